@@ -284,6 +284,29 @@ pub struct JobSpec {
     pub notify: bool,
 }
 
+/// The variable with which the variables of the submission end. `SGE_O_…` behind it are the user's own.
+pub const SUBMISSION_END: &str = "SGE_O_WORKDIR";
+
+impl JobSpec {
+    /// The variables that say where the job was submitted. `qalter` does not change them.
+    pub fn submission_variables(&self) -> impl Iterator<Item = &(String, String)> {
+        self.variables(true)
+    }
+
+    /// The variables that `-V` and `-v` exported.
+    pub fn exported_variables(&self) -> impl Iterator<Item = &(String, String)> {
+        self.variables(false)
+    }
+
+    fn variables(&self, of_submission: bool) -> impl Iterator<Item = &(String, String)> {
+        let last = self.environment.iter().position(|(name, _)| name == SUBMISSION_END);
+        let is_of_submission =
+            move |at: usize, name: &str| last.is_none_or(|last| at <= last) && name.starts_with("SGE_O_");
+        let variables = self.environment.iter().enumerate();
+        variables.filter(move |(at, (name, _))| is_of_submission(*at, name) == of_submission).map(|(_, pair)| pair)
+    }
+}
+
 /// What `qalter` changes: every field that is present replaces the one of the specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -306,7 +329,7 @@ pub struct JobChanges {
     pub merge_stderr: Option<bool>,
     /// `-S`.
     pub shell: Option<Vec<HostPath>>,
-    /// `-v`, `-V`: the whole environment.
+    /// `-v`, `-V`: all exported variables. Those of the submission stay.
     pub environment: Option<Vec<(String, String)>>,
     /// `-A`.
     pub account: Option<String>,
@@ -362,20 +385,49 @@ pub struct JobChanges {
     pub mail: Option<MailEvents>,
     /// `-M`.
     pub mail_to: Option<Vec<String>>,
-    /// `-ac name=value`: added to the context.
-    pub add_context: Vec<(String, String)>,
-    /// `-dc name`: removed from the context.
-    pub delete_context: Vec<String>,
-    /// `-sc`: replaces the context.
-    pub set_context: Option<Vec<(String, String)>>,
+    /// `-ac`, `-dc` and `-sc`, in the order given.
+    pub context: Vec<ContextChange>,
     /// `-w`.
     pub validation: Option<Validation>,
-    /// `-ckpt`.
+    /// `-ckpt`; empty takes the job out of its checkpointing environment.
     pub checkpoint: Option<String>,
     /// `-c`.
     pub occasion: Option<Occasion>,
     /// `-ar`: another advance reservation; 0 is none.
     pub reservation: Option<ReservationId>,
+}
+
+/// One change of the context of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContextChange {
+    /// `-ac`: adds variables. A variable that is there gets the new value and keeps its place.
+    Add(Vec<(String, String)>),
+    /// `-dc`: removes the variables of these names.
+    Delete(Vec<String>),
+    /// `-sc`: replaces the whole context.
+    Set(Vec<(String, String)>),
+}
+
+impl ContextChange {
+    /// The context after all changes, one after the other.
+    pub fn applied(mut context: Vec<(String, String)>, changes: &[ContextChange]) -> Vec<(String, String)> {
+        for change in changes {
+            match change {
+                ContextChange::Set(pairs) => context.clone_from(pairs),
+                ContextChange::Delete(names) => context.retain(|(name, _)| !names.contains(name)),
+                ContextChange::Add(pairs) => {
+                    for (name, value) in pairs {
+                        match context.iter_mut().find(|(known, _)| known == name) {
+                            Some(pair) => pair.1.clone_from(value),
+                            None => context.push((name.clone(), value.clone())),
+                        }
+                    }
+                }
+            }
+        }
+        context
+    }
 }
 
 /// What `-h`, `qhold` and `qrls` do to the holds of tasks.

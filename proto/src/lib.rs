@@ -32,6 +32,7 @@ pub mod reservation;
 pub mod restring;
 pub mod rsmap;
 pub mod sharetree;
+pub mod text;
 pub mod time;
 pub mod usage;
 pub mod userset;

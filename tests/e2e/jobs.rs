@@ -1,6 +1,7 @@
 //! Job scripts from the command line to the accounting record.
 
 use gridwright_tests::cell::{As, Cell, Record, Said, available, is_root};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -159,4 +160,26 @@ fn a_user_denied_on_the_host_is_an_error_of_the_job_and_not_of_the_queue() {
     let job = cell.submit(&["job.sh"]);
     let reason = error_reason(&cell, &job);
     assert!(reason.contains(&cell.account().name), "{reason}");
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_and_exported_functions_reach_the_job_as_they_are() {
+    let cell = Cell::up();
+    let submission = r#"export OF_THE_SHELL=$'\xff'; greet() { echo "hello $1"; }; export -f greet
+        printf '#!/bin/bash\n#$ -v IN_SCRIPT=c\xe9\nprintf %%s "$OF_THE_SHELL" "$NAMED" "$IN_SCRIPT" "$1" | od -An -tx1\ngreet you\n' >job.sh
+        "$GRIDWRIGHT" qsub -terse -V -cwd -j y -o $'out\xfe' -v NAMED=$'n\xfd' job.sh $'arg\xf0'"#;
+    let mut shell = cell.command(As::User, Path::new("/bin/bash"));
+    shell.env("GRIDWRIGHT", cell.programs().gridwright());
+    let said = shell.arg("-c").arg(submission).output().unwrap();
+    let job = String::from_utf8(said.stdout).unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    cell.accounted(job.trim(), 1);
+    let path = cell.work().join(std::ffi::OsStr::from_bytes(b"out\xfe"));
+    assert_eq!(std::fs::read_to_string(path).unwrap(), " ff 6e fd 63 e9 61 72 67 f0\nhello you\n");
+    let mut show = cell.command(As::User, Path::new("/bin/bash"));
+    show.env("GRIDWRIGHT", cell.programs().gridwright());
+    let asked = "\"$GRIDWRIGHT\" qsub -verify -N $'n\\xff' job.sh; \"$GRIDWRIGHT\" qsub $'no\\xfe'";
+    let shown = show.arg("-c").arg(asked).output().unwrap();
+    assert!(shown.stdout.windows(2).any(|bytes| bytes == b"n\xff"), "{}", String::from_utf8_lossy(&shown.stdout));
+    assert!(shown.stderr.windows(3).any(|bytes| bytes == b"no\xfe"), "{}", String::from_utf8_lossy(&shown.stderr));
 }

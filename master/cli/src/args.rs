@@ -68,6 +68,8 @@ pub enum Operands {
     None,
     /// They are collected wherever they stand.
     Anywhere,
+    /// They are collected wherever they stand. A lone `-` ends the options: it and all that follows are operands.
+    UntilDash,
     /// The first one ends the options: it and all that follows are operands (`qsub [options] script args`).
     EndOptions,
 }
@@ -173,6 +175,14 @@ impl CommandDef {
                 parsed.operands.push(word);
                 Ok(())
             }
+            Operands::UntilDash => {
+                let is_end = word == "-";
+                parsed.operands.push(word);
+                if is_end {
+                    parsed.operands.extend(words.drain(..));
+                }
+                Ok(())
+            }
             Operands::EndOptions => {
                 parsed.operands.push(word);
                 parsed.operands.extend(words.drain(..));
@@ -192,6 +202,17 @@ impl CommandDef {
                 format!("{}: option \"{word}\" of Grid Engine is not supported yet", self.name),
             )
             .fix(instead)),
+        }
+    }
+
+    /// How many words behind a word are values of it. A value of an optional one or one of many does not count.
+    pub fn values_behind(&self, word: &str) -> usize {
+        let option = self.options.iter().find(|option| option.name == word);
+        match option.map_or(Values::None, |option| option.values) {
+            Values::None | Values::Optional => 0,
+            Values::One => 1,
+            Values::Two => 2,
+            Values::AtLeast(least) => least,
         }
     }
 

@@ -4,7 +4,7 @@
 #[path = "../../../tests/harness/fuzz/mutate.rs"]
 pub mod mutate;
 
-use crate::job::{script, sources};
+use crate::job::sources;
 use mutate::Mutator;
 
 /// Inputs of each test: some seconds altogether.
@@ -17,9 +17,10 @@ fn each(seeds: &[&str], run: impl Fn(&str)) {
     seeds.iter().cloned().chain(made).for_each(|text| run(&text));
 }
 
-/// A word of an option file that reads as this word.
+/// A word of an option file that reads as this word: each letter between quotation marks that it is not.
 fn quoted(word: &str) -> String {
-    if word.is_empty() { "\"\"".to_owned() } else { word.chars().flat_map(|letter| ['\\', letter]).collect() }
+    let letter = |letter: char| if letter == '"' { "'\"'".to_owned() } else { format!("\"{letter}\"") };
+    if word.is_empty() { "\"\"".to_owned() } else { word.chars().map(letter).collect() }
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn words_of_option_files_are_found_again_when_they_are_quoted() {
     let seeds =
         ["-N \"a b\" -l 'h_rt=1:0:0'\\ x", "# comment\n-cwd\r\n-v A=\"b\\\"c\"", "'open", "\\", "-@ file \"\" x"];
     each(&seeds, |text| {
-        for word in sources::words(text).into_iter().chain(sources::line_words(text)) {
+        for word in sources::line_words(text) {
             // A line break stands in no word of a file, and a carriage return at the end of a line belongs to the line.
             if !word.contains('\n') {
                 assert_eq!(sources::line_words(&format!("{} end", quoted(&word))), [word.as_str(), "end"], "{text:?}");
@@ -46,8 +47,8 @@ fn directives_of_any_script_are_read_or_refused_with_their_line() {
     ];
     each(&seeds, |text| {
         for prefix in ["#$", "", "#", "\n"] {
-            if let Err(fail) = script::directives(text.as_bytes(), prefix) {
-                assert!(format!("{fail:?}").contains("of the script"), "{fail:?}");
+            if let Err(fail) = sources::directives(text.as_bytes(), prefix, "job.sh") {
+                assert!(format!("{fail:?}").contains("job.sh line "), "{fail:?}");
             }
         }
     });

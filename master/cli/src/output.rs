@@ -11,6 +11,7 @@ pub mod xml;
 
 use crate::exit;
 use proto::diagnostic::Diagnostic;
+use proto::text;
 use proto::wire::client::Answer;
 use std::io::Write;
 
@@ -32,14 +33,16 @@ pub fn try_data(text: &str) -> std::io::Result<()> {
 ///
 /// # Errors
 /// If nobody reads it any more.
-pub fn raw(text: &str) -> std::io::Result<()> {
+pub fn raw(shown: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(&text::to_bytes(shown)).and_then(|()| out.flush())
 }
 
 /// Writes one line that is not data to stderr.
 pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", escape::text(line));
+    let mut shown = text::to_bytes(&escape::text(line)).into_owned();
+    shown.push(b'\n');
+    let _ = std::io::stderr().lock().write_all(&shown);
 }
 
 /// Writes a refusal or warning with its details to stderr.

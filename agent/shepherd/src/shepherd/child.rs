@@ -23,6 +23,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
 use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure, ProcedureKind, Streams};
+use proto::text;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -311,7 +312,7 @@ fn enter_and_open(
         "" => identity.home.clone(),
         path => plan::expand(path, identity),
     };
-    match nix::unistd::chdir(folder.as_str()) {
+    match nix::unistd::chdir(text::to_os(&folder).as_os_str()) {
         Err(errno) if is_job => return Err(no_cwd(&folder, errno.into())),
         Err(_) => {
             nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;

@@ -5,6 +5,7 @@ use crate::account::{self, Identity};
 use crate::sys::Program;
 use crate::trusted::TrustedFile;
 use proto::launch::{Failed, Failure, Start, StartMode};
+use proto::text;
 use std::ffi::CString;
 
 /// Where the script of a task is, as its user sees it.
@@ -165,7 +166,7 @@ pub fn shell_line(command: &str) -> Invocation {
 /// [`Failed::BEFORE_JOB`] for text with a NUL, which no document can carry.
 pub fn program(invocation: &Invocation, environment: &[String], file: Option<TrustedFile>) -> Result<Program, Failure> {
     let strings =
-        |texts: &[String]| texts.iter().map(|text| CString::new(text.as_str())).collect::<Result<Vec<_>, _>>();
+        |texts: &[String]| texts.iter().map(|word| CString::new(text::to_bytes(word))).collect::<Result<Vec<_>, _>>();
     let make = || {
         let (argv, envp) = (strings(&invocation.argv)?, strings(environment)?);
         Ok::<_, std::ffi::NulError>(match file {

@@ -5,6 +5,7 @@ use super::plan::expand;
 use crate::account::Identity;
 use crate::sys;
 use proto::launch::{Failed, Failure, OutputPath, Streams};
+use proto::text;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -86,7 +87,7 @@ fn full(folder: &str, path: String) -> String {
 }
 
 fn read(path: &str) -> Result<File, Failure> {
-    File::open(path).map_err(|error| cannot_open("input", path, &error))
+    File::open(text::to_os(path)).map_err(|error| cannot_open("input", path, &error))
 }
 
 /// How long an input file may be missing before that is an error, and how often it is looked for.
@@ -135,7 +136,8 @@ fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
 /// Opens a file. A procedure does not wait for the other end of a named pipe, and does not take the
 /// job's place there.
 fn open_file(options: &OpenOptions, path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
-    if fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+    let path = text::to_os(path);
+    if fs::metadata(&path).is_ok_and(|found| found.file_type().is_fifo()) {
         let Some(waits) = waits else {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "a procedure waits for no named pipe"));
         };

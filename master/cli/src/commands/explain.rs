@@ -49,7 +49,7 @@ struct Style {
 
 /// Runs `gridwright explain`.
 pub fn run(words: Vec<String>) -> Outcome {
-    let parsed = EXPLAIN.parse(join_task_options(words)?)?;
+    let parsed = EXPLAIN.parse(join_task_options(&EXPLAIN, words)?)?;
     if parsed.has("-help") || parsed.has("--help") {
         output::data(&EXPLAIN.help());
         return Ok(exit::OK);

@@ -48,7 +48,7 @@ pub fn release(words: Vec<String>) -> Outcome {
 }
 
 fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange) -> Outcome {
-    let parsed = command.parse(join_task_options(words)?)?;
+    let parsed = command.parse(join_task_options(command, words)?)?;
     if parsed.has("-help") {
         output::data(&command.help());
         return Ok(exit::OK);

@@ -24,7 +24,7 @@ const QDEL: CommandDef = CommandDef {
 
 /// Runs `qdel`.
 pub fn run(words: Vec<String>) -> Outcome {
-    let parsed = QDEL.parse(join_task_options(words)?)?;
+    let parsed = QDEL.parse(join_task_options(&QDEL, words)?)?;
     if parsed.has("-help") {
         output::data(&QDEL.help());
         return Ok(exit::OK);

@@ -1,16 +1,17 @@
 //! `qsub`: submits a job.
 
-mod build;
+pub mod build;
 mod wait;
 
-use crate::args::{Given, Parsed};
+use crate::args::Parsed;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::interrupt::Interrupt;
 use crate::job::options::QSUB;
 use crate::job::request::{JobRequest, rejected};
-use crate::job::{script, sources};
+use crate::job::script;
+use crate::job::sources::{self, Origin, Source};
 use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
@@ -29,12 +30,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     refuse_bad_options(&command_line)?;
     let site = Site::from_environment();
-    let command_line_binary = last_yes_no(&command_line.given, "-b");
-    let program = program(&command_line, command_line_binary)?;
-    let options = all_options(&site, &command_line, &program)?;
-    let mut request = JobRequest::new("qsub");
-    options.iter().try_for_each(|source| request.apply_source(source))?;
-    request.map_directory(&site)?;
+    let (request, program) = submission(&site, &command_line)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {
@@ -68,12 +64,56 @@ fn interrupted() -> Diagnostic {
 
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument may have swallowed.
 fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
-    JobRequest::new("qsub").apply_source(&command_line.given)
+    JobRequest::new("qsub").apply_line(&command_line.given)
+}
+
+/// What is asked for, by all sources together, and what is to run. Whether there is a script to read is said by the request files
+/// and the command line; the lines of a script that was read may make its path a command.
+fn submission(site: &Site, command_line: &Parsed) -> Result<(JobRequest, Program), Fail> {
+    let files = sources::request_files(&site.dir().join("default/common"))?;
+    let line = Source::command_line(command_line.given.clone());
+    let without_script = sources::after_clear(vec![files.clone(), line.clone()]);
+    let binary = last_yes_no(&without_script, "-b");
+    if binary.is_none() && last_yes_no(std::slice::from_ref(&line), "-b") == Some(true) {
+        return Err(binary_was_cleared());
+    }
+    let mut program = program(command_line, binary == Some(true))?;
+    let script = match &program {
+        Program::Script { path, content } => {
+            let given = without_script.last().and_then(|line| line.given().rfind(|given| given.name == "-C"));
+            let prefix = given.map_or(script::DIRECTIVE_PREFIX, |given| given.values[0].as_str());
+            sources::directives(content, prefix, path)?
+        }
+        Program::Stored { .. } | Program::Command { .. } => Source { origin: Origin::Script, lines: Vec::new() },
+    };
+    let mut request = JobRequest::new("qsub");
+    request.apply_sources(&sources::after_clear(vec![files, script, line]))?;
+    request.map_directory(site)?;
+    if let Program::Script { path, .. } = &program
+        && request.binary
+        && command_line.operands.first().is_some_and(|word| word != "-")
+    {
+        program = Program::Command { command: path.clone() };
+    }
+    Ok((request, program))
+}
+
+/// 8.1.9 has not read the script at this point, and rejects the job with these words.
+fn binary_was_cleared() -> Fail {
+    let refusal = Diagnostic::new(Code::JobRejected, "job rejected: no script in your request")
+        .at("-clear")
+        .why("-clear drops the -b y in front of it")
+        .fix("write -b y behind -clear");
+    rejected(refusal)
 }
 
 /// What is to run: the file or command named first, or standard input.
 fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
     match command_line.operands.first() {
+        Some(command) if binary && command == "-" => {
+            let refusal = Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"");
+            Err(Fail::new(exit::USAGE, refusal.why("standard input is no command").fix("leave -b y out for a script")))
+        }
         Some(command) if binary => Ok(Program::Command { command: command.clone() }),
         None if binary => {
             let refusal = Diagnostic::new(Code::BadSyntax, "qsub: command required for a binary job");
@@ -87,23 +127,10 @@ fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
     }
 }
 
-/// The options of each source, weakest first, behind the last `-clear`. Each line of a file and of the script is one, as in 8.1.9: what `-soft`
-/// and `-scope` say ends with it.
-fn all_options(site: &Site, command_line: &Parsed, program: &Program) -> Result<Vec<Vec<Given>>, Fail> {
-    let mut options = sources::request_files(&site.dir().join("default/common"))?;
-    if let Program::Script { content, .. } = program {
-        let prefix = command_line.value("-C").unwrap_or(script::DIRECTIVE_PREFIX);
-        for given in script::directives(content, prefix)? {
-            options.push(sources::expand_files(Parsed { given, operands: Vec::new() })?.given);
-        }
-    }
-    options.push(command_line.given.clone());
-    Ok(sources::after_clear(options))
-}
-
-fn last_yes_no(given: &[Given], name: &str) -> bool {
-    let last = given.iter().rev().find(|given| given.name == name).and_then(|given| given.values.first());
-    last.is_some_and(|value| value.to_ascii_lowercase().starts_with('y'))
+/// What the last use of an option says.
+fn last_yes_no(sources: &[Source], name: &str) -> Option<bool> {
+    let last = sources.iter().rev().find_map(|source| source.given().rfind(|given| given.name == name))?;
+    Some(last.values.first()?.to_ascii_lowercase().starts_with('y'))
 }
 
 /// The data of a reply that accepts the job; a refusal in the frame of 8.1.9 otherwise.

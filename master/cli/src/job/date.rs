@@ -10,8 +10,9 @@ use proto::time::Wall;
 /// The first line of what 8.1.9 prints about it.
 pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, &'static str> {
     let (digits, seconds) = match text.split_once('.') {
+        Some((digits, "")) => (digits, 0),
         Some((digits, seconds)) => {
-            (digits, two_digits(seconds).filter(|_| seconds.len() == 2).ok_or("Invalid seconds specification.")?)
+            (digits, two_digits(seconds).filter(|_| seconds.len() == 2).ok_or("Invalid format of seconds field.")?)
         }
         None => (text, 0),
     };
@@ -57,6 +58,8 @@ mod tests {
         for (text, expected) in [
             ("203001010000", Ok("2030-01-01T00:00:00Z")),
             ("203001010000.30", Ok("2030-01-01T00:00:30Z")),
+            ("203001010000.", Ok("2030-01-01T00:00:00Z")),
+            ("203001010000.5", Err("Invalid format of seconds field.")),
             ("3001010000", Ok("2030-01-01T00:00:00Z")),
             ("7001010000", Ok("1970-01-01T00:00:00Z")),
             ("01020304", Ok("2026-01-02T03:04:00Z")),

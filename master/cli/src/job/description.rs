@@ -63,7 +63,8 @@ impl Description<'_> {
         }
         block.put("sge_o_workdir", &spec.submit_directory);
         block.put("sge_o_host", &spec.submit_host);
-        block.put_some("execution_time", spec.start_after.map(|start| clock.asctime(start)));
+        let start = spec.start_after.filter(|start| start.0 > 0);
+        block.put_some("execution_time", start.map(|start| clock.asctime(start)));
         block.put_some("account", self.account);
         block.put_some("cwd", spec.directory.as_ref());
         block.put_list("stderr_path_list", file_paths(&spec.stderr));
@@ -111,7 +112,7 @@ impl Description<'_> {
             false => format!("{name}={}", or_none(value)),
         });
         block.put_list("env_list", exported.collect());
-        block.put_list("job_args", spec.args.clone());
+        block.put_list("job_args", spec.args.iter().map(|arg| or_none(arg).to_owned()).collect());
         block.put_list("master hard queue_list", spec.requests.master_queues.clone());
         match &spec.program {
             Program::Script { content, .. } if self.verifies => {
@@ -146,7 +147,7 @@ impl Description<'_> {
 
     /// Its context and its tasks.
     pub fn tasks(&self, block: &mut Block) {
-        let context = self.spec.context.iter().map(|(name, value)| format!("{name}={value}"));
+        let context = self.spec.context.iter().map(|(name, value)| format!("{name}={}", or_none(value)));
         block.put_list("context", context.collect());
         block.put_some("job-array tasks", self.spec.array);
         block.put_some("maximum concurrency", self.spec.task_concurrency);
@@ -186,13 +187,12 @@ fn resource(request: &ResourceRequest) -> String {
 }
 
 fn carried<'a>(spec: &'a JobSpec, name: &str) -> Option<&'a str> {
-    spec.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    spec.submission_variables().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// What was exported: the environment without what always travels.
 pub fn environment(spec: &JobSpec) -> impl Iterator<Item = (&str, &str)> {
-    let exported = spec.environment.iter().filter(|(name, _)| !name.starts_with("SGE_O_"));
-    exported.map(|(name, value)| (name.as_str(), value.as_str()))
+    spec.exported_variables().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 /// The script's or command's name.

@@ -1,37 +1,45 @@
 //! Jobs and tasks on a command line: `7`, `7.1-3`, `7 -t 1-3`, names, patterns, lists with commas.
 
 use super::empty;
+use crate::args::CommandDef;
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::request::TaskRange;
 use proto::wire::client::{JobSelection, JobTarget};
 
-/// Joins each `-t RANGE` to the job in front of it.
+/// Joins each `-t RANGE` to the job in front of it. The value of an option is not a job, and words behind a lone `-` are not
+/// options.
 ///
 /// # Errors
 /// A `-t` without a job in front of it, or without a range.
-pub fn join_task_options(words: Vec<String>) -> Result<Vec<String>, Fail> {
+pub fn join_task_options(command: &CommandDef, words: Vec<String>) -> Result<Vec<String>, Fail> {
     let mut joined: Vec<String> = Vec::new();
+    let mut follows_job = false;
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
-        if word != "-t" {
+        if word == "-" {
             joined.push(word);
-            continue;
+            joined.extend(words.by_ref());
+        } else if word == "-t" {
+            let range = words.next().unwrap_or_default();
+            let job = joined.last_mut().filter(|_| follows_job).ok_or_else(|| lonely(&range))?;
+            job.push('.');
+            job.push_str(&range);
+            follows_job = false;
+        } else {
+            let values = command.values_behind(&word);
+            follows_job = !word.starts_with('-');
+            joined.push(word);
+            joined.extend(words.by_ref().take(values));
         }
-        let range = words.next().unwrap_or_default();
-        let job = joined.last_mut().filter(|job| !job.starts_with('-'));
-        let Some(job) = job else {
-            let what = format!("found lonely '-t {range}' option (The -t option needs a leading job name).");
-            return Err(Fail::new(
-                exit::USAGE,
-                Diagnostic::new(Code::BadSyntax, what).fix("write JOB -t RANGE or JOB.RANGE"),
-            ));
-        };
-        job.push('.');
-        job.push_str(&range);
     }
     Ok(joined)
+}
+
+fn lonely(range: &str) -> Fail {
+    let what = format!("found lonely '-t {range}' option (The -t option needs a leading job name).");
+    Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("write JOB -t RANGE or JOB.RANGE"))
 }
 
 /// The selection that words and `-u` lists name.
@@ -59,10 +67,41 @@ fn target(command: &str, text: &str) -> Result<JobTarget, Fail> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{CommandDef, Fail, selection};
+    use crate::args::{Operands, Values, flag, with};
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    const COMMAND: CommandDef = CommandDef {
+        name: "qalter",
+        summary: "",
+        operand_placeholder: "",
+        operands: Operands::Anywhere,
+        options: &[with("-A", Values::One, "", ""), with("-pe", Values::Two, "", ""), flag("-notify", "")],
+        exit_codes: "",
+    };
+
+    fn join_task_options(words: Vec<String>) -> Result<Vec<String>, Fail> {
+        super::join_task_options(&COMMAND, words)
+    }
+
+    #[test]
+    fn only_a_job_takes_the_tasks_behind_a_t() {
+        for line in ["-A acc -t 2 7", "7 -A acc -t 2", "-pe smp 2 -t 1 7", "7 -notify -t 2", "7 -t 1 -t 2"] {
+            let fail = join_task_options(words(line)).unwrap_err();
+            assert_eq!(fail.exit, 2, "{line}");
+            assert!(fail.diagnostic.what.starts_with("found lonely '-t"), "{line}: {}", fail.diagnostic.what);
+        }
+        for (line, joined) in [
+            ("7 -t 2 -A acc", "7.2 -A acc"),
+            ("-A -t 7", "-A -t 7"),
+            ("7 - x -t 2", "7 - x -t 2"),
+            ("-pe smp 2 7 -t 1-3", "-pe smp 2 7.1-3"),
+        ] {
+            assert_eq!(join_task_options(words(line)).unwrap(), words(joined), "{line}");
+        }
     }
 
     #[test]

@@ -1,47 +1,140 @@
-//! Where options come from: request files, `-@` files, script directives and the command line, weakest first.
+//! Where options come from: request files, script directives and the command line, weakest first. A file that `-@` names stands
+//! for its words, wherever it is named.
 
 use super::options::QSUB;
 use crate::args::{Given, Parsed};
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::text;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How deep `-@` files may name `-@` files.
 const MAX_FILE_DEPTH: u32 = 10;
 
-/// Splits text into words as a shell would, for quotes and backslashes only; `#` at the start of a line begins a comment.
-pub fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
-        words.extend(line_words(line));
-    }
-    words
+/// What is said before a refusal of what a script holds, as in 8.1.9.
+const OF_SCRIPT: &str = "Unable to read script file because of error: ";
+
+/// Which source it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// All request files together.
+    RequestFiles,
+    /// The directive lines of the script.
+    Script,
+    /// The command line.
+    CommandLine,
 }
 
-/// The words of one line. An unclosed quote reaches to the end of the line.
+/// Options that stand on one line. `-soft` and `-scope` end with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// File and line; empty for the command line.
+    pub place: String,
+    /// The options in their order.
+    pub given: Vec<Given>,
+}
+
+/// All that one source says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Which it is.
+    pub origin: Origin,
+    /// Its lines in their order.
+    pub lines: Vec<Line>,
+}
+
+impl Source {
+    /// The command line.
+    pub fn command_line(given: Vec<Given>) -> Self {
+        Self { origin: Origin::CommandLine, lines: vec![Line { place: String::new(), given }] }
+    }
+
+    /// The options of all lines.
+    pub fn given(&self) -> impl DoubleEndedIterator<Item = &Given> {
+        self.lines.iter().flat_map(|line| &line.given)
+    }
+}
+
+impl Origin {
+    /// A refusal with its place, as 8.1.9 words those of this source: the name of the command is said on the command line alone.
+    pub fn refusal(self, fail: Fail, place: &str) -> Fail {
+        let instead = match self {
+            Origin::CommandLine => return fail,
+            Origin::RequestFiles => "",
+            Origin::Script => OF_SCRIPT,
+        };
+        let line = |line: &str| match line.strip_prefix("qsub: ") {
+            Some(rest) => format!("{instead}{rest}"),
+            None => line.to_owned(),
+        };
+        let what = fail.diagnostic.what.lines().map(line).collect::<Vec<_>>().join("\n");
+        let place = match fail.diagnostic.place.as_str() {
+            "" => place.to_owned(),
+            within => format!("{place}: {within}"),
+        };
+        Fail { diagnostic: Diagnostic { what, place, ..fail.diagnostic }, ..fail }
+    }
+
+    /// Reads one line of a file of options.
+    ///
+    /// # Errors
+    /// An option that `qsub` does not have, a word that is not an option, a NUL byte; a file of `-@` as [`expand_files`] says.
+    pub fn line(self, bytes: &[u8], place: String) -> Result<Line, Fail> {
+        match options(bytes).and_then(expand_files) {
+            Ok(parsed) => Ok(Line { place, given: parsed.given }),
+            Err(fail) => Err(self.refusal(fail, &place)),
+        }
+    }
+}
+
+/// The options of a line. A word that is not one is refused: it was lost without a word otherwise, as the second half of
+/// `-l h_rt=5, mem_free=1G`.
+fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
+    if bytes.contains(&0) {
+        let refusal = Diagnostic::new(Code::BadSyntax, "qsub: a line of options holds a NUL byte");
+        return Err(Fail::new(exit::USAGE, refusal.fix("take it out of the line")));
+    }
+    let parsed = QSUB.parse(line_words(&text::from_bytes(bytes)))?;
+    match parsed.operands.first() {
+        None => Ok(parsed),
+        Some(word) if word == "-" => {
+            Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"")))
+        }
+        Some(word) => {
+            let refusal = Diagnostic::new(Code::BadSyntax, "qsub: Unknown option")
+                .why(format!("\"{word}\" is not an option"))
+                .fix("put a value with blanks between quotation marks; words behind a # are a comment");
+            Err(Fail::new(exit::UNKNOWN_OPTION, refusal))
+        }
+    }
+}
+
+/// The words of one line, which a blank parts unless it is between two quotation marks of a kind. A word that begins with `#`
+/// begins a comment. A backslash is a character like others, as in 8.1.9; one that stands alone at the end of the line is left out.
+/// An unclosed quotation mark reaches to the end of the line.
 pub fn line_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
-    let mut chars = line.trim_end_matches('\r').chars();
-    while let Some(c) = chars.next() {
+    for c in line.trim_end_matches(['\r', '\n']).chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
             (None, '"' | '\'') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
+            (None, '#') if word.is_none() => break,
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
             (_, c) => word.get_or_insert_default().push(c),
         }
     }
-    words.extend(word);
+    words.extend(word.filter(|word| word != "\\" || quote.is_some()));
     words
 }
 
-/// The command line with every `-@ FILE` replaced by the words of the file.
+/// The command line with every `-@ FILE` replaced by the options of the file.
 ///
 /// # Errors
 /// A file that cannot be read, or files that name each other without end.
@@ -64,53 +157,95 @@ fn expand(parsed: Parsed, depth: u32) -> Result<Parsed, Fail> {
             );
             return Err(Fail::new(exit::USAGE, refusal.at(file)));
         }
-        let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
-        let inner = expand(QSUB.read(words(&text)).map_err(|refusal| refusal.at(file))?, depth + 1)?;
-        whole.given.extend(inner.given);
-        if whole.operands.is_empty() {
-            whole.operands = inner.operands;
+        let content = std::fs::read(text::to_os(file)).map_err(|error| unreadable(file, &error))?;
+        for (line, place) in lines(&content, file) {
+            let inner =
+                options(line).and_then(|parsed| expand(parsed, depth + 1)).map_err(|fail| placed(fail, &place))?;
+            whole.given.extend(inner.given);
         }
     }
     Ok(whole)
 }
 
-fn unreadable(file: &str, error: &std::io::Error) -> Fail {
-    let refusal = Diagnostic::new(
-        Code::SystemRefused,
-        format!("Unable to read script file because of error: error opening {file}"),
-    );
+/// The lines of a file with their places.
+fn lines<'a>(content: &'a [u8], file: &'a str) -> impl Iterator<Item = (&'a [u8], String)> {
+    content
+        .split(|byte| *byte == b'\n')
+        .enumerate()
+        .map(move |(index, line)| (line, format!("{file} line {}", index + 1)))
+}
+
+fn placed(fail: Fail, place: &str) -> Fail {
+    let place = if fail.diagnostic.place.is_empty() { place.to_owned() } else { fail.diagnostic.place };
+    Fail { diagnostic: Diagnostic { place, ..fail.diagnostic }, ..fail }
+}
+
+fn unreadable(file: &str, error: &io::Error) -> Fail {
+    let refusal = Diagnostic::new(Code::SystemRefused, format!("{OF_SCRIPT}error opening {file}"));
     Fail::new(exit::SCRIPT_UNREADABLE, refusal.why(error.to_string()).fix("name a readable file after -@"))
 }
 
-/// Options of the request files, each line a source of its own, weakest first: of the cell, of the user's home, of the working directory.
+/// Options of the request files: of the cell, of the user's home, of the working directory.
 ///
 /// # Errors
-/// A file with an option that `qsub` does not have, or that does not parse.
-pub fn request_files(cell_common: &Path) -> Result<Vec<Vec<Given>>, Fail> {
+/// A file that is there and cannot be read, or a line of one, as [`Origin::line`].
+pub fn request_files(cell_common: &Path) -> Result<Source, Fail> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let here = std::env::current_dir().ok();
     let mut files = vec![cell_common.join("sge_request")];
     files.extend([home, here].into_iter().flatten().map(|dir| dir.join(".sge_request")));
     files.dedup();
-    let mut sources = Vec::new();
+    let mut source = Source { origin: Origin::RequestFiles, lines: Vec::new() };
     for file in files {
-        let Ok(text) = std::fs::read_to_string(&file) else { continue };
-        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
-            let place = || format!("{} line {}", file.display(), index + 1);
-            let parsed = QSUB.read(line_words(line)).map_err(|refusal| refusal.at(place()))?;
-            sources.push(expand_files(parsed)?.given);
+        let name = text::from_os(file.as_os_str());
+        let content = match std::fs::read(&file) {
+            Ok(content) => content,
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => {
+                let refusal = Diagnostic::new(Code::SystemRefused, "qsub: cannot read a file of default options");
+                return Err(Fail::new(exit::SCRIPT_UNREADABLE, refusal.at(name).why(error.to_string())));
+            }
+        };
+        for (line, place) in lines(&content, &name) {
+            source.lines.push(Origin::RequestFiles.line(line, place)?);
         }
     }
-    Ok(sources)
+    Ok(source)
 }
 
-/// Everything behind the last `-clear`: of its source what follows it, and the sources after that.
-pub fn after_clear(mut sources: Vec<Vec<Given>>) -> Vec<Vec<Given>> {
-    let clear = |source: &Vec<Given>| source.iter().rposition(|given| given.name == "-clear");
-    let last = sources.iter().enumerate().rev().find_map(|(index, source)| Some((index, clear(source)?)));
-    if let Some((source, option)) = last {
+/// Whether nobody has put a file there.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The options in the directive lines of a script; an empty prefix means that there are none.
+///
+/// # Errors
+/// As [`Origin::line`].
+pub fn directives(content: &[u8], prefix: &str, path: &str) -> Result<Source, Fail> {
+    let mut source = Source { origin: Origin::Script, lines: Vec::new() };
+    if prefix.is_empty() {
+        return Ok(source);
+    }
+    let prefix = text::to_bytes(prefix);
+    for (line, place) in lines(content, path) {
+        if let Some(rest) = line.strip_prefix(prefix.as_ref()) {
+            source.lines.push(Origin::Script.line(rest, place)?);
+        }
+    }
+    Ok(source)
+}
+
+/// Everything behind the last `-clear`: what follows it in its source, and the sources after that.
+pub fn after_clear(mut sources: Vec<Source>) -> Vec<Source> {
+    let clear = |line: &Line| line.given.iter().rposition(|given| given.name == "-clear");
+    let in_source =
+        |source: &Source| source.lines.iter().enumerate().rev().find_map(|(index, line)| Some((index, clear(line)?)));
+    let last = sources.iter().enumerate().rev().find_map(|(index, source)| Some((index, in_source(source)?)));
+    if let Some((source, (line, option))) = last {
         sources.drain(..source);
-        sources[0].drain(..=option);
+        sources[0].lines.drain(..line);
+        sources[0].lines[0].given.drain(..=option);
     }
     sources
 }
@@ -120,19 +255,71 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_follow_quotes_and_backslashes() {
-        assert_eq!(line_words(r#" -N 'a b' -v X="y z",W=\"q -l ''"#), ["-N", "a b", "-v", "X=y z,W=\"q", "-l", ""]);
-        assert_eq!(words("# comment\n-N x\n\n  -j y\r\n"), ["-N", "x", "-j", "y"]);
+    fn words_follow_quotes_and_comments() {
+        for (line, words) in [
+            (r#" -N 'a b' -v X="y z",W=q -l ''"#, &["-N", "a b", "-v", "X=y z,W=q", "-l", ""][..]),
+            (r"-v RE=a\.b,P=C:\x", &["-v", r"RE=a\.b,P=C:\x"]),
+            ("-A x # -p -5", &["-A", "x"]),
+            ("# -A x", &[]),
+            ("-v A=x#y -N \"a # b\"", &["-v", "A=x#y", "-N", "a # b"]),
+            ("-p -5 \\\r", &["-p", "-5"]),
+            ("-A 'open # word", &["-A", "open # word"]),
+            ("-v \"A=it's\"", &["-v", "A=it's"]),
+        ] {
+            assert_eq!(line_words(line), words, "{line}");
+        }
+    }
+
+    #[test]
+    fn directives_are_options_with_a_place() {
+        let script = b"#!/bin/sh\n#$ -N dir -j y\n#$-l h_rt=5\necho\n#% -N no\n";
+        let source = directives(script, "#$", "job.sh").unwrap();
+        let names = |line: &Line| line.given.iter().map(|given| given.name).collect::<Vec<_>>();
+        assert_eq!(source.lines.iter().map(names).collect::<Vec<_>>(), [vec!["-N", "-j"], vec!["-l"]]);
+        assert!(directives(script, "", "job.sh").unwrap().lines.is_empty());
+    }
+
+    #[test]
+    fn what_a_script_gets_wrong_is_said_with_its_file_and_line() {
+        for (line, exit, what) in [
+            ("-nosuchopt", 2, "invalid option argument \"-nosuchopt\""),
+            ("-N", 2, "-N option must have argument"),
+            ("-l h_rt=5, mem_free=1G", 5, "Unknown option"),
+            ("-N n sleep", 5, "Unknown option"),
+            ("-", 2, "invalid option argument \"-\""),
+            ("-N a\0b", 2, "a line of options holds a NUL byte"),
+        ] {
+            let script = format!("#!/bin/sh\n#$ {line}\n");
+            let fail = directives(script.as_bytes(), "#$", "dir/job.sh").unwrap_err();
+            assert_eq!((fail.exit, fail.diagnostic.what), (exit, format!("{OF_SCRIPT}{what}")), "{line}");
+            assert_eq!(fail.diagnostic.place, "dir/job.sh line 2");
+        }
+    }
+
+    #[test]
+    fn bytes_of_a_directive_are_kept() {
+        let source = directives(b"#$ -v A=\xff\xe9\n", "#$", "job.sh").unwrap();
+        let value = &source.lines[0].given[0].values[0];
+        assert_eq!(text::to_bytes(value).as_ref(), b"A=\xff\xe9");
     }
 
     #[test]
     fn clear_drops_what_came_before() {
-        let given = |names: &[&'static str]| -> Vec<Given> {
-            names.iter().map(|name| Given { name, values: vec![] }).collect()
+        let source = |lines: &[&[&'static str]]| Source {
+            origin: Origin::Script,
+            lines: lines.iter().map(|names| Line { place: String::new(), given: given(names) }).collect(),
         };
-        let cleared = |sources: &[&[&'static str]]| after_clear(sources.iter().map(|source| given(source)).collect());
-        assert_eq!(cleared(&[&["-h", "-clear", "-V"]]), [given(&["-V"])]);
-        assert_eq!(cleared(&[&["-clear"], &["-h", "-clear"], &["-V"]]), [given(&[]), given(&["-V"])]);
-        assert_eq!(cleared(&[&["-h"], &["-V"]]), [given(&["-h"]), given(&["-V"])]);
+        fn given(names: &[&'static str]) -> Vec<Given> {
+            names.iter().map(|name| Given { name, values: vec![] }).collect()
+        }
+        let cleared = |sources: &[Source]| -> Vec<Vec<&'static str>> {
+            let sources = after_clear(sources.to_vec());
+            sources.iter().map(|source| source.given().map(|given| given.name).collect()).collect()
+        };
+        assert_eq!(cleared(&[source(&[&["-h", "-clear", "-V"]])]), [["-V"]]);
+        let three =
+            [source(&[&["-clear"]]), source(&[&["-h"], &["-cwd", "-clear", "-h"], &["-R"]]), source(&[&["-V"]])];
+        assert_eq!(cleared(&three), [vec!["-h", "-R"], vec!["-V"]]);
+        assert_eq!(cleared(&[source(&[&["-h"]]), source(&[&["-V"]])]), [["-h"], ["-V"]]);
     }
 }

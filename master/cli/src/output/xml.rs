@@ -3,6 +3,7 @@
 //! Programs match single lines of it with regular expressions, so the layout is part of the contract.
 
 use super::escape::is_control;
+use proto::text;
 use std::fmt::{Display, Write as _};
 
 /// A document that is being written.
@@ -74,6 +75,8 @@ pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
+            // A byte that is not UTF-8 has no place in a document.
+            kept if text::byte_of(kept).is_some() => escaped.push(char::REPLACEMENT_CHARACTER),
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),

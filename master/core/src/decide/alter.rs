@@ -105,13 +105,13 @@ fn alter_spec(
     let one = |refusal| vec![refusal];
     let job = &turn.state().jobs[&seq];
     let number = job.number;
-    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
+    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new(), before_dependencies: 0 };
     altered.apply(caller, number, changes).map_err(one)?;
     check_environments(turn.state(), changes).map_err(one)?;
-    let Alteration { spec, texts } = altered;
+    let spec = altered.spec.clone();
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
-        return Ok(done(texts).into_iter().chain(vain).collect());
+        return Ok(done(altered.texts).into_iter().chain(vain).collect());
     }
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
     if job.active > 0 && spec.reservation != job.spec.reservation {
@@ -129,8 +129,7 @@ fn alter_spec(
     };
     let job = &turn.state().jobs[&seq];
     let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
-    let texts =
-        dependency_texts(turn, number, changes, &waits_for, &array_waits_for).into_iter().chain(texts).collect();
+    let texts = altered.texts_with(dependency_texts(turn, number, changes, &waits_for, &array_waits_for));
     let spec = turn.state().index.commons.shared(&Arc::new(*spec));
     turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(vain).chain(warnings).collect())
@@ -141,7 +140,7 @@ fn check_environments(state: &State, changes: &JobChanges) -> Result<(), Diagnos
     let missing = |what: &str, name: &str| {
         Diagnostic::new(Code::UnknownObject, format!("denied: {what} environment \"{name}\" does not exist"))
     };
-    if let Some(name) = &changes.checkpoint
+    if let Some(name) = changes.checkpoint.as_ref().filter(|name| !name.is_empty())
         && !state.config.checkpoints.contains_key(name)
     {
         return Err(missing("checkpointing", name).at("-ckpt").fix("qconf -sckptl lists them"));
@@ -231,7 +230,7 @@ fn done(texts: Vec<String>) -> Vec<Answer> {
 /// # Errors
 /// If the caller lacks the role for a change.
 pub(super) fn changed(caller: &Caller, job: &Job, changes: &JobChanges) -> Result<(JobSpec, Vec<String>), Diagnostic> {
-    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new() };
+    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new(), before_dependencies: 0 };
     altered.apply(caller, job.number, changes)?;
     Ok((altered.spec, altered.texts))
 }

@@ -60,10 +60,11 @@ fn shown(spec: &Arc<JobSpec>, hides_environment: bool) -> Arc<JobSpec> {
     let mut shown = JobSpec { program, ..(**spec).clone() };
     if hides_environment {
         let is_open = |name: &String| ORIGIN.contains(&name.as_str());
-        let name_only = |(name, value): &(String, String)| {
-            (name.clone(), if is_open(name) { value.clone() } else { String::new() })
-        };
-        shown.environment = spec.environment.iter().map(name_only).collect::<Vec<_>>().into();
+        let open = spec
+            .submission_variables()
+            .map(|(name, value)| (name.clone(), if is_open(name) { value.clone() } else { String::new() }));
+        let closed = spec.exported_variables().map(|(name, _)| (name.clone(), String::new()));
+        shown.environment = open.chain(closed).collect::<Vec<_>>().into();
     }
     Arc::new(shown)
 }

@@ -118,8 +118,11 @@ fn scopes(document: &mut Document, requests: &Requests) {
 
 fn program(document: &mut Document, spec: &JobSpec) {
     document.open("JB_env_list");
-    for (name, value) in spec.environment.iter() {
-        let name = name.strip_prefix("SGE_O_").map_or(name.clone(), |name| format!("__SGE_PREFIX__O_{name}"));
+    for entry in spec.environment.iter() {
+        let (name, value) = entry;
+        let is_of_submission = spec.submission_variables().any(|known| std::ptr::eq(known, entry));
+        let inner = name.strip_prefix("SGE_O_").filter(|_| is_of_submission);
+        let name = inner.map_or(name.clone(), |inner| format!("__SGE_PREFIX__O_{inner}"));
         document.open("job_sublist");
         document.leaf("VA_variable", name);
         if !value.is_empty() {

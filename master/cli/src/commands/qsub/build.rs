@@ -1,11 +1,12 @@
 //! From options to a job specification, with what the submitting shell adds.
 
 use crate::job::description::{Block, Description};
+use crate::job::environment;
 use crate::job::request::{JobRequest, logical_directory};
 use crate::output::time::Clock;
 use proto::checkpoint::Occasion;
 use proto::id::{HostName, UserName};
-use proto::job::{JobSpec, Owner, Program, Requests, Validation};
+use proto::job::{ContextChange, JobSpec, Owner, Program, Requests, SUBMISSION_END, Validation};
 
 /// Names of the submitting environment that travel as `SGE_O_NAME`.
 const CARRIED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG"];
@@ -53,33 +54,41 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         holds: changes.holds.unwrap_or_default().set,
         predecessors: changes.predecessors.unwrap_or_default(),
         array_predecessors: changes.array_predecessors.unwrap_or_default(),
-        start_after: changes.start_after,
-        deadline: changes.deadline,
+        // 8.1.9 takes the beginning of 1970 for no time at all.
+        start_after: changes.start_after.filter(|start| start.0 > 0),
+        deadline: changes.deadline.filter(|deadline| deadline.0 > 0),
         rerunnable: changes.rerunnable,
         reserve: changes.reserve.unwrap_or_default(),
         immediate: request.immediate,
         notify: changes.notify.unwrap_or_default(),
         mail: changes.mail.unwrap_or_default(),
         mail_to: changes.mail_to.unwrap_or_default(),
-        context: changes.set_context.unwrap_or_default().into_iter().chain(changes.add_context).collect(),
+        context: ContextChange::applied(Vec::new(), &changes.context),
         // Who wants reserved slots is told at once if they do not suffice.
         validation: changes.validation.unwrap_or(match changes.reservation {
             Some(id) if id.0 > 0 => Validation::Refuse,
             Some(_) | None => Validation::None,
         }),
-        checkpoint: changes.checkpoint,
+        checkpoint: changes.checkpoint.filter(|name| !name.is_empty()),
         occasion: changes.occasion,
         reservation: changes.reservation.filter(|id| id.0 > 0),
     }
 }
 
-/// The name of a job without `-N`: the base name of its script or command.
+/// The name of a job without `-N`: the base name of its script or command. Where that of a command line holds a blank, which
+/// a name cannot, it is the base name of the first word.
 fn default_name(program: &Program) -> String {
-    let path = match program {
-        Program::Script { path, .. } | Program::Stored { path, .. } => path,
-        Program::Command { command } => command,
-    };
-    path.rsplit('/').next().unwrap_or(path).to_owned()
+    let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match program {
+        Program::Script { path, .. } | Program::Stored { path, .. } => base(path),
+        Program::Command { command } => {
+            let name = base(command);
+            match command.split_whitespace().next() {
+                Some(first) if name.contains(char::is_whitespace) => base(first),
+                Some(_) | None => name,
+            }
+        }
+    }
 }
 
 /// Who calls, for `-verify` only: the master believes its socket.
@@ -101,32 +110,42 @@ fn host() -> HostName {
     HostName::new(name.as_deref().unwrap_or("localhost"))
 }
 
-/// The environment that travels: `SGE_O_*`, then what `-V` and `-v` export.
+/// The environment that travels: `SGE_O_*` of the submission, then what `-V` and `-v` export. A variable that the user calls
+/// `SGE_O_…` stands behind the submission's own.
 fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
-    let mut environment = Vec::new();
-    for name in CARRIED {
-        if let Ok(value) = std::env::var(name) {
-            put(&mut environment, format!("SGE_O_{name}"), value);
-        }
-    }
-    put(&mut environment, "SGE_O_HOST".to_owned(), host().to_string());
-    put(&mut environment, "SGE_O_WORKDIR".to_owned(), here.to_owned());
-    if request.export_all {
-        for (name, value) in crate::job::environment::exported() {
-            put(&mut environment, name, value);
-        }
-    }
-    for (name, value) in crate::job::environment::named(&request.variables) {
-        put(&mut environment, name, value);
-    }
-    environment
+    let carried = CARRIED.iter().filter_map(|name| Some((format!("SGE_O_{name}"), environment::value(name)?)));
+    let mut all: Vec<(String, String)> = carried.collect();
+    all.push(("SGE_O_HOST".to_owned(), host().to_string()));
+    all.push((SUBMISSION_END.to_owned(), here.to_owned()));
+    all.extend(exported(request));
+    all
 }
 
-fn put(environment: &mut Vec<(String, String)>, name: String, value: String) {
-    match environment.iter_mut().find(|(known, _)| *known == name) {
-        Some(entry) => entry.1 = value,
-        None => environment.push((name, value)),
+/// What `-V` and `-v` export, each variable once.
+pub fn exported(request: &JobRequest) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    if request.export_all {
+        all.extend(environment::exported());
     }
+    for (name, value) in environment::named(request.variables.as_deref().unwrap_or_default()) {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => all.push((name, value)),
+        }
+    }
+    all
+}
+
+/// The text of `qalter -verify`: the name of the job, if it changes, and the lines that differ from a job of which nothing is said.
+pub fn verified_changes(request: &JobRequest, clock: &Clock) -> String {
+    let nothing = Program::Command { command: String::new() };
+    let unchanged = verification(&specification(&JobRequest::new("qalter"), nothing.clone(), Vec::new()), clock);
+    let changed = verification(&specification(request, nothing, Vec::new()), clock);
+    let is_shown = |line: &&str| {
+        let is_known = unchanged.lines().any(|known| known == *line);
+        line.starts_with("job_name:") || !is_known && !line.starts_with("verify:")
+    };
+    changed.lines().filter(is_shown).map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The text of `-verify`.
@@ -169,7 +188,7 @@ mod tests {
 
     fn verified(options: &[Given], program: Program, args: &[&str]) -> String {
         let mut request = JobRequest::new("qsub");
-        request.apply_source(options).unwrap();
+        request.apply_line(options).unwrap();
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
     }
@@ -178,7 +197,11 @@ mod tests {
     fn a_job_is_named_after_what_it_runs() {
         let command = |command: &str| default_name(&Program::Command { command: command.to_owned() });
         assert_eq!(command("/bin/sh"), "sh");
-        assert_eq!(command("echo /home/u1"), "u1", "one word of the shell is one path");
+        assert_eq!(command("echo /home/u1"), "u1", "as in 8.1.9, one word of the shell is one path");
+        assert_eq!(command("sleep 1; exit 3"), "sleep");
+        assert_eq!(command("/bin/sleep 1"), "sleep");
+        assert_eq!(command("cd /tmp &&\tmake all"), "cd");
+        assert_eq!(command("a b/c"), "c");
         assert_eq!(default_name(&Program::Script { path: "/x/plain.sh".to_owned(), content: [].into() }), "plain.sh");
     }
 

@@ -3,12 +3,14 @@
 use crate::decide::Caller;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
-use proto::job::{JobChanges, JobSpec, Requests};
+use proto::job::{ContextChange, JobChanges, JobSpec, Requests};
 
 /// A specification that is being changed, and what was done so far.
 pub(super) struct Alteration {
     pub spec: JobSpec,
     pub texts: Vec<String>,
+    /// How many of the texts stand before those about dependencies, in the order of 8.1.9.
+    pub before_dependencies: usize,
 }
 
 /// Whether nothing changes but what single tasks have: their holds.
@@ -24,10 +26,13 @@ impl Alteration {
     pub(super) fn apply(&mut self, caller: &Caller, number: JobNumber, changes: &JobChanges) -> Result<(), Diagnostic> {
         self.check_array(changes)?;
         self.numbers(caller, number, changes)?;
-        self.requests(number, changes);
-        self.paths(number, changes);
-        self.environment(number, changes);
-        self.others(number, changes);
+        self.times_and_files(number, changes);
+        self.resources(number, changes);
+        self.mail_and_name(number, changes);
+        self.before_dependencies = self.texts.len();
+        self.output_and_project(number, changes);
+        self.queues(number, changes);
+        self.last(number, changes);
         if let Some(names) = &changes.predecessors {
             self.spec.predecessors = names.clone();
         }
@@ -35,6 +40,13 @@ impl Alteration {
             self.spec.array_predecessors = names.clone();
         }
         Ok(())
+    }
+
+    /// The texts, with those about dependencies in their place.
+    pub(super) fn texts_with(self, dependencies: Vec<String>) -> Vec<String> {
+        let mut texts = self.texts;
+        texts.splice(self.before_dependencies..self.before_dependencies, dependencies);
+        texts
     }
 
     fn set<T: Clone>(
@@ -99,68 +111,80 @@ impl Alteration {
         Ok(())
     }
 
-    fn requests(&mut self, number: JobNumber, changes: &JobChanges) {
-        fn of(spec: &mut JobSpec) -> &mut Requests {
-            &mut spec.requests
-        }
-        self.set(number, "hard resource list", &changes.hard, |spec| &mut of(spec).hard);
-        self.set(number, "soft resource list", &changes.soft, |spec| &mut of(spec).soft);
-        self.set(number, "hard queue list", &changes.hard_queues, |spec| &mut of(spec).hard_queues);
-        self.set(number, "soft queue list", &changes.soft_queues, |spec| &mut of(spec).soft_queues);
-        self.set(number, "master hard queue list", &changes.master_queues, |spec| &mut of(spec).master_queues);
-        self.set(number, "master hard resource list", &changes.master, |spec| &mut of(spec).master);
-        self.set(number, "slave hard resource list", &changes.slaves, |spec| &mut of(spec).slaves);
-        self.set(number, "slave hard queue list", &changes.slave_queues, |spec| &mut of(spec).slave_queues);
-        self.set_some(number, "parallel environment", &changes.pe, |spec| &mut of(spec).pe);
-        self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| &mut of(spec).allocation_rule);
-        if changes.pe.is_some() {
-            self.texts.push(format!("modified slot range of job {number}"));
-        }
-    }
-
-    fn paths(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set(number, "stderr path list", &changes.stderr, |spec| &mut spec.stderr);
-        self.set(number, "output merge behaviour", &changes.merge_stderr, |spec| &mut spec.merge_stderr);
-        self.set(number, "stdout path list", &changes.stdout, |spec| &mut spec.stdout);
-        self.set(number, "stdin path list", &changes.stdin, |spec| &mut spec.stdin);
-        self.set(number, "shell list", &changes.shell, |spec| &mut spec.shell);
+    fn times_and_files(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set_some(number, "start time", &changes.start_after, |spec| &mut spec.start_after);
+        self.set_some(number, "deadline time", &changes.deadline, |spec| &mut spec.deadline);
+        self.set_some(number, "account", &changes.account, |spec| &mut spec.account);
         self.set_some(number, "working directory", &changes.directory, |spec| &mut spec.directory);
         if changes.directory.is_some() {
             // Where the old directory is on other hosts says nothing about the new one.
             self.spec.directory_on = changes.directory_on.clone().unwrap_or_default();
         }
+        let checkpoint = none_if_empty(&changes.checkpoint);
+        self.set(number, "checkpointing environment", &checkpoint, |spec| &mut spec.checkpoint);
+        self.set_some(number, "checkpointing occasion", &changes.occasion, |spec| &mut spec.occasion);
+        self.set(number, "stderr path list", &changes.stderr, |spec| &mut spec.stderr);
+        self.set(number, "stdin path list", &changes.stdin, |spec| &mut spec.stdin);
+        self.set(number, "reservation behaviour", &changes.reserve, |spec| &mut spec.reserve);
+        self.set(number, "output merge behaviour", &changes.merge_stderr, |spec| &mut spec.merge_stderr);
+    }
+
+    fn resources(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set(number, "hard resource list", &changes.hard, |spec| &mut requests(spec).hard);
+        self.set(number, "soft resource list", &changes.soft, |spec| &mut requests(spec).soft);
+        self.set(number, "master hard resource list", &changes.master, |spec| &mut requests(spec).master);
+        self.set(number, "slave hard resource list", &changes.slaves, |spec| &mut requests(spec).slaves);
+    }
+
+    fn mail_and_name(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set(number, "mail options", &changes.mail, |spec| &mut spec.mail);
+        self.set(number, "mail list", &changes.mail_to, |spec| &mut spec.mail_to);
+        self.set(number, "job name", &changes.name, |spec| &mut spec.name);
+    }
+
+    fn output_and_project(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set(number, "notify behaviour", &changes.notify, |spec| &mut spec.notify);
+        self.set(number, "stdout path list", &changes.stdout, |spec| &mut spec.stdout);
+        self.set(number, "project", &none_if_empty(&changes.project), |spec| &mut spec.project);
+        self.set_some(number, "parallel environment", &changes.pe, |spec| &mut requests(spec).pe);
+        self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| &mut requests(spec).allocation_rule);
+        if changes.pe.is_some() {
+            self.texts.push(format!("modified slot range of job {number}"));
+        }
+    }
+
+    fn queues(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set(number, "hard queue list", &changes.hard_queues, |spec| &mut requests(spec).hard_queues);
+        self.set(number, "soft queue list", &changes.soft_queues, |spec| &mut requests(spec).soft_queues);
+        self.set(number, "master hard queue list", &changes.master_queues, |spec| &mut requests(spec).master_queues);
+        self.set(number, "slave hard queue list", &changes.slave_queues, |spec| &mut requests(spec).slave_queues);
+    }
+
+    fn last(&mut self, number: JobNumber, changes: &JobChanges) {
+        self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| &mut spec.rerunnable);
+        self.set(number, "shell list", &changes.shell, |spec| &mut spec.shell);
+        self.environment(number, changes);
+        self.set(number, "job arguments", &changes.args, |spec| &mut spec.args);
+        self.set_some(number, "task concurrency", &changes.task_concurrency, |spec| &mut spec.task_concurrency);
     }
 
     fn environment(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set(number, "environment", &changes.environment, |spec| &mut spec.environment);
-        self.set(number, "context", &changes.set_context, |spec| &mut spec.context);
-        if changes.add_context.is_empty() && changes.delete_context.is_empty() {
-            return;
-        }
-        let context = &mut self.spec.context;
-        let named = |name: &str| changes.add_context.iter().any(|(added, _)| added == name);
-        context.retain(|(name, _)| !changes.delete_context.contains(name) && !named(name));
-        context.extend(changes.add_context.iter().cloned());
-        self.texts.push(format!("modified context of job {number}"));
+        let environment = changes
+            .environment
+            .as_ref()
+            .map(|exported| self.spec.submission_variables().chain(exported).cloned().collect::<Vec<_>>());
+        self.set(number, "environment", &environment, |spec| &mut spec.environment);
+        let context =
+            (!changes.context.is_empty()).then(|| ContextChange::applied(self.spec.context.clone(), &changes.context));
+        self.set(number, "context", &context, |spec| &mut spec.context);
     }
+}
 
-    fn others(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set(number, "job name", &changes.name, |spec| &mut spec.name);
-        self.set(number, "job arguments", &changes.args, |spec| &mut spec.args);
-        self.set_some(number, "account", &changes.account, |spec| &mut spec.account);
-        let project = changes.project.clone();
-        self.set(number, "project", &project.map(|name| Some(name).filter(|name| !name.is_empty())), |spec| {
-            &mut spec.project
-        });
-        self.set_some(number, "start time", &changes.start_after, |spec| &mut spec.start_after);
-        self.set_some(number, "deadline time", &changes.deadline, |spec| &mut spec.deadline);
-        self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| &mut spec.rerunnable);
-        self.set(number, "reservation behaviour", &changes.reserve, |spec| &mut spec.reserve);
-        self.set(number, "notify behaviour", &changes.notify, |spec| &mut spec.notify);
-        self.set(number, "mail options", &changes.mail, |spec| &mut spec.mail);
-        self.set(number, "mail list", &changes.mail_to, |spec| &mut spec.mail_to);
-        self.set_some(number, "checkpointing environment", &changes.checkpoint, |spec| &mut spec.checkpoint);
-        self.set_some(number, "checkpointing occasion", &changes.occasion, |spec| &mut spec.occasion);
-        self.set_some(number, "task concurrency", &changes.task_concurrency, |spec| &mut spec.task_concurrency);
-    }
+fn requests(spec: &mut JobSpec) -> &mut Requests {
+    &mut spec.requests
+}
+
+/// A name that takes something away where it is empty.
+fn none_if_empty(name: &Option<String>) -> Option<Option<String>> {
+    name.clone().map(|name| Some(name).filter(|name| !name.is_empty()))
 }

@@ -70,6 +70,92 @@ fn every_change_is_named_in_the_words_of_8_1_9() {
 }
 
 #[test]
+fn changes_are_named_in_the_order_of_8_1_9() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let changes = JobChanges {
+        shell: Some(Vec::new()),
+        stdout: Some(Vec::new()),
+        hard_queues: Some(vec!["all.q".into()]),
+        predecessors: Some(Vec::new()),
+        name: Some("n".into()),
+        stdin: Some(Vec::new()),
+        account: Some("a".into()),
+        rerunnable: Some(true),
+        notify: Some(true),
+        directory: Some("/tmp".into()),
+        priority: Some(-1),
+        ..JobChanges::default()
+    };
+    let said = alter(&mut cell, "u1", "1", changes);
+    let what: Vec<&str> = said.iter().map(|text| text.split(" of job").next().unwrap_or_default()).collect();
+    let expected = [
+        "u1@sub sets scheduling priority",
+        "modified account",
+        "modified working directory",
+        "modified stdin path list",
+        "modified job name",
+        "modified job id hold list",
+        "modified notify behaviour",
+        "modified stdout path list",
+        "modified hard queue list",
+        "modified restart behaviour",
+        "modified shell list",
+    ];
+    assert_eq!(what, expected);
+}
+
+#[test]
+fn variables_of_the_submission_stay_when_the_exported_ones_change() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let environment = vec![
+        pair("SGE_O_HOME", "/home/u1"),
+        pair("SGE_O_WORKDIR", "/work"),
+        pair("SGE_O_HOME", "of the user"),
+        pair("A", "1"),
+    ];
+    let mut cell = Cell::ready();
+    cell.submit(JobSpec { environment: environment.into(), ..job() });
+    let exported =
+        JobChanges { environment: Some(vec![pair("SGE_O_TZ", "x"), pair("B", "2")]), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "u1", "1", exported), ["modified environment of job 1"]);
+    let spec = &cell.job(1).spec;
+    let submission: Vec<&str> = spec.submission_variables().map(|(name, _)| name.as_str()).collect();
+    let exported: Vec<&str> = spec.exported_variables().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(submission, ["SGE_O_HOME", "SGE_O_WORKDIR"]);
+    assert_eq!(exported, ["SGE_O_TZ", "B"]);
+}
+
+#[test]
+fn changes_of_the_context_are_made_in_their_order() {
+    use proto::job::ContextChange::{Add, Delete, Set};
+    let pairs = |text: &str| -> Vec<(String, String)> {
+        text.split_whitespace().map(|pair| pair.split_once('=').unwrap()).map(|(n, v)| (n.into(), v.into())).collect()
+    };
+    let mut cell = Cell::ready();
+    cell.submit(JobSpec { context: pairs("A=1 B=2"), ..job() });
+    for (changes, expected) in [
+        (vec![Add(pairs("A=3 C=4"))], "A=3 B=2 C=4"),
+        (vec![Add(pairs("D=5")), Delete(vec!["D".into(), "B".into()])], "A=3 C=4"),
+        (vec![Delete(vec!["A".into()]), Add(pairs("A=6"))], "C=4 A=6"),
+        (vec![Add(pairs("E=7")), Set(pairs("F=8")), Add(pairs("A=9"))], "F=8 A=9"),
+    ] {
+        let changes = JobChanges { context: changes, ..JobChanges::default() };
+        assert_eq!(alter(&mut cell, "u1", "1", changes), ["modified context of job 1"]);
+        assert_eq!(cell.job(1).spec.context, pairs(expected));
+    }
+}
+
+#[test]
+fn an_empty_name_takes_a_job_out_of_its_checkpointing_environment() {
+    let mut cell = Cell::ready();
+    cell.submit(job());
+    let changes = JobChanges { checkpoint: Some(String::new()), ..JobChanges::default() };
+    assert_eq!(alter(&mut cell, "u1", "1", changes), ["modified checkpointing environment of job 1"]);
+    assert_eq!(cell.job(1).spec.checkpoint, None);
+}
+
+#[test]
 fn only_operators_change_override_tickets() {
     let mut cell = Cell::ready();
     cell.submit(job());

@@ -1,0 +1,276 @@
+//! The values of the options of a job: what each text means, and the words of 8.1.9 for a text that means nothing.
+
+use super::{JobRequest, rejected};
+use crate::exit;
+use crate::fail::Fail;
+use crate::job::date;
+use proto::checkpoint::{BadOccasion, Occasion};
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::ReservationId;
+use proto::job::{HoldChange, Holds, MailEvents, PeRequest, Validation};
+use proto::pe::AllocationRule;
+use proto::request::{RangeError, SlotRange, TaskRange};
+use proto::text;
+use proto::time::Wall;
+
+impl JobRequest {
+    pub(super) fn invalid(&self, name: &str, value: &str) -> Fail {
+        Fail::bad_value(format!("{}: invalid option argument \"{name} {value}\"", self.command))
+    }
+
+    pub(super) fn yes_no(&self, name: &str, value: &str) -> Result<bool, Fail> {
+        match value.to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(true),
+            "n" | "no" => Ok(false),
+            _ => Err(self.invalid(name, value).fix("write y or n")),
+        }
+    }
+
+    pub(super) fn priority(&self, value: &str) -> Result<i32, Fail> {
+        let parsed = value.parse().ok().filter(|priority| (-1023..=1024).contains(priority));
+        parsed.ok_or_else(|| {
+            let command = self.command;
+            Fail::bad_value(format!("{command}: invalid priority \"{value}\".  Must be an integer from -1023 to 1024"))
+        })
+    }
+
+    pub(super) fn number(&self, value: &str, what: &str) -> Result<u32, Fail> {
+        value.parse().map_err(|_| {
+            let what = format!("{}: invalid {what}, must be an unsigned integer", self.command);
+            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("write a whole number from 0 up"))
+        })
+    }
+
+    pub(super) fn reservation(&self, value: &str) -> Result<ReservationId, Fail> {
+        value.parse().map(ReservationId).map_err(|_| {
+            let what = format!("{}: invalid advance reservation id, must be an unsigned integer", self.command);
+            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("qrstat lists them"))
+        })
+    }
+
+    pub(super) fn concurrency(&self, value: &str) -> Result<u32, Fail> {
+        value.parse().map_err(|_| {
+            let command = self.command;
+            Fail::bad_value(format!(
+                "{command}: invalid task concurrency number \"{value}\". Must be an integer greater or equal to 0."
+            ))
+        })
+    }
+
+    pub(super) fn task_range(&self, value: &str) -> Result<TaskRange, Fail> {
+        if value.contains(',') {
+            return Err(Fail::bad_value(format!("{}: -t option only allows one range", self.command)));
+        }
+        TaskRange::parse(value).map_err(|error| self.range_error(&error))
+    }
+
+    pub(super) fn range_error(&self, error: &RangeError) -> Fail {
+        let diagnostic = error.diagnostic();
+        match diagnostic.code {
+            Code::JobRejected => rejected(diagnostic),
+            _ => Fail::bad_value(format!("{}: {}", self.command, diagnostic.what)),
+        }
+    }
+
+    pub(super) fn validation(&self, value: &str) -> Result<Validation, Fail> {
+        match value {
+            "e" => Ok(Validation::Refuse),
+            "w" => Ok(Validation::Warn),
+            "n" => Ok(Validation::None),
+            "v" => Ok(Validation::Verify),
+            "p" => Ok(Validation::Poke),
+            _ => Err(self.invalid("-w", value).fix("write one of e, w, n, v, p")),
+        }
+    }
+
+    pub(super) fn occasion(&self, value: &str) -> Result<Occasion, Fail> {
+        value.parse().map_err(|error: BadOccasion| {
+            let refusal = Diagnostic::new(Code::BadSyntax, format!("{}: {error}", self.command));
+            Fail::new(exit::USAGE, refusal.fix("write n, letters of s m x r, or a time as hours:minutes:seconds"))
+        })
+    }
+
+    /// Reads a date.
+    ///
+    /// # Errors
+    /// In the words of 8.1.9, if it is none.
+    pub fn moment(&self, name: &str, value: &str) -> Result<Wall, Fail> {
+        let now = jiff::Zoned::now();
+        date::parse(value, now.year(), now.time_zone()).map_err(|reason| {
+            let command = self.command;
+            Fail::bad_value(format!(
+                "{reason}\n{command}: Wrong date/time format \"{value}\" specified to {name} option"
+            ))
+            .fix("write [[CC]YY]MMDDhhmm[.SS]")
+        })
+    }
+
+    /// The events of `-m`: those that an earlier use named stay, unless this one has an `n`.
+    pub(super) fn mail_events(&self, earlier: MailEvents, value: &str) -> Result<MailEvents, Fail> {
+        let mut events = earlier;
+        for letter in value.chars() {
+            match letter {
+                'b' => events.begin = true,
+                'e' => events.end = true,
+                'a' => events.abort = true,
+                's' => events.suspend = true,
+                'n' => {}
+                _ => {
+                    let what =
+                        format!("{}: Wrong mail options list format \"{value}\" specified to -m option", self.command);
+                    return Err(Fail::bad_value(what).fix("write letters of b, e, a, s, or n alone"));
+                }
+            }
+        }
+        Ok(if value.contains('n') { MailEvents::default() } else { events })
+    }
+
+    /// `-A` of `qalter`: 8.1.9 gives a job without an account the default one at submission alone.
+    pub(super) fn account(&self, value: &str) -> Result<String, Fail> {
+        if value.is_empty() && self.command == "qalter" {
+            let what = "denied: the account string is empty";
+            let refusal = Diagnostic::new(Code::BadValue, what).at("-A");
+            return Err(Fail::new(exit::FAILED, refusal.fix("name an account; sge is that of jobs without one")));
+        }
+        Ok(value.to_owned())
+    }
+
+    pub(super) fn allocation_rule(&self, value: &str) -> Result<AllocationRule, Fail> {
+        let refusal =
+            |_| self.invalid("-par", value).fix("give $pe_slots, $fill_up, $round_robin or the slots for each host");
+        value.parse().map_err(refusal)
+    }
+
+    pub(super) fn parallel_environment(&self, name: &str, range: &str) -> Result<PeRequest, Fail> {
+        let slots = SlotRange::parse(range).map_err(|error| self.range_error(&error))?;
+        Ok(PeRequest { name: name.to_owned(), slots })
+    }
+
+    /// The variables of `-ac` and `-sc`, each once: the last value counts, in the place of the first.
+    pub(super) fn pairs(&self, option: &str, value: &str) -> Result<Vec<(String, String)>, Fail> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for part in parts(value) {
+            let (name, value_of) = part.split_once('=').unwrap_or((part, ""));
+            if name.is_empty() {
+                let what = format!("{}: Wrong context list format {option} \"{value}\"", self.command);
+                return Err(Fail::bad_value(what).fix("write NAME=VALUE,NAME=VALUE,..."));
+            }
+            match pairs.iter_mut().find(|(known, _)| known == name) {
+                Some(pair) => value_of.clone_into(&mut pair.1),
+                None => pairs.push((name.to_owned(), value_of.to_owned())),
+            }
+        }
+        Ok(pairs)
+    }
+
+    pub(super) fn job_name(&self, value: &str) -> Result<String, Fail> {
+        if value.contains('/') {
+            let what = format!("{}: argument to -N option must not contain /", self.command);
+            return Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what)));
+        }
+        Ok(value.to_owned())
+    }
+
+    pub(super) fn current_directory(&self) -> Result<String, Fail> {
+        std::env::current_dir().map(|directory| logical_directory(&directory)).map_err(|error| {
+            let what = format!("{}: cannot read the current working directory", self.command);
+            Fail::from(Diagnostic::new(Code::SystemRefused, what).at("-cwd").why(error.to_string()))
+        })
+    }
+
+    /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases all.
+    pub fn hold_change(&self, value: &str) -> Result<HoldChange, Fail> {
+        let mut change = HoldChange::default();
+        for letter in value.chars().filter(|letter| *letter != ',') {
+            match letter {
+                'u' => change.set.user = true,
+                'o' => change.set.operator = true,
+                's' => change.set.system = true,
+                'U' => change.release.user = true,
+                'O' => change.release.operator = true,
+                'S' => change.release.system = true,
+                'n' => change.release = Holds { user: true, operator: true, system: true },
+                _ => {
+                    let what = format!("{}: Unknown hold list \"{value}\" specified to -h option", self.command);
+                    return Err(
+                        Fail::bad_value(what).fix("write letters of u, o, s to hold, U, O, S to release, n for none")
+                    );
+                }
+            }
+        }
+        Ok(change)
+    }
+}
+
+/// The working directory as the user sees it: `PWD` where it names the same directory, so that links stay.
+pub fn logical_directory(actual: &std::path::Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &std::path::Path| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
+    let shown = std::env::var_os("PWD").map(std::path::PathBuf::from).filter(|shown| shown.is_absolute());
+    match shown.filter(|shown| identity(shown) == identity(actual)) {
+        Some(shown) => text::from_os(shown.as_os_str()),
+        None => text::from_os(actual.as_os_str()),
+    }
+}
+
+/// The parts of a comma separated list.
+pub fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// The names of `-dc`; a value behind a name says nothing.
+pub fn context_names(text: &str) -> Vec<String> {
+    let name = |part: &str| part.split('=').next().unwrap_or_default().to_owned();
+    parts(text).into_iter().map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what is between it and the second is
+/// the host. An address without a user has only a user.
+pub fn addresses(text: &str) -> Vec<String> {
+    let address = |part: String| {
+        let mut words = part.split('@').filter(|word| !word.is_empty());
+        let (user, host) = (words.next().unwrap_or_default(), words.next());
+        host.map_or_else(|| user.to_owned(), |host| format!("{user}@{host}"))
+    };
+    list(text).into_iter().map(address).filter(|address| !address.is_empty()).collect()
+}
+
+/// The variables of a `-v`; those without a value take it from the environment.
+///
+/// # Errors
+/// A part without a name.
+pub fn variables(command: &str, text: &str) -> Result<Vec<(String, Option<String>)>, Fail> {
+    let mut variables = Vec::new();
+    for part in parts(text) {
+        let (name, value) = match part.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (part, None),
+        };
+        if name.is_empty() {
+            let what = format!("{command}: Wrong variable list format -v \"{text}\" or environment variable not set");
+            return Err(Fail::bad_value(what).fix("write NAME=VALUE,NAME,...: each variable needs a name"));
+        }
+        variables.push((name.to_owned(), value));
+    }
+    Ok(variables)
+}
+
+/// The parts between commas that no pair of quotation marks encloses. The marks belong to the values, as in 8.1.9, because the
+/// shell has taken its own away; a mark without a partner is an ordinary character.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+    for (at, character) in text.char_indices() {
+        match (quote, character) {
+            (None, ',') => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            (None, '"' | '\'') if text[at + 1..].contains(character) => quote = Some(character),
+            (Some(mark), _) if mark == character => quote = None,
+            (None | Some(_), _) => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
