@@ -178,3 +178,14 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (exit, what), "{name} {values:?}");
     }
 }
+
+#[test]
+fn no_hold_is_none_whatever_stands_before_it() {
+    use proto::job::{HoldChange, Holds};
+    let change = |value: &str| JobRequest::new("qalter").hold_change(value);
+    let all = Holds { user: true, operator: true, system: true };
+    let none = HoldChange { set: Holds::default(), release: all };
+    assert_eq!((change("n").ok(), change("un").ok()), (Some(none), Some(none)));
+    assert!(change("nu").is_err() && change("x").is_err());
+    assert!(change("uo").is_ok_and(|change| change.set.user && change.set.operator && !change.release.any()));
+}

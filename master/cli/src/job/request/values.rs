@@ -181,15 +181,16 @@ impl JobRequest {
     /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases all.
     pub fn hold_change(&self, value: &str) -> Result<HoldChange, Fail> {
         let mut change = HoldChange::default();
+        let mut is_none = false;
         for letter in value.chars().filter(|letter| *letter != ',') {
             match letter {
-                'u' => change.set.user = true,
-                'o' => change.set.operator = true,
-                's' => change.set.system = true,
+                'u' if !is_none => change.set.user = true,
+                'o' if !is_none => change.set.operator = true,
+                's' if !is_none => change.set.system = true,
                 'U' => change.release.user = true,
                 'O' => change.release.operator = true,
                 'S' => change.release.system = true,
-                'n' => change.release = Holds { user: true, operator: true, system: true },
+                'n' => is_none = true,
                 _ => {
                     let what = format!("{}: Unknown hold list \"{value}\" specified to -h option", self.command);
                     return Err(
@@ -198,7 +199,9 @@ impl JobRequest {
                 }
             }
         }
-        Ok(change)
+        // None is none, whatever stands before it.
+        let all = Holds { user: true, operator: true, system: true };
+        Ok(if is_none { HoldChange { set: Holds::default(), release: all } } else { change })
     }
 }
 
