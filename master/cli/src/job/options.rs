@@ -174,7 +174,7 @@ const ALL: &[Taker] = &[Taker::Qsub, Taker::Qalter, Taker::Qresub];
 /// The table, in the order of `-help`.
 pub const TABLE: &[Row] = {
     use JobOption as O;
-    use Merge::{AddUp, Command, InOrder, Last, LastPer, Letters, Mark, Once};
+    use Merge::{AddUp, Command, InOrder, Last, LastPer, Letters, Mark, Once, PerMailHost};
     use Values::{One, Two};
     &[
         row(O::StartTime, with("-a", One, "date_time", "request a start time"), BOTH, Last),
@@ -247,7 +247,7 @@ pub const TABLE: &[Row] = {
         row(O::MasterQueues, with("-masterq", One, "wc_queue_list", "bind master task to queue(s)"), BOTH, AddUp),
         row(O::Notify, flag("-notify", "notify job before killing/suspending it"), BOTH, Once),
         row(O::Immediate, with("-now", One, "y[es]|n[o]", "start job immediately or not at all"), QSUB_ALONE, Last),
-        row(O::MailList, with("-M", One, "mail_list", "notify these e-mail addresses"), BOTH, LastPer(Key::Address)),
+        row(O::MailList, with("-M", One, "mail_list", "notify these e-mail addresses"), BOTH, PerMailHost),
         row(O::Name, with("-N", One, "name", "specify job name"), BOTH, Last),
         row(
             O::Stdout,

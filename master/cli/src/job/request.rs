@@ -193,7 +193,9 @@ impl JobRequest {
             O::MasterQueues => rule.add(&mut self.changes.master_queues, list(value), |a, b| a == b),
             O::Notify => self.changes.notify = Some(true),
             O::Immediate => self.immediate = self.yes_no(name, value)?,
-            O::MailList => rule.add(&mut self.changes.mail_to, values::addresses(value), |a, b| a == b),
+            O::MailList => {
+                rule.add(&mut self.changes.mail_to, values::addresses(value), |a, b| values::is_at_same_host(a, b))
+            }
             O::Name => self.changes.name = Some(self.job_name(value)?),
             O::OverrideTickets => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             O::Project => self.changes.project = Some(value.to_owned()),

@@ -11,6 +11,8 @@ pub enum Merge {
     AddUp,
     /// Lists add up; of the entries with one key the last counts.
     LastPer(Key),
+    /// Lists add up; a later use replaces the entries of earlier ones that have the host of one of its own.
+    PerMailHost,
     /// Letters add up; a use with `n` takes away those before it.
     Letters,
     /// Each use changes what those before it left, in their order.
@@ -34,14 +36,12 @@ pub enum Key {
     Host,
     /// The name of the variable.
     Variable,
-    /// The whole address.
-    Address,
 }
 
 impl Merge {
     /// Adds what one more use of an option names to what the uses before it named. `is_same` compares two entries by the key of
     /// the rule: the later takes the place of the earlier. Where the rule keeps the last use alone, the earlier ones are dropped.
-    pub fn add<T>(self, list: &mut Option<Vec<T>>, more: Vec<T>, is_same: impl Fn(&T, &T) -> bool) {
+    pub fn add<T: Clone>(self, list: &mut Option<Vec<T>>, more: Vec<T>, is_same: impl Fn(&T, &T) -> bool) {
         match self {
             Merge::AddUp => list.get_or_insert_default().extend(more),
             Merge::LastPer(_) => {
@@ -52,6 +52,21 @@ impl Merge {
                         None => list.push(entry),
                     }
                 }
+            }
+            Merge::PerMailHost => {
+                let mut new = more.clone();
+                let mut merged = Vec::new();
+                for known in list.take().unwrap_or_default() {
+                    if !more.iter().any(|entry| is_same(entry, &known)) {
+                        merged.push(known);
+                        continue;
+                    }
+                    let (here, later) = new.into_iter().partition::<Vec<T>, _>(|entry| is_same(entry, &known));
+                    merged.extend(here);
+                    new = later;
+                }
+                merged.extend(new);
+                *list = Some(merged);
             }
             Merge::Last
             | Merge::Once
@@ -74,7 +89,7 @@ impl Merge {
             Merge::LastPer(Key::Attribute) => "add up, the last for each resource",
             Merge::LastPer(Key::Host) => "add up, the last for each host",
             Merge::LastPer(Key::Variable) => "add up, the last for each variable",
-            Merge::LastPer(Key::Address) => "add up, each address once",
+            Merge::PerMailHost => "add up, a later one replaces those of the same host",
             Merge::Letters => "letters add up, `n` takes away those before it",
             Merge::InOrder => "in the order given",
             Merge::Replace => "a later source replaces both lists, hard and soft",

@@ -14,7 +14,7 @@ const VALUES: [(&str, &[&str]); 22] = [
     ("-q", &["all.q", "b.q", "*@vm,c.q"]),
     ("-masterq", &["all.q", "b.q"]),
     ("-l", &["h_rt=5,mem_free=1K", "h_rt=6", "lic=2"]),
-    ("-M", &["a@b", "c@d,a@b", "u1"]),
+    ("-M", &["a@b", "c@d,a@b", "u1", "u2,e@b", "f@b,u1,g@b"]),
     ("-m", &["b", "e", "as", "n", "nb", "bn"]),
     ("-S", &["/bin/sh", "vm:/bin/bash", "/bin/ksh,n2:/bin/csh"]),
     ("-o", &["/a", "vm:/b", "n2:/c", "/d,vm:/e"]),
@@ -110,11 +110,15 @@ fn expected_list(asked: &mut Asked, name: &str, value: &str) {
     match name {
         "-masterq" => asked.queues[2].extend(commas(value)),
         "-M" => {
-            for address in commas(value) {
-                if !asked.mail_to.contains(&address) {
-                    asked.mail_to.push(address);
-                }
-            }
+            let host = |address: &str| pair(address, '@').1;
+            let earlier = std::mem::take(&mut asked.mail_to);
+            let place = |new: &String| earlier.iter().position(|known| host(known) == host(new)).unwrap_or(usize::MAX);
+            let new = commas(value);
+            let stays = |known: &String| new.iter().all(|new| host(new) != host(known));
+            let mut placed: Vec<(usize, String)> = new.iter().map(|new| (place(new), new.clone())).collect();
+            placed.extend(earlier.iter().cloned().enumerate().filter(|(_, known)| stays(known)));
+            placed.sort_by_key(|(place, _)| *place);
+            asked.mail_to = placed.into_iter().map(|(_, address)| address).collect();
         }
         "-m" if value.contains('n') => asked.mail.clear(),
         "-m" => {

@@ -235,7 +235,19 @@ pub fn addresses(text: &str) -> Vec<String> {
         let (user, host) = (words.next().unwrap_or_default(), words.next());
         host.map_or_else(|| user.to_owned(), |host| format!("{user}@{host}"))
     };
-    list(text).into_iter().map(address).filter(|address| !address.is_empty()).collect()
+    let mut addresses: Vec<String> = Vec::new();
+    for address in list(text).into_iter().map(address).filter(|address| !address.is_empty()) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+/// Whether two addresses have the same host, or neither has one.
+pub fn is_at_same_host(one: &str, other: &str) -> bool {
+    let host = |address: &str| address.split_once('@').map(|(_, host)| host.to_owned());
+    host(one) == host(other)
 }
 
 /// The variables of a `-v`; those without a value take it from the environment.
