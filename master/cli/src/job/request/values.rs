@@ -27,7 +27,7 @@ impl JobRequest {
     }
 
     pub(super) fn priority(&self, value: &str) -> Result<i32, Fail> {
-        let parsed = value.parse().ok().filter(|priority| (-1023..=1024).contains(priority));
+        let parsed = value.trim_start().parse().ok().filter(|priority| (-1023..=1024).contains(priority));
         parsed.ok_or_else(|| {
             let command = self.command;
             Fail::bad_value(format!("{command}: invalid priority \"{value}\".  Must be an integer from -1023 to 1024"))
