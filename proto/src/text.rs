@@ -1,9 +1,10 @@
 //! Bytes that are not UTF-8, kept in text.
 //!
-//! Words of a command line, lines of a script and values of an environment may hold any bytes. They travel as text, in which each
-//! byte that is not a part of UTF-8 is one character of a block for private use: U+EF80 to U+EFFF for the bytes 0x80 to 0xFF.
-//! Characters of this block in the input are kept as the bytes that they are made of, so that every input comes back unchanged.
-//! All such bytes are above ASCII: no separator, blank or NUL can come out of one.
+//! Words of a command line, lines of a script and values of an environment may hold any bytes. They
+//! travel as text, in which each byte that is not a part of UTF-8 is one character of a block for
+//! private use: U+EF80 to U+EFFF for the bytes 0x80 to 0xFF. Characters of this block in the input
+//! are kept as the bytes that they are made of, so that every input comes back unchanged. All such
+//! bytes are above ASCII: no separator, blank or NUL can come out of one.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -22,7 +22,8 @@ const NOT_RESUBMITTED: u8 = 4;
 /// Exit code of `qalter` for an option that works on whole jobs and was given for tasks.
 const JOBS_ONLY: u8 = 4;
 
-/// The options of `qsub` that 8.1.9 does not know at all as options of `qalter`. It calls the others unknown with exit code 5.
+/// The options of `qsub` that 8.1.9 does not know at all as options of `qalter`. It calls the
+/// others unknown with exit code 5.
 const ONLY_OF_BINARIES: [JobOption; 2] = [JobOption::Binary, JobOption::UseShell];
 
 /// The options of `qalter`, and those of `qsub` that are called unknown by name.

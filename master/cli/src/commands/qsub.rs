@@ -62,13 +62,15 @@ fn interrupted() -> Diagnostic {
         .fix("qstat shows whether it is there, qdel deletes it")
 }
 
-/// Refuses what the command line gets wrong before a script is looked for, which a missing argument may have swallowed.
+/// Refuses what the command line gets wrong before a script is looked for, which a missing argument
+/// may have swallowed.
 fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
     JobRequest::new("qsub").apply_line(&command_line.given)
 }
 
-/// What is asked for, by all sources together, and what is to run. Whether there is a script to read is said by the request files
-/// and the command line; the lines of a script that was read may make its path a command.
+/// What is asked for, by all sources together, and what is to run. Whether there is a script to
+/// read is said by the request files and the command line; the lines of a script that was read may
+/// make its path a command.
 fn submission(site: &Site, command_line: &Parsed) -> Result<(JobRequest, Program), Fail> {
     let files = sources::request_files(&site.dir().join("default/common"))?;
     let line = Source::command_line(command_line.given.clone());

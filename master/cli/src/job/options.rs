@@ -1,8 +1,10 @@
-//! The one table of the options of jobs: what each is called, what follows it, which commands take it, and how it adds up when
-//! it is given more than once, within one source of options and over sources.
+//! The one table of the options of jobs: what each is called, what follows it, which commands take
+//! it, and how it adds up when it is given more than once, within one source of options and over
+//! sources.
 //!
-//! The commands make their option lists and their `-help` from it, and [`super::request::JobRequest`] reads its rules. A row
-//! without a meaning does not compile: the meaning is a `match` over [`JobOption`].
+//! The commands make their option lists and their `-help` from it, and
+//! [`super::request::JobRequest`] reads its rules. A row without a meaning does not compile: the
+//! meaning is a `match` over [`JobOption`].
 
 mod rules;
 #[cfg(test)]

@@ -70,7 +70,8 @@ pub struct JobRequest {
     soft: bool,
     /// Which slots a following `-l` or `-q` is about.
     scope: Scope,
-    /// The options that the present source has given whose lists of earlier sources are dropped, each with its scope.
+    /// The options that the present source has given whose lists of earlier sources are dropped,
+    /// each with its scope.
     named: Vec<(JobOption, Scope)>,
     command: &'static str,
 }
@@ -107,7 +108,8 @@ impl JobRequest {
         Ok(())
     }
 
-    /// Takes in the options of one line, of a file or the command line. The effect of `-soft` and `-scope` ends with it.
+    /// Takes in the options of one line, of a file or the command line. The effect of `-soft` and
+    /// `-scope` ends with it.
     ///
     /// # Errors
     /// As [`JobRequest::apply`]; a `-scope` that is about nothing.
@@ -144,7 +146,8 @@ impl JobRequest {
         let name = given.name;
         let value = given.values.first().map_or("", String::as_str);
         let Some(row) = row_of(name, !given.values.is_empty()) else { return Err(self.invalid(name, value)) };
-        // `qalter -scope slave -q ""` takes the queues of a scope away again; without `-scope`, `-q "*"` does.
+        // `qalter -scope slave -q ""` takes the queues of a scope away again; without `-scope`, `-q
+        // "*"` does.
         let is_scoped = self.scope != Scope::Global && self.command == "qalter" && row.option == JobOption::Queues;
         if !given.values.is_empty() && !is_scoped {
             empty::refuse_option(self.command, name, value)?;
@@ -225,8 +228,8 @@ impl JobRequest {
         Ok(())
     }
 
-    /// Drops the queue lists of earlier sources, in the scope that is in force. `-masterq` adds up over sources, and `-scope master`
-    /// shares its list.
+    /// Drops the queue lists of earlier sources, in the scope that is in force. `-masterq` adds up
+    /// over sources, and `-scope master` shares its list.
     fn forget_queues(&mut self) {
         let changes = &mut self.changes;
         match self.scope {

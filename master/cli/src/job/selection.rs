@@ -8,8 +8,8 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::request::TaskRange;
 use proto::wire::client::{JobSelection, JobTarget};
 
-/// Joins each `-t RANGE` to the job in front of it. The value of an option is not a job, and words behind a lone `-` are not
-/// options.
+/// Joins each `-t RANGE` to the job in front of it. The value of an option is not a job, and words
+/// behind a lone `-` are not options.
 ///
 /// # Errors
 /// A `-t` without a job in front of it, or without a range.

@@ -1,5 +1,5 @@
-//! Where options come from: request files, script directives and the command line, weakest first. A file that `-@` names stands
-//! for its words, wherever it is named.
+//! Where options come from: request files, script directives and the command line, weakest first. A
+//! file that `-@` names stands for its words, wherever it is named.
 
 use super::options::QSUB;
 use crate::args::{Given, Parsed};
@@ -58,7 +58,8 @@ impl Source {
 }
 
 impl Origin {
-    /// A refusal with its place, as 8.1.9 words those of this source: the name of the command is said on the command line alone.
+    /// A refusal with its place, as 8.1.9 words those of this source: the name of the command is
+    /// said on the command line alone.
     pub fn refusal(self, fail: Fail, place: &str) -> Fail {
         let instead = match self {
             Origin::CommandLine => return fail,
@@ -80,7 +81,8 @@ impl Origin {
     /// Reads one line of a file of options.
     ///
     /// # Errors
-    /// An option that `qsub` does not have, a word that is not an option, a NUL byte; a file of `-@` as [`expand_files`] says.
+    /// An option that `qsub` does not have, a word that is not an option, a NUL byte; a file of
+    /// `-@` as [`expand_files`] says.
     pub fn line(self, bytes: &[u8], place: String) -> Result<Line, Fail> {
         match options(bytes).and_then(expand_files) {
             Ok(parsed) => Ok(Line { place, given: parsed.given }),
@@ -89,8 +91,8 @@ impl Origin {
     }
 }
 
-/// The options of a line. A word that is not one is refused: it was lost without a word otherwise, as the second half of
-/// `-l h_rt=5, mem_free=1G`.
+/// The options of a line. A word that is not one is refused: it was lost without a word otherwise,
+/// as the second half of `-l h_rt=5, mem_free=1G`.
 fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
     if bytes.contains(&0) {
         let refusal = Diagnostic::new(Code::BadSyntax, "qsub: a line of options holds a NUL byte");
@@ -111,9 +113,10 @@ fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
     }
 }
 
-/// The words of one line, which a blank parts unless it is between two quotation marks of a kind. A word that begins with `#`
-/// begins a comment. A backslash is a character like others, as in 8.1.9; one that stands alone at the end of the line is left out.
-/// An unclosed quotation mark reaches to the end of the line.
+/// The words of one line, which a blank parts unless it is between two quotation marks of a kind. A
+/// word that begins with `#` begins a comment. A backslash is a character like others, as in 8.1.9;
+/// one that stands alone at the end of the line is left out. An unclosed quotation mark reaches to
+/// the end of the line.
 pub fn line_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -75,8 +75,8 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
     }
 }
 
-/// The name of a job without `-N`: the base name of its script or command. Where that of a command line holds a blank, which
-/// a name cannot, it is the base name of the first word.
+/// The name of a job without `-N`: the base name of its script or command. Where that of a command
+/// line holds a blank, which a name cannot, it is the base name of the first word.
 fn default_name(program: &Program) -> String {
     let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match program {
@@ -110,8 +110,8 @@ fn host() -> HostName {
     HostName::new(name.as_deref().unwrap_or("localhost"))
 }
 
-/// The environment that travels: `SGE_O_*` of the submission, then what `-V` and `-v` export. A variable that the user calls
-/// `SGE_O_…` stands behind the submission's own.
+/// The environment that travels: `SGE_O_*` of the submission, then what `-V` and `-v` export. A
+/// variable that the user calls `SGE_O_…` stands behind the submission's own.
 fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
     let carried = CARRIED.iter().filter_map(|name| Some((format!("SGE_O_{name}"), environment::value(name)?)));
     let mut all: Vec<(String, String)> = carried.collect();
@@ -136,7 +136,8 @@ pub fn exported(request: &JobRequest) -> Vec<(String, String)> {
     all
 }
 
-/// The text of `qalter -verify`: the name of the job, if it changes, and the lines that differ from a job of which nothing is said.
+/// The text of `qalter -verify`: the name of the job, if it changes, and the lines that differ from
+/// a job of which nothing is said.
 pub fn verified_changes(request: &JobRequest, clock: &Clock) -> String {
     let nothing = Program::Command { command: String::new() };
     let unchanged = verification(&specification(&JobRequest::new("qalter"), nothing.clone(), Vec::new()), clock);

@@ -11,7 +11,8 @@ pub enum Merge {
     AddUp,
     /// Lists add up; of the entries with one key the last counts.
     LastPer(Key),
-    /// Lists add up; a later use replaces the entries of earlier ones that have the host of one of its own.
+    /// Lists add up; a later use replaces the entries of earlier ones that have the host of one of
+    /// its own.
     PerMailHost,
     /// Letters add up; a use with `n` takes away those before it.
     Letters,
@@ -39,8 +40,9 @@ pub enum Key {
 }
 
 impl Merge {
-    /// Adds what one more use of an option names to what the uses before it named. `is_same` compares two entries by the key of
-    /// the rule: the later takes the place of the earlier. Where the rule keeps the last use alone, the earlier ones are dropped.
+    /// Adds what one more use of an option names to what the uses before it named. `is_same`
+    /// compares two entries by the key of the rule: the later takes the place of the earlier. Where
+    /// the rule keeps the last use alone, the earlier ones are dropped.
     pub fn add<T: Clone>(self, list: &mut Option<Vec<T>>, more: Vec<T>, is_same: impl Fn(&T, &T) -> bool) {
         match self {
             Merge::AddUp => list.get_or_insert_default().extend(more),

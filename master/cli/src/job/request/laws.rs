@@ -1,5 +1,6 @@
-//! How options of several sources add up, beside a reference that knows nothing of the table: it says for each option what a real
-//! Grid Engine 8.1.9 was seen to do with pairs of values in all pairs of places.
+//! How options of several sources add up, beside a reference that knows nothing of the table: it
+//! says for each option what a real Grid Engine 8.1.9 was seen to do with pairs of values in all
+//! pairs of places.
 
 use super::*;
 use crate::job::sources::{self, Line, Origin};
@@ -9,7 +10,8 @@ type Use = (&'static str, &'static str);
 type Lines = Vec<Vec<Use>>;
 type Pairs = Vec<(String, String)>;
 
-/// Values that found differences: the same key twice, letters that take others away, lists that overlap.
+/// Values that found differences: the same key twice, letters that take others away, lists that
+/// overlap.
 const VALUES: [(&str, &[&str]); 22] = [
     ("-q", &["all.q", "b.q", "*@vm,c.q"]),
     ("-masterq", &["all.q", "b.q"]),

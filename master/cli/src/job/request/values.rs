@@ -1,4 +1,5 @@
-//! The values of the options of a job: what each text means, and the words of 8.1.9 for a text that means nothing.
+//! The values of the options of a job: what each text means, and the words of 8.1.9 for a text that
+//! means nothing.
 
 use super::{JobRequest, rejected};
 use crate::exit;
@@ -146,7 +147,8 @@ impl JobRequest {
         Ok(PeRequest { name: name.to_owned(), slots })
     }
 
-    /// The variables of `-ac` and `-sc`, each once: the last value counts, in the place of the first.
+    /// The variables of `-ac` and `-sc`, each once: the last value counts, in the place of the
+    /// first.
     pub(super) fn pairs(&self, option: &str, value: &str) -> Result<Vec<(String, String)>, Fail> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in parts(value) {
@@ -178,7 +180,8 @@ impl JobRequest {
         })
     }
 
-    /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases all.
+    /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases
+    /// all.
     pub fn hold_change(&self, value: &str) -> Result<HoldChange, Fail> {
         let mut change = HoldChange::default();
         let mut is_none = false;
@@ -205,7 +208,8 @@ impl JobRequest {
     }
 }
 
-/// The working directory as the user sees it: `PWD` where it names the same directory, so that links stay.
+/// The working directory as the user sees it: `PWD` where it names the same directory, so that
+/// links stay.
 pub fn logical_directory(actual: &std::path::Path) -> String {
     use std::os::unix::fs::MetadataExt;
     let identity = |path: &std::path::Path| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
@@ -227,8 +231,8 @@ pub fn context_names(text: &str) -> Vec<String> {
     parts(text).into_iter().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what is between it and the second is
-/// the host. An address without a user has only a user.
+/// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what
+/// is between it and the second is the host. An address without a user has only a user.
 pub fn addresses(text: &str) -> Vec<String> {
     let address = |part: String| {
         let mut words = part.split('@').filter(|word| !word.is_empty());
@@ -270,8 +274,9 @@ pub fn variables(command: &str, text: &str) -> Result<Vec<(String, Option<String
     Ok(variables)
 }
 
-/// The parts between commas that no pair of quotation marks encloses. The marks belong to the values, as in 8.1.9, because the
-/// shell has taken its own away; a mark without a partner is an ordinary character.
+/// The parts between commas that no pair of quotation marks encloses. The marks belong to the
+/// values, as in 8.1.9, because the shell has taken its own away; a mark without a partner is an
+/// ordinary character.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, character) in text.char_indices() {
