@@ -273,10 +273,14 @@ impl Complex {
     /// What changes if `new` takes this complex's place; nothing if they are equal.
     ///
     /// # Errors
-    /// If a built-in attribute would be gone or have another type. Conversions among STRING, CSTRING and RESTRING are
-    /// allowed, as are all conversions of a site's own attributes.
+    /// If a built-in attribute would be gone or have another type. Conversions among STRING,
+    /// CSTRING and RESTRING are allowed, as are all conversions of a site's own attributes. If a
+    /// new or changed attribute has a default of another type.
     pub fn replace(&self, new: &Complex) -> Result<Vec<Change>, Vec<Diagnostic>> {
-        let refusals: Vec<Diagnostic> = self.iter().filter_map(|old| rules::check_built_in(old, new)).collect();
+        let mut refusals: Vec<Diagnostic> = self.iter().filter_map(|old| rules::check_built_in(old, new)).collect();
+        let is_kept =
+            |attribute: &&Attribute| self.attributes.get(&attribute.name).map(AsRef::as_ref) == Some(*attribute);
+        refusals.extend(new.iter().filter(|attribute| !is_kept(attribute)).filter_map(rules::check_new_default));
         if !refusals.is_empty() {
             return Err(refusals);
         }

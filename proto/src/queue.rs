@@ -126,9 +126,9 @@ attributes! {
     /// The place in the order of queues; lower comes first.
     seq_no: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// Load values at which the instance takes no more jobs.
-    load_thresholds: Assignments, str::parse::<Assignments>, "np_load_avg=1.75";
+    load_thresholds: Assignments, Assignments::of_queue, "np_load_avg=1.75";
     /// Load values at which jobs are suspended.
-    suspend_thresholds: Assignments, str::parse::<Assignments>, "NONE";
+    suspend_thresholds: Assignments, Assignments::of_queue, "NONE";
     /// How many jobs are suspended or resumed in each `suspend_interval`.
     nsuspend: u32, value::bounded::<0, 0xffff_ffff, u32>, "1";
     /// The time between two suspensions by `suspend_thresholds`.
@@ -178,7 +178,7 @@ attributes! {
     /// The queues whose jobs are suspended in favour of this one's.
     subordinate_list: Optional<Subordinates>, str::parse::<Optional<Subordinates>>, "NONE";
     /// Capacities of consumables and fixed values of other attributes.
-    complex_values: Assignments, str::parse::<Assignments>, "NONE";
+    complex_values: Assignments, Assignments::of_queue, "NONE";
     /// The projects that may use the instance; empty admits all jobs.
     projects: NameList<String>, str::parse::<NameList<String>>, "NONE";
     /// The projects that may not use the instance; wins over `projects`.

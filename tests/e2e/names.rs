@@ -81,7 +81,18 @@ fn changed_by(master: &Cell, name: &str) {
 #[test]
 fn domains_count_only_where_the_bootstrap_file_says_so() {
     let cell = Cell::up();
-    let add = |host: &str| cell.admin(&["qconf", "-aattr", "hostgroup", "hostlist", host, "@allhosts"]).ok();
+    // A host that does not resolve and has not joined comes with a saved cell alone.
+    let add = |host: &str| {
+        let saved = cell.dir().with_extension(host);
+        std::fs::create_dir_all(saved.join("hostgroups")).unwrap();
+        let group = format!("@{host}");
+        std::fs::write(saved.join("hostgroups").join(&group), format!("group_name {group}\nhostlist {host}\n"))
+            .unwrap();
+        cell.admin(&["qconf", "-import", saved.to_str().unwrap()]).ok();
+        std::fs::remove_dir_all(&saved).unwrap();
+    };
+    let unknown = cell.admin(&["qconf", "-aattr", "hostgroup", "hostlist", "n1.a.org", "@allhosts"]);
+    unknown.refused(&["unable to resolve host \"n1.a.org\""]);
     add("n1.a.org");
     cell.admin(&["qconf", "-ah", "n1.a.org"]).ok();
     let again = cell.admin(&["qconf", "-ah", "n1.b.org"]).ok();

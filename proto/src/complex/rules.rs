@@ -169,6 +169,36 @@ fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
     }
 }
 
+/// What is wrong with the default of an attribute that is no consumable and that somebody writes
+/// anew: `NONE` for a number, `0` for a text. Stored attributes may have them.
+pub(super) fn check_new_default(attribute: &Attribute) -> Option<Diagnostic> {
+    let Attribute { name, default, r#type, consumable, .. } = attribute;
+    if consumable.is_consumable() {
+        return None;
+    }
+    let refusal = match (r#type.is_numeric(), default.eq_ignore_ascii_case("NONE")) {
+        (true, true) => {
+            let word = r#type.as_str().to_ascii_lowercase();
+            let word = match r#type {
+                Type::Int => "integer",
+                Type::Bool => "boolean",
+                Type::Time
+                | Type::Memory
+                | Type::Double
+                | Type::String
+                | Type::CString
+                | Type::ReString
+                | Type::Host
+                | Type::RsMap => word.as_str(),
+            };
+            rule(format!("Complex \"{name}\"'s default value should be of type \"{word} value\"")).fix("write 0")
+        }
+        (false, false) => rule(format!("Complex \"{name}\" cannot have a (non-zero) default value")).fix("write NONE"),
+        (true, false) | (false, true) => return None,
+    };
+    Some(refusal.at(format!("attribute {name}")))
+}
+
 /// The default as an amount; of the string types only `NONE` (or `0`) is nothing.
 fn default_value(attribute: &Attribute) -> Result<Amount, Diagnostic> {
     let Attribute { name, default, r#type, .. } = attribute;

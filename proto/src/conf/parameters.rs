@@ -424,6 +424,9 @@ fn notify_signal(text: &str) -> Result<NotifySignal, Malformed> {
     if is_none(text) {
         return Ok(NotifySignal::Silent);
     }
+    if text.eq_ignore_ascii_case("default") {
+        return Ok(NotifySignal::Usual);
+    }
     text.parse().map(|signal: Signal| NotifySignal::Signal(signal.number()))
 }
 

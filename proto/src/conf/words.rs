@@ -1,6 +1,6 @@
 //! Entries of the cluster configuration with a form of their own.
 
-use crate::object::value::{Malformed, is_none, stored_as_text};
+use crate::object::value::{Flag, Malformed, is_none, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ impl FromStr for LowerFlag {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        text.parse().map(|flag: crate::object::value::Flag| LowerFlag(flag.0))
+        Flag::of_configuration(text).map(|flag| LowerFlag(flag.0))
     }
 }
 

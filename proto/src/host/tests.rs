@@ -38,6 +38,13 @@ fn scaling_factors_default_to_one() {
 }
 
 #[test]
+fn a_name_that_is_given_twice_is_in_the_list_once() {
+    let written = host(&[("user_lists", "team bad team"), ("report_variables", "lic,gm,lic")]).unwrap().to_fields();
+    assert_eq!(written.value("user_lists"), Some("team bad"));
+    assert_eq!(written.value("report_variables"), Some("lic,gm"));
+}
+
+#[test]
 fn values_that_cannot_be_are_refused() {
     for (key, value) in [
         ("hostname", "a b"),
@@ -45,7 +52,7 @@ fn values_that_cannot_be_are_refused() {
         ("load_scaling", "load_avg"),
         ("usage_scaling", "gpu=2"),
         ("complex_values", "gpu="),
-        ("user_lists", "a a"),
+        ("user_lists", "a/b"),
     ] {
         assert_eq!(host(&[(key, value)]).expect_err(value).len(), 1, "{key} {value}");
     }

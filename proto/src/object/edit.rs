@@ -4,11 +4,11 @@
 //! new value can be.
 
 use super::fields::unknown_attribute;
-use super::value::is_none;
+use super::value::{is_none, spelt_with_commas};
 use super::{Fields, ObjectKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hostgroup::HostOrGroup;
-use crate::queue::{brackets, split_default};
+use crate::queue::{QueueType, brackets, split_default};
 use serde::{Deserialize, Serialize};
 
 /// What is done with the given value.
@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 pub enum Operation {
     /// `-aattr`: elements are added to the list; one that is there stays as it is.
     Add,
-    /// `-mattr`: elements that are there get the new value, and go to the end with it; others are added.
+    /// `-mattr`: elements that are there get the new value, and go to the end with it; others are
+    /// added. A name that is there keeps its place.
     Modify,
     /// `-dattr`: elements are taken out of the list; one that is not there is none to be taken out.
+    /// A part of a queue that has no list of its own gets none.
     Delete,
     /// `-rattr`: the value takes the place of the old one.
     Replace,
@@ -85,13 +87,13 @@ pub fn edit(
     let mut setting = SettingText::read(kind, fields, key)?;
     // Grid Engine 8.1.9 sets the type of a queue as a whole, although it is written as a list.
     let shape = if key == "qtype" && operation == Operation::Modify { Shape::Single } else { shape };
-    let given = match domain {
-        Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
-        None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
-    };
     let mut notes = Vec::new();
-    for (domain, given) in given {
+    for (domain, given) in given_parts(kind, key, value, domain)? {
         check_elements(operation, shape, key, &given)?;
+        let is_of_part = domain.is_some() && shape != Shape::Single;
+        if operation == Operation::Delete && is_of_part && setting.value(domain.as_ref()).is_none() {
+            continue;
+        }
         let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
         let change = Change { kind, key, name: name_of(kind, fields), old: &old, given: &given };
         setting = match (operation, shape, domain) {
@@ -116,6 +118,29 @@ pub fn edit(
     edited.set(key, setting.print());
     let is_told = kind != ObjectKind::ExecHost || operation != Operation::Add || edited != *fields;
     Ok(Edited { fields: edited, notes, is_told })
+}
+
+/// What is given for each part of an object; `None` stands for all hosts.
+fn given_parts(
+    kind: ObjectKind,
+    key: &str,
+    value: &str,
+    domain: Option<&HostOrGroup>,
+) -> Result<Vec<(Option<HostOrGroup>, String)>, Diagnostic> {
+    let parts = match domain {
+        Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
+        None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
+    };
+    if kind != ObjectKind::Queue {
+        return Ok(parts);
+    }
+    let refused = |given: &str| given.parse::<QueueType>().err().map(|malformed| malformed.refusal(key, given).at(key));
+    if let Some(refusal) = parts.iter().filter(|_| key == "qtype").find_map(|(_, given)| refused(given)) {
+        return Err(refusal);
+    }
+    let is_assigned = shape_of(kind, key) == Some(Shape::Assignments);
+    let spelt = |given: String| if is_assigned { spelt_with_commas(&given) } else { given };
+    Ok(parts.into_iter().map(|(domain, given)| (domain, spelt(given))).collect())
 }
 
 /// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`). `None`
@@ -241,22 +266,33 @@ impl Change<'_> {
         join(shape, &elements)
     }
 
-    /// The given elements in place of those of the same key, all at the end.
+    /// The given elements in place of those of the same key, at the end, the new ones last. A name
+    /// without a value keeps its place.
     fn merged(&self, shape: Shape, notes: &mut Vec<String>) -> String {
         let Self { key, name, old, .. } = self;
         let mut elements = split(shape, old);
+        let mut new: Vec<&str> = Vec::new();
         if is_none(old) {
             notes.push(format!("\"{key}\" of \"{name}\" is empty - Adding new element(s)."));
         }
         for element in split(shape, self.given) {
             let own = element_key(element);
+            if shape == Shape::Names && elements.contains(&element) {
+                continue;
+            }
             let count = elements.len();
             elements.retain(|old| element_key(old) != own);
-            if elements.len() == count && !is_none(old) {
+            if elements.len() < count {
+                elements.push(element);
+                continue;
+            }
+            if !is_none(old) && !new.iter().any(|earlier| element_key(earlier) == own) {
                 notes.push(format!("Unable to find \"{own}\" in \"{key}\" of \"{name}\" - Adding new element."));
             }
-            elements.push(element);
+            new.retain(|earlier| element_key(earlier) != own);
+            new.push(element);
         }
+        elements.extend(new);
         join(shape, &elements)
     }
 

@@ -106,17 +106,19 @@ impl Fields {
 
     /// Reads the text that `qconf` files and `qconf -s…` output have.
     ///
-    /// Empty lines and lines that start with `#` are skipped. A backslash at the end of a line joins the next one to it
-    /// with one blank, or with nothing after a comma, which is where long lists are broken.
+    /// Empty lines and lines that start with `#` are skipped. A backslash at the end of a line
+    /// joins the next one to it with one blank, or with nothing after a comma, which is where long
+    /// lists are broken. A comment in between is skipped, and a backslash at the end of the text
+    /// joins nothing.
     ///
     /// # Errors
     ///
-    /// One refusal for each line that has an attribute without a value, for each attribute that occurs twice, and for
-    /// a last line that announces another.
+    /// One refusal for each line that has an attribute without a value, and for each attribute that
+    /// occurs twice.
     pub fn parse(text: &str) -> Result<Fields, Vec<Diagnostic>> {
         let mut fields = Fields::new();
         let mut refusals = Vec::new();
-        for (line, text) in join_lines(text, &mut refusals) {
+        for (line, text) in join_lines(text) {
             match parse_line(&text, line, &fields) {
                 Ok(field) => fields.entries.push(field),
                 Err(refusal) => refusals.push(refusal),
@@ -189,12 +191,12 @@ fn missing_attribute(kind: ObjectKind, key: &str) -> Diagnostic {
 }
 
 /// The lines that say something, continuations joined, each with the number of its first line.
-pub(crate) fn join_lines(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<(u32, String)> {
+pub(crate) fn join_lines(text: &str) -> Vec<(u32, String)> {
     let mut joined = Vec::new();
     let mut open: Option<(u32, String)> = None;
     for (line, part) in (1..).zip(text.lines()) {
         let part = part.trim_ascii();
-        if open.is_none() && (part.is_empty() || part.starts_with('#')) {
+        if part.starts_with('#') || (part.is_empty() && open.is_none()) {
             continue;
         }
         let (first, mut sofar) = open.take().unwrap_or((line, String::new()));
@@ -205,14 +207,7 @@ pub(crate) fn join_lines(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<(u32
             None => joined.push((first, sofar)),
         }
     }
-    if let Some((first, _)) = open {
-        refusals.push(
-            Diagnostic::new(Code::BadSyntax, "the text ends with a backslash")
-                .at(format!("line {first}"))
-                .why("a backslash at the end of a line says that the next line continues it")
-                .fix("remove the backslash or add what is missing"),
-        );
-    }
+    joined.extend(open);
     joined
 }
 
@@ -240,8 +235,8 @@ fn parse_line(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnosti
 
 /// The lines of a value that starts at `column` and goes on at `next_column`: as many elements in each as fit, at least one.
 ///
-/// A value is broken behind a comma or in place of a single blank. A blank beside a comma or another blank stays, so
-/// that what was printed reads back as it was.
+/// A value is broken behind a comma or in place of a single blank. A blank beside a comma or
+/// another blank stays, and no line begins with `#`, so that what was printed reads back as it was.
 pub(crate) fn wrapped(value: &str, column: usize, next_column: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -267,11 +262,16 @@ pub(crate) fn wrapped(value: &str, column: usize, next_column: usize) -> Vec<&st
 fn breaks(value: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = value.as_bytes();
     let inner = (1..bytes.len()).filter_map(|at| match (bytes[at - 1], bytes[at]) {
-        (b',', next) if !next.is_ascii_whitespace() => Some((at, at)),
-        (before, b' ') if !is_separator(before) && !is_separator(*bytes.get(at + 1)?) => Some((at, at + 1)),
+        (b',', next) if !next.is_ascii_whitespace() && next != b'#' => Some((at, at)),
+        (before, b' ') if !is_separator(before) && may_begin(*bytes.get(at + 1)?) => Some((at, at + 1)),
         _ => None,
     });
     inner.chain(std::iter::once((value.len(), value.len())))
+}
+
+/// Whether a line that continues a value may begin so: not as a comment does.
+fn may_begin(byte: u8) -> bool {
+    !is_separator(byte) && byte != b'#'
 }
 
 fn is_separator(byte: u8) -> bool {

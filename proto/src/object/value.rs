@@ -234,18 +234,31 @@ pub fn count(text: &str) -> Result<u32, Malformed> {
     })
 }
 
-/// `TRUE` or `FALSE`; read in any letter case and as `1` or `0`.
+/// `TRUE` or `FALSE`; `yes`, `y`, `t` and `1`, or `no`, `n`, `f` and `0`, are read too. Letter case
+/// does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Flag(pub bool);
+
+impl Flag {
+    /// Reads `TRUE`, `FALSE`, `1` or `0`: what entries and parameters of configurations may say.
+    ///
+    /// # Errors
+    ///
+    /// The text is another word. 8.1.9 stores `yes` there, and it means false.
+    pub fn of_configuration(text: &str) -> Result<Self, Malformed> {
+        let is_clear = ["TRUE", "FALSE", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        if is_clear { text.parse() } else { Err(Malformed::unparsed(text, "TRUE or FALSE")) }
+    }
+}
 
 impl FromStr for Flag {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
         match text.to_ascii_uppercase().as_str() {
-            "TRUE" | "1" => Ok(Flag(true)),
-            "FALSE" | "0" => Ok(Flag(false)),
+            "TRUE" | "T" | "YES" | "Y" | "1" => Ok(Flag(true)),
+            "FALSE" | "F" | "NO" | "N" | "0" => Ok(Flag(false)),
             _ => Err(Malformed::unparsed(text, "TRUE or FALSE")),
         }
     }
@@ -342,7 +355,11 @@ impl fmt::Display for Uninterpreted {
     }
 }
 
-/// Names in order, each once; blanks and commas separate them on input, single blanks on output. `NONE` is empty.
+/// Names in order; blanks and commas separate them on input, single blanks on output. `NONE` is
+/// empty.
+///
+/// The list holds each name once. A text may repeat a name: 8.1.9 writes such lists for hosts and
+/// parallel environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NameList<N>(pub Vec<N>);
@@ -368,10 +385,9 @@ impl<N: From<String> + PartialEq> FromStr for NameList<N> {
         let mut names = Vec::new();
         for word in elements(text) {
             let name = name(word)?;
-            if names.contains(&name) {
-                return Err(Malformed::new(format!("a list that names \"{word}\" once")));
+            if !names.contains(&name) {
+                names.push(name);
             }
-            names.push(name);
         }
         Ok(NameList(names))
     }
@@ -436,8 +452,68 @@ impl FromStr for Assignments {
     }
 }
 
+impl Assignments {
+    /// Reads the list of a queue. Blanks separate assignments too, may stand beside `=`, and `==`
+    /// means `=`, as in 8.1.9.
+    ///
+    /// # Errors
+    ///
+    /// The text is no list of assignments, or sets an attribute twice.
+    pub fn of_queue(text: &str) -> Result<Self, Malformed> {
+        // Stored queues may have a blank inside a value; [`Assignments::new_in_queue`] refuses it.
+        Self::new_in_queue(text).or_else(|_| text.parse())
+    }
+
+    /// Reads the list of a queue that somebody writes anew, where a value holds neither a blank nor
+    /// `=`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Assignments::of_queue`], or a value holds a blank or `=`.
+    pub fn new_in_queue(text: &str) -> Result<Self, Malformed> {
+        let list: Self = spelt_with_commas(text).parse()?;
+        match list.iter().find(|(_, value)| value.contains('=')) {
+            Some((attribute, value)) => Err(expected_list(&format!("{attribute}={value}"))),
+            None => Ok(list),
+        }
+    }
+}
+
+/// The assignments of a queue with commas alone between them: `a = 1 b==2` is `a=1,b=2`. What
+/// stands in parentheses stays.
+pub(crate) fn spelt_with_commas(text: &str) -> String {
+    let mut spelt = String::new();
+    let (mut depth, mut is_behind_blank) = (0_usize, false);
+    for letter in text.chars() {
+        match letter {
+            _ if depth == 0 && letter.is_ascii_whitespace() => is_behind_blank = true,
+            '=' if depth == 0 && spelt.ends_with('=') => is_behind_blank = false,
+            '=' | ',' if depth == 0 => {
+                is_behind_blank = false;
+                spelt.push(letter);
+            }
+            _ => {
+                if std::mem::take(&mut is_behind_blank) && !spelt.is_empty() && !spelt.ends_with(['=', ',']) {
+                    spelt.push(',');
+                }
+                depth = match letter {
+                    '(' => depth + 1,
+                    ')' => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                spelt.push(letter);
+            }
+        }
+    }
+    spelt
+}
+
+fn expected_list(element: &str) -> Malformed {
+    Malformed::unparsed(element, "a list like name=value,name=value, or NONE,")
+}
+
 fn assignment(element: &str) -> Result<(AttributeName, &str), Malformed> {
-    let expected = || Malformed::unparsed(element, "a list like name=value,name=value, or NONE,");
+    let expected = || expected_list(element);
     let (attribute, value) = element.split_once('=').ok_or_else(expected)?;
     if value.is_empty() {
         return Err(expected());

@@ -8,8 +8,11 @@ use crate::object::value::is_none;
 use crate::object::{Fields, ObjectKind};
 
 /// Splits what `-aattr` and its relatives call a set or one of its rules: `set` or `set/rule`.
+///
+/// Text with another slash, or without a rule behind it, is taken as a name as a whole. No set has
+/// such a name.
 pub fn set_and_rule(object: &str) -> (QuotaName, Option<&str>) {
-    match object.split_once('/') {
+    match object.split_once('/').filter(|(_, rule)| !rule.is_empty() && !rule.contains('/')) {
         Some((set, rule)) => (QuotaName::from(set), Some(rule)),
         None => (QuotaName::from(object), None),
     }

@@ -10,6 +10,7 @@ use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::config::Configuration;
 use master_core::state::job;
+use proto::accounting::AccountingRecord;
 use proto::amount::Amount;
 use proto::calendar::CalendarState;
 use proto::complex::Consumable;
@@ -20,6 +21,7 @@ use proto::pe::AllocationRule;
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;
 use proto::time::Wall;
+use proto::usage::Failed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,6 +30,12 @@ const APPLICATION_ERROR: u32 = 100;
 
 /// So many events apart, walks over everything are not for every event.
 const LARGE: u64 = 1_000;
+
+/// The exit status that asks for another run.
+const RUN_AGAIN: u32 = 99;
+
+/// The longest pause before another run.
+const LONGEST_PAUSE_MS: i64 = 600_000;
 
 /// What accounting says of attempts of which nobody knows how they ended.
 const LOST: [u8; 4] = [18, 19, 21, 22];
@@ -39,6 +47,8 @@ struct Job {
     /// The holds of each task that has not left.
     holds: BTreeMap<TaskId, Holds>,
     errors: BTreeSet<TaskId>,
+    /// From when on tasks that ended with 99 may start again.
+    again: BTreeMap<TaskId, Wall>,
     placed: BTreeMap<TaskId, u32>,
     waits_for: Vec<SubmitSeq>,
     array_waits_for: Vec<SubmitSeq>,
@@ -111,6 +121,7 @@ impl Rules {
                     holds: tasks.into_iter().map(|task| (task, spec.holds)).collect(),
                     spec: spec.clone(),
                     errors: BTreeSet::new(),
+                    again: BTreeMap::new(),
                     placed: BTreeMap::new(),
                     waits_for: waits_for.clone(),
                     array_waits_for: array_waits_for.clone(),
@@ -138,9 +149,15 @@ impl Rules {
                     self.quotas.place(&after.config, self.books.task(*key));
                 }
             }
-            Event::TaskEnded { key, record, then, .. } => {
+            Event::TaskEnded { key, record: ended, then, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
-                job.failed |= record.as_ref().is_some_and(|record| record.exit_status == APPLICATION_ERROR);
+                job.failed |= ended.as_ref().is_some_and(|ended| ended.exit_status == APPLICATION_ERROR);
+                let is_again =
+                    |ended: &AccountingRecord| ended.exit_status == RUN_AGAIN && ended.failed == Failed::RESCHEDULING;
+                if *then == Then::Requeued && ended.as_deref().is_some_and(is_again) {
+                    let interval_s = after.config.scheduler.schedule_interval.seconds().unwrap_or(0).clamp(1, 600);
+                    job.again.insert(key.task, Wall(record.now.wall.0.saturating_add_unsigned(1000 * interval_s)));
+                }
                 self.end(*key, then, after);
             }
             Event::TasksDeleted { seq, tasks } => {
@@ -313,6 +330,9 @@ impl Rules {
         assert!(!job.placed.contains_key(&key.task), "{key} was placed beside another attempt");
         assert!(!job.errors.contains(&key.task), "{key} was placed while it is in error");
         assert!(job.spec.start_after.is_none_or(|at| at <= now), "{key} was placed before its time");
+        // A clock that was set back by more than the longest pause ends it.
+        let is_paused = |until: &&Wall| **until > now && until.0 <= now.0.saturating_add(LONGEST_PAUSE_MS);
+        assert!(job.again.get(&key.task).filter(is_paused).is_none(), "{key} was placed right after it ended with 99");
         let limit = job.spec.task_concurrency.filter(|limit| *limit > 0).unwrap_or(u32::MAX) as usize;
         assert!(job.placed.len() < limit, "{key} is one task too many for -tc");
         let instances = before.config.settings.max_aj_instances as usize;

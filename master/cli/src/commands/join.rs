@@ -50,6 +50,9 @@ pub fn run(words: Vec<String>) -> Outcome {
     let is_copy = matches!(directory::standing(&dir), directory::Standing::Copy(_));
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     command.args(["join", master, "-"]).arg("--dir").arg(&dir);
+    if place::is_environment_of_other(&dir) {
+        command.env_remove(place::PORT_VARIABLE);
+    }
     if let Some(host) = parsed.value("--host") {
         command.args(["--host", host]);
     }

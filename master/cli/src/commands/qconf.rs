@@ -35,6 +35,7 @@ use crate::fail::Fail;
 use crate::{exit, output};
 use options::{DRY_RUN, QCONF, Verb, verb};
 use proto::diagnostic::{Code, Diagnostic};
+use proto::object::ObjectKind;
 use session::{Format, Session};
 
 /// Runs `qconf`: its options in the order given. The exit code is that of the last one that failed.
@@ -127,6 +128,25 @@ fn named(values: &[String]) -> Result<Vec<&str>, Fail> {
         return Err(Fail::new(exit::FAILED, refusal.fix("name what is to be changed, with commas between names")));
     }
     Ok(names)
+}
+
+/// The names that a change is for, where blanks separate them too: users, access lists, projects,
+/// hosts of daemons.
+///
+/// # Errors
+/// As [`named`].
+fn words(values: &[String]) -> Result<Vec<&str>, Fail> {
+    Ok(named(values)?.into_iter().flat_map(str::split_ascii_whitespace).collect())
+}
+
+/// The names that are given for objects of a kind.
+fn names_of(kind: ObjectKind, values: &[String]) -> Result<Vec<&str>, Fail> {
+    match kind {
+        ObjectKind::Managers | ObjectKind::Operators | ObjectKind::UserSet | ObjectKind::Project | ObjectKind::User => {
+            words(values)
+        }
+        _ => named(values),
+    }
 }
 
 /// Does something for each name. A refusal of one is printed and the others follow, so that each gets its line.

@@ -52,7 +52,7 @@ const UP: CommandDef = CommandDef {
             "--port",
             Values::One,
             "PORT",
-            "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444, else a free one)",
+            "UDP port of a new cell (default: $SGE_QMASTER_PORT if it is of this cell, else 6444, else a free one)",
         ),
         flag("--as-copy", "make a copied directory a cell of its own: no job runs, queues disabled, another port"),
         flag("--as-original", "take the place of the original, which is gone: a restored backup, a new disk"),
@@ -224,7 +224,8 @@ impl Cell {
             if let Some(slots) = parsed.value("--slots") {
                 command.args(["--slots", slots]);
             }
-            let wanted = parsed.value("--port").map(str::to_owned).or_else(|| std::env::var("SGE_QMASTER_PORT").ok());
+            let wanted = parsed.value("--port").map(str::to_owned);
+            let wanted = wanted.or_else(|| place::port_of_environment(&self.dir));
             command.args(["--port", &free_port(wanted)?.to_string()]);
             run_init(command, &self.dir)?;
             reach::warn_of_localhost();

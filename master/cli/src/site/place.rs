@@ -54,6 +54,31 @@ pub fn directory(named: Option<&str>, purpose: Purpose) -> PathBuf {
     choose(surroundings, purpose, is_cell)
 }
 
+/// The variable that names the master's port for the cell of a shell.
+pub const PORT_VARIABLE: &str = "SGE_QMASTER_PORT";
+
+/// The master's port for the cell in `dir`, as the environment has it. `None` if it has none, or
+/// that of another cell.
+pub fn port_of_environment(dir: &Path) -> Option<String> {
+    let port = std::env::var(PORT_VARIABLE).ok().filter(|port| !port.is_empty());
+    port.filter(|_| !is_environment_of_other(dir))
+}
+
+/// Whether the environment is that of a cell in another directory than `dir`: what it says about
+/// ports is not for the cell there.
+pub fn is_environment_of_other(dir: &Path) -> bool {
+    let root = std::env::var_os("SGE_ROOT").filter(|root| !root.is_empty());
+    root.is_some_and(|root| is_other(Path::new(&root), dir))
+}
+
+fn is_other(root: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    match (real(root), real(dir)) {
+        (Ok(root), Ok(dir)) => root != dir,
+        _ => root != dir,
+    }
+}
+
 /// Whether a directory holds a cell, or the part of one that a joined host has.
 pub fn is_cell(dir: &Path) -> bool {
     dir.join("etc/cell.toml").exists() || dir.join("etc/agent.toml").exists()
@@ -72,6 +97,19 @@ fn choose(surroundings: Surroundings, purpose: Purpose, holds_cell: impl Fn(&Pat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_environment_of_a_cell_is_that_of_its_directory_by_whatever_name() {
+        for (root, dir, expected) in [
+            ("/tmp", "/tmp", false),
+            ("/tmp/", "/tmp/../tmp", false),
+            ("/tmp", "/usr", true),
+            ("/tmp", "/tmp/no-such-cell", true),
+            ("/tmp/no-such-cell", "/tmp/no-such-cell", false),
+        ] {
+            assert_eq!(is_other(Path::new(root), Path::new(dir)), expected, "{root} {dir}");
+        }
+    }
 
     #[test]
     fn the_first_directory_that_is_named_or_holds_a_cell_is_meant() {

@@ -13,6 +13,7 @@ mod quotas;
 mod references;
 mod root_commands;
 mod sharetree;
+mod strict;
 mod supported;
 mod words;
 

@@ -173,8 +173,9 @@ fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
         lines.push("Job is in error state".to_owned());
     }
     match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
-        Ok(()) if is_pending(job) && eligible_tasks(state, job).next().is_none() && lines.is_empty() => {
-            lines.push(held(job));
+        Ok(()) if is_pending(job) && eligible_tasks(state, job, now.wall).next().is_none() && lines.is_empty() => {
+            let paused = job.pause_ends(now.wall).and_then(|until| not_eligible(&Ineligible::AskedAgain(until)));
+            lines.push(paused.unwrap_or_else(|| held(job)));
         }
         Ok(()) => {}
         Err(why) if is_pending(job) => lines.extend(not_eligible(&why)),
@@ -199,6 +200,7 @@ fn not_eligible(why: &Ineligible) -> Option<String> {
             format!("Job waits: {why}")
         }
         Ineligible::StartTime(_) => "execution time not reached".to_owned(),
+        Ineligible::AskedAgain(_) => "job dropped because it asked to be run again and a pause is not over".to_owned(),
         // 8.1.9 names max_aj_instances here too, which is wrong.
         Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
         Ineligible::UserJobs(_) => "job dropped because of user limitations".to_owned(),

@@ -40,8 +40,8 @@ impl Part {
     }
 
     /// Whether one of the tasks may be started, as far as the task itself goes.
-    fn has_eligible(&self, state: &State, job: &Job) -> bool {
-        let mut eligible = eligible_tasks(state, job);
+    fn has_eligible(&self, state: &State, job: &Job, now: Wall) -> bool {
+        let mut eligible = eligible_tasks(state, job, now);
         if self.is_whole { eligible.next().is_some() } else { eligible.any(|task| self.pending.contains(task)) }
     }
 }
@@ -56,7 +56,7 @@ pub(super) struct JobReasons {
 /// Returns the reasons against the waiting tasks that hold on every host.
 pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReasons {
     let mut reasons = errors(job, part);
-    let has_eligible = part.has_eligible(state, job);
+    let has_eligible = part.has_eligible(state, job, now.wall);
     let (in_error, is_array) = (reasons.iter().map(|reason| reason.count).sum::<u32>(), job.spec.array.is_some());
     if !has_eligible && in_error > 0 && in_error >= part.pending.len() {
         let summary = if is_array { "Its tasks are in error." } else { "It is in error." };
@@ -159,6 +159,10 @@ fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitRea
             let hint = format!("qalter -a gives it another time: qalter -a [CC]YYMMDDhhmm {number}");
             WaitReason { context: until(*at), ..reason(Some(hint)) }
         }
+        Ineligible::AskedAgain(at) => {
+            let hint = "the job, its prolog or its epilog ended with exit status 99; the pause grows if that goes on";
+            WaitReason { context: until(*at), ..reason(Some(hint.to_owned())) }
+        }
         Ineligible::TaskConcurrency(_) => reason(Some("more of its tasks may run with qalter -tc".to_owned())),
         Ineligible::ArrayInstances(_) => {
             let hint = "it goes on when one of them ends; a manager changes max_aj_instances with qconf -mconf";
@@ -197,7 +201,7 @@ fn predecessor(state: &State, seq: SubmitSeq, now: Now) -> Option<Predecessor> {
         });
     }
     let is_in_error = job.tasks.iter().any(|(_, task)| task.place.error().is_some());
-    let is_held = eligible_tasks(state, job).next().is_none();
+    let is_held = eligible_tasks(state, job, now.wall).next().is_none();
     Some(named(match (is_in_error, is_held) {
         (true, _) => "is in error",
         (false, true) => "is held",

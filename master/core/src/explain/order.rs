@@ -30,7 +30,8 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
     let known = Place { prior: mine.prior, terms: terms(state, job, mine), ..Place::default() };
     let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => Some(why.text(state)),
-        Ok(()) if eligible_tasks(state, job).next().is_some() => None,
+        Ok(()) if eligible_tasks(state, job, now.wall).next().is_some() => None,
+        Ok(()) if job.pause_ends(now.wall).is_some() => Some("it asked to be run again".to_owned()),
         Ok(()) if job.tasks.values().any(|task| task.place.error().is_some()) => Some("it is in error".to_owned()),
         Ok(()) if !job.untouched.is_empty() || job.spec.holds.any() => Some("it is held".to_owned()),
         Ok(()) => return Told::Nothing,
@@ -66,7 +67,7 @@ fn key(job: &Job, prior: i64) -> Key {
 
 fn is_in_order(state: &State, job: &Job, now: Wall) -> bool {
     let is_looked_at = job_eligible(state, job, now).and_then(|()| user_eligible(state, job)).is_ok();
-    is_looked_at && eligible_tasks(state, job).next().is_some()
+    is_looked_at && eligible_tasks(state, job, now).next().is_some()
 }
 
 /// The place among all pending jobs that are looked at, while they are counted.

@@ -4,7 +4,7 @@ use super::rules::{DEPARTMENT, JOB, PROJECT, Rules, USER};
 use super::tree::Leaf;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
-use proto::id::SubmitSeq;
+use proto::id::{SubmitSeq, UserName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of a class. That of a class without jobs is given out again.
@@ -34,6 +34,8 @@ pub struct Class {
     job_shares: u32,
     override_tickets: u32,
     leaf: Option<Leaf>,
+    /// Its owner, while `maxujobs` may keep all jobs of one owner from starting.
+    owner: Option<UserName>,
 }
 
 impl Class {
@@ -59,12 +61,13 @@ impl Class {
             job_shares: if counts(JOB) || leaf.is_some() { spec.job_share } else { 0 },
             override_tickets: spec.override_tickets,
             leaf,
+            owner: (config.scheduler.maxujobs > 0).then(|| spec.owner.user.clone()),
         }
     }
 
     /// Whether its jobs have no tickets whatever happens.
     fn is_without(&self) -> bool {
-        let Class { objects, job_shares, override_tickets, leaf } = self;
+        let Class { objects, job_shares, override_tickets, leaf, owner: _ } = self;
         objects.iter().all(Option::is_none) && (*job_shares, *override_tickets) == (0, 0) && leaf.is_none()
     }
 }
@@ -112,6 +115,9 @@ pub struct Members {
     pub pending: BTreeSet<SubmitSeq>,
     /// How many tasks of theirs are to have tickets.
     pub waiting: u64,
+    /// Whether their owner may start nothing more: pending tasks have no tickets then, and do not
+    /// count.
+    is_shut: bool,
     /// How many tasks run that count: suspended ones do not, unless their queue is what is suspended.
     pub running: u32,
     /// The slots that those asked for at least.
@@ -119,6 +125,18 @@ pub struct Members {
     /// Its jobs, whatever their state.
     jobs: usize,
     class: Class,
+}
+
+impl Members {
+    /// Whether it has pending tasks that are to have tickets.
+    pub fn is_waiting(&self) -> bool {
+        !self.is_shut && !self.pending.is_empty()
+    }
+
+    /// How many pending tasks are to have tickets.
+    pub fn waiting_tasks(&self) -> u64 {
+        if self.is_shut { 0 } else { self.waiting }
+    }
 }
 
 /// Objects of one kind, by number. A number without jobs is given out again.
@@ -251,6 +269,15 @@ impl Classes {
             members.pending.remove(&seq);
         }
         self.is_changed = true;
+    }
+
+    /// The owner of the jobs of a class may start nothing more, or may again.
+    pub fn shut(&mut self, id: ClassId, is_shut: bool) {
+        let members = &mut self.members[id.index()];
+        if id != Classes::WITHOUT && members.is_shut != is_shut {
+            members.is_shut = is_shut;
+            self.is_changed = true;
+        }
     }
 
     /// Whether anything has changed since this was asked last.

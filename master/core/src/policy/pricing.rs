@@ -104,7 +104,7 @@ pub struct Aims {
 
 /// Prices all tasks. `aims` are those of the share tree, if it is on.
 pub fn price(rules: &Rules, classes: &Classes, aims: Option<&Aims>, known: &dyn Known) -> Prices {
-    let waiting = classes.iter().filter(|(_, members)| !members.pending.is_empty());
+    let waiting = classes.iter().filter(|(_, members)| members.is_waiting());
     let mut lines: BTreeMap<ClassId, Line<'_>> = waiting.map(|(id, members)| (id, Line::new(members, known))).collect();
     let counts = Counts::of_running(classes);
     let is_shared = rules.is_override_shared;

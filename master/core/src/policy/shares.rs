@@ -129,7 +129,7 @@ pub fn of_pending(
     most: usize,
 ) -> BTreeMap<ClassId, Ladder> {
     let mut of_leaf: BTreeMap<usize, Vec<ClassId>> = BTreeMap::new();
-    for (id, members) in classes.iter().filter(|(_, members)| !members.pending.is_empty()) {
+    for (id, members) in classes.iter().filter(|(_, members)| members.is_waiting()) {
         if let Some(place) = targets.place_of(members) {
             of_leaf.entry(place).or_default().push(id);
         }

@@ -111,7 +111,7 @@ impl Targets {
     }
 
     fn count(&mut self, tree: &Tree, usage: &Usage, members: &Members, among: Among) {
-        let pending = if among == Among::All { members.waiting as f64 } else { 0.0 };
+        let pending = if among == Among::All { members.waiting_tasks() as f64 } else { 0.0 };
         let running = f64::from(members.running);
         let Some(leaf) = members.leaf.as_ref().filter(|_| running + pending > 0.0) else { return };
         let number = self.node(tree, usage, leaf.clone());

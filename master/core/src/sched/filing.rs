@@ -79,17 +79,18 @@ impl Model {
         let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
         let from = listing.last.map_or(Bound::Unbounded, Bound::Excluded);
         let mut left = count;
-        for (seq, _) in self.state.jobs.range((from, Bound::Unbounded)) {
+        for (seq, job) in self.state.jobs.range((from, Bound::Unbounded)) {
             if left == 0 {
                 return false;
             }
             left -= 1;
-            let is_pending = self.queue.filed(*seq).is_none_or(|filed| filed.rests == Rests::Pending);
-            if is_pending && self.queue.filed(*seq).is_some_and(|filed| filed.tasks.running > 0) {
+            let filed = self.queue.filed(*seq);
+            let is_only_running = filed.is_some_and(|filed| filed.rests == Rests::Running) && !job.has_pending();
+            if filed.is_some_and(|filed| filed.tasks.running > 0) && !is_only_running {
                 let of_running = listing.shared(numbers(*seq, Of::Running));
                 listing.priorities.running.insert(*seq, of_running);
             }
-            let own = listing.shared(numbers(*seq, if is_pending { Of::Pending } else { Of::Running }));
+            let own = listing.shared(numbers(*seq, if is_only_running { Of::Running } else { Of::Pending }));
             listing.priorities.jobs.insert(*seq, own);
             listing.last = Some(*seq);
         }
@@ -163,10 +164,12 @@ impl Model {
         self.waiting.extend(job.and_then(|job| self.comes_later(job, now)));
     }
 
-    /// A job with its start time, if that lies ahead.
+    /// A job with its start time, or that of its first task that asked to be run again, if that
+    /// lies ahead.
     pub(super) fn comes_later(&self, job: &Job, now: Now) -> Option<(Wall, SubmitSeq)> {
-        let start = job.spec.start_after.filter(|at| *at > now.wall)?;
-        Some((start, job.seq))
+        let start = job.spec.start_after.filter(|at| *at > now.wall);
+        let next = start.into_iter().chain(job.pause_ends(now.wall)).min()?;
+        Some((next, job.seq))
     }
 
     /// Brings tickets and the order of the pending jobs to what they are now.
@@ -187,6 +190,11 @@ impl Model {
     /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
     pub(super) fn refile(&mut self, seq: SubmitSeq) {
         let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
+        let limit = self.state.config.scheduler.maxujobs;
+        let owner = Some(&job.spec.owner.user).filter(|_| limit > 0);
+        if let Some(owner) = owner {
+            self.queue.set_full(owner, self.state.index.active_of(owner) >= limit);
+        }
         self.waiting.extend(self.comes_later(job, self.time));
         let id = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
@@ -194,7 +202,8 @@ impl Model {
             let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
             let immediate = job.spec.immediate || job.spec.reservation.is_some();
             let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
-            self.queue.number(Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate })
+            let bucket = Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate };
+            self.queue.number(bucket, owner)
         });
         let (rests, tasks) = self.counts(job, id, self.plans_of(seq));
         self.queue.file(seq, id, rests, tasks);
@@ -204,6 +213,8 @@ impl Model {
     pub(super) fn counts(&self, job: &Job, id: BucketId, planned: u32) -> (Rests, Tasks) {
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
+        // Tasks that `-tc` keeps back have no tickets, and take none from others.
+        let most = most.min(self.room_beside(job, planned)).max(1);
         let waiting = u32::try_from(self.count_startable(job, planned, self.time, most)).unwrap_or(u32::MAX);
         let on_host = job.active.saturating_add(planned);
         let rests = if waiting > 0 {

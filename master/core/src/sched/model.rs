@@ -413,7 +413,10 @@ impl Model {
 
     /// The tasks of a job that nothing of the job itself keeps from starting, rising.
     pub(super) fn eligible(&self, seq: SubmitSeq) -> Vec<TaskId> {
-        self.state.jobs.get(&seq).map_or_else(Vec::new, |job| eligible_tasks(&self.state, job).collect())
+        self.state
+            .jobs
+            .get(&seq)
+            .map_or_else(Vec::new, |job| eligible_tasks(&self.state, job, self.time.wall).collect())
     }
 
     /// Gives a job up that should have started at once.
@@ -449,7 +452,7 @@ impl Model {
         let planned = self.plans.of_array(job.seq);
         let is_planned = job.spec.array.is_none() && self.plans_of(job.seq) > 0;
         let may_start = !is_planned && self.may_start(job, now);
-        may_start.then(|| eligible_beside(&self.state, job, planned)).into_iter().flatten()
+        may_start.then(|| eligible_beside(&self.state, job, planned, now.wall)).into_iter().flatten()
     }
 
     /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are
@@ -489,9 +492,14 @@ impl Model {
 
     /// How many more tasks of a job may run at a time.
     pub(super) fn room_in(&self, job: &Job) -> usize {
+        self.room_beside(job, self.plans_of(job.seq))
+    }
+
+    /// How many more tasks of a job of which so many are planned may run at a time.
+    pub(super) fn room_beside(&self, job: &Job, planned: u32) -> usize {
         let limits = [job.spec.task_concurrency, Some(self.state.config.settings.max_aj_instances)];
         let limits = limits.into_iter().flatten().filter(|limit| *limit > 0 && job.spec.array.is_some());
-        let active = job.active.saturating_add(self.plans_of(job.seq));
+        let active = job.active.saturating_add(planned);
         limits.min().map_or(usize::MAX, |limit| limit.saturating_sub(active) as usize)
     }
 

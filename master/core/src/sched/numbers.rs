@@ -1,6 +1,6 @@
 //! The numbers behind a job's place in the order, as `qstat -ext`, `-urg` and `-pri` show them.
 
-use super::order_phase::{Queue, Rests, fine_priority, normalised_tickets, posix_part};
+use super::order_phase::{Filed, Queue, Rests, fine_priority, normalised_tickets, posix_part};
 use super::urgency::{FINE, ONE, Range, parts};
 use crate::policy::{Prices, Tickets};
 use crate::state::State;
@@ -18,7 +18,9 @@ pub enum Of {
     Running,
 }
 
-/// The numbers of a job. Of one that is held or waits only `npprior` counts, of one in error its tickets too.
+/// The numbers of a job. Of one that is held or waits only `npprior` counts, of one in error its
+/// tickets too. Pending tasks have none while nothing of the job may start: as many tasks of it run
+/// as `-tc` allows, or of its owner as `maxujobs` allows.
 pub(super) fn numbers(
     state: &State,
     queue: &Queue,
@@ -30,7 +32,12 @@ pub(super) fn numbers(
     let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
     let prices = queue.prices();
     let npprior = shown(posix_part(job.spec.priority));
-    let (Some(filed), Some(range)) = (queue.filed(seq).filter(|filed| filed.rests != Rests::Apart), range) else {
+    let filed = queue.filed(seq);
+    let is_kept_back = |filed: Filed| filed.rests == Rests::Running || queue.is_shut(filed.bucket);
+    if of == Of::Pending && filed.is_some_and(is_kept_back) {
+        return PriorityNumbers::default();
+    }
+    let (Some(filed), Some(range)) = (filed.filter(|filed| filed.rests != Rests::Apart), range) else {
         let ntckts = if is_in_error(job) { normalised_tickets(prices, Tickets::default()) / FINE } else { 0 };
         let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
         return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };

@@ -10,7 +10,7 @@ use crate::policy::class::Tasks;
 use crate::policy::{Aims, ClassId, Classes, Known, Prices, Rules, Tickets, price};
 use crate::state::State;
 use crate::state::paged::Paged;
-use proto::id::SubmitSeq;
+use proto::id::{SubmitSeq, UserName};
 use proto::object::value::Weight;
 use proto::time::Now;
 use std::cmp::Reverse;
@@ -51,6 +51,11 @@ struct Shelf {
     pending: Jobs,
     /// How many jobs are filed here, whether they are pending or not.
     filed: usize,
+    /// Whose jobs they are, while `maxujobs` limits what each user runs.
+    owner: Option<UserName>,
+    /// Whether the owner runs as many tasks as that allows: as in 8.1.9 the jobs have no tickets
+    /// and no priority then.
+    is_shut: bool,
 }
 
 /// Jobs, in the order of their submission.
@@ -64,8 +69,12 @@ pub struct Queue {
     shelves: Vec<Shelf>,
     by_bucket: BTreeMap<Bucket, BucketId>,
     free: Vec<BucketId>,
-    /// Every job that counts: pending and eligible, or running.
-    urgencies: BTreeMap<Urgency, Jobs>,
+    /// Every pending job that is eligible.
+    pending_urgencies: BTreeMap<Urgency, Jobs>,
+    /// Every job that runs, also one of which other tasks are pending.
+    running_urgencies: BTreeMap<Urgency, Jobs>,
+    /// Users who run as many tasks as `maxujobs` allows.
+    full_owners: BTreeSet<UserName>,
     filed: Paged<SubmitSeq, Filed>,
     heads: Heads,
     /// How many jobs in buckets ask for a reservation, and how many start at once or never.
@@ -100,12 +109,15 @@ pub enum Rests {
 }
 
 impl Queue {
-    /// The number of a bucket, for a job that is filed there next.
-    pub fn number(&mut self, bucket: Bucket) -> BucketId {
+    /// The number of a bucket, for a job that is filed there next. `owner` is whose jobs the bucket
+    /// has, if they are of one.
+    pub fn number(&mut self, bucket: Bucket, owner: Option<&UserName>) -> BucketId {
         if let Some(id) = self.by_bucket.get(&bucket) {
             return *id;
         }
-        let shelf = Shelf { bucket, pending: Jobs::new(), filed: 0 };
+        let is_shut = owner.is_some_and(|owner| self.full_owners.contains(owner));
+        self.classes.shut(bucket.class, is_shut);
+        let shelf = Shelf { bucket, pending: Jobs::new(), filed: 0, owner: owner.cloned(), is_shut };
         let id = self.free.pop().unwrap_or(BucketId(u32::try_from(self.shelves.len()).unwrap_or(u32::MAX)));
         match self.shelves.get_mut(id.index()) {
             Some(known) => *known = shelf,
@@ -120,14 +132,36 @@ impl Queue {
         let old = self.filed.insert(seq, Filed { bucket: id, rests, tasks });
         let bucket = *self.at(id);
         self.classes.count(bucket.class, seq, old.map_or_else(Tasks::default, |old| old.tasks), tasks);
-        let before = old.filter(|old| old.bucket == id).map(|old| old.rests);
+        let before = old.filter(|old| old.bucket == id);
         if before.is_none() {
             self.shelves[id.index()].filed += 1;
         }
-        self.count(seq, id, before.unwrap_or(Rests::Apart), rests);
+        self.count(seq, id, before.map_or(Presence::NONE, Presence::of), Presence { rests, runs: tasks.running > 0 });
         if let Some(old) = old.filter(|old| old.bucket != id) {
             self.leave(seq, old);
         }
+    }
+
+    /// A user runs as many tasks as `maxujobs` allows, or no longer.
+    pub(super) fn set_full(&mut self, owner: &UserName, is_full: bool) {
+        let was_full = if is_full { !self.full_owners.insert(owner.clone()) } else { self.full_owners.remove(owner) };
+        if was_full == is_full {
+            return;
+        }
+        for id in self.by_bucket.values() {
+            let shelf = &mut self.shelves[id.index()];
+            if shelf.owner.as_ref() == Some(owner) {
+                shelf.is_shut = is_full;
+                self.heads.changed(*id);
+                self.classes.shut(shelf.bucket.class, is_full);
+            }
+        }
+    }
+
+    /// Whether the jobs of a bucket are those of a user who runs as many tasks as `maxujobs`
+    /// allows.
+    pub(super) fn is_shut(&self, id: BucketId) -> bool {
+        self.shelves[id.index()].is_shut
     }
 
     /// Takes a job out, and says where it was.
@@ -156,8 +190,9 @@ impl Queue {
     }
 
     /// A job leaves its bucket.
-    fn leave(&mut self, seq: SubmitSeq, Filed { bucket: id, rests, tasks: _ }: Filed) {
-        self.count(seq, id, rests, Rests::Apart);
+    fn leave(&mut self, seq: SubmitSeq, filed: Filed) {
+        let id = filed.bucket;
+        self.count(seq, id, Presence::of(filed), Presence::NONE);
         let shelf = &mut self.shelves[id.index()];
         shelf.filed -= 1;
         if shelf.filed == 0 {
@@ -168,18 +203,15 @@ impl Queue {
     }
 
     /// A job of a bucket counts otherwise than before.
-    fn count(&mut self, seq: SubmitSeq, id: BucketId, before: Rests, now: Rests) {
+    fn count(&mut self, seq: SubmitSeq, id: BucketId, before: Presence, now: Presence) {
         let bucket = *self.at(id);
-        let counts = |rests| usize::from(rests != Rests::Apart);
+        let counts = |standing: Presence| usize::from(standing.rests != Rests::Apart);
         if counts(before) != counts(now) && bucket.urgency.deadline.is_some() {
             self.timed = self.timed - counts(before) + counts(now);
         }
-        match (counts(before), counts(now)) {
-            (0, 1) => drop(self.urgencies.entry(bucket.urgency).or_default().insert(seq, ())),
-            (1, 0) => self.forget_urgency(seq, bucket.urgency),
-            _ => {}
-        }
-        let waits = |rests| usize::from(rests == Rests::Pending);
+        count_urgency(&mut self.pending_urgencies, bucket.urgency, seq, before.is_pending(), now.is_pending());
+        count_urgency(&mut self.running_urgencies, bucket.urgency, seq, before.is_running(), now.is_running());
+        let waits = |standing: Presence| usize::from(standing.is_pending());
         if waits(before) == waits(now) {
             return;
         }
@@ -194,15 +226,6 @@ impl Queue {
         }
         let pending = &mut self.shelves[id.index()].pending;
         _ = if waits(now) == 1 { pending.insert(seq, ()) } else { pending.remove(&seq) };
-    }
-
-    fn forget_urgency(&mut self, seq: SubmitSeq, urgency: Urgency) {
-        if let Some(jobs) = self.urgencies.get_mut(&urgency) {
-            jobs.remove(&seq);
-            if jobs.is_empty() {
-                self.urgencies.remove(&urgency);
-            }
-        }
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
@@ -241,16 +264,16 @@ impl Queue {
         let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
         let Queue { shelves, by_bucket, heads, prices, .. } = self;
         let head = |id: BucketId| {
-            let Shelf { bucket, pending, .. } = &shelves[id.index()];
-            let (seq, ()) = pending.first()?;
-            Some(Head { priority: priority(state, prices, *seq, bucket, range?, now), seq: Reverse(*seq), bucket: id })
+            let shelf = &shelves[id.index()];
+            let (seq, ()) = shelf.pending.first()?;
+            Some(Head { priority: priority(state, prices, *seq, shelf, range?, now), seq: Reverse(*seq), bucket: id })
         };
         heads.refresh(range, is_timed, by_bucket.values().copied(), head);
     }
 
     /// A job of a bucket with its priority.
     pub fn head(&self, state: &State, id: BucketId, seq: SubmitSeq, range: Range, now: Now) -> Head {
-        let priority = priority(state, &self.prices, seq, self.at(id), range, now);
+        let priority = priority(state, &self.prices, seq, &self.shelves[id.index()], range, now);
         Head { priority, seq: Reverse(seq), bucket: id }
     }
 
@@ -292,11 +315,19 @@ impl Queue {
     /// Among which urgencies one is normalised now; none if no job counts.
     pub fn range(&self, state: &State, now: Now) -> Option<Range> {
         // Within one urgency the oldest has waited longest: the ends are enough.
-        let ends = self.urgencies.iter().flat_map(|(urgency, jobs)| {
-            let ends = [jobs.first(), jobs.last()].into_iter().flatten();
-            ends.map(|(seq, ())| parts(state, *seq, *urgency, now).sum())
-        });
-        ends.fold(None, |range, urgency| Some(Range::with(range, urgency)))
+        let ends = |(urgency, jobs): (Urgency, &Jobs)| {
+            let ends = [jobs.first(), jobs.last()].map(|end| end.map(|(seq, ())| *seq));
+            ends.into_iter().flatten().map(move |seq| parts(state, seq, urgency, now).sum())
+        };
+        let running = self.running_urgencies.iter().map(|(urgency, jobs)| (*urgency, jobs));
+        let with = |range: Option<Range>, urgency: i128| Some(Range::with(range, urgency));
+        let range = running.flat_map(ends).fold(None, with);
+        if self.full_owners.is_empty() {
+            let pending = self.pending_urgencies.iter().map(|(urgency, jobs)| (*urgency, jobs));
+            return pending.flat_map(ends).fold(range, with);
+        }
+        let open = self.by_bucket.values().map(|id| &self.shelves[id.index()]).filter(|shelf| !shelf.is_shut);
+        open.map(|shelf| (shelf.bucket.urgency, &shelf.pending)).flat_map(ends).fold(range, with)
     }
 }
 
@@ -313,8 +344,54 @@ impl Known for Filing<'_> {
     }
 }
 
-/// The dispatch priority of a pending job, fine enough to order jobs by.
-fn priority(state: &State, prices: &Prices, seq: SubmitSeq, bucket: &Bucket, range: Range, now: Now) -> i128 {
+/// How a job counts for the urgencies among which others are normalised.
+#[derive(Clone, Copy, Debug)]
+struct Presence {
+    rests: Rests,
+    /// Whether tasks of it run.
+    runs: bool,
+}
+
+impl Presence {
+    /// It does not count.
+    const NONE: Presence = Presence { rests: Rests::Apart, runs: false };
+
+    fn of(filed: Filed) -> Presence {
+        Presence { rests: filed.rests, runs: filed.tasks.running > 0 }
+    }
+
+    fn is_pending(self) -> bool {
+        self.rests == Rests::Pending
+    }
+
+    fn is_running(self) -> bool {
+        self.rests == Rests::Running || (self.is_pending() && self.runs)
+    }
+}
+
+/// A job is no longer, or now, among those of an urgency.
+fn count_urgency(urgencies: &mut BTreeMap<Urgency, Jobs>, urgency: Urgency, seq: SubmitSeq, before: bool, now: bool) {
+    if before == now {
+        return;
+    }
+    let jobs = urgencies.entry(urgency).or_default();
+    if now {
+        jobs.insert(seq, ());
+        return;
+    }
+    jobs.remove(&seq);
+    if jobs.is_empty() {
+        urgencies.remove(&urgency);
+    }
+}
+
+/// The dispatch priority of a pending job, fine enough to order jobs by. Jobs of a user who may
+/// start nothing more come last.
+fn priority(state: &State, prices: &Prices, seq: SubmitSeq, shelf: &Shelf, range: Range, now: Now) -> i128 {
+    let Shelf { bucket, is_shut, .. } = shelf;
+    if *is_shut {
+        return -1;
+    }
     let urgency = range.normalised(parts(state, seq, bucket.urgency, now).sum());
     let tickets = normalised_tickets(prices, prices.of_pending(bucket.class, seq));
     fine_priority(state, bucket.priority, urgency, tickets)

@@ -5,6 +5,7 @@ mod backfill;
 mod categories;
 mod configuration;
 mod fcfs;
+mod kept_back;
 pub mod lab;
 mod later;
 mod laws;

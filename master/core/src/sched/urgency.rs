@@ -6,6 +6,7 @@ use crate::state::config::Configuration;
 use proto::id::{PeName, SubmitSeq};
 use proto::job::PeRequest;
 use proto::pe::UrgencySlots;
+use proto::request::RANGE_MAX;
 use proto::time::{Now, Wall};
 
 /// Everything is computed in these parts of one.
@@ -129,6 +130,8 @@ fn assumed_slots(config: &Configuration, request: &PeRequest) -> u32 {
     let most = range.largest().min(pe.slots).max(range.least());
     match pe.urgency_slots {
         UrgencySlots::Min => range.least(),
+        // As in 8.1.9 the slots of the environment count for a range without an end alone.
+        UrgencySlots::Max if range.largest() < RANGE_MAX => range.largest(),
         UrgencySlots::Max => most,
         UrgencySlots::Avg => mean(range, most),
         UrgencySlots::Fixed(slots) => slots,

@@ -25,6 +25,8 @@ pub enum Ineligible {
     WaitsFor(Vec<SubmitSeq>),
     /// Its start time has not come (`-a`).
     StartTime(Wall),
+    /// It asked to be run again, by exit status 99, and may start from this time on.
+    AskedAgain(Wall),
     /// As many tasks of the job as `-tc` allows are on hosts.
     TaskConcurrency(u32),
     /// As many tasks of the job as `max_aj_instances` allows are on hosts.
@@ -66,6 +68,9 @@ impl fmt::Display for Ineligible {
             Ineligible::Error => f.write_str("it is in error"),
             Ineligible::WaitsFor(jobs) => write!(f, "it waits for {} other jobs", jobs.len()),
             Ineligible::StartTime(_) => f.write_str("its start time has not come"),
+            Ineligible::AskedAgain(_) => {
+                f.write_str("it asked to be run again (exit status 99), and a pause is not over")
+            }
             Ineligible::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
             Ineligible::ArrayInstances(limit) => {
                 write!(f, "{limit} of its tasks run, as many as max_aj_instances allows")
@@ -87,7 +92,7 @@ impl fmt::Display for Ineligible {
 /// # Errors
 /// With the first reason why not.
 pub fn eligible(state: &State, job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
-    task_eligible(job, task)?;
+    task_eligible(job, task, now)?;
     job_eligible(state, job, now)?;
     user_eligible(state, job)?;
     array_dependency(state, job, task)
@@ -143,8 +148,8 @@ fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligib
 /// The tasks of a job that may be started now, rising, without the limits on how many run at a time.
 ///
 /// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
-pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job) -> impl Iterator<Item = TaskId> + 'a {
-    eligible_beside(state, job, None)
+pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job, now: Wall) -> impl Iterator<Item = TaskId> + 'a {
+    eligible_beside(state, job, None, now)
 }
 
 /// Those of them that are not among others, such as the ones that are planned, of which there may be thousands.
@@ -152,10 +157,12 @@ pub fn eligible_beside<'a>(
     state: &'a State,
     job: &'a Job,
     others: Option<&'a TaskRanges>,
+    now: Wall,
 ) -> impl Iterator<Item = TaskId> + 'a {
     let fresh = job.untouched.without(others).take_while(|_| !job.spec.holds.any());
     let known = job.ready.iter().copied();
     let known = known.filter(move |task| others.is_none_or(|others| !others.contains(*task)));
+    let known = known.filter(move |task| job.paused.is_empty() || job.paused_until(*task, now).is_none());
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
 }
 
@@ -175,7 +182,7 @@ fn merged(left: impl Iterator<Item = TaskId>, right: impl Iterator<Item = TaskId
 }
 
 /// What the task itself says.
-fn task_eligible(job: &Job, task: TaskId) -> Result<(), Ineligible> {
+fn task_eligible(job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
     let holds = match job.tasks.get(&task) {
         None if job.untouched.contains(task) => job.spec.holds,
         None => return Err(Ineligible::NotPending),
@@ -185,7 +192,10 @@ fn task_eligible(job: &Job, task: TaskId) -> Result<(), Ineligible> {
             Place::Pending { error: None } => state.holds,
         },
     };
-    if holds.any() { Err(Ineligible::Held) } else { Ok(()) }
+    if holds.any() {
+        return Err(Ineligible::Held);
+    }
+    job.paused_until(task, now).map_or(Ok(()), |until| Err(Ineligible::AskedAgain(until)))
 }
 
 /// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own.

@@ -11,7 +11,7 @@ use proto::rsmap::GrantedIds;
 use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A job that is not finished.
@@ -45,11 +45,29 @@ pub struct Job {
     pub ready: Seldom<BTreeSet<TaskId>>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
+    /// Tasks that asked to be run again, with the time from which they may start.
+    #[serde(default)]
+    pub paused: Seldom<BTreeMap<TaskId, Wall>>,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held.
     pub failed: bool,
     /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
     #[serde(default)]
     pub ended: Seldom<VecDeque<FinishedTask>>,
+}
+
+/// How many attempts in a row may ask to be run again before the pause grows.
+const RERUNS_AT_ONCE: u32 = 3;
+
+/// The longest pause of a task that asks to be run again, and the longest interval between passes
+/// that counts for it.
+const RERUN_PAUSE_MAX_MS: i64 = 600_000;
+
+/// How long a task waits that has asked to be run again so many times in a row: an interval of the
+/// scheduler, twice as long after each of them from the fourth on.
+pub fn rerun_pause_ms(reruns: u32, interval_s: u64) -> i64 {
+    let interval_ms = i64::try_from(interval_s.saturating_mul(1000)).unwrap_or(i64::MAX).max(1000);
+    let doublings = reruns.saturating_sub(RERUNS_AT_ONCE).min(16);
+    interval_ms.saturating_mul(1 << doublings).min(RERUN_PAUSE_MAX_MS)
 }
 
 /// How many ends of tasks a job remembers.
@@ -69,6 +87,9 @@ pub struct Task {
     /// Whether an earlier attempt ran, so that it shows `R` and gets `RESTARTED=1`.
     #[serde(default)]
     pub restarted: bool,
+    /// How many attempts in a row asked to be run again, by exit status 99.
+    #[serde(default)]
+    pub reruns: u32,
     /// The main process of the last attempt whose state a command wrote, so that it gets `RESTARTED=2` and goes on from there.
     #[serde(default)]
     pub saved_pid: Option<i32>,
@@ -167,6 +188,11 @@ impl Job {
         self.untouched.is_empty() && self.tasks.is_empty()
     }
 
+    /// Whether a task waits for its start, whatever keeps it from that.
+    pub fn has_pending(&self) -> bool {
+        !self.untouched.is_empty() || self.tasks.len() > self.active as usize
+    }
+
     /// Whether a task has not left yet.
     pub fn has_task(&self, task: TaskId) -> bool {
         self.untouched.contains(task) || self.tasks.contains_key(&task)
@@ -198,6 +224,18 @@ impl Job {
     /// The tasks on hosts, rising.
     pub fn placements(&self) -> impl Iterator<Item = (TaskId, &Placement)> {
         self.tasks.iter().filter_map(|(task, state)| Some((*task, state.place.placement()?)))
+    }
+
+    /// Until when a task that asked to be run again waits; `None` if it may start by now.
+    pub fn paused_until(&self, task: TaskId, now: Wall) -> Option<Wall> {
+        // A clock that was set back makes no pause longer.
+        let is_ahead = |until: &Wall| *until > now && until.0.saturating_sub(now.0) <= RERUN_PAUSE_MAX_MS;
+        self.paused.get(&task).copied().filter(is_ahead)
+    }
+
+    /// When the next of the tasks that asked to be run again may start, if that lies ahead.
+    pub fn pause_ends(&self, now: Wall) -> Option<Wall> {
+        self.paused.keys().filter_map(|task| self.paused_until(*task, now)).min()
     }
 
     /// Those of `tasks` that are ready, found anew.

@@ -1,5 +1,7 @@
 use super::*;
+use crate::object::value::Assignments;
 use crate::queue::ClusterQueue;
+use proptest::prelude::*;
 
 fn queue(changes: &[(&str, &str)]) -> Fields {
     let mut fields = ClusterQueue::template("all.q".into()).to_fields();
@@ -31,6 +33,11 @@ fn lists_are_edited_by_the_keys_of_their_elements() {
         (Operation::Add, "complex_values", "c=3", "a=1,b=2,c=3"),
         (Operation::Add, "complex_values", "b=9,c=3", "a=1,b=2,c=3"),
         (Operation::Modify, "complex_values", "a=7", "b=2,a=7"),
+        (Operation::Modify, "complex_values", "c=3,a=7", "b=2,a=7,c=3"),
+        (Operation::Modify, "complex_values", "b = 5 a==4", "b=5,a=4"),
+        (Operation::Delete, "complex_values", "a b", "NONE"),
+        (Operation::Modify, "pe_list", "make", "make smp"),
+        (Operation::Modify, "pe_list", "smp,mpi,smp mpi", "make smp mpi"),
         (Operation::Delete, "complex_values", "a", "b=2"),
         (Operation::Delete, "complex_values", "a=1,b=2", "NONE"),
         (Operation::Replace, "complex_values", "d=4", "d=4"),
@@ -75,6 +82,46 @@ fn a_domain_has_its_own_value() {
         assert_eq!(result.as_deref(), Ok(expected), "{operation:?} {key} {value} {domain}");
     }
     assert_eq!(edited(&fields, Operation::Replace, "slots", "2", None).as_deref(), Ok("2,[@big=8]"));
+}
+
+#[test]
+fn nothing_is_deleted_of_a_part_that_has_no_list_of_its_own() {
+    let changes = [("user_lists", "bad"), ("complex_values", "lic=1"), ("projects", "p1"), ("qtype", "BATCH")];
+    let fields = queue(&changes);
+    for (key, value) in [
+        ("user_lists", "bad"),
+        ("user_lists", "nosuch"),
+        ("projects", "p1"),
+        ("complex_values", "lic=1"),
+        ("pe_list", "make"),
+        ("ckpt_list", "c1"),
+        ("load_thresholds", "np_load_avg"),
+        ("subordinate_list", "b.q"),
+        ("owner_list", "u1"),
+        ("qtype", "BATCH"),
+    ] {
+        let before = fields.value(key).unwrap().to_owned();
+        for domain in ["n1", "@big"] {
+            let result = edited(&fields, Operation::Delete, key, value, Some(domain));
+            assert_eq!(result.as_ref(), Ok(&before), "{key} {value} {domain}");
+        }
+        let named = edited(&fields, Operation::Delete, key, &format!("[n1={value}]"), None);
+        assert_eq!(named, Ok(before), "{key} {value}");
+    }
+    let own = queue(&[("user_lists", "bad,[n1=bad]")]);
+    assert_eq!(
+        edited(&own, Operation::Delete, "user_lists", "bad", Some("n1")).as_deref(),
+        Ok("bad,[n1=NONE]"),
+        "a part that has a list of its own loses the element"
+    );
+}
+
+#[test]
+fn what_is_no_type_of_a_queue_is_refused_whatever_is_done_with_it() {
+    for operation in [Operation::Add, Operation::Modify, Operation::Delete, Operation::Replace] {
+        let refused = edited(&queue(&[]), operation, "qtype", "x", Some("n1"));
+        assert_eq!(refused, Err("error parsing queue type from string \"x\"".to_owned()), "{operation:?}");
+    }
 }
 
 #[test]
@@ -229,4 +276,69 @@ fn purge_takes_the_value_of_a_domain_out() {
 fn the_kinds_have_the_names_that_qconf_uses() {
     assert_eq!(ObjectKind::from_attr_name("exechost"), Some(ObjectKind::ExecHost));
     assert_eq!(ObjectKind::from_attr_name("host"), None);
+}
+
+/// Lists as people spell them: commas, blanks, doubles, `==`, blanks around `=`.
+fn spelling() -> impl Strategy<Value = (&'static str, String)> {
+    let between = prop_oneof![Just(","), Just(" "), Just(", "), Just(" , "), Just("  ")];
+    let equals = prop_oneof![Just("="), Just("=="), Just(" = "), Just("= "), Just(" =")];
+    let words = prop_oneof![Just("team"), Just("bad"), Just("nosuch"), Just("make"), Just("mpi")];
+    let names = (prop_oneof![Just("user_lists"), Just("projects"), Just("pe_list"), Just("ckpt_list")], 1..4_usize);
+    let names = (names, proptest::collection::vec((words, between.clone()), 1..4)).prop_map(|((key, _), words)| {
+        let text: String = words.iter().map(|(word, between)| format!("{word}{between}")).collect();
+        (key, text.trim_end_matches([',', ' ']).to_owned())
+    });
+    let attributes = proptest::sample::subsequence(vec!["lic", "gm", "w1", "ft"], 1..4);
+    let values = prop_oneof![Just("1"), Just("2G"), Just("a"), Just("0:1:0")];
+    let key = prop_oneof![Just("complex_values"), Just("load_thresholds"), Just("suspend_thresholds")];
+    let pairs = (key, attributes, values, equals, between).prop_map(|(key, names, value, equals, between)| {
+        let pairs: Vec<String> = names.iter().map(|name| format!("{name}{equals}{value}")).collect();
+        (key, pairs.join(between))
+    });
+    prop_oneof![names, pairs]
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    use Operation::{Add, Delete, Modify, Replace};
+    prop_oneof![Just(Add), Just(Modify), Just(Delete), Just(Replace)]
+}
+
+proptest! {
+    #[test]
+    fn an_edit_of_one_part_of_a_queue_leaves_the_others_and_reads_back(
+        (key, value) in spelling(),
+        operation in operation(),
+        domain in prop_oneof![Just(None), Just(Some("n1")), Just(Some("n2")), Just(Some("@big"))],
+    ) {
+        let before = queue(&[
+            ("user_lists", "team bad,[n1=bad]"),
+            ("projects", "p1,[@big=p1 p2]"),
+            ("complex_values", "lic=4,gm=2G,[n1=lic=2]"),
+            ("load_thresholds", "np_load_avg=1.75,[@big=w1=3]"),
+        ]);
+        let parts = |fields: &Fields| SettingText::parse(fields.value(key).unwrap()).unwrap().by_domain();
+        let meant: Option<HostOrGroup> = domain.map(|domain| domain.parse().unwrap());
+        let had_own = parts(&before).iter().any(|(part, _)| *part == meant);
+        let text = edited(&before, operation, key, &value, domain).unwrap();
+        let after = queue(&[("user_lists", "NONE"), (key, &text)]);
+        let others = |fields: &Fields| {
+            parts(fields).into_iter().filter(|(part, _)| *part != meant).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(others(&before), others(&after), "{} {}", key, value);
+        if operation == Operation::Delete && !had_own {
+            prop_assert_eq!(parts(&before), parts(&after), "nothing is deleted of a part without a list of its own");
+        }
+        let read = ClusterQueue::from_fields(&after).unwrap();
+        prop_assert_eq!(ClusterQueue::from_fields(&read.to_fields()).unwrap(), read);
+    }
+
+    #[test]
+    fn assignments_mean_the_same_however_they_are_spelt((_, text) in spelling()) {
+        let spelt = spelt_with_commas(&text);
+        prop_assert_eq!(spelt_with_commas(&spelt), spelt.clone());
+        if text.contains('=') {
+            let list = Assignments::new_in_queue(&text).unwrap();
+            prop_assert_eq!(list.to_string(), spelt);
+        }
+    }
 }

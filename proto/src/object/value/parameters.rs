@@ -32,7 +32,7 @@ impl Parameters {
     ///
     /// The value is neither.
     pub fn flag(&self, name: &str, default: bool) -> Result<bool, Malformed> {
-        self.parsed(name, |text| text.parse::<Flag>()).map(|flag| flag.map_or(default, |flag| flag.0))
+        self.parsed(name, Flag::of_configuration).map(|flag| flag.map_or(default, |flag| flag.0))
     }
 
     /// The value of a parameter that is a time, in seconds.

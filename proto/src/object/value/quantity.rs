@@ -113,7 +113,11 @@ impl FromStr for Weight {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        match Millionths::parse(text) {
+        // A multiplier such as `1.5K` is no part of a factor: 8.1.9 drops the letter without a
+        // word.
+        let is_number = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+        let number = if text.chars().all(is_number) { text } else { "" };
+        match Millionths::parse(number) {
             Ok(factor) if factor.0 >= 0 => Ok(Weight(factor)),
             Ok(_) => Err(Malformed::new("a number that is not negative, such as 0.25,")),
             Err(_) => {
@@ -152,6 +156,8 @@ mod tests {
         for (text, printed) in [("0.01", "0.010000"), ("3600000", "3600000.000000"), ("0.278000", "0.278000")] {
             assert_eq!(text.parse::<Weight>().unwrap().to_string(), printed);
         }
-        assert!("-0.1".parse::<Weight>().is_err());
+        for text in ["-0.1", "1.5K", "2k", "1M", "0x10", "inf", "K", ""] {
+            assert!(text.parse::<Weight>().is_err(), "{text}");
+        }
     }
 }

@@ -86,7 +86,8 @@ pub fn shutdown_master(session: &mut Session) -> Outcome {
 
 /// `-ke`, `-kej`: hosts, or `all`.
 pub fn shutdown_agents(session: &mut Session, kill_jobs: bool, values: &[String]) -> Outcome {
-    let mut hosts: Vec<String> = elements(values).map(str::to_owned).collect();
+    let words = elements(values).flat_map(str::split_ascii_whitespace);
+    let mut hosts: Vec<String> = words.map(str::to_owned).collect();
     if hosts == ["all"] {
         hosts = session.names(ObjectKind::ExecHost)?;
     }

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::session::Session;
-use super::{elements, for_each, hosts, named, text};
+use super::{elements, for_each, hosts, names_of, text, words};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -119,26 +119,32 @@ pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, value
 
 fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {
     let given = name_of_file(kind, path);
-    let fields = match text::parse(kind, given, &read_object(kind, path)?) {
+    let content = read_object(kind, path)?;
+    if let Some(refusal) = whole_cell(path, given, &content).filter(|_| kind == ObjectKind::ClusterConf) {
+        return Err(refusal.into());
+    }
+    let fields = match text::parse(kind, given, &content).and_then(text::not_empty) {
         Ok(fields) => fields,
         Err(refusals) => {
             refuse(kind, path, &refusals);
             return Ok(exit::FAILED);
         }
     };
-    if is_of_cell(kind, given, &fields) {
-        let what = format!("error: \"{path}\" holds the configuration of the whole cell and is called after a host");
-        let why = "a configuration belongs to the host that its file is called after";
-        return Err(Diagnostic::new(Code::BadValue, what).why(why).fix("call the file global").into());
-    }
     let name = if given.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { given.to_owned() };
     send(session, kind, &name, path, target, fields)
 }
 
-/// Whether a host's configuration text is really the cell's: it has every entry that only a cell has.
-fn is_of_cell(kind: ObjectKind, name: &str, fields: &Fields) -> bool {
+/// The refusal of a host's configuration text that is really the cell's: it has every entry that
+/// only a cell has.
+pub(super) fn whole_cell(path: &str, name: &str, content: &str) -> Option<Diagnostic> {
     let of_cell = ["administrator_mail", "max_u_jobs", "reporting_params", "auto_user_fshare"];
-    kind == ObjectKind::ClusterConf && name != "global" && of_cell.iter().all(|key| fields.value(key).is_some())
+    let has_all = |fields: Fields| of_cell.iter().all(|key| fields.value(key).is_some());
+    if name == "global" || !Fields::parse(content).is_ok_and(has_all) {
+        return None;
+    }
+    let what = format!("error: \"{path}\" holds the configuration of the whole cell and is called after a host");
+    let why = "a configuration belongs to the host that its file is called after";
+    Some(Diagnostic::new(Code::BadValue, what).why(why).fix("call the file global"))
 }
 
 /// Sends an object that was read from a file.
@@ -226,7 +232,7 @@ fn line_of(refusal: &Diagnostic) -> u32 {
 
 /// `-ah -as -am -ao`: names, each with a line of its own.
 pub fn add_names(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
-    for_each(named(values)?.into_iter(), |name| {
+    for_each(names_of(kind, values)?.into_iter(), |name| {
         if matches!(kind, ObjectKind::AdminHosts | ObjectKind::SubmitHosts) {
             hosts::must_be_known(session, name)?;
         }
@@ -236,10 +242,10 @@ pub fn add_names(session: &mut Session, kind: ObjectKind, values: &[String]) -> 
 
 /// `-d…`: objects and names, each with a line of its own.
 pub fn delete(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
-    for_each(named(values)?.into_iter(), |name| session.change(kind, name, ObjectAction::Delete))
+    for_each(names_of(kind, values)?.into_iter(), |name| session.change(kind, name, ObjectAction::Delete))
 }
 
 /// `-cq`.
 pub fn clean(session: &mut Session, values: &[String]) -> Outcome {
-    for_each(named(values)?.into_iter(), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
+    for_each(words(values)?.into_iter(), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
 }

@@ -1,4 +1,5 @@
-//! Whether there is a host of a name that `-ah` or `-as` is given.
+//! Whether there are hosts of the names that a change gives: of `-ah` and `-as`, of host lists, and
+//! of what is set for a host.
 //!
 //! A host of the cell is known by the name in its certificate, whatever a name service says. A host that is to join later is looked up
 //! where the command runs, as Grid Engine does it, so that a misspelt name is noticed.
@@ -6,34 +7,94 @@
 use super::session::Session;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::hostgroup::{HostList, HostOrGroup};
+use proto::id::HostName;
 use proto::object::ObjectKind;
-use proto::wire::client::Query;
+use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange, Query};
 use proto::wire::view::Data;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};
 
 /// # Errors
 /// If the cell has no host of that name and the name does not resolve; if the master cannot be reached.
 pub fn must_be_known(session: &mut Session, name: &str) -> Result<(), Fail> {
-    if is_in_cell(session, name)? || resolves(name) {
-        return Ok(());
+    match unknown(session, &[name.to_owned()])?.first() {
+        None => Ok(()),
+        Some(name) => Err(refusal(format!("can't resolve hostname \"{name}\"")).into()),
     }
-    let what = format!("can't resolve hostname \"{name}\"");
-    let refusal = Diagnostic::new(Code::UnknownObject, what)
-        .why("no host of the cell has that name, and no name service knows it");
-    Err(refusal.fix("qconf -sel lists the execution hosts; a host that joins is one of them").into())
 }
 
-fn is_in_cell(session: &mut Session, name: &str) -> Result<bool, Fail> {
-    let Data::Names(names) = session.ask(Query::HostNames { names: vec![name.to_owned()] })? else {
-        return Ok(false);
-    };
-    let name = names.first().map_or(name, String::as_str);
-    for kind in [ObjectKind::ExecHost, ObjectKind::AdminHosts, ObjectKind::SubmitHosts] {
-        if session.names(kind)?.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            return Ok(true);
-        }
+/// Checks the hosts that changes of objects name: each would become an execution host, or get a
+/// configuration.
+///
+/// # Errors
+/// As [`must_be_known`].
+pub fn must_be_known_in(session: &mut Session, changes: &[ObjectChange]) -> Result<(), Fail> {
+    let (mut listed, mut owners) = (Vec::new(), Vec::new());
+    for change in changes {
+        listed.extend(listed_in(change));
+        owners.extend(owner_of(change));
     }
-    Ok(false)
+    if let Some(name) = unknown(session, &listed)?.first() {
+        return Err(refusal(format!("unable to resolve host \"{name}\"")).into());
+    }
+    match unknown(session, &owners)?.first() {
+        None => Ok(()),
+        Some(name) => Err(refusal(format!("can't resolve hostname \"{name}\"")).into()),
+    }
+}
+
+fn refusal(what: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownObject, what)
+        .why("no host of the cell has that name, and no name service knows it")
+        .fix("qconf -sel lists the execution hosts; a host that joins is one of them")
+}
+
+/// The hosts that a change puts into the list of a queue or of a host group.
+fn listed_in(change: &ObjectChange) -> Vec<String> {
+    let text = match &change.action {
+        _ if !matches!(change.kind, ObjectKind::Queue | ObjectKind::HostGroup) => None,
+        ObjectAction::Add(fields) | ObjectAction::Replace(fields) => fields.value("hostlist"),
+        ObjectAction::Attribute { edit: AttributeEdit::Delete, .. } => None,
+        ObjectAction::Attribute { attribute, value, .. } => (attribute == "hostlist").then_some(value.as_str()),
+        ObjectAction::Delete
+        | ObjectAction::Purge { .. }
+        | ObjectAction::Clean
+        | ObjectAction::Enlist { .. }
+        | ObjectAction::Strike { .. } => None,
+    };
+    // The master refuses what is no list of hosts.
+    let list = text.and_then(|text| text.parse::<HostList>().ok()).unwrap_or_default();
+    let hosts = list.iter().filter_map(|member| match member {
+        HostOrGroup::Host(host) => Some(host.to_string()),
+        HostOrGroup::Group(_) => None,
+    });
+    hosts.collect()
+}
+
+/// The host whose configuration a change makes. A host object may be of a host that was removed and
+/// has its certificate still.
+fn owner_of(change: &ObjectChange) -> Option<String> {
+    let is_made = matches!(change.action, ObjectAction::Add(_) | ObjectAction::Replace(_));
+    let name = Some(&change.name).filter(|name| !name.is_empty() && *name != HostName::global().as_str());
+    name.filter(|_| is_made && change.kind == ObjectKind::ClusterConf).cloned()
+}
+
+/// Those names that no host of the cell has and that do not resolve, as they are given.
+fn unknown(session: &mut Session, names: &[String]) -> Result<Vec<String>, Fail> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Data::Names(called) = session.ask(Query::HostNames { names: names.to_vec() })? else {
+        return Ok(Vec::new());
+    };
+    let mut known = BTreeSet::from([HostName::global()]);
+    for kind in [ObjectKind::ExecHost, ObjectKind::AdminHosts, ObjectKind::SubmitHosts] {
+        known.extend(session.names(kind)?.iter().map(|name| HostName::new(name)));
+    }
+    let pairs = names.iter().zip(&called);
+    let unknown = pairs.filter(|(given, called)| !known.contains(&HostName::new(called)) && !resolves(given));
+    Ok(unknown.map(|(given, _)| given.clone()).collect())
 }
 
 /// An address is not a name: hosts are known by names.

@@ -244,7 +244,9 @@ pub fn shown(kind: ObjectKind, name: &str, before: &str, after: &Fields) -> Stri
     let after = kind.settle(name, after).unwrap_or_else(|_| after.clone());
     let after = text::print(kind, name, &text::without_reported(kind, &after), Wrap::SingleLine);
     let head = format!("{kind} {name}");
-    let changed = diff::lines(before, &after);
+    // A longer name moves the columns of the whole table.
+    let is_same = if kind == ObjectKind::ComplexTable { diff::has_same_words } else { diff::is_equal };
+    let changed = diff::lines(before, &after, is_same);
     format!("@@ {} @@\n{}", head.trim_end(), if changed.is_empty() && before.is_empty() { "+\n" } else { &changed })
 }
 

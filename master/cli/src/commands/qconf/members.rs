@@ -1,7 +1,7 @@
 //! `-au`, `-du`: users and groups of access lists, each with a line of its own.
 
 use super::session::Session;
-use super::{for_each, named};
+use super::{for_each, words};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -18,15 +18,14 @@ pub fn strike(session: &mut Session, values: &[String]) -> Outcome {
     change(session, "-du", values, |entry| ObjectAction::Strike { entry })
 }
 
-/// Commas and blanks separate users, commas lists.
+/// Commas and blanks separate users, and lists.
 fn change(session: &mut Session, option: &str, values: &[String], action: fn(String) -> ObjectAction) -> Outcome {
     let [users, lists @ ..] = values else { return Err(too_few(option, "")) };
     if lists.is_empty() {
         return Err(too_few(option, users));
     }
-    let users: Vec<String> = users.split([',', ' ']).map(str::to_owned).collect();
-    let users = named(&users)?;
-    for_each(named(lists)?.into_iter(), |list| {
+    let users = words(std::slice::from_ref(users))?;
+    for_each(words(lists)?.into_iter(), |list| {
         for_each(users.iter().copied(), |user| session.change(ObjectKind::UserSet, list, action(user.to_owned())))
     })
 }

@@ -1,6 +1,6 @@
 //! What all of `qconf` shares: the connection, how to print, which editor; and questions whose answer is of one kind.
 
-use super::{exit_code, export, import};
+use super::{exit_code, export, hosts, import};
 use crate::client::Client;
 use crate::fail::Fail;
 use crate::output;
@@ -124,6 +124,7 @@ impl Session {
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change_from(&mut self, changes: Vec<ObjectChange>, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         let on_stderr = changes.iter().any(is_reported_on_stderr);
+        hosts::must_be_known_in(self, &changes)?;
         if self.dry_run {
             for change in &changes {
                 output::data(&self.tried(change)?);

@@ -51,7 +51,12 @@ pub fn objects(session: &mut Session, kind: ObjectKind, values: &[String]) -> Ou
 
 /// The names given, or what is shown where none is.
 fn names_meant(kind: ObjectKind, values: &[String]) -> Vec<String> {
-    let names: Vec<String> = elements(values).map(str::to_owned).collect();
+    // Blanks separate users and queues too.
+    let words = |name: &str| match kind {
+        ObjectKind::User | ObjectKind::Queue => name.split_ascii_whitespace().map(str::to_owned).collect(),
+        _ => vec![name.to_owned()],
+    };
+    let names: Vec<String> = elements(values).flat_map(words).collect();
     match (names.is_empty(), kind == ObjectKind::ClusterConf) {
         (false, _) => names,
         (true, true) => vec!["global".to_owned()],

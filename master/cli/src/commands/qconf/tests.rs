@@ -296,3 +296,103 @@ fn a_wrong_command_line_is_refused_in_the_words_of_8_1_9() {
         assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (1, said));
     }
 }
+
+/// A cell with the host `n1` and nothing else.
+fn with_one_host(query: Query) -> Reply {
+    match query {
+        Query::HostNames { names } => Reply::data(Data::Names(names)),
+        Query::Names { kind: ObjectKind::ExecHost } => Reply::data(Data::Names(vec!["n1".to_owned()])),
+        Query::Names { .. } => Reply::data(Data::Names(Vec::new())),
+        other => recorded(other),
+    }
+}
+
+#[test]
+fn a_misspelt_host_becomes_no_execution_host() {
+    let master = FakeMaster::start(with_one_host, done("changed"));
+    let group = |members: &str| master.file("g", &format!("group_name @g\nhostlist {members}\n"));
+    let queue = RECORDED[0].2.replace("@allhosts", "n1 no.such.invalid");
+    let (bad, good) = (group("n1 no.such.invalid"), master.file("good", "group_name @g\nhostlist n1 @h\n"));
+    let local = master.file("no.such.invalid", "load_report_time 0:0:9\n");
+    let lines: [&[&str]; 8] = [
+        &["-Ahgrp", &bad],
+        &["-Mhgrp", &bad],
+        &["-Aq", &master.file("q", &queue)],
+        &["-aattr", "hostgroup", "hostlist", "n1 no.such.invalid", "@g"],
+        &["-mattr", "queue", "hostlist", "no.such.invalid", "all.q"],
+        &["-rattr", "hostgroup", "hostlist", "@h,no.such.invalid", "@g"],
+        &["-Aconf", &local],
+        &["-Mconf", &local],
+    ];
+    for line in lines {
+        assert_eq!(run_with(&master, "true", line), exit::FAILED, "{line:?}");
+        assert!(master.changes().is_empty(), "{line:?}");
+    }
+    for line in [
+        &["-Ahgrp", good.as_str()] as &[&str],
+        &["-dattr", "hostgroup", "hostlist", "no.such.invalid", "@g"],
+        &["-aattr", "queue", "hostlist", "@h n1", "all.q"],
+        &["-mattr", "queue", "slots", "[no.such.invalid=2]", "all.q"],
+    ] {
+        assert_eq!(run_with(&master, "true", line), exit::OK, "{line:?}");
+    }
+    assert_eq!(master.changes().len(), 4);
+}
+
+#[test]
+fn an_empty_file_resets_no_configuration() {
+    let master = FakeMaster::start(recorded, done("never asked"));
+    for name in ["global", "n1"] {
+        for content in ["", "\n", "# a comment\n"] {
+            for option in ["-Mconf", "-Aconf"] {
+                assert_eq!(run_with(&master, "true", &[option, &master.file(name, content)]), exit::FAILED, "{name}");
+            }
+        }
+    }
+    assert!(master.changes().is_empty());
+}
+
+#[test]
+fn the_configuration_of_the_cell_under_another_name_is_refused_with_one_reason() {
+    let master = FakeMaster::start(recorded, done("never asked"));
+    let global = RECORDED.iter().find(|(kind, ..)| *kind == ObjectKind::ClusterConf).unwrap().2;
+    let file = master.file("my.conf", global);
+    let parsed = QCONF.parse(vec!["-Mconf".to_owned(), file]).unwrap();
+    assert_eq!(perform(&mut master.session("true"), &parsed).unwrap(), exit::FAILED);
+    assert!(master.changes().is_empty());
+    let refused = change::whole_cell("f", "my.conf", global).unwrap();
+    assert_eq!(refused.what, "error: \"f\" holds the configuration of the whole cell and is called after a host");
+    assert_eq!(change::whole_cell("f", "global", global), None);
+}
+
+#[test]
+fn blanks_separate_users_lists_and_queues_too() {
+    for (line, count) in [
+        (&["-au", "u1 u2", "k1 k2,k3"] as &[&str], 6),
+        (&["-du", "u1,u2", "k1 k2"], 4),
+        (&["-dul", "k1 k2"], 2),
+        (&["-am", "a b"], 2),
+        (&["-do", "a b"], 2),
+        (&["-dprj", "p1 p2"], 2),
+        (&["-duser", "u1 u2,u3"], 3),
+        (&["-cq", "a.q b.q"], 2),
+        (&["-dq", "a.q b.q"], 1),
+    ] {
+        let master = FakeMaster::start(recorded, done("changed"));
+        assert_eq!(run_with(&master, "true", line), exit::OK, "{line:?}");
+        assert_eq!(master.changes().len(), count, "{line:?}");
+    }
+}
+
+#[test]
+fn a_comment_behind_the_names_of_a_list_is_no_name() {
+    for (kind, text, key, expected) in [
+        (ObjectKind::HostGroup, "group_name @g\nhostlist n1 n2  # two\n", "hostlist", "n1 n2"),
+        (ObjectKind::UserSet, "name a # x\ntype ACL\nfshare 0\noticket 0\nentries u1 # u2\n", "entries", "u1"),
+        (ObjectKind::Project, "name p\noticket 0\nfshare 0\nacl team # c x\nxacl NONE\n", "acl", "team"),
+    ] {
+        assert_eq!(text::parse(kind, "", text).unwrap().value(key), Some(expected), "{text}");
+    }
+    let queue = RECORDED[0].2.replace("prolog                NONE", "prolog                /bin/x #1");
+    assert_eq!(text::parse(ObjectKind::Queue, "", &queue).unwrap().value("prolog"), Some("/bin/x #1"));
+}

@@ -88,13 +88,11 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
     }
     let fields = match kind {
         ObjectKind::ResourceQuota => only_set(parse_sets(text)?)?,
-        _ => Fields::parse(text)?,
+        _ => Fields::parse(&without_remarks(kind, text))?,
     };
-    if fields.is_empty() && kind != ObjectKind::ClusterConf {
-        return Err(vec![
-            Diagnostic::new(Code::BadSyntax, EMPTY).fix("the option in small letters shows what is to be in it"),
-        ]);
-    }
+    // A host's configuration may change nothing.
+    let may_be_empty = kind == ObjectKind::ClusterConf && name != "global";
+    let fields = if may_be_empty { fields } else { not_empty(fields)? };
     // A stored scheduler configuration may be older than one of its attributes; a text states them all.
     let stated = if kind == ObjectKind::SchedulerConf { kind.keys() } else { &[] };
     let mut refusals = fields.check_missing(kind, stated);
@@ -103,6 +101,26 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
         return Err(refusals);
     }
     Ok(without_reported(kind, &fields))
+}
+
+/// The fields, unless there are none.
+///
+/// # Errors
+/// That the text holds nothing.
+pub fn not_empty(fields: Fields) -> Result<Fields, Vec<Diagnostic>> {
+    let refusal = Diagnostic::new(Code::BadSyntax, EMPTY).fix("the option in small letters shows what is to be in it");
+    if fields.is_empty() { Err(vec![refusal]) } else { Ok(fields) }
+}
+
+/// The text without what follows a blank and `#`, for kinds whose values are lists of names: 8.1.9
+/// takes that for a comment. Elsewhere it is part of a value, such as a command.
+fn without_remarks(kind: ObjectKind, text: &str) -> String {
+    let has_names = matches!(
+        kind,
+        ObjectKind::HostGroup | ObjectKind::ExecHost | ObjectKind::UserSet | ObjectKind::Project | ObjectKind::User
+    );
+    let bare = |line: &str| line.split(" #").next().unwrap_or_default().to_owned() + "\n";
+    if has_names { text.lines().map(bare).collect() } else { text.to_owned() }
 }
 
 /// The one set of a text.

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, first_task_in};
 use super::supported::Origin;
-use super::{access, complex, kinds, members, sharetree, supported, words};
+use super::{access, complex, kinds, members, sharetree, strict, supported, words};
 use crate::state::job::Job;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
@@ -111,8 +111,11 @@ fn fields_of(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Option<Fields> 
 
 /// Checks an object and sets it in the form in which it prints.
 fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<(), Refusals> {
-    let fields = (kinds::row(kind).settle)(draft, name, fields)?;
-    let warnings = supported::check(kind, fields_of(draft, kind, name).as_ref(), &fields, draft.origin)?;
+    let before = fields_of(draft, kind, name);
+    let settled = (kinds::row(kind).settle)(draft, name, fields)?;
+    strict::check(kind, before.as_ref(), fields)?;
+    let fields = settled;
+    let warnings = supported::check(kind, before.as_ref(), &fields, draft.origin)?;
     warnings.into_iter().for_each(|warning| draft.warn(warning));
     draft.store(kind, name, Some(fields));
     Ok(())

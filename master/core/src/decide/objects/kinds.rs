@@ -3,7 +3,7 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::words::Words;
-use super::{access, members, quotas, references};
+use super::{access, members, quotas, references, strict};
 use crate::state::config::Configuration;
 use proto::calendar::Calendar;
 use proto::checkpoint::Checkpoint;
@@ -133,18 +133,8 @@ fn variables_of_pe(pe: &ParallelEnvironment) -> Result<(), Refusals> {
         let known = PE_VARIABLES[..16].iter().map(|name| format!(" ${name}")).collect::<String>();
         Diagnostic::new(Code::BadValue, what).fix(format!("the variables are{known}"))
     };
-    let check = |attribute: &str, command: &str| {
-        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let names = command.split('$').skip(1).map(|rest| rest.split(|letter| !is_of_name(letter)).next());
-        let unknown = names.flatten().find(|name| !PE_VARIABLES.contains(name))?;
-        Some(refused(
-            attribute,
-            match unknown {
-                "" => "variables need at least one character".to_owned(),
-                name => format!("unknown variable \"{name}\""),
-            },
-        ))
-    };
+    let check =
+        |attribute: &str, command: &str| Some(refused(attribute, strict::unknown_variable(command, &PE_VARIABLES)?));
     let commands = [("start_proc_args", &pe.start_proc_args), ("stop_proc_args", &pe.stop_proc_args)];
     let refusals: Refusals =
         commands.iter().filter_map(|(name, command)| check(name, command.value()?.as_str())).collect();

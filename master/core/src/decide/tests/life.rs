@@ -228,6 +228,7 @@ fn a_rescheduled_task_shows_that_it_ran_before() {
     let key = cell.run(number, 1, "h1");
     cell.exit(key, "h1", 99);
     assert!(cell.task(number, 1).restarted);
+    cell.pass(15_000);
     let again = cell.order(number, 1, "h2").unwrap();
     assert_eq!(again.attempt, 2);
     let messages = cell.sent();
@@ -485,4 +486,72 @@ fn people_without_rights_change_nothing() {
     assert_eq!(cell.log.len(), events);
     assert_eq!(cell.job(number).spec.owner, owner("u1").into());
     assert_eq!(cell.placement(number, 1).key.task, TaskId(1));
+}
+
+#[test]
+fn a_task_that_asks_to_be_run_again_waits_for_an_interval_and_longer_each_time() {
+    let mut cell = Cell::ready();
+    cell.set_scheduler(&[("schedule_interval", "0:0:15")]);
+    let number = cell.submit(job());
+    for (times, pause_s) in
+        [(1, 15), (2, 15), (3, 15), (4, 30), (5, 60), (6, 120), (7, 240), (8, 480), (9, 600), (10, 600)]
+    {
+        let key = cell.run(number, 1, "h1");
+        cell.exit(key, "h1", 99);
+        assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
+        assert!(cell.task(number, 1).restarted && cell.task(number, 1).reruns == times);
+        let refused = cell.order(number, 1, "h2").unwrap_err();
+        assert!(refused.contains("asked to be run again"), "{refused}");
+        cell.pass(1000 * pause_s - 1);
+        assert!(cell.order(number, 1, "h2").is_err(), "{times} times");
+        cell.pass(1);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn tasks_beside_one_that_asks_to_be_run_again_and_what_people_run_again_start_at_once() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..array("1-3") });
+    let key = cell.run(number, 1, "h1");
+    cell.exit(key, "h1", 99);
+    let key = cell.run(number, 2, "h1");
+    assert!(cell.order(number, 1, "h1").is_err());
+    cell.qmod("op", ModifyAction::RescheduleJob, &format!("{number}.2"));
+    cell.end(key, "h1", result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""));
+    cell.order(number, 2, "h1").unwrap();
+}
+
+#[test]
+fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
+    let mut cell = Cell::ready();
+    let number = cell.submit(job());
+    for exit in [Exit::NotStarted, Exit::Code(0)] {
+        let key = cell.run(number, 1, "h1");
+        cell.end(key, "h1", result(exit, Failed::RESCHEDULING, "prolog asked to reschedule (exit 99)"));
+        assert!(cell.task(number, 1).restarted, "it shows R");
+        assert!(cell.order(number, 1, "h1").is_err());
+        cell.pass(600_000);
+    }
+}
+
+#[test]
+fn a_procedure_or_directory_that_the_host_does_not_have_closes_the_queue_and_not_the_job() {
+    for (code, reason) in [
+        (7, "tmpdir /nonexist: No such file or directory"),
+        (8, "prolog: root@/not/listed: not listed in etc/root-commands of this host"),
+        (10, "pe_start: /nonexist: No such file or directory"),
+    ] {
+        let mut cell = Cell::ready();
+        let number = cell.submit(job());
+        let key = cell.order(number, 1, "h1").unwrap();
+        cell.end(key, "h1", result(Exit::NotStarted, Failed(code), reason));
+        assert_eq!(cell.task(number, 1).place, Place::Pending { error: None }, "{reason}");
+        let states = cell.core.state().instances.iter().filter(|(_, state)| !state.errors.is_empty());
+        let errors: Vec<String> = states.map(|(instance, state)| format!("{instance}: {}", state.errors[0])).collect();
+        let said = format!("all.q@h1: queue all.q marked QERROR as result of job 1's failure at host h1: {reason}");
+        assert_eq!(errors, [said]);
+        assert!(cell.order(number, 1, "h1").is_err(), "the queue instance takes nothing");
+        cell.order(number, 1, "h2").unwrap();
+    }
 }

@@ -1,6 +1,6 @@
 //! Configuration objects: what is taken, what is refused and in which words, and that a bad change changes nothing.
 
-mod procedures;
+mod strict;
 
 use super::cell::{Cell, texts};
 use crate::state::State;

@@ -51,12 +51,12 @@ fn the_example_of_waiting_licences_and_a_running_job() {
         job 5 -pe mpi 4 -l license=1
         wait 10");
     lab.placed.clear();
-    for (job, urg, nurg, prior) in [
-        (4, 1_027_800_000, "0.00000", "0.50500"),
-        (5, 6_002_780_000, "1.00000", "0.60500"),
-        (3, 2_000_800_000, "0.19558", "0.52456"),
+    for (job, of, urg, nurg, prior) in [
+        (4, Of::Pending, 1_027_800_000, "0.00000", "0.50500"),
+        (5, Of::Pending, 6_002_780_000, "1.00000", "0.60500"),
+        (3, Of::Running, 2_000_800_000, "0.19558", "0.52456"),
     ] {
-        let numbers = numbers(&lab, job);
+        let numbers = lab.scheduler.model().priority_of(SubmitSeq(job), of, lab.now);
         assert_eq!(numbers.urg, urg, "{job}");
         assert_eq!(five(numbers.nurg), nurg, "{job}");
         assert_eq!(five(numbers.prior), prior, "{job}");
@@ -180,4 +180,60 @@ fn more_urgent_jobs_and_higher_priorities_start_first() {
          = 2 all.q@a
          = 1 all.q@a",
     );
+}
+
+#[test]
+fn urgency_slots_max_is_the_end_of_the_range_whatever_the_environment_has() {
+    for (urgency_slots, range, slots, urg) in [
+        ("max", "3-30", 4, 30_000),
+        ("max", "4-", 7, 7_000),
+        ("avg", "3-30", 4, 3_000),
+        ("min", "3-30", 4, 3_000),
+        ("max", "3-30", 999, 30_000),
+        ("max", "1-4,8", 2, 8_000),
+    ] {
+        let lab = lab(&format!(
+            "host a
+             pe mpi {slots} $fill_up urgency_slots={urgency_slots}
+             queue all.q a slots=0 pe_list=mpi
+             job 1 -pe mpi {range}"
+        ));
+        assert_eq!(numbers(&lab, 1).urg, urg * 1_000_000, "{urgency_slots} {range} of {slots}");
+    }
+}
+
+#[test]
+fn the_job_with_the_larger_range_starts_where_urgency_slots_is_max() {
+    super::lab::check(
+        "host a
+         host b
+         pe make 999 $round_robin
+         pe mpi 4 $fill_up urgency_slots=max
+         queue all.q a,b slots=4 pe_list=make,mpi
+         job 1 -pe make 8
+         job 2 -pe mpi 3-30
+         pass
+         = 2 all.q@a:4",
+    );
+}
+
+#[test]
+fn jobs_of_a_user_who_may_start_no_more_come_last_and_their_urgency_does_not_count() {
+    let mut lab = lab("conf maxujobs 1
+        complex lic lic INT <= YES YES 0 0
+        complex ur ur INT <= YES YES 0 1000
+        global lic=0
+        host a ur=10
+        queue all.q a slots=3
+        job 1
+        job 2 -p 1024 -l ur=5
+        job 3 -u u2 -l lic=1
+        job 4 -u u2 -l lic=1,ur=1");
+    let range = |lab: &Lab| [1, 2, 3, 4].map(|job| five(numbers(lab, job).nurg)).join(" ");
+    assert_eq!(range(&lab), "0.00000 1.00000 0.00000 0.20000");
+    lab.place();
+    assert_eq!(lab.state().jobs[&SubmitSeq(2)].active, 1, "the one with the highest priority runs");
+    lab.place();
+    assert_eq!(numbers(&lab, 1), PriorityNumbers::default());
+    assert_eq!([3, 4].map(|job| five(numbers(&lab, job).nurg)), ["0.00000", "0.20000"]);
 }

@@ -42,6 +42,7 @@ impl State {
             waits_for: self.existing(waits.0).into(),
             array_waits_for: self.existing(waits.1).into(),
             untouched: TaskRanges::all(spec.array),
+            paused: Seldom::default(),
             tasks: Seldom::default(),
             ready: Seldom::default(),
             active: 0,
@@ -159,6 +160,7 @@ impl Job {
             since: self.submitted,
             restarted: false,
             saved_pid: None,
+            reruns: 0,
         }
     }
 

@@ -1,13 +1,16 @@
 //! What events make of tasks that are given to hosts.
 
 use super::super::State;
-use super::super::job::{FinishedTask, Job, Place, Placement};
+use super::super::job::{FinishedTask, Job, Place, Placement, rerun_pause_ms};
 use crate::event::Then;
 use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
-use proto::id::TaskKey;
+use proto::id::{TaskId, TaskKey};
 use proto::time::Wall;
 use proto::usage::{Consumed, Failed};
+
+/// The exit status that asks for another run.
+const RUN_AGAIN: u32 = 99;
 
 /// The exit status that keeps successors held.
 const APPLICATION_ERROR: u32 = 100;
@@ -41,6 +44,9 @@ impl State {
             job.ready.remove(&key.task);
             job.tasks.remove(&key.task).expect("a placed task exists")
         };
+        if !job.paused.is_empty() {
+            job.paused.remove(&key.task);
+        }
         assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
         task.attempts += 1;
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
@@ -128,6 +134,7 @@ impl State {
         let is_booked = self.ledger.release(key) || ledgers.any(|ledger| ledger.release(key));
         assert!(is_booked, "a placed task is booked");
         let now = self.now.wall;
+        let interval_s = self.config.scheduler.schedule_interval.seconds().unwrap_or(0);
         let job = self.job_mut(key.seq);
         job.active -= 1;
         job.failed |= record.is_some_and(|record| record.exit_status == APPLICATION_ERROR);
@@ -135,6 +142,13 @@ impl State {
             job.remember(finished(placement, record));
         } else {
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
+            // Exit status 99 of the job, its prolog or its epilog, not a person with qmod.
+            let is_asked = |record: &AccountingRecord| {
+                record.failed == Failed::RESCHEDULING && (record.exit_status == RUN_AGAIN || !placement.rescheduling)
+            };
+            if *then == Then::Requeued && record.is_some_and(is_asked) {
+                job.run_again(key.task, now, interval_s);
+            }
             let task = job.tasks.get_mut(&key.task).expect("it waits again");
             // What ends otherwise than by moving or with its host has its state removed (checkpoint(5)).
             let is_cleaned = record.is_some_and(|record| record.failed == Failed::RESCHEDULING);
@@ -144,6 +158,15 @@ impl State {
 }
 
 impl Job {
+    /// An attempt asked to be run again.
+    fn run_again(&mut self, id: TaskId, now: Wall, interval_s: u64) {
+        let task = self.tasks.get_mut(&id).expect("it waits again");
+        task.restarted = true;
+        task.reruns = task.reruns.saturating_add(1);
+        let until = Wall(now.0.saturating_add(rerun_pause_ms(task.reruns, interval_s)));
+        self.paused.insert(id, until);
+    }
+
     fn wait_again(&mut self, key: TaskKey, ran: bool, now: Wall, then: &Then) {
         let task = self.tasks.get_mut(&key.task).expect("it was on a host just now");
         let error = match then {
