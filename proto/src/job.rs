@@ -2,9 +2,10 @@
 
 use crate::checkpoint::Occasion;
 use crate::common::Common;
+use crate::complex::Complex;
 use crate::id::{HostName, QueueInstanceName, ReservationId, UserName};
 use crate::pe::AllocationRule;
-use crate::request::{ResourceRequest, SlotRange, TaskRange};
+use crate::request::{ResourceRequest, SlotRange, TaskRange, make_canonical};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -130,6 +131,14 @@ pub struct Requests {
     /// `-par`, in place of the rule of the environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_rule: Option<AllocationRule>,
+}
+
+impl Requests {
+    /// Brings the resource requests to their canonical form, see [`make_canonical`].
+    pub fn make_canonical(&mut self, complex: &Complex) {
+        let Requests { hard, soft, master, slaves, .. } = self;
+        [hard, soft, master, slaves].into_iter().for_each(|list| make_canonical(list, complex));
+    }
 }
 
 /// `-w`: what to do about a job that no queue instance could run.
@@ -282,6 +291,9 @@ pub struct JobSpec {
     /// `-notify`.
     #[serde(default)]
     pub notify: bool,
+    /// `-C`, which is only shown: the lines of the script are read where it is submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directive_prefix: Option<String>,
 }
 
 /// The variable with which the variables of the submission end. `SGE_O_…` behind it are the user's own.

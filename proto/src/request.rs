@@ -1,13 +1,17 @@
 //! What a job asks for: resource requests (`-l`), slots (`-pe`) and tasks (`-t`).
 //!
-//! A request is kept as the user wrote it, because `qstat -r` prints it so and an attribute's type may change while the job
-//! waits; [`ResourceList::resolve`] gives it its meaning. Whether a host can satisfy it is not decided here.
+//! A request is kept as text, because an attribute's type may change while the job waits. Its one
+//! form is that of [`make_canonical`]; [`ResourceList::resolve`] gives it its meaning. Whether a
+//! host can satisfy it is not decided here.
 
+mod canonical;
 mod range;
 mod resolve;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use canonical::canonical_text;
+pub use canonical::make_canonical;
 pub use range::{RANGE_MAX, RangeError, SlotRange, TaskRange, TaskSet};
 pub use resolve::{Purpose, RequestValue, Resolved};
 
@@ -15,7 +19,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One attribute that a job asks for, as it was written.
+/// One attribute that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResourceRequest {
     /// The attribute's name or shortcut.
@@ -42,14 +46,15 @@ pub struct ResourceList(Vec<ResourceRequest>);
 impl ResourceList {
     /// Reads the argument of `-l`, such as `h_vmem=4G,arch=lx*|sol*,exclusive`.
     ///
-    /// A comma separates requests except between two quotation marks of a kind; the marks stay part of the value, as in 8.1.9.
-    /// Empty parts are skipped, so an empty argument asks for nothing.
+    /// A comma or a blank separates requests except between two quotation marks of a kind; the
+    /// marks stay part of the value, as in 8.1.9. Empty parts are skipped, so an empty argument
+    /// asks for nothing.
     ///
     /// # Errors
     /// If a request has no name before its `=`, or one with a quotation mark, which no attribute has.
     pub fn parse(text: &str) -> Result<ResourceList, Diagnostic> {
         let mut list = ResourceList::default();
-        for item in split_at_commas(text).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
+        for item in split(text).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
             let (name, value) = match item.split_once('=') {
                 Some((name, value)) => (name.trim(), Some(value.to_owned())),
                 None => (item, None),
@@ -67,7 +72,8 @@ impl ResourceList {
         Ok(list)
     }
 
-    /// Adds a request; the same name again replaces its value and keeps its place.
+    /// Adds a request; the same name again replaces its value and keeps its place, as within one
+    /// `-l` of 8.1.9.
     pub fn set(&mut self, request: ResourceRequest) {
         match self.0.iter_mut().find(|known| known.name == request.name) {
             Some(known) => *known = request,
@@ -75,11 +81,11 @@ impl ResourceList {
         }
     }
 
-    /// Adds what a later `-l` asks for, which overrides what it names again.
+    /// Adds what a later `-l` asks for. A request that it names again is taken out, so that the
+    /// later one is in its own place, as in 8.1.9.
     pub fn merge(&mut self, later: ResourceList) {
-        for request in later.0 {
-            self.set(request);
-        }
+        self.0.retain(|known| later.0.iter().all(|request| request.name != known.name));
+        self.0.extend(later.0);
     }
 
     /// The requests in their order.
@@ -126,12 +132,13 @@ impl fmt::Display for ResourceList {
     }
 }
 
-/// The parts between commas that no pair of quotation marks encloses. A mark without a partner is an ordinary character.
-fn split_at_commas(text: &str) -> Vec<&str> {
+/// The parts between commas and blanks that no pair of quotation marks encloses. A mark without a
+/// partner is an ordinary character.
+fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, character) in text.char_indices() {
         match (quote, character) {
-            (None, ',') => {
+            (None, ',' | ' ') => {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }

@@ -130,8 +130,8 @@ fn master_and_slaves_have_what_each_asked_for_and_it_outlives_the_daemon() {
     assert_eq!(lists(master, &job), asked);
     let record = cluster.end(&job);
     assert_eq!((record.value("qname"), record.value("hostname"), record.value("slots")), ("io.q", "h1", "4"));
-    let category = "-l h_rt=600 -pe mpi 4 -masterq io.q -scope master -l mem=1G,h_vmem=1G \
-        -scope slave -l mem=2G,h_vmem=2G,gpu=1 -scope slave -q compute.q";
+    let category = "-masterq io.q -l h_rt=600 -pe mpi 4 -scope master -l h_vmem=1G,mem=1G \
+        -scope slave -l gpu=1,h_vmem=2G,mem=2G -scope slave -q compute.q";
     assert_eq!(record.value("category"), category);
 
     // What is beside the master finds no memory, unless it needs none.

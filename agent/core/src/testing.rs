@@ -63,6 +63,7 @@ pub(crate) fn spec() -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }
 

@@ -280,5 +280,6 @@ fn spec() -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }

@@ -18,6 +18,7 @@ mod tests;
 mod words;
 
 pub use advice::{Question, explain};
+pub use forever::never_suits;
 pub use info::{cluster_info, info_of_all, info_of_one, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
 pub use order::{Counting, Told, place};

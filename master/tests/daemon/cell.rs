@@ -341,6 +341,7 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }
 

@@ -92,9 +92,10 @@ fn whole_memory(bytes: i128) -> String {
     }
 }
 
-/// Bytes with three decimals and the multiplier G, M or K that leaves at least one, as 8.1.9 prints them.
+/// Bytes with three decimals and the multiplier T, G, M or K that leaves at least one, as 8.1.9
+/// prints them.
 fn rounded_memory(bytes: i128) -> String {
-    let unit = MEMORY_UNITS.into_iter().skip(1).find(|(_, unit)| bytes.abs() >= *unit);
+    let unit = MEMORY_UNITS.into_iter().find(|(_, unit)| bytes.abs() >= *unit);
     let (suffix, unit) = unit.map_or((String::new(), 1), |(letter, unit)| (letter.to_string(), unit));
     let thousandths = half_even_division(bytes.abs() * 1000, unit);
     format!("{}{}.{:03}{suffix}", sign(bytes), thousandths / 1000, thousandths % 1000)

@@ -193,9 +193,15 @@ impl<'a> HostNames<'a> {
         self.of_short(name.short()).any(|host| host == name)
     }
 
-    /// The same expression, such as `login-a|node2`, with the cell's names of the hosts in it. Patterns, and names that lead
-    /// nowhere, stay as they are.
+    /// The same expression, such as `login-a|node2`, with the cell's names of the hosts in it.
+    /// Patterns, and names that lead nowhere, stay as they are. A name alone is written as the cell
+    /// writes it; within an expression only another name is replaced.
     pub fn in_expression(&self, text: &str) -> String {
+        let name = self.word(text);
+        if !text.contains(OPERATORS) && name.eq_ignore_ascii_case(text) && !name.contains(NOT_IN_NAMES) {
+            let host = normal(text);
+            return if self.is_known(&host) { host.to_string() } else { name };
+        }
         let word = |part: &str| {
             let name = part.trim_end_matches(OPERATORS);
             self.word(name) + &part[name.len()..]

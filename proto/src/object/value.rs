@@ -11,8 +11,10 @@ pub use command::{AbsolutePath, Command, ControlMethod, Signal};
 pub use parameters::Parameters;
 pub use quantity::{MemoryText, TimeText, Weight};
 
+use crate::complex::Complex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
+use crate::request::canonical_text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
@@ -422,6 +424,25 @@ impl Assignments {
         AttributeName: PartialEq<N>,
     {
         self.0.iter().find(|(name, _)| name == attribute).map(|(_, value)| value.as_str())
+    }
+
+    /// Gives attributes their full names and times in seconds. Of an attribute that is set twice,
+    /// by its name and its shortcut, the later value counts.
+    pub fn make_canonical(&mut self, complex: &Complex) {
+        for (name, value) in &mut self.0 {
+            let Some(attribute) = complex.lookup(name.as_str()) else { continue };
+            *name = attribute.name.clone();
+            if let Some(canonical) = canonical_text(attribute.r#type, value) {
+                *value = canonical;
+            }
+        }
+        let mut at = 0;
+        while at < self.0.len() {
+            match self.0[at + 1..].iter().any(|(later, _)| *later == self.0[at].0) {
+                true => drop(self.0.remove(at)),
+                false => at += 1,
+            }
+        }
     }
 }
 

@@ -44,6 +44,11 @@ impl<T> Setting<T> {
         std::iter::once(&self.default).chain(self.overrides.iter().map(|(_, value)| value))
     }
 
+    /// The same to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.default).chain(self.overrides.iter_mut().map(|(_, value)| value))
+    }
+
     /// Reads `default,[@group=value],[host=value]`. Blanks may stand beside the commas.
     ///
     /// # Errors

@@ -1,7 +1,10 @@
 //! Ranges of slots (`-pe smp 2-8`) and tasks (`-t 1-10:2`, `5.1-3,7`).
 
+mod grammar;
+
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::TaskId;
+use grammar::{last_and_step, list_parts, number, part};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -42,6 +45,9 @@ pub enum RangeError {
     /// The list falls into too many pieces.
     #[error("the list of tasks has more than {MAX_PIECES} separate parts")]
     TooManyPieces,
+    /// A list whose tasks have no common distance.
+    #[error("-t option only allows one range specification")]
+    SeveralRanges,
 }
 
 impl RangeError {
@@ -53,12 +59,14 @@ impl RangeError {
             | RangeError::Trailer { .. }
             | RangeError::Step
             | RangeError::TooLarge(_)
-            | RangeError::TooManyPieces => Code::BadSyntax,
+            | RangeError::TooManyPieces
+            | RangeError::SeveralRanges => Code::BadSyntax,
         };
         let diagnostic = Diagnostic::new(code, self.to_string());
         match self {
             RangeError::ZeroTask => diagnostic.fix("number tasks from 1"),
             RangeError::ZeroSlots => diagnostic.fix("ask for one slot at least"),
+            RangeError::SeveralRanges => diagnostic.fix("write FIRST-LAST:STEP"),
             RangeError::NotANumber(_)
             | RangeError::Trailer { .. }
             | RangeError::Step
@@ -81,12 +89,13 @@ impl SlotRange {
         (1..=RANGE_MAX).contains(&slots).then(|| SlotRange(vec![(slots, slots)]))
     }
 
-    /// Reads a comma separated union. `4-2` is 2 to 4, `-6` is 1 to 6, `4-` is 4 to [`RANGE_MAX`].
+    /// Reads a comma separated union. `4-2` and `4:2` are 2 to 4, `-6` is 1 to 6, `4-` is 4 to
+    /// [`RANGE_MAX`].
     ///
     /// # Errors
     /// If a part is no number or has a step, is zero, or is too large.
     pub fn parse(text: &str) -> Result<SlotRange, RangeError> {
-        let parts: Result<Vec<_>, _> = text.split(',').map(slot_part).collect();
+        let parts: Result<Vec<_>, _> = list_parts(text).map(slot_part).collect();
         Ok(SlotRange(merged(parts?)))
     }
 
@@ -128,21 +137,20 @@ impl fmt::Display for SlotRange {
     }
 }
 
-/// `4` or `2-8`.
+/// `4`, `2-8`, or `3,4` where a part has two numbers, as 8.1.9 prints them.
 fn part_text(part: &RangeInclusive<u32>) -> String {
-    if part.start() == part.end() { part.start().to_string() } else { format!("{}-{}", part.start(), part.end()) }
+    match (part.start(), part.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) if first + 1 == *last => format!("{first},{last}"),
+        (first, last) => format!("{first}-{last}"),
+    }
 }
 
 /// One part of a union of slots.
-fn slot_part(part: &str) -> Result<(u32, u32), RangeError> {
-    let part = part.trim();
-    let (first, last) = if let Some(last) = part.strip_prefix('-') {
-        (1, number(last)?)
-    } else if let Some((first, last)) = part.split_once('-') {
-        (number(first)?, if last.is_empty() { RANGE_MAX } else { number(last)? })
-    } else {
-        let slots = number(part)?;
-        (slots, slots)
+fn slot_part(text: &str) -> Result<(u32, u32), RangeError> {
+    let (first, last) = match text.strip_prefix('-') {
+        Some(last) => (1, number(last)?),
+        None => open_or_closed(text)?,
     };
     if first == 0 || last == 0 {
         return Err(RangeError::ZeroSlots);
@@ -150,16 +158,17 @@ fn slot_part(part: &str) -> Result<(u32, u32), RangeError> {
     Ok((first.min(last), first.max(last)))
 }
 
-/// A whole text as a number up to [`RANGE_MAX`].
-fn number(text: &str) -> Result<u32, RangeError> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    if digits == 0 {
-        return Err(RangeError::NotANumber(text.to_owned()));
-    }
-    if digits < text.len() {
-        return Err(RangeError::Trailer { specifier: text.to_owned(), trailer: text[digits..].to_owned() });
-    }
-    text.parse().ok().filter(|number| *number <= RANGE_MAX).ok_or_else(|| RangeError::TooLarge(text.to_owned()))
+/// `4`, `2-8`, `2:8` or `4-`.
+fn open_or_closed(text: &str) -> Result<(u32, u32), RangeError> {
+    let part = part(text)?;
+    let last = match part.last {
+        None => part.first,
+        Some(last) if !last.text.is_empty() => number(last.text)?,
+        Some(last) if last.sign == '-' => RANGE_MAX,
+        // 8.1.9 reads `4:` as `4-`, which nobody can have meant.
+        Some(_) => return Err(RangeError::Trailer { specifier: text.to_owned(), trailer: ":".to_owned() }),
+    };
+    Ok((part.first, last))
 }
 
 /// The same numbers as sorted parts that neither overlap nor touch.
@@ -203,21 +212,25 @@ impl TaskRange {
         Ok(TaskRange { first, last, step })
     }
 
-    /// Reads `5`, `1-10` or `1-10:2`; `5` is the task 5 alone.
+    /// Reads `5`, `1-10`, `1:10`, `1-10:2` or `1:10:2`; `5` is the task 5 alone. A comma separated
+    /// list is one range if its tasks have a common distance: `1,3,5` is `1-5:2`.
     ///
     /// # Errors
-    /// If it is not of that form or [`TaskRange::new`] refuses it.
+    /// If a part is not of that form or [`TaskRange::new`] refuses it; if the list is more than one
+    /// range.
     pub fn parse(text: &str) -> Result<TaskRange, RangeError> {
-        let text = text.trim();
-        let (ends, step) = match text.split_once(':') {
-            Some((ends, step)) => (ends, step_number(step)?),
-            None => (text, 1),
-        };
-        let (first, last) = match ends.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(ends)?, number(ends)?),
-        };
-        TaskRange::new(first, last, step)
+        let mut listed = list_parts(text);
+        match (listed.next(), listed.next()) {
+            (Some(only), None) => TaskRange::parse_part(only),
+            _ => TaskSet::parse(text)?.as_range().ok_or(RangeError::SeveralRanges),
+        }
+    }
+
+    /// Reads one part of a list.
+    fn parse_part(text: &str) -> Result<TaskRange, RangeError> {
+        let part = part(text)?;
+        let (last, step) = part.last.map_or(Ok((part.first, 1)), |last| last_and_step(last.text))?;
+        TaskRange::new(part.first, last, step)
     }
 
     /// The first task.
@@ -251,11 +264,6 @@ impl TaskRange {
     }
 }
 
-/// A step; a sign is the error it is in 8.1.9.
-fn step_number(text: &str) -> Result<u32, RangeError> {
-    if text.starts_with('-') { Err(RangeError::Step) } else { number(text) }
-}
-
 impl fmt::Display for TaskRange {
     /// `1-10:2`, always with all three, as `qsub` prints it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -280,8 +288,8 @@ impl TaskSet {
             return Ok(TaskSet::default());
         }
         let mut parts = Vec::new();
-        for item in text.split(',') {
-            let range = TaskRange::parse(item)?;
+        for item in list_parts(text) {
+            let range = TaskRange::parse_part(item)?;
             if range.step == 1 {
                 parts.push((range.first, range.last));
             } else if range.count() as usize > MAX_PIECES - parts.len().min(MAX_PIECES) {
@@ -291,6 +299,19 @@ impl TaskSet {
             }
         }
         Ok(TaskSet(merged(parts)))
+    }
+
+    /// The tasks as one range. `None` if there are none, or they have no common distance.
+    pub fn as_range(&self) -> Option<TaskRange> {
+        let (first, last) = (self.0.first()?.0, self.0.last()?.1);
+        let range = |step| TaskRange { first, last, step };
+        if self.0.len() == 1 {
+            return Some(range(1));
+        }
+        let step = self.0[1].0 - first;
+        let is_even =
+            |pair: &[(u32, u32)]| pair[0].0 == pair[0].1 && pair[1].0 == pair[1].1 && pair[1].0 - pair[0].0 == step;
+        self.0.windows(2).all(is_even).then(|| range(step))
     }
 
     /// Whether there is no task.

@@ -5,6 +5,7 @@ use crate::amount::Amount;
 use crate::complex::{Attribute, Complex, Requestable};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
+use crate::object::suggest::nearest;
 use crate::restring::Expression;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -95,9 +96,14 @@ impl ResourceList {
 }
 
 fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -> Result<Resolved, Diagnostic> {
-    let attribute = complex.lookup(&request.name).ok_or_else(|| unknown(&request.name))?;
-    check_permission(attribute, purpose)?;
+    let attribute = complex.lookup(&request.name).ok_or_else(|| unknown(&request.name, complex))?;
+    check_permission(request, attribute, purpose)?;
     let value = value(request, attribute)?;
+    let is_infinite = value.amount().is_some_and(Amount::is_infinite);
+    if is_infinite && attribute.consumable.is_consumable() && purpose != Purpose::Filter {
+        let what = format!("attribute \"{}\" is not a value that can be set to infinity", attribute.name);
+        return Err(Diagnostic::new(Code::BadValue, what).fix("ask for an amount: what is used up has a bound"));
+    }
     let is_negative = value.amount().is_some_and(Amount::is_negative);
     if is_negative && purpose != Purpose::Filter {
         let what = format!("denied: negative value for resource \"{}\"", attribute.name);
@@ -106,12 +112,17 @@ fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -
     Ok(Resolved { attribute: attribute.name.clone(), value })
 }
 
-fn unknown(name: &str) -> Diagnostic {
-    Diagnostic::new(Code::UnknownResource, format!("unknown resource \"{name}\"")).fix("qconf -sc lists the resources")
+fn unknown(name: &str, complex: &Complex) -> Diagnostic {
+    let refusal = Diagnostic::new(Code::UnknownResource, format!("unknown resource \"{name}\""));
+    match nearest(name, complex.iter().map(|attribute| attribute.name.as_str())) {
+        Some(near) => refusal.fix(format!("did you mean {near}?")),
+        None => refusal.fix("qconf -sc lists the resources"),
+    }
 }
 
-/// Refuses an attribute that may not be asked for.
-fn check_permission(attribute: &Attribute, purpose: Purpose) -> Result<(), Diagnostic> {
+/// Refuses an attribute that may not be asked for. As in 8.1.9, one that is not requestable is
+/// named as it was written.
+fn check_permission(request: &ResourceRequest, attribute: &Attribute, purpose: Purpose) -> Result<(), Diagnostic> {
     let name = attribute.name.as_str();
     if purpose == Purpose::Filter {
         return Ok(());
@@ -121,7 +132,7 @@ fn check_permission(attribute: &Attribute, purpose: Purpose) -> Result<(), Diagn
         return Err(Diagnostic::new(Code::JobRejected, what).fix("write -pe NAME SLOTS"));
     }
     if attribute.requestable == Requestable::No {
-        let what = format!("resource \"{name}\" configured as non requestable");
+        let what = format!("resource \"{}\" configured as non requestable", request.name);
         return Err(Diagnostic::new(Code::NotRequestable, what));
     }
     if purpose == Purpose::Soft && attribute.consumable.is_consumable() {

@@ -24,6 +24,13 @@ fn slot_ranges_read_every_form_of_the_manual() {
         ("1,2,3", "1-3"),
         ("8-10,1-3,2-5", "1-5,8-10"),
         ("16,4-", "4-9999999"),
+        ("4:6", "4-6"),
+        ("8:2", "2-8"),
+        ("3-4", "3,4"),
+        ("8,4,2,1", "1,2,4,8"),
+        ("1,3,5", "1,3,5"),
+        ("2-4,5:8", "2-8"),
+        ("1,,4,", "1,4"),
     ];
     for (text, printed) in cases {
         assert_eq!(slots(text).to_string(), printed, "{text}");
@@ -49,7 +56,10 @@ fn ranges_are_refused_in_the_words_of_8_1_9() {
     );
     assert_eq!(slots("1-9:2"), "Range specifier \"9:2\" has unknown trailer \":2\"");
     assert!(slots("99999999").contains("above 9999999"));
-    assert!(SlotRange::parse("").is_err() && SlotRange::parse("-").is_err() && SlotRange::parse("1,,2").is_err());
+    assert!(SlotRange::parse("").is_err() && SlotRange::parse("-").is_err() && SlotRange::parse(",").is_err());
+    assert_eq!(slots("4:"), "Range specifier \"4:\" has unknown trailer \":\"");
+    assert_eq!(slots("1:2:3"), "Range specifier \"2:3\" has unknown trailer \":3\"");
+    assert_eq!(slots("1.5"), "Range specifier \"1.5\" has unknown trailer \".5\"");
     let tasks = |text: &str| TaskRange::parse(text).unwrap_err().to_string();
     assert_eq!(tasks("0-5"), "job rejected: 0 is an invalid task id");
     assert_eq!(tasks("1-5:0"), "Negative or zero step in range is not allowed");
@@ -58,6 +68,16 @@ fn ranges_are_refused_in_the_words_of_8_1_9() {
         tasks("abc"),
         "Numerical value invalid!\nThe initial portion of string \"abc\" contains no decimal number"
     );
+    for (text, trailer) in [("1-3-5", "3-5|-5"), ("1-3:2:1", "2:1|:1"), ("1:3-5", "3-5|-5"), ("1-2a", "2a|a")] {
+        let (specifier, trailer) = trailer.split_once('|').unwrap();
+        assert_eq!(tasks(text), format!("Range specifier \"{specifier}\" has unknown trailer \"{trailer}\""));
+    }
+    for text in ["1,2,4", "1-3:2,4", "1-7:2,4", "1-3,5", "1-5:2,6-10:2", "1-6,7-12:2"] {
+        assert_eq!(tasks(text), "-t option only allows one range specification", "{text}");
+    }
+    for text in ["1-", "1:", "-5", ":5", "1-3:", "1-3:x", "1--3", "", ","] {
+        assert!(TaskRange::parse(text).is_err(), "{text}");
+    }
     assert_eq!(SlotRange::parse("0").unwrap_err().diagnostic().code, Code::JobRejected);
     assert_eq!(SlotRange::parse("x").unwrap_err().diagnostic().code, Code::BadSyntax);
 }
@@ -68,6 +88,28 @@ fn task_ranges_print_as_qsub_does() {
     assert_eq!(printed("1-10:2"), "1-10:2");
     assert_eq!(printed("5"), "5-5:1");
     assert_eq!(printed("5-1"), "1-5:1");
+    for (text, expected) in [
+        ("1:500", "1-500:1"),
+        ("1:9:3", "1-9:3"),
+        ("3:1", "1-3:1"),
+        ("5-1:3", "1-5:3"),
+        ("1-9:10", "1-9:10"),
+        ("1,2,3", "1-3:1"),
+        ("3,2,1", "1-3:1"),
+        ("1,3,5", "1-5:2"),
+        ("1,10", "1-10:9"),
+        ("5,5,5", "5-5:1"),
+        ("1-3,4-6", "1-6:1"),
+        ("10,1:9", "1-10:1"),
+        ("1-5:2,7", "1-7:2"),
+        ("1-7:2,3", "1-7:2"),
+        ("1,4-7:3", "1-7:3"),
+        ("1-4:3,7:10:3", "1-10:3"),
+        ("1,,2,", "1-2:1"),
+        (" 1- 3", "1-3:1"),
+    ] {
+        assert_eq!(printed(text), expected, "{text}");
+    }
     let range = TaskRange::parse("1-10:2").unwrap();
     assert_eq!(range.iter().map(|task| task.0).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
     assert_eq!((range.first(), range.last(), range.step(), range.count()), (1, 10, 2, 5));
@@ -124,11 +166,50 @@ fn a_name_with_a_quotation_mark_is_refused() {
 }
 
 #[test]
-fn the_same_name_again_overrides_and_keeps_its_place() {
+fn the_same_name_again_overrides_in_its_place_within_a_list_and_at_the_end_in_a_later_one() {
     let mut list = ResourceList::parse("arch=x,h_rt=1,arch=y").unwrap();
     assert_eq!(list.to_string(), "arch=y,h_rt=1");
-    list.merge(ResourceList::parse("h_rt=2,exclusive").unwrap());
-    assert_eq!(list.to_string(), "arch=y,h_rt=2,exclusive");
+    list.merge(ResourceList::parse("h_rt=2,exclusive,arch=z").unwrap());
+    assert_eq!(list.to_string(), "h_rt=2,exclusive,arch=z");
+}
+
+#[test]
+fn blanks_part_requests() {
+    let list = |text: &str| ResourceList::parse(text).unwrap().to_string();
+    assert_eq!(list("lic=1 h_vmem=1G"), "lic=1,h_vmem=1G");
+    assert_eq!(list(" lic=1 ,  h_vmem=2G "), "lic=1,h_vmem=2G");
+    assert_eq!(list("a='x y' b"), "a='x y',b");
+}
+
+#[test]
+fn requests_have_one_form_however_they_are_written() {
+    for (text, expected) in [
+        ("l=1", "lic=1"),
+        ("lic=1,h_rt=60,l=2", "h_rt=60,lic=2"),
+        ("h_rt=1:0:0", "h_rt=3600"),
+        ("h_rt=1::", "h_rt=3600"),
+        ("h_rt=:30:", "h_rt=1800"),
+        ("h_rt=0:90:0", "h_rt=5400"),
+        ("h_rt=1.5", "h_rt=2"),
+        ("h_rt=1K,s_rt=0x10", "h_rt=1024,s_rt=16"),
+        ("h_rt=INFINITY,s_rt=infinity", "h_rt=INFINITY,s_rt=infinity"),
+        ("h_rt=abc", "h_rt=abc"),
+        ("excl", "exclusive=TRUE"),
+        ("excl=1", "exclusive=1"),
+        ("dwg=false", "display_win_gui=false"),
+        ("h_rt=0", "h_rt=0"),
+        ("h_rt=010", "h_rt=8"),
+        ("vf=01G,mf=1.50g,h_vmem=infinity", "virtual_free=01G,mem_free=1.50g,h_vmem=infinity"),
+        ("a=lx*,h=node*,q=all.q", "arch=lx*,hostname=node*,qname=all.q"),
+        ("vf=3G,h_rt=5,virtual_free=1G", "h_rt=5,virtual_free=1G"),
+        ("nosuch=1:0:0,nosuch2", "nosuch=1:0:0,nosuch2"),
+        ("nla=1", "nla=1"),
+        ("h_vmem", "h_vmem"),
+    ] {
+        let list = ResourceList::parse(text).unwrap().canonical(&site());
+        assert_eq!(list.to_string(), expected, "{text}");
+        assert_eq!(list.clone().canonical(&site()), list, "{text}");
+    }
 }
 
 /// The built-in complex with some attributes of a site.
@@ -177,6 +258,8 @@ fn requests_are_refused_in_the_words_of_8_1_9() {
         ("slots=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         ("s=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
         ("np_load_avg=1", "resource \"np_load_avg\" configured as non requestable"),
+        ("nla=1", "resource \"nla\" configured as non requestable"),
+        ("l=infinity", "attribute \"lic\" is not a value that can be set to infinity"),
         ("display_win_gui=maybe", "attribute \"display_win_gui\" is not a boolean value"),
         ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
     ];

@@ -9,6 +9,7 @@ pub use explanation::{
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
 use crate::checkpoint::When;
+use crate::complex::Consumable;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
@@ -246,7 +247,8 @@ pub struct JobRow {
     /// What each of the hard requests contributes to its urgency, in their order, in millionths; empty of a job that has left.
     #[serde(default)]
     pub contributions: Vec<i64>,
-    /// The smallest number of slots it asks for.
+    /// The slots with which it counts while it waits: by `urgency_slots` of its environment where
+    /// it asks for a range.
     pub slots: u32,
     /// `-hold_jid` as given.
     pub predecessors: Vec<String>,
@@ -254,12 +256,22 @@ pub struct JobRow {
     pub waits_for: Vec<JobNumber>,
     /// `-hold_jid_ad` as given.
     pub array_predecessors: Vec<String>,
+    /// Numbers of the array jobs whose tasks its tasks still wait for.
+    #[serde(default)]
+    pub array_waits_for: Vec<JobNumber>,
     /// Priority numbers of its next pending task.
     pub priority: PriorityNumbers,
     /// Pending tasks, grouped by equal condition, in order.
     pub pending: Vec<PendingTasks>,
     /// Tasks on hosts and (where asked for) finished ones, in order.
     pub tasks: Vec<TaskRow>,
+}
+
+impl JobRow {
+    /// Whether it waits for other jobs, or for tasks of them.
+    pub fn waits(&self) -> bool {
+        !self.waits_for.is_empty() || !self.array_waits_for.is_empty()
+    }
 }
 
 /// Pending tasks that are in one condition.
@@ -312,6 +324,9 @@ pub struct JobDetail {
     pub row: JobRow,
     /// The specification. The script's content is left out.
     pub spec: Arc<JobSpec>,
+    /// The attributes that it asks for, each once.
+    #[serde(default)]
+    pub attributes: Vec<RequestedAttribute>,
     /// Size of the script in bytes.
     pub script_bytes: u64,
     /// Jobs that wait for this one.
@@ -326,6 +341,17 @@ pub struct JobDetail {
     /// Whether the values of the environment are left out: only the owner, operators and managers see them.
     #[serde(default)]
     pub hides_environment: bool,
+}
+
+/// What the complex says of an attribute for which a job asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedAttribute {
+    /// The attribute.
+    pub name: AttributeName,
+    /// The type of its values.
+    pub r#type: Type,
+    /// Whether and how it is used up.
+    pub consumable: Consumable,
 }
 
 /// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines together.

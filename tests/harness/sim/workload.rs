@@ -94,6 +94,7 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }
 

@@ -41,6 +41,7 @@ pub fn job(number: u32, name: &str, owner: &str, submitted: Wall, prior: i64) ->
         slots: 1,
         predecessors: Vec::new(),
         waits_for: Vec::new(),
+        array_waits_for: Vec::new(),
         array_predecessors: Vec::new(),
         priority: PriorityNumbers { prior, npprior: half, ntckts: half, ..PriorityNumbers::default() },
         pending: vec![pending("1", submitted)],

@@ -200,7 +200,7 @@ fn details(client: &mut Client, options: &Options, targets: &[String]) -> Outcom
         return Ok(exit::OK);
     }
     output::note("Following jobs do not exist: ");
-    missing.iter().for_each(|job| output::note(job));
+    output::note(&missing.join(", "));
     Ok(exit::FAILED)
 }
 

@@ -2,8 +2,9 @@
 
 use crate::output::time::Clock;
 use proto::checkpoint::{Occasion, When};
-use proto::job::{HostPath, JobSpec, MailEvents, Program};
+use proto::job::{HostPath, JobSpec, MailEvents, Program, Validation};
 use proto::request::ResourceRequest;
+use proto::time::Wall;
 use std::fmt::{Display, Write as _};
 
 /// Lines of a key and a value each.
@@ -63,10 +64,10 @@ impl Description<'_> {
         }
         block.put("sge_o_workdir", &spec.submit_directory);
         block.put("sge_o_host", &spec.submit_host);
-        let start = spec.start_after.filter(|start| start.0 > 0);
-        block.put_some("execution_time", start.map(|start| clock.asctime(start)));
+        block.put_some("execution_time", if_set(spec.start_after).map(|start| clock.asctime(start)));
         block.put_some("account", self.account);
         block.put_some("cwd", spec.directory.as_ref());
+        block.put_some("directive_prefix", spec.directive_prefix.as_ref());
         block.put_list("stderr_path_list", file_paths(&spec.stderr));
         block.put_some("reserve", spec.reserve.then_some("y"));
         block.put_some("merge", spec.merge_stderr.then_some("y"));
@@ -79,6 +80,8 @@ impl Description<'_> {
             block.put("checkpoint_object", checkpoint);
             block.put_some("checkpoint_attr", self.checkpoint_when.map(occasions));
             block.put_some("checkpoint_interval", interval_s(spec).map(|seconds| format!("{seconds} seconds")));
+        } else if spec.occasion == Some(Occasion::Never) {
+            block.put("checkpoint_attr", "n    ");
         }
         // Whether TRUE is meant where nothing is said is for the master to say.
         let text = if self.verifies { ResourceRequest::to_string } else { resource };
@@ -96,9 +99,9 @@ impl Description<'_> {
         block.put_some("priority", Some(spec.priority).filter(|priority| *priority != 0));
         block.put("jobshare", spec.job_share);
         block.put_some("oticket", Some(spec.override_tickets).filter(|tickets| *tickets != 0));
-        block.put_some("restart", spec.rerunnable.map(|rerunnable| if rerunnable { "y" } else { "n" }));
         block.put_list("hard_queue_list", spec.requests.hard_queues.clone());
         block.put_list("soft_queue_list", spec.requests.soft_queues.clone());
+        block.put_some("restart", spec.rerunnable.map(|rerunnable| if rerunnable { "y" } else { "n" }));
         block.put_list("slave_hard_queue_list", spec.requests.slave_queues.clone());
         block.put_list("shell_list", spec.shell.iter().map(shell).collect());
         block.put_some("verify", self.verifies.then_some("-verify"));
@@ -125,7 +128,6 @@ impl Description<'_> {
                 block.put("script_file", script_file(spec))
             }
         }
-        block.put_some("project", spec.project.as_ref());
         if let Some(pe) = &spec.requests.pe {
             // 8.1.9 has this one label in a form of its own.
             let _ = writeln!(block.text, "parallel environment:  {} range: {}", pe.name, pe.slots);
@@ -134,23 +136,27 @@ impl Description<'_> {
         block.put_some("ar_id", spec.reservation);
     }
 
-    /// The jobs that it waits for, as it was said.
+    /// The jobs that it waits for, as it was said. Array jobs of `-hold_jid_ad` are shown by their
+    /// numbers alone, as in 8.1.9.
     pub fn predecessors(&self, block: &mut Block) {
-        for (label, list) in
-            [("jid_predecessor_list", &self.spec.predecessors), ("ja_predecessor_list", &self.spec.array_predecessors)]
-        {
-            if !list.is_empty() {
-                let _ = writeln!(block.text, "{:<27} {}", format!("{label} (req):"), list.join(","));
-            }
+        let list = &self.spec.predecessors;
+        if !list.is_empty() {
+            let _ = writeln!(block.text, "{:<27} {}", "jid_predecessor_list (req):", list.join(","));
         }
     }
 
-    /// Its context and its tasks.
+    /// How it is verified, and the project.
+    pub fn project(&self, block: &mut Block) {
+        block.put_some("verify_suitable_queues", verified(self.spec.validation));
+        block.put_some("project", self.spec.project.as_ref());
+    }
+
+    /// Its tasks and its context.
     pub fn tasks(&self, block: &mut Block) {
-        let context = self.spec.context.iter().map(|(name, value)| format!("{name}={}", or_none(value)));
-        block.put_list("context", context.collect());
         block.put_some("job-array tasks", self.spec.array);
         block.put_some("maximum concurrency", self.spec.task_concurrency);
+        let context = self.spec.context.iter().map(|(name, value)| format!("{name}={}", or_none(value)));
+        block.put_list("context", context.collect());
     }
 
     /// The last line: what kind of job it is.
@@ -165,6 +171,20 @@ impl Description<'_> {
         let kinds: Vec<&str> = kinds.into_iter().filter_map(|(kind, is_set)| is_set.then_some(kind)).collect();
         block.put("job_type", if kinds.is_empty() { "NONE".to_owned() } else { kinds.join(",") });
     }
+}
+
+/// The numbers of 8.1.9 for `-w e` and `-w w`. `None` for the other levels, which no job keeps.
+pub fn verified(validation: Validation) -> Option<u32> {
+    match validation {
+        Validation::Refuse => Some(2),
+        Validation::Warn => Some(1),
+        Validation::None | Validation::Verify | Validation::Poke => None,
+    }
+}
+
+/// A moment, if it is set: 0 is none, as in 8.1.9.
+pub fn if_set(moment: Option<Wall>) -> Option<Wall> {
+    moment.filter(|moment| moment.seconds() != 0)
 }
 
 /// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of its own width.
@@ -223,7 +243,7 @@ fn file_paths(paths: &[HostPath]) -> Vec<String> {
 }
 
 fn shell(path: &HostPath) -> String {
-    format!("{}:{}", host_of(path), path.path)
+    format!("{}:{}", host_of(path), or_none(&path.path))
 }
 
 fn host_of(path: &HostPath) -> &str {

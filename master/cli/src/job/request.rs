@@ -8,7 +8,7 @@ mod values;
 
 use super::options::{JobOption, Merge, row_of};
 use super::sources::Source;
-use super::{aliases, empty, paths};
+use super::{aliases, empty};
 use crate::args::Given;
 use crate::exit;
 use crate::fail::Fail;
@@ -64,6 +64,8 @@ pub struct JobRequest {
     pub verify: bool,
     /// `-V`.
     pub export_all: bool,
+    /// `-C`.
+    pub directive_prefix: Option<String>,
     /// `-v`, in order; none takes the value from the environment.
     pub variables: Option<Vec<(String, Option<String>)>>,
     /// Whether a following `-l` or `-q` is soft.
@@ -185,10 +187,10 @@ impl JobRequest {
             O::Hard => self.soft = false,
             O::Predecessors => rule.add(&mut self.changes.predecessors, list(value), |a, b| a == b),
             O::ArrayPredecessors => rule.add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
-            O::Stdin => rule.add(&mut self.changes.stdin, paths::parse(value), is_for_same_host),
-            O::Stdout => rule.add(&mut self.changes.stdout, paths::parse(value), is_for_same_host),
-            O::Stderr => rule.add(&mut self.changes.stderr, paths::parse(value), is_for_same_host),
-            O::Shell => rule.add(&mut self.changes.shell, paths::parse(value), is_for_same_host),
+            O::Stdin => rule.add(&mut self.changes.stdin, self.path_list(name, value)?, is_for_same_host),
+            O::Stdout => rule.add(&mut self.changes.stdout, self.path_list(name, value)?, is_for_same_host),
+            O::Stderr => rule.add(&mut self.changes.stderr, self.path_list(name, value)?, is_for_same_host),
+            O::Shell => rule.add(&mut self.changes.shell, self.path_list(name, value)?, is_for_same_host),
             O::Join => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
             O::Share => self.changes.job_share = Some(self.number(value, "jobshare")?),
             O::Resources => self.apply_resources(value)?,
@@ -221,9 +223,10 @@ impl JobRequest {
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),
             O::Directory => self.changes.directory = Some(value.to_owned()),
-            // The parser refuses the first three, and the command has used the others before.
+            // The parser refuses these three, and the command has used those below before.
             O::Binding | O::Verifier | O::Terminal => return Err(self.invalid(name, value)),
-            O::Prefix | O::Help | O::Users | O::AllUsers | O::OptionFile => {}
+            O::Prefix => self.directive_prefix = Some(value.to_owned()),
+            O::Help | O::Users | O::AllUsers | O::OptionFile => {}
         }
         Ok(())
     }

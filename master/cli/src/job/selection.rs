@@ -25,7 +25,7 @@ pub fn join_task_options(command: &CommandDef, words: Vec<String>) -> Result<Vec
             let range = words.next().unwrap_or_default();
             let job = joined.last_mut().filter(|_| follows_job).ok_or_else(|| lonely(&range))?;
             job.push('.');
-            job.push_str(&range);
+            job.push_str(&one_range(range)?);
             follows_job = false;
         } else {
             let values = command.values_behind(&word);
@@ -35,6 +35,15 @@ pub fn join_task_options(command: &CommandDef, words: Vec<String>) -> Result<Vec
         }
     }
     Ok(joined)
+}
+
+/// Turns a list with commas into one range, so that a part of it is not another job.
+fn one_range(text: String) -> Result<String, Fail> {
+    if !text.contains(',') {
+        return Ok(text);
+    }
+    let range = TaskRange::parse(&text).map_err(|error| Fail::bad_value(error.diagnostic().what))?;
+    Ok(range.to_string())
 }
 
 fn lonely(range: &str) -> Fail {
@@ -102,6 +111,19 @@ mod tests {
         ] {
             assert_eq!(join_task_options(words(line)).unwrap(), words(joined), "{line}");
         }
+    }
+
+    #[test]
+    fn a_list_behind_a_t_is_one_range_or_is_refused() {
+        for (line, tasks) in
+            [("5 -t 1:3", "1-3:1"), ("5 -t 1,3,5", "1-5:2"), ("5.1:9:4", "1-9:4"), ("5 -t 3:1", "1-3:1")]
+        {
+            let selected = selection("qdel", &join_task_options(words(line)).unwrap(), None).unwrap();
+            let shown: Vec<_> = selected.targets.iter().map(|t| (t.job.as_str(), t.tasks[0].to_string())).collect();
+            assert_eq!(shown, [("5", tasks.to_owned())], "{line}");
+        }
+        let fail = join_task_options(words("5 -t 1-3,5")).unwrap_err();
+        assert_eq!((fail.exit, &*fail.diagnostic.what), (7, "-t option only allows one range specification"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `qrsub` and `qrdel`, and what time makes of advance reservations.
 
-use super::submit::checks;
+use super::submit::{advice, checks};
 use super::{Caller, Turn, delete};
 use crate::event::Event;
 use crate::explain::sentence;
@@ -27,9 +27,11 @@ const LINES_MAX: usize = 100;
 
 /// Decides `qrsub`.
 pub(super) fn reserve(turn: &mut Turn<'_>, caller: &Caller, spec: ReservationSpec) -> Reply {
-    let spec = ReservationSpec { owner: caller.owner.clone(), ..spec };
+    let mut spec = ReservationSpec { owner: caller.owner.clone(), ..spec };
+    let advice = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
+    spec.requests.make_canonical(&turn.state().config.complex);
     match accept(turn, caller, spec) {
-        Ok(Some(id)) => Reply::data(Data::Reserved(id)),
+        Ok(Some(id)) => Reply { answers: advice, ..Reply::data(Data::Reserved(id)) },
         Ok(None) => Reply::answers(vec![Answer::Done("verification: found suitable queue(s)".to_owned())]),
         Err(refusals) => Reply::answers(refusals.into_iter().map(Answer::Refused).collect()),
     }

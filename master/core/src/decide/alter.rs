@@ -8,7 +8,7 @@ mod holds;
 use super::errands::{self, Deed};
 use super::requests::Request;
 use super::select::{self, Missing, Owners, Selected};
-use super::submit::{self, access, checks};
+use super::submit::{self, access, advice, checks, names, paths};
 use super::verify::{self, Verdict};
 use super::{Caller, Turn, dependency};
 use crate::event::Event;
@@ -17,7 +17,7 @@ use crate::state::job::Job;
 use fields::Alteration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::{JobChanges, JobSpec, Validation};
+use proto::job::{JobChanges, JobSpec, Requests, Validation};
 use proto::wire::client::{Answer, JobSelection, Reply};
 use std::sync::Arc;
 
@@ -107,6 +107,9 @@ fn alter_spec(
     let number = job.number;
     let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new(), before_dependencies: 0 };
     altered.apply(caller, number, changes).map_err(one)?;
+    names::make_canonical(&turn.state().config.complex, &mut altered.spec.requests);
+    names::check_lengths(&altered.spec).map_err(one)?;
+    paths::check_changes(&turn.state().config, changes).map_err(one)?;
     check_environments(turn.state(), changes).map_err(one)?;
     let spec = altered.spec.clone();
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
@@ -129,10 +132,31 @@ fn alter_spec(
     };
     let job = &turn.state().jobs[&seq];
     let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
+    let advice = advice_of(turn, job, &spec, changes);
     let texts = altered.texts_with(dependency_texts(turn, number, changes, &waits_for, &array_waits_for));
     let spec = turn.state().index.commons.shared(&Arc::new(*spec));
     turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
-    Ok(done(texts).into_iter().chain(vain).chain(warnings).collect())
+    Ok(done(texts).into_iter().chain(vain).chain(warnings).chain(advice).collect())
+}
+
+/// The warnings of a submission, as far as they are about what changes.
+fn advice_of(turn: &Turn<'_>, job: &Job, spec: &JobSpec, changes: &JobChanges) -> Vec<Answer> {
+    let state = turn.state();
+    let of = |list: &Option<Vec<proto::request::ResourceRequest>>| list.clone().unwrap_or_default();
+    let JobChanges { hard, soft, master, slaves, .. } = changes;
+    let asked =
+        Requests { hard: of(hard), soft: of(soft), master: of(master), slaves: of(slaves), ..Requests::default() };
+    let mut answers = advice::multiplied_times(&state.config.complex, &asked);
+    let lists = [("-hold_jid", &changes.predecessors), ("-hold_jid_ad", &changes.array_predecessors)];
+    for (option, names) in lists {
+        let (names, owner) = (names.as_deref().unwrap_or_default(), &spec.owner.user);
+        let predecessors = advice::Predecessors { option, names, owner, own: Some(job.seq) };
+        answers.extend(advice::missing_predecessors(state, predecessors));
+    }
+    if spec.requests != job.spec.requests {
+        answers.extend(advice::never(turn, spec));
+    }
+    answers
 }
 
 /// Other words than at submission, as in 8.1.9.
@@ -211,13 +235,15 @@ fn dependency_texts(
     waits_for: &[SubmitSeq],
     array_waits_for: &[SubmitSeq],
 ) -> Vec<String> {
-    let text = |list: &str, seqs: &[SubmitSeq]| {
-        let numbers: Vec<String> = seqs.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect();
-        let blocking = if numbers.is_empty() { "NONE".to_owned() } else { numbers.join(",") };
-        format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   NONE")
+    let listed = |numbers: Vec<String>| if numbers.is_empty() { "NONE".to_owned() } else { numbers.join(",") };
+    let is_gone = |name: &&String| dependency::is_gone(turn.state(), name);
+    let text = |list: &str, names: &[String], seqs: &[SubmitSeq]| {
+        let blocking = listed(seqs.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect());
+        let exited = listed(names.iter().filter(is_gone).cloned().collect());
+        format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   {exited}")
     };
-    let plain = changes.predecessors.as_ref().map(|_| text("job id hold list", waits_for));
-    let array = changes.array_predecessors.as_ref().map(|_| text("job id hold array list", array_waits_for));
+    let plain = changes.predecessors.as_ref().map(|names| text("job id hold list", names, waits_for));
+    let array = changes.array_predecessors.as_ref().map(|names| text("job id hold array list", names, array_waits_for));
     plain.into_iter().chain(array).collect()
 }
 

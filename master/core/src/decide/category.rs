@@ -1,15 +1,29 @@
 //! The requests of a job as one line of `qsub` options: the `category` of accounting(5).
 
-use proto::job::JobSpec;
+use proto::complex::Complex;
+use proto::job::{JobSpec, Requests};
 use proto::request::ResourceRequest;
 
-/// The category of a job: hard and soft requests, those of master and slaves, environment and its rule, queues, project; empty if it asks for nothing.
-pub(super) fn text(spec: &JobSpec) -> String {
-    let requests = &spec.requests;
-    let mut parts = Vec::new();
-    if let Some(project) = &spec.project {
-        parts.push(format!("-P {project}"));
+/// The category of a job: queues, hard and soft requests, environment and its rule, checkpointing
+/// environment, in the order of 8.1.9; then the requests of master and slaves, and the project.
+/// Empty if it asks for nothing. Requests are in their canonical form, by name.
+pub(super) fn text(complex: &Complex, spec: &JobSpec) -> String {
+    let mut requests = (*spec.requests).clone();
+    requests.make_canonical(complex);
+    let Requests { hard, soft, master, slaves, .. } = &mut requests;
+    for list in [hard, soft, master, slaves] {
+        list.sort_by(|one, other| one.name.cmp(&other.name));
     }
+    let asked = asked(&requests, spec.checkpoint.as_deref());
+    let project = spec.project.iter().map(|project| format!("-P {project}"));
+    Some(asked).filter(|asked| !asked.is_empty()).into_iter().chain(project).collect::<Vec<_>>().join(" ")
+}
+
+/// What a job asks for, as options of `qsub`; empty if it asks for nothing.
+pub(super) fn asked(requests: &Requests, checkpoint: Option<&str>) -> String {
+    let mut parts = Vec::new();
+    push_queues(&mut parts, "-q", &requests.hard_queues);
+    push_queues(&mut parts, "-masterq", &requests.master_queues);
     push(&mut parts, "-l", &requests.hard);
     push(&mut parts, "-soft -l", &requests.soft);
     if let Some(pe) = &requests.pe {
@@ -18,12 +32,10 @@ pub(super) fn text(spec: &JobSpec) -> String {
     if let Some(rule) = &requests.allocation_rule {
         parts.push(format!("-par {rule}"));
     }
-    if let Some(checkpoint) = &spec.checkpoint {
+    if let Some(checkpoint) = checkpoint {
         parts.push(format!("-ckpt {checkpoint}"));
     }
-    push_queues(&mut parts, "-q", &requests.hard_queues);
     push_queues(&mut parts, "-soft -q", &requests.soft_queues);
-    push_queues(&mut parts, "-masterq", &requests.master_queues);
     // What stands behind -soft or -scope goes by it.
     let (before, is_soft) = (parts.len(), !requests.soft.is_empty() || !requests.soft_queues.is_empty());
     push(&mut parts, "-scope master -l", &requests.master);

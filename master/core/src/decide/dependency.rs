@@ -22,19 +22,40 @@ pub(super) fn resolve(
 ) -> Result<Vec<SubmitSeq>, Diagnostic> {
     let mut found = BTreeSet::new();
     for name in names {
-        match select::number(name) {
-            Some(number) => found.extend(state.job(number).map(|job| job.seq)),
-            None => {
-                let earlier = select::own_jobs_named(state, owner, name).into_iter().map(|job| job.seq);
-                found.extend(earlier.filter(|seq| own.is_none_or(|own| *seq < own)));
-            }
-        }
+        check_name(name)?;
+        found.extend(named(state, owner, own, name));
     }
     if own.is_some_and(|own| reaches(state, &found, own)) {
         let refusal = Diagnostic::new(Code::BadValue, "denied: the job would wait for itself");
         return Err(refusal.at("-hold_jid").fix("name jobs that do not wait for it"));
     }
     Ok(found.into_iter().collect())
+}
+
+/// The jobs that one number, name or pattern means now, as [`resolve`] does.
+pub(super) fn named(state: &State, owner: &UserName, own: Option<SubmitSeq>, name: &str) -> Vec<SubmitSeq> {
+    match select::number(name) {
+        Some(number) => state.job(number).map(|job| job.seq).into_iter().collect(),
+        None => {
+            let earlier = select::own_jobs_named(state, owner, name).into_iter().map(|job| job.seq);
+            earlier.filter(|seq| own.is_none_or(|own| *seq < own)).collect()
+        }
+    }
+}
+
+/// Whether a name is the number of a job that is not there.
+pub(super) fn is_gone(state: &State, name: &str) -> bool {
+    select::number(name).is_some_and(|number| state.job(number).is_none())
+}
+
+/// A word that begins with a digit is the number of a job, because no name begins so. What follows
+/// the digits is refused: a job waits for whole jobs, not for tasks.
+fn check_name(name: &str) -> Result<(), Diagnostic> {
+    if !name.starts_with(|first: char| first.is_ascii_digit()) || select::number(name).is_some() {
+        return Ok(());
+    }
+    let refusal = Diagnostic::new(Code::UnknownJob, format!("denied: job \"{name}\" not found")).at("-hold_jid");
+    Err(refusal.fix("name numbers of whole jobs, names and patterns, with commas between them"))
 }
 
 /// The jobs that `-hold_jid_ad` means: their tasks stand beside those of this job, so all have one range, as in 8.1.9. Steps may differ.

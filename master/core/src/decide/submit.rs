@@ -1,8 +1,10 @@
 //! `qsub`: what is checked before a job is accepted, in the words of 8.1.9.
 
 pub(super) mod access;
+pub(super) mod advice;
 pub(super) mod checks;
-mod names;
+pub(super) mod names;
+pub(super) mod paths;
 mod scopes;
 
 use super::{Caller, Turn, dependency, verify};
@@ -47,8 +49,10 @@ pub(super) enum Accepted {
 /// With what stands against it.
 pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) -> Result<Accepted, Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
-    let mut answers = Vec::new();
+    let mut answers = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
+    names::check_lengths(&spec).map_err(one)?;
     names::normalise(&mut spec);
+    names::make_canonical(&turn.state().config.complex, &mut spec.requests);
     access::assign_project(&turn.state().config, &mut spec);
     checks::check(turn.state(), caller, &spec)?;
     let number = next_number(turn.state());
@@ -61,7 +65,12 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
     let array_waits_for =
         dependency::resolve_array(turn.state(), &spec, None, &spec.array_predecessors).map_err(one)?;
+    for (option, names) in [("-hold_jid", &spec.predecessors), ("-hold_jid_ad", &spec.array_predecessors)] {
+        let predecessors = advice::Predecessors { option, names, owner: &owner, own: None };
+        answers.extend(advice::missing_predecessors(turn.state(), predecessors));
+    }
     answers.extend(vain_reservation(turn.state(), &spec));
+    answers.extend(advice::never(turn, &spec));
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);

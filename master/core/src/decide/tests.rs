@@ -19,6 +19,7 @@ mod maps;
 mod names;
 mod objects;
 mod replay;
+mod requests;
 mod rights;
 mod scopes;
 mod slaves;

@@ -18,6 +18,21 @@ pub(super) fn forever(state: &State, observations: &Observations, spec: &JobSpec
     }
 }
 
+/// Why no queue instance can ever take a job, as [`forever`], but as soon as one is found that
+/// takes it, no others are asked.
+pub fn never_suits(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
+    let demand = Demand::new(&state.config, spec);
+    let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
+    let globally = fit_globally(&cluster, &demand);
+    let now = Cluster { mode: Mode::Now, ..cluster };
+    let takes = |instance: &QueueInstanceName| {
+        total_exceeded(&now, &now.ground(&instance.host).spot, &demand).is_none()
+            && assign_serial(&cluster, &demand, &globally, &cluster.site(instance)).is_ok()
+    };
+    let is_taken = demand.pe.is_none() && globally.holds(1) && state.config.resolved.keys().any(takes);
+    if is_taken { None } else { forever(state, observations, spec) }
+}
+
 /// Whether one of the reasons is that an attribute is not known on a host whose load values are not known either.
 fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool {
     reasons.iter().any(|reason| match (&reason.what, &reason.level) {

@@ -102,7 +102,10 @@ fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Goo
             shortage.capacity?;
             Some(Good::Attribute { level, name: shortage.attribute.as_str(), r#type: shortage.r#type })
         }
-        What::InUse { attribute } => Some(Good::Attribute { level, name: attribute.as_str(), r#type: Type::Int }),
+        What::InUse { is_asked: true, .. } => Some(slots),
+        What::InUse { attribute, is_asked: false } => {
+            Some(Good::Attribute { level, name: attribute.as_str(), r#type: Type::Int })
+        }
         What::Full { .. } => Some(slots),
         What::PeOffers { pe, of: Some(_), .. } => Some(Good::PeSlots(pe)),
         What::NoMore(no_more) => good(teller, level, &no_more.why),

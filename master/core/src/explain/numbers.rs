@@ -46,7 +46,7 @@ pub(super) fn numbers(cluster: &Cluster<'_>, what: &What) -> Numbers {
         What::NoMore(no_more) => numbers(cluster, &no_more.why),
         What::Quota(denial) => of_quota(denial),
         What::UnknownResource { attribute } => about(attribute),
-        What::Forced { attribute } | What::InUse { attribute } => about(attribute.as_str()),
+        What::Forced { attribute } | What::InUse { attribute, .. } => about(attribute.as_str()),
         What::Disabled
         | What::Suspended
         | What::ClosedByCalendar

@@ -33,7 +33,11 @@ impl Teller<'_> {
         match &reason.what {
             What::Offers(shortage) => format!("{}cannot run {}", self.asked(), self.offer(level, shortage)),
             What::NoMore(no_more) => format!("{}{}", self.asked(), self.no_more(level, no_more)),
-            What::InUse { attribute } => {
+            What::InUse { attribute, is_asked: true } => {
+                let (asked, place) = (self.asked(), preposition(level));
+                format!("{asked}cannot run {place} alone ({attribute}): other jobs run there")
+            }
+            What::InUse { attribute, is_asked: false } => {
                 format!("cannot run {}: another job has it alone ({attribute})", preposition(level))
             }
             What::UnknownResource { .. } => format!("{}{reason}", self.asked()),

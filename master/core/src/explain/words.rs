@@ -107,7 +107,7 @@ impl fmt::Display for Reason {
             What::Offers(shortage) => {
                 write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage))
             }
-            What::InUse { attribute } => f.write_str(&in_use(level, attribute)),
+            What::InUse { attribute, is_asked } => f.write_str(&in_use(level, attribute, *is_asked)),
             What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
             What::PeOffers { pe, slots, .. } => {
                 write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
@@ -125,9 +125,9 @@ fn not_in_ckpt_list(level: &Level, name: &str) -> String {
     format!("cannot run in queue instance \"{level}\" because ckpt object \"{name}\" is not in ckpt list of queue")
 }
 
-fn in_use(level: &Level, attribute: &AttributeName) -> String {
-    let place = preposition(level);
-    format!("cannot run {place} because for default request exclusive resource ({attribute}) is already in use")
+fn in_use(level: &Level, attribute: &AttributeName, is_asked: bool) -> String {
+    let (place, by_default) = (preposition(level), if is_asked { "" } else { "for default request " });
+    format!("cannot run {place} because {by_default}exclusive resource ({attribute}) is already in use")
 }
 
 /// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only hc:mem=8.000G`.

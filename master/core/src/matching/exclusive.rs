@@ -26,6 +26,10 @@ impl Cluster<'_> {
         // has.
         let name = attribute.name.as_str();
         let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
+        let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
+        if alone && !shared && !taken && self.slots_taken(spot) > 0 {
+            return Some(What::InUse { attribute: attribute.name.clone(), is_asked: true });
+        }
         if alone && (shared || self.slots_taken(spot) > 0) {
             return Some(What::Offers(Shortage {
                 attribute: attribute.name.clone(),
@@ -36,7 +40,6 @@ impl Cluster<'_> {
                 capacity: Some(Amount::TRUE),
             }));
         }
-        let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
-        taken.then(|| What::InUse { attribute: attribute.name.clone() })
+        taken.then(|| What::InUse { attribute: attribute.name.clone(), is_asked: false })
     }
 }

@@ -7,7 +7,7 @@ use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::Attribute;
 use proto::id::{HostName, UserName};
-use proto::quota::{Filter, Limit, LimitValue, QuotaSet, Rule};
+use proto::quota::{Filter, Limit, QuotaSet, Rule};
 use proto::restring::{Expression, Wildcards};
 use proto::wire::client::QuotaFilter;
 use proto::wire::view::QuotaRow;
@@ -65,11 +65,11 @@ fn rows_of(cluster: &Cluster<'_>, filter: &QuotaFilter, place: &Place<'_>) -> Ve
     let used = scopes.filter(|scope| is_meant(cluster.config, filter, scope)).filter_map(|scope| {
         let used = cluster.quota_used(scope, attribute.name.as_str());
         (used > Amount::ZERO).then(|| {
-            let limit = match (&place.limit.value, value(cluster, place.limit, attribute, scope.host.as_ref())) {
-                (LimitValue::Dynamic(_), Some(Value::Amount(limit))) => limit.print(attribute.r#type),
-                (text, _) => text.to_string(),
+            let limit = match value(cluster, place.limit, attribute, scope.host.as_ref()) {
+                Some(Value::Amount(limit)) => limit.qstat_text(attribute.r#type),
+                Some(Value::Text(_)) | None => place.limit.value.to_string(),
             };
-            place.row(Some(scope), limit, Some(used.print(attribute.r#type)))
+            place.row(Some(scope), limit, Some(used.qstat_text(attribute.r#type)))
         })
     });
     used.collect()

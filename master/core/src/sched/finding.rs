@@ -97,7 +97,7 @@ fn is_alike_at(one: &What, other: &What) -> bool {
             }
             (What::UnknownResource { attribute: one }, What::UnknownResource { attribute: other }) => one == other,
             (What::Forced { attribute: one }, What::Forced { attribute: other }) => one == other,
-            (What::InUse { attribute: one }, What::InUse { attribute: other }) => one == other,
+            (What::InUse { attribute: one, .. }, What::InUse { attribute: other, .. }) => one == other,
             (What::Quota(one), What::Quota(other)) => one.rule == other.rule && one.attribute == other.attribute,
             (What::PeOffers { pe: one, .. }, What::PeOffers { pe: other, .. }) => one == other,
             (What::NoMore(one), What::NoMore(other)) => one.pe == other.pe && is_alike_at(&one.why, &other.why),

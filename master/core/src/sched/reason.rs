@@ -112,10 +112,12 @@ pub enum What {
     },
     /// The object offers too little, or something else.
     Offers(Shortage),
-    /// Somebody has the object alone.
+    /// Somebody has the object alone; or the job asks for that, and others use the object.
     InUse {
         /// The exclusive attribute.
         attribute: AttributeName,
+        /// Whether the job asks for it.
+        is_asked: bool,
     },
     /// No parallel environment has the name that the job gives.
     NoSuchPe {

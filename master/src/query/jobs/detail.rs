@@ -6,8 +6,9 @@ use crate::query::viewer::Viewer;
 use master_core::explain;
 use master_core::sched::finding::Findings;
 use master_core::state::job::Job;
-use proto::job::{JobSpec, Program};
-use proto::wire::view::JobDetail;
+use proto::complex::{Attribute, Complex};
+use proto::job::{JobSpec, Program, Requests};
+use proto::wire::view::{JobDetail, RequestedAttribute};
 use std::sync::Arc;
 
 /// Everything about a job.
@@ -16,9 +17,11 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
     let number = |seq| state.jobs.get(&seq).map(|job| job.number);
     let hides_environment = !viewer.sees_environment_of(&job.spec.owner.user);
     let errors = job.tasks.iter().filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
+    let row = row::present(model, job);
     JobDetail {
-        row: row::present(model, job),
-        spec: shown(&job.spec, hides_environment),
+        attributes: attributes(&state.config.complex, &row.requests),
+        spec: shown(&job.spec, &row.requests, hides_environment),
+        row,
         script_bytes: script_bytes(&job.spec),
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),
@@ -26,6 +29,20 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
         checkpoint_when: state.config.checkpoint_of(&job.spec).map(|_| state.config.checkpoint_when(&job.spec)),
         hides_environment,
     }
+}
+
+/// The attributes in the requests of a job. One that has been removed meanwhile is left out.
+fn attributes(complex: &Complex, requests: &Requests) -> Vec<RequestedAttribute> {
+    let Requests { hard, soft, master, slaves, .. } = requests;
+    let mut attributes: Vec<RequestedAttribute> = Vec::new();
+    for request in hard.iter().chain(soft).chain(master).chain(slaves) {
+        let Some(attribute) = complex.lookup(&request.name) else { continue };
+        if attributes.iter().all(|known| known.name != attribute.name) {
+            let Attribute { name, r#type, consumable, .. } = attribute;
+            attributes.push(RequestedAttribute { name: name.clone(), r#type: *r#type, consumable: *consumable });
+        }
+    }
+    attributes
 }
 
 fn script_bytes(spec: &JobSpec) -> u64 {
@@ -48,16 +65,21 @@ const ORIGIN: [&str; 8] = [
     "SGE_O_WORKDIR",
 ];
 
-/// The specification as it is shown: nobody prints the script, and it may be long; secrets are in the environment of many jobs.
-fn shown(spec: &Arc<JobSpec>, hides_environment: bool) -> Arc<JobSpec> {
+/// The specification as it is shown, with its requests in their canonical form: nobody prints the
+/// script, and it may be long; secrets are in the environment of many jobs.
+fn shown(spec: &Arc<JobSpec>, requests: &Requests, hides_environment: bool) -> Arc<JobSpec> {
+    let is_canonical = *spec.requests == *requests;
     let program = match &spec.program {
-        Program::Command { .. } if !hides_environment => return spec.clone(),
+        Program::Command { .. } if !hides_environment && is_canonical => return spec.clone(),
         Program::Command { .. } => spec.program.clone(),
         Program::Script { path, .. } | Program::Stored { path, .. } => {
             Program::Script { path: path.clone(), content: Arc::from([]) }
         }
     };
     let mut shown = JobSpec { program, ..(**spec).clone() };
+    if !is_canonical {
+        shown.requests = requests.clone().into();
+    }
     if hides_environment {
         let is_open = |name: &String| ORIGIN.contains(&name.as_str());
         let open = spec

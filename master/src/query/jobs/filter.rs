@@ -54,7 +54,7 @@ impl Chosen {
     pub(super) fn keep_tasks(&self, model: &Model, row: &mut JobRow) {
         let JobStates { pending, only_holds, .. } = self.states;
         let allows = self.allows_pending(model, &row.requests);
-        let waits = !row.waits_for.is_empty();
+        let waits = row.waits();
         row.pending.retain(|group| pending && allows && has_hold(group, only_holds, waits));
         let is_there = |instances: &BTreeSet<QueueInstanceName>, task: &TaskRow| {
             task.granted.iter().any(|granted| instances.contains(&granted.instance))

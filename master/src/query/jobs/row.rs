@@ -21,9 +21,10 @@ const DEFAULT_ACCOUNT: &str = "sge";
 pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     let mut row = common(&model.state.config, job.seq, job.number, &job.spec, job.submitted);
     let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
-    row.waits_for = job.waits_for.iter().chain(&job.array_waits_for).filter_map(number).collect();
+    row.waits_for = job.waits_for.iter().filter_map(number).collect();
+    row.array_waits_for = job.array_waits_for.iter().filter_map(number).collect();
     row.priority = model.scheduling.priority(job.seq, Of::Pending);
-    row.contributions = contributions(&model.state.config, &job.spec.requests);
+    row.contributions = contributions(&model.state.config, &row.requests);
     row.pending = pending(model, job);
     row.tasks = job.tasks.iter().filter_map(|(id, task)| placed(model, job, *id, task)).collect();
     row
@@ -44,6 +45,9 @@ pub(super) fn finished(config: &Configuration, job: &FinishedJob) -> JobRow {
 }
 
 fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) -> JobRow {
+    // A job from before requests had one form has them as they were written.
+    let mut requests = (*spec.requests).clone();
+    requests.make_canonical(&config.complex);
     JobRow {
         seq,
         number,
@@ -61,13 +65,14 @@ fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobS
         start_after: spec.start_after,
         array: spec.array,
         task_concurrency: spec.task_concurrency,
-        requests: (*spec.requests).clone(),
+        requests,
         checkpoint: spec.checkpoint.clone(),
         contributions: Vec::new(),
-        slots: spec.requests.pe.as_ref().map_or(1, |pe| pe.slots.least()),
+        slots: urgency_slots(config, spec.requests.pe.as_ref()),
         predecessors: spec.predecessors.clone(),
         waits_for: Vec::new(),
         array_predecessors: spec.array_predecessors.clone(),
+        array_waits_for: Vec::new(),
         priority: Default::default(),
         pending: Vec::new(),
         tasks: Vec::new(),

@@ -65,7 +65,10 @@ fn names_inside_expressions_queues_and_requests_are_the_cells() {
     let names = HostNames::new(vec![&known], &naming, &here);
     for (text, expected) in [
         ("n1-ib", "n1"),
-        ("N1", "N1"),
+        ("N1", "n1"),
+        ("N1|N2", "N1|n2.a.org"),
+        ("N*", "N*"),
+        ("NoSuch", "NoSuch"),
         ("!(n1-ib|n2)&x*", "!(n1|n2.a.org)&x*"),
         ("n1-ib | n?", "n1 | n?"),
         ("localhost", "n1"),
@@ -74,9 +77,13 @@ fn names_inside_expressions_queues_and_requests_are_the_cells() {
     ] {
         assert_eq!(names.in_expression(text), expected, "{text}");
     }
-    for (text, expected) in
-        [("all.q@n1-ib", "all.q@n1"), ("@n2", "@n2.a.org"), ("all.q@@n1-ib", "all.q@@n1-ib"), ("n1-ib", "n1-ib")]
-    {
+    for (text, expected) in [
+        ("all.q@n1-ib", "all.q@n1"),
+        ("all.q@N1", "all.q@n1"),
+        ("@n2", "@n2.a.org"),
+        ("all.q@@n1-ib", "all.q@@n1-ib"),
+        ("n1-ib", "n1-ib"),
+    ] {
         assert_eq!(names.in_queue(text), expected, "{text}");
     }
     let mut requests: Vec<ResourceRequest> = crate::request::ResourceList::parse("h=n1-ib,arch=n1-ib").unwrap().into();

@@ -1,7 +1,7 @@
 //! `qstat -j LIST`: everything about jobs, a line for each field.
 
 use super::shown;
-use crate::job::description::{Block, Description};
+use crate::job::description::{Block, Description, if_set};
 use crate::output::json;
 use crate::output::time::Clock;
 use crate::output::value::{bytes, memory_seconds, transferred};
@@ -38,7 +38,7 @@ fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     block.put("job_number", row.number);
     block.put("exec_file", format_args!("job_scripts/{}", row.number));
     block.put("submission_time", clock.asctime(row.submitted));
-    block.put_some("deadline", spec.deadline.map(|deadline| clock.asctime(deadline)));
+    block.put_some("deadline", if_set(spec.deadline).map(|deadline| clock.asctime(deadline)));
     block.put("owner", &spec.owner.user);
     block.put("uid", spec.owner.uid);
     block.put("group", &spec.owner.group);
@@ -50,6 +50,8 @@ fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     let texts = |jobs: &[proto::id::JobNumber]| jobs.iter().map(ToString::to_string).collect::<Vec<_>>();
     block.put_list("jid_predecessor_list", texts(&row.waits_for));
     block.put_list("jid_successor_list", texts(&detail.successors));
+    block.put_list("ja_ad_predecessor_list", texts(&row.array_waits_for));
+    description.project(&mut block);
     description.tasks(&mut block);
     if binding {
         block.put("binding", "NONE");

@@ -1,16 +1,19 @@
 //! `qstat -j LIST -xml`: the elements of 8.1.9 in its order, which is that of its lists in memory.
 
+mod resources;
+
 use super::reasons::Reasons;
 use crate::job::description::{self, interval_s};
 use crate::output::value::{fraction, millionths};
 use crate::output::xml::{Document, escape};
-use proto::checkpoint::When;
-use proto::id::TaskId;
+use proto::checkpoint::{Occasion, When};
+use proto::id::{JobNumber, TaskId};
 use proto::job::{HostPath, JobSpec, Phase, Program, Requests};
-use proto::request::ResourceRequest;
 use proto::rsmap::GrantedIds;
+use proto::time::Wall;
 use proto::usage::Usage;
-use proto::wire::view::{JobDetail, TaskRow};
+use proto::wire::view::{JobDetail, RequestedAttribute, TaskRow};
+use resources::resources;
 
 /// The document. Its times are seconds since the epoch.
 pub fn render(details: &[JobDetail]) -> String {
@@ -35,26 +38,20 @@ pub fn unknown(jobs: &[String]) -> String {
 
 fn job(document: &mut Document, detail: &JobDetail) {
     submission(document, detail);
-    requests(document, &detail.spec);
+    requests(document, detail);
     program(document, &detail.spec);
     tasks(document, detail);
-    if !detail.successors.is_empty() {
-        document.open("JB_jid_successor_list");
-        for successor in &detail.successors {
-            document.open("ulong_sublist");
-            document.leaf("JRE_job_number", successor);
-            document.close();
-        }
-        document.close();
-    }
+    surroundings(document, &detail.spec);
+    dependencies(document, detail);
     attributes(document, detail);
+    parallel(document, detail);
     structure(document, detail);
 }
 
 fn submission(document: &mut Document, detail: &JobDetail) {
     let (row, spec) = (&detail.row, &*detail.spec);
     document.leaf("JB_job_number", row.number);
-    document.leaf("JB_ar", 0);
+    document.leaf("JB_ar", spec.reservation.map_or(0, |reservation| reservation.0));
     document.leaf("JB_exec_file", format_args!("job_scripts/{}", row.number));
     document.leaf("JB_submission_time", row.submitted.seconds());
     document.leaf("JB_owner", &spec.owner.user);
@@ -62,34 +59,35 @@ fn submission(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_group", &spec.owner.group);
     document.leaf("JB_gid", spec.owner.gid);
     document.leaf("JB_account", &row.account);
-    if let Some(directory) = &spec.directory {
-        document.leaf("JB_cwd", directory);
-    }
-    paths(document, "JB_stderr_path_list", &spec.stderr);
     document.leaf("JB_merge_stderr", spec.merge_stderr);
-}
-
-fn requests(document: &mut Document, spec: &JobSpec) {
-    resources(document, "JB_hard_resource_list", &spec.requests.hard);
-    resources(document, "JB_soft_resource_list", &spec.requests.soft);
+    // 8.1.9 names the entries of a list that was given otherwise than those of the one that it
+    // makes itself.
+    let entry = if spec.mail_to.is_empty() { "element" } else { "mail_list" };
     document.open("JB_mail_list");
     for address in description::mail_list(spec) {
         let (user, host) = address.split_once('@').unwrap_or((&address, ""));
-        document.open("element");
+        document.open(entry);
         document.leaf("MR_user", user);
         document.leaf("MR_host", host);
         document.close();
     }
     document.close();
+    if let Some(project) = &spec.project {
+        document.leaf("JB_project", project);
+    }
     document.leaf("JB_notify", spec.notify);
     document.leaf("JB_job_name", &spec.name);
     paths(document, "JB_stdout_path_list", &spec.stdout);
-    paths(document, "JB_stdin_path_list", &spec.stdin);
     document.leaf("JB_jobshare", spec.job_share);
+}
+
+fn requests(document: &mut Document, detail: &JobDetail) {
+    let (spec, known) = (&detail.spec, &detail.attributes);
+    resources(document, "JB_hard_resource_list", &spec.requests.hard, known);
+    resources(document, "JB_soft_resource_list", &spec.requests.soft, known);
     queues(document, "JB_hard_queue_list", &spec.requests.hard_queues);
     queues(document, "JB_soft_queue_list", &spec.requests.soft_queues);
-    queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
-    scopes(document, &spec.requests);
+    scopes(document, &spec.requests, known);
     paths(document, "JB_shell_list", &spec.shell);
 }
 
@@ -98,7 +96,7 @@ const SCOPES: [u32; 2] = [1, 2];
 
 /// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is none. The queues of the master are
 /// where 8.1.9 has them.
-fn scopes(document: &mut Document, requests: &Requests) {
+fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttribute]) {
     let lists = [(&requests.master, &[][..]), (&requests.slaves, &requests.slave_queues[..])];
     let scopes = SCOPES.into_iter().zip(lists).filter(|(_, (list, queues))| !list.is_empty() || !queues.is_empty());
     let scopes: Vec<_> = scopes.collect();
@@ -109,7 +107,7 @@ fn scopes(document: &mut Document, requests: &Requests) {
     for (scope, (list, asked_queues)) in scopes {
         document.open("ulong_sublist");
         document.leaf("JRS_scope", scope);
-        resources(document, "JRS_hard_resource_list", list);
+        resources(document, "JRS_hard_resource_list", list, known);
         queues(document, "JRS_hard_queue_list", asked_queues);
         document.close();
     }
@@ -135,15 +133,92 @@ fn program(document: &mut Document, spec: &JobSpec) {
         document.open("JB_job_args");
         for argument in &spec.args {
             document.open("element");
-            document.leaf("ST_name", argument);
+            if !argument.is_empty() {
+                document.leaf("ST_name", argument);
+            }
             document.close();
         }
         document.close();
     }
     document.leaf("JB_script_file", description::script_file(spec));
-    if let Some(project) = &spec.project {
-        document.leaf("JB_project", project);
+}
+
+/// Its context, its directory, and where its errors go.
+fn surroundings(document: &mut Document, spec: &JobSpec) {
+    if !spec.context.is_empty() {
+        document.open("JB_context");
+        for (name, value) in &spec.context {
+            document.open("context_list");
+            document.leaf("VA_variable", name);
+            if !value.is_empty() {
+                document.leaf("VA_value", value);
+            }
+            document.close();
+        }
+        document.close();
     }
+    if let Some(directory) = &spec.directory {
+        document.leaf("JB_cwd", directory);
+    }
+    paths(document, "JB_stderr_path_list", &spec.stderr);
+}
+
+/// The jobs that it waits for, those by which it said so, and those that wait for it.
+fn dependencies(document: &mut Document, detail: &JobDetail) {
+    let (row, spec) = (&detail.row, &detail.spec);
+    numbers(document, PREDECESSORS, &row.waits_for);
+    numbers(document, ARRAY_PREDECESSORS, &row.array_waits_for);
+    requested_predecessors(document, spec);
+    if !spec.array_predecessors.is_empty() {
+        // 8.1.9 leaves out the names here.
+        document.open("JB_ja_ad_request_list");
+        for _ in &spec.array_predecessors {
+            document.open("element");
+            document.leaf("JRE_job_number", 0);
+            document.close();
+        }
+        document.close();
+    }
+    numbers(document, SUCCESSORS, &detail.successors);
+}
+
+fn requested_predecessors(document: &mut Document, spec: &JobSpec) {
+    if spec.predecessors.is_empty() {
+        return;
+    }
+    document.open("JB_jid_request_list");
+    for name in &spec.predecessors {
+        document.open("element");
+        document.leaf("JRE_job_number", 0);
+        document.leaf("JRE_job_name", name);
+        document.close();
+    }
+    document.close();
+}
+
+/// The names of a list of jobs and of its entries.
+struct JobListNames {
+    list: &'static str,
+    entry: &'static str,
+}
+
+const PREDECESSORS: JobListNames = JobListNames { list: "JB_jid_predecessor_list", entry: "job_predecessors" };
+const ARRAY_PREDECESSORS: JobListNames =
+    JobListNames { list: "JB_ja_ad_predecessor_list", entry: "job_predecessors_ad" };
+const SUCCESSORS: JobListNames = JobListNames { list: "JB_jid_successor_list", entry: "ulong_sublist" };
+
+/// Writes a list of job numbers; left out where there is none.
+fn numbers(document: &mut Document, names: JobListNames, jobs: &[JobNumber]) {
+    if jobs.is_empty() {
+        return;
+    }
+    document.open(names.list);
+    for job in jobs {
+        document.open(names.entry);
+        document.leaf("JRE_job_number", job);
+        document.close();
+    }
+    document.close();
 }
 
 /// Tasks on hosts and tasks in error; the list is left out where there are none.
@@ -239,7 +314,7 @@ fn usage(document: &mut Document, usage: &Usage) {
 
 fn attributes(document: &mut Document, detail: &JobDetail) {
     let spec = &*detail.spec;
-    let seconds = |moment: Option<proto::time::Wall>| moment.map_or(0, proto::time::Wall::seconds);
+    let seconds = |moment: Option<Wall>| moment.map_or(0, Wall::seconds);
     document.leaf("JB_deadline", seconds(spec.deadline));
     document.leaf("JB_execution_time", seconds(spec.start_after));
     if let Some(checkpoint) = &spec.checkpoint {
@@ -247,12 +322,22 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
     }
     document.leaf("JB_checkpoint_attr", occasion_bits(detail));
     document.leaf("JB_checkpoint_interval", interval_s(spec).unwrap_or(0));
+    if let Some(prefix) = &spec.directive_prefix {
+        document.leaf("JB_directive_prefix", prefix);
+    }
     document.leaf("JB_reserve", spec.reserve);
     document.leaf("JB_mail_options", mail_bits(spec));
+    paths(document, "JB_stdin_path_list", &spec.stdin);
     document.leaf("JB_priority", 1024 + i64::from(spec.priority));
     document.leaf("JB_restart", spec.rerunnable.map_or(0, |rerunnable| if rerunnable { 1 } else { 2 }));
     document.leaf("JB_verify", 0);
+    queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
     document.leaf("JB_script_size", detail.script_bytes);
+}
+
+/// Its parallel environment, its predecessors once more as 8.1.9 has them, and how it is verified.
+fn parallel(document: &mut Document, detail: &JobDetail) {
+    let spec = &*detail.spec;
     if let Some(pe) = &spec.requests.pe {
         document.leaf("JB_pe", &pe.name);
         document.open("JB_pe_range");
@@ -261,7 +346,9 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
         }
         document.close();
     }
-    for name in ["JB_verify_suitable_queues", "JB_soft_wallclock_gmt", "JB_hard_wallclock_gmt"] {
+    requested_predecessors(document, spec);
+    document.leaf("JB_verify_suitable_queues", description::verified(spec.validation).unwrap_or(0));
+    for name in ["JB_soft_wallclock_gmt", "JB_hard_wallclock_gmt"] {
         document.leaf(name, 0);
     }
     document.leaf("JB_override_tickets", spec.override_tickets);
@@ -269,6 +356,9 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
 }
 
 fn occasion_bits(detail: &JobDetail) -> u32 {
+    if detail.spec.checkpoint.is_none() && detail.spec.occasion == Some(Occasion::Never) {
+        return 8;
+    }
     let When { suspended, shutdown, periodic, unknown } = detail.checkpoint_when.unwrap_or_default();
     [(periodic, 1), (shutdown, 2), (suspended, 4), (unknown, 16)]
         .into_iter()
@@ -327,20 +417,6 @@ fn paths(document: &mut Document, name: &str, paths: &[HostPath]) {
     document.close();
 }
 
-fn resources(document: &mut Document, name: &str, requests: &[ResourceRequest]) {
-    if requests.is_empty() {
-        return;
-    }
-    document.open(name);
-    for request in requests {
-        document.open("qstat_l_requests");
-        document.leaf("CE_name", &request.name);
-        document.leaf("CE_stringval", request.value.as_deref().unwrap_or("TRUE"));
-        document.close();
-    }
-    document.close();
-}
-
 fn queues(document: &mut Document, name: &str, queues: &[String]) {
     if queues.is_empty() {
         return;
@@ -354,9 +430,10 @@ fn queues(document: &mut Document, name: &str, queues: &[String]) {
     document.close();
 }
 
-/// The events of `-m` as bits of 8.1.9: abort 1 << 16, begin 1 << 17, end 1 << 18, suspension 1 << 19.
+/// The events of `-m` as bits of 8.1.9: abort 1 << 18, begin 1 << 19, end 1 << 20, suspension 1 <<
+/// 22.
 fn mail_bits(spec: &JobSpec) -> u32 {
     let mail = spec.mail;
-    let bits = [(mail.abort, 16), (mail.begin, 17), (mail.end, 18), (mail.suspend, 19)];
+    let bits = [(mail.abort, 18), (mail.begin, 19), (mail.end, 20), (mail.suspend, 22)];
     bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| 1_u32 << bit).sum()
 }

@@ -118,7 +118,7 @@ impl Options {
     fn is_held(&self, row: &JobRow, group: &PendingTasks, now: Wall) -> bool {
         let HoldFilter { user, operator, system, dependency: _, start_time: _ } = self.jobs.states.only_holds;
         let Waits { job, array, start } = self.waits;
-        let waits = group.condition.held && (!row.waits_for.is_empty() || !group.holds.any());
+        let waits = group.condition.held && (row.waits() || !group.holds.any());
         (user && group.holds.user)
             || (operator && group.holds.operator)
             || (system && group.holds.system)

@@ -23,6 +23,7 @@ const NUMBERS: &[(&str, bool, u32)] = &[
     ("execution time not reached", false, 31),
     ("job dependencies", false, 35),
     ("max_aj_instances", false, 45),
+    ("because job requests unknown resource", false, 17),
 ];
 
 /// How a list of jobs tells what a job alone tells otherwise, by how that ends.

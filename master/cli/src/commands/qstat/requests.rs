@@ -41,6 +41,7 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
         ("Predecessor Jobs (request):", job.predecessors.join(", ")),
         ("Predecessor Jobs:", numbers(&job.waits_for)),
         ("Predecessor Array Jobs (request):", job.array_predecessors.join(", ")),
+        ("Predecessor Array Jobs:", numbers(&job.array_waits_for)),
     ] {
         if !list.is_empty() {
             let _ = writeln!(text, "       {label} {list}");

@@ -2,6 +2,7 @@
 
 mod details;
 mod documents;
+mod everything;
 mod scopes;
 
 use super::columns::Columns;

@@ -3,7 +3,7 @@
 use super::columns::Columns;
 use super::options::Options;
 use super::requests::{contributions, granted_pe};
-use super::shown::{self, Shown, numbers};
+use super::shown::{self, Shown};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, fraction, memory_seconds, millionths, transferred};
 use crate::output::xml::Document;
@@ -188,8 +188,14 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
     for (name, entry) in lists.into_iter().flat_map(|(name, list)| list.iter().map(move |entry| (name, entry))) {
         document.leaf(name, entry);
     }
-    if !row.waits_for.is_empty() {
-        document.leaf("predecessor_jobs", numbers(&row.waits_for));
+    for number in &row.waits_for {
+        document.leaf("predecessor_jobs", number);
+    }
+    for name in &row.array_predecessors {
+        document.leaf("ad_predecessor_jobs_req", name);
+    }
+    for number in &row.array_waits_for {
+        document.leaf("ad_predecessor_jobs", number);
     }
     if binding {
         document.leaf("binding", "NONE");

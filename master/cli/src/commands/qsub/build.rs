@@ -1,6 +1,6 @@
 //! From options to a job specification, with what the submitting shell adds.
 
-use crate::job::description::{Block, Description};
+use crate::job::description::{Block, Description, if_set};
 use crate::job::environment;
 use crate::job::request::{JobRequest, logical_directory};
 use crate::output::time::Clock;
@@ -72,6 +72,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         checkpoint: changes.checkpoint.filter(|name| !name.is_empty()),
         occasion: changes.occasion,
         reservation: changes.reservation.filter(|id| id.0 > 0),
+        directive_prefix: request.directive_prefix.clone().filter(|prefix| !prefix.is_empty()),
     }
 }
 
@@ -164,7 +165,7 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
     };
     let mut block = Block::default();
     block.put("job_number", "unassigned");
-    block.put_some("deadline", spec.deadline.map(|deadline| clock.asctime(deadline)));
+    block.put_some("deadline", if_set(spec.deadline).map(|deadline| clock.asctime(deadline)));
     // Nobody has said yet whose it will be.
     for (key, nobody) in [("owner", ""), ("uid", "0"), ("group", ""), ("gid", "0")] {
         block.put(key, nobody);
@@ -173,6 +174,7 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
     description.requests(&mut block);
     description.program(&mut block);
     description.predecessors(&mut block);
+    description.project(&mut block);
     description.tasks(&mut block);
     description.kind(&mut block);
     block.text

@@ -100,16 +100,20 @@ fn not_scheduled() -> u8 {
     exit::FAILED
 }
 
+/// The task's own code; 1 if it was deleted or a signal ended it, as in 8.1.9.
 fn exit_code(task: &EndedTask) -> u8 {
-    if task.deleted { exit::FAILED } else { u8::try_from(task.exit_status).unwrap_or(u8::MAX) }
+    if task.deleted || task.signal.is_some() {
+        return exit::FAILED;
+    }
+    u8::try_from(task.exit_status).unwrap_or(u8::MAX)
 }
 
 fn tell(job: JobNumber, is_array: bool, task: &EndedTask) {
     let name = if is_array { format!("{job}.{}", task.task) } else { job.to_string() };
     if task.deleted {
-        output::note(&format!("Unable to run job {name}."));
+        output::note(&format!("Unable to run job {name}"));
     } else if let Some(signal) = task.signal {
-        output::note(&format!("Job {name} exited because of signal SIG{}.", signal_name(signal)));
+        output::note(&format!("Job {name} exited because of signal SIG{}", signal_name(signal)));
     } else if task.exit_status == 0 {
         output::data(&format!("Job {name} exited with exit code 0.\n"));
     } else {
@@ -121,4 +125,21 @@ fn tell(job: JobNumber, is_array: bool, task: &EndedTask) {
 fn signal_name(number: u8) -> String {
     let known = nix::sys::signal::Signal::try_from(i32::from(number)).ok();
     known.map_or_else(|| number.to_string(), |signal| signal.as_str().trim_start_matches("SIG").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::TaskId;
+    use proto::usage::Failed;
+
+    #[test]
+    fn a_signal_and_a_deletion_are_a_failure() {
+        let ended = |exit_status, signal, deleted| {
+            let (task, failed) = (TaskId(1), Failed::default());
+            exit_code(&EndedTask { task, exit_status, signal, failed, deleted })
+        };
+        assert_eq!((ended(0, None, false), ended(3, None, false), ended(300, None, false)), (0, 3, 255));
+        assert_eq!((ended(137, Some(9), false), ended(143, Some(15), false), ended(0, None, true)), (1, 1, 1));
+    }
 }

@@ -24,7 +24,7 @@ fn lists_grow_and_scalars_are_replaced() {
         ("-v", &["A=1,B,C=x y"]),
     ])
     .unwrap();
-    assert_eq!(show(&built.changes.hard), ["h_vmem=2G", "h_rt=5"]);
+    assert_eq!(show(&built.changes.hard), ["h_rt=5", "h_vmem=2G"]);
     assert_eq!(show(&built.changes.soft), ["lic=1"]);
     assert_eq!(built.changes.name.as_deref(), Some("b"));
     let expected = [("A", Some("1")), ("B", None), ("C", Some("x y"))];
@@ -62,8 +62,8 @@ fn requests_go_to_the_scope_that_is_in_force() {
     let changes = &built.changes;
     assert_eq!(show(&changes.hard), ["h_rt=3600", "lic=1"]);
     assert_eq!(show(&changes.soft), ["arch=lx*"]);
-    assert_eq!(show(&changes.master), ["memory=2G", "disk=2G"]);
-    assert_eq!(show(&changes.slaves), ["memory=8G", "gpu=1"]);
+    assert_eq!(show(&changes.master), ["disk=2G", "memory=2G"]);
+    assert_eq!(show(&changes.slaves), ["gpu=1", "memory=8G"]);
     let queues = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     assert_eq!(changes.hard_queues, queues(&["all.q"]));
     assert_eq!(changes.soft_queues, None);
@@ -160,8 +160,9 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         ("-sc", &["A=1,=x"], 7, "qsub: Wrong context list format -sc \"A=1,=x\""),
         ("-v", &["=x"], 7, "qsub: Wrong variable list format -v \"=x\" or environment variable not set"),
         ("-tc", &["x"], 7, "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0."),
+        ("-o", &["vm:/a,/b,VM:/c"], 1, "Unable to run job: ERROR! two files are specified for the same host\nExiting."),
         ("-t", &["1-5:0"], 7, "qsub: Negative or zero step in range is not allowed"),
-        ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range"),
+        ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range specification"),
         ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id\nExiting."),
         ("-pe", &["mpi", "0"], 1, "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting."),
         ("-c", &["q"], 2, "qsub: -c specifier invalid"),

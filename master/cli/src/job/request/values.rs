@@ -4,11 +4,11 @@
 use super::{JobRequest, rejected};
 use crate::exit;
 use crate::fail::Fail;
-use crate::job::date;
+use crate::job::{date, paths};
 use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
-use proto::job::{HoldChange, Holds, MailEvents, PeRequest, Validation};
+use proto::job::{HoldChange, Holds, HostPath, MailEvents, PeRequest, Validation};
 use proto::pe::AllocationRule;
 use proto::request::{RangeError, SlotRange, TaskRange};
 use proto::text;
@@ -58,10 +58,21 @@ impl JobRequest {
         })
     }
 
-    pub(super) fn task_range(&self, value: &str) -> Result<TaskRange, Fail> {
-        if value.contains(',') {
-            return Err(Fail::bad_value(format!("{}: -t option only allows one range", self.command)));
+    /// Reads paths. Two for one host in one list are refused here, because those of two options
+    /// replace each other.
+    pub(super) fn path_list(&self, name: &str, value: &str) -> Result<Vec<HostPath>, Fail> {
+        let list = paths::parse(value);
+        let is_twice = |(at, path): (usize, &HostPath)| list[..at].iter().any(|known| known.host == path.host);
+        if !list.iter().enumerate().any(is_twice) {
+            return Ok(list);
         }
+        let what = "ERROR! two files are specified for the same host";
+        let refusal = Diagnostic::new(Code::JobRejected, what).at(format!("{name} {value}"));
+        let refusal = refusal.fix("name one path for each host, and one without a host for all others");
+        Err(if self.command == "qalter" { refusal.into() } else { rejected(refusal) })
+    }
+
+    pub(super) fn task_range(&self, value: &str) -> Result<TaskRange, Fail> {
         TaskRange::parse(value).map_err(|error| self.range_error(&error))
     }
 

@@ -51,7 +51,8 @@ const EXEC_HOST: Row = Row {
     has_instance: |name, instance| instance.host.as_str() == name,
     ..row_of(Words { list: "exechost", object: "execution host", present: "exechost" }, |draft, name, fields| {
         let name = host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
-        let host = ExecHost { name, ..ExecHost::from_fields(fields)? };
+        let mut host = ExecHost { name, ..ExecHost::from_fields(fields)? };
+        host.complex_values.make_canonical(&draft.config.complex);
         unless(references::of_host(&draft.config, &host), &host)
     })
 };
@@ -65,6 +66,7 @@ const QUEUE: Row = Row {
     ..row_of(Words::same("cluster queue"), |draft, _, fields| {
         let mut queue = ClusterQueue::from_fields(fields)?;
         queue.hostlist = members::settle(draft, queue.hostlist)?;
+        queue.complex_values.values_mut().for_each(|list| list.make_canonical(&draft.config.complex));
         unless(references::of_queue(&draft.config, &queue), &queue)
     })
 };

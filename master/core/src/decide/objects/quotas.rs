@@ -18,6 +18,11 @@ pub(super) fn settle(draft: &mut Draft<'_>, fields: &Fields) -> Result<Fields, R
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    for limit in set.rules.iter_mut().flat_map(|rule| &mut rule.limits) {
+        if let Some(attribute) = draft.config.complex.lookup(limit.attribute.as_str()) {
+            limit.attribute = attribute.name.clone();
+        }
+    }
     for hosts in set.rules.iter_mut().filter_map(|rule| rule.hosts.as_mut()) {
         let names = draft.host_names();
         for element in hosts.included.iter_mut().chain(&mut hosts.excluded) {

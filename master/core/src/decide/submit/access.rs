@@ -1,6 +1,6 @@
 //! Who may submit, to which project, with which deadline; and users that come into being by themselves.
 
-use super::checks::rejected;
+use super::checks::{did_you_mean, rejected};
 use crate::decide::Turn;
 use crate::event::{Event, StoredObject};
 use crate::state::State;
@@ -65,7 +65,8 @@ pub(in crate::decide) fn check_project(config: &Configuration, spec: &JobSpec) -
     };
     let Some(project) = config.projects.get(name) else {
         let what = format!("the requested project \"{name}\" does not exist");
-        return Err(rejected(&what).at("-P").fix("qconf -sprjl lists them"));
+        let names = config.projects.keys().map(|name| name.as_str());
+        return Err(rejected(&what).at("-P").fix(did_you_mean(name, names, "qconf -sprjl lists them")));
     };
     if !config.admits(&spec.owner, &project.acl, &project.xacl) {
         let what = format!("no access to project \"{name}\" for user \"{}\"", spec.owner.user);

@@ -1,7 +1,7 @@
 //! What a specification must keep, at its submission and after every alteration.
 
 use super::names::{check_account, check_job_name};
-use super::{access, scopes};
+use super::{access, paths, scopes};
 use crate::core::UserLimits;
 use crate::decide::Caller;
 use crate::matching::{Demand, QueuePattern};
@@ -12,7 +12,9 @@ use crate::state::index::bytes;
 use proto::amount::Type;
 use proto::checkpoint::Occasion;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{HostName, PeName, QueueName};
 use proto::job::{JobSpec, PeRequest, Program, Requests};
+use proto::object::suggest::nearest;
 use proto::request::{Purpose, Resolved};
 use proto::request::{ResourceList, ResourceRequest};
 use proto::reservation::{ReservationSpec, ReservationState};
@@ -34,6 +36,7 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
     }
     access::check_project(&state.config, spec).map_err(one)?;
     access::check_deadline(&state.config, spec).map_err(one)?;
+    paths::check_spec(&state.config, spec).map_err(one)?;
     check_spec(state, spec)
 }
 
@@ -229,7 +232,8 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
         Some(PeRequest { name, .. }) if is_pe(config, name) => Ok(()),
         Some(PeRequest { name, .. }) => {
             let what = format!("the requested parallel environment \"{name}\" does not exist");
-            Err(rejected(&what).at("-pe").fix("qconf -spl lists them"))
+            let names = config.pes.keys().map(PeName::as_str);
+            Err(rejected(&what).at("-pe").fix(did_you_mean(name, names, "qconf -spl lists them")))
         }
         None if requests.allocation_rule.is_some() => {
             let refusal =
@@ -266,7 +270,8 @@ fn check_checkpoint(config: &Configuration, spec: &JobSpec) -> Result<(), Diagno
 fn check_checkpoint_name(config: &Configuration, name: Option<&str>) -> Result<(), Diagnostic> {
     let Some(name) = name.filter(|name| !config.checkpoints.contains_key(*name)) else { return Ok(()) };
     let what = format!("the requested checkpointing environment \"{name}\" does not exist");
-    Err(rejected(&what).at("-ckpt").fix("qconf -sckptl lists them"))
+    let names = config.checkpoints.keys().map(|name| name.as_str());
+    Err(rejected(&what).at("-ckpt").fix(did_you_mean(name, names, "qconf -sckptl lists them")))
 }
 
 /// Each pattern, soft ones too, must name a queue instance (as in 8.1.9, whatever `-w` says).
@@ -274,12 +279,35 @@ fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagn
     let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = requests;
     for name in hard_queues.iter().chain(soft_queues).chain(master_queues).chain(slave_queues) {
         let pattern = QueuePattern::new(name);
-        if !config.resolved.keys().any(|instance| pattern.matches(config, instance)) {
+        if name.starts_with('@') || !config.resolved.keys().any(|instance| pattern.matches(config, instance)) {
             let what = format!("Job was rejected because job requests unknown queue \"{name}\"");
-            return Err(Diagnostic::new(Code::JobRejected, what).fix("qconf -sql lists the queues"));
+            return Err(Diagnostic::new(Code::JobRejected, what).fix(queue_fix(config, name)));
         }
     }
     Ok(())
+}
+
+/// What to write in place of a queue that is not there: a pattern of hosts needs one of queues in
+/// front of it.
+fn queue_fix(config: &Configuration, name: &str) -> String {
+    let (queue, hosts) = name.split_once('@').map_or((name, None), |(queue, hosts)| (queue, Some(hosts)));
+    match hosts {
+        Some(hosts) if queue.is_empty() => format!("write *@{hosts} for all queues there"),
+        _ => did_you_mean(queue, config.queues.keys().map(QueueName::as_str), "qconf -sql lists the queues"),
+    }
+}
+
+/// The nearest name that there is, if one is near and is not the name itself, else where all of
+/// them stand.
+pub(in crate::decide) fn did_you_mean<'a>(
+    name: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    otherwise: &str,
+) -> String {
+    match nearest(name, names.into_iter().filter(|known| *known != name)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => otherwise.to_owned(),
+    }
 }
 
 fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Vec<Diagnostic>> {
@@ -315,9 +343,11 @@ fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnost
     let plain = request.value.pattern().and_then(Expression::plain).filter(|_| is_host);
     let Some(name) = plain.filter(|name| !is_known_host(config, name)) else { return Ok(()) };
     let what = format!("can't resolve hostname \"{name}\"");
-    Err(Diagnostic::new(Code::UnknownObject, what)
-        .at(format!("-l {}", request.attribute))
-        .fix("qconf -sel lists the hosts"))
+    Err(Diagnostic::new(Code::UnknownObject, what).at(format!("-l {}", request.attribute)).fix(did_you_mean(
+        name,
+        config.exec_hosts.keys().map(HostName::as_str),
+        "qconf -sel lists the hosts",
+    )))
 }
 
 /// By its full name, or by the part before the first dot where either side has only that.

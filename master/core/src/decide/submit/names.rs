@@ -1,10 +1,13 @@
 //! Names that a submission chooses: of the job, of its account.
 
+use proto::common::Common;
+use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::job::JobSpec;
+use proto::job::{JobSpec, Requests};
 
-/// Longer names are cut, as in 8.1.9.
-const NAME_MAX_CHARS: usize = 100;
+/// Bytes from which on a name of a job is refused, and bytes that any other name has at most, as in
+/// 8.1.9.
+const TOO_LONG_BYTES: usize = 512;
 
 /// Characters that no name may hold, with their names.
 const FORBIDDEN: [(char, &str); 10] = [
@@ -23,12 +26,44 @@ const FORBIDDEN: [(char, &str); 10] = [
 /// Words that mean something else where names stand.
 const KEYWORDS: [&str; 3] = ["NONE", "ALL", "TEMPLATE"];
 
-/// Cuts a long name, without a word as 8.1.9 does, and takes empty options as not given.
+/// Takes empty options as not given.
 pub(super) fn normalise(spec: &mut JobSpec) {
     spec.project = spec.project.take().filter(|project| !project.is_empty());
     spec.account = spec.account.take().filter(|account| !account.is_empty());
-    if let Some((at, _)) = spec.name.char_indices().nth(NAME_MAX_CHARS) {
-        spec.name.truncate(at);
+}
+
+/// Brings requests to the one form in which they are kept. Those that have it stay shared with
+/// others.
+pub(in crate::decide) fn make_canonical(complex: &Complex, requests: &mut Common<Requests>) {
+    let mut canonical = (**requests).clone();
+    canonical.make_canonical(complex);
+    if canonical != **requests {
+        *requests = canonical.into();
+    }
+}
+
+/// Refuses names that are longer than any may be.
+///
+/// # Errors
+/// In the words of 8.1.9, with the first that is too long.
+pub(in crate::decide) fn check_lengths(spec: &JobSpec) -> Result<(), Diagnostic> {
+    if spec.name.len() >= TOO_LONG_BYTES {
+        let what = format!("job name too long, maximum allowed length is {TOO_LONG_BYTES} characters");
+        return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix("choose a shorter name"));
+    }
+    let pe = spec.requests.pe.as_ref().map(|pe| &pe.name);
+    let names = [
+        ("-A", spec.account.as_ref()),
+        ("-P", spec.project.as_ref()),
+        ("-ckpt", spec.checkpoint.as_ref()),
+        ("-pe", pe),
+    ];
+    match names.into_iter().find(|(_, name)| name.is_some_and(|name| name.len() > TOO_LONG_BYTES)) {
+        Some((option, _)) => {
+            let what = format!("string is longer than {TOO_LONG_BYTES}, this is not allowed for objectnames");
+            Err(Diagnostic::new(Code::BadValue, what).at(option).fix("choose a shorter name"))
+        }
+        None => Ok(()),
     }
 }
 

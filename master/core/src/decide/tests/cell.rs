@@ -75,6 +75,7 @@ pub(super) fn job() -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }
 

@@ -26,7 +26,7 @@ fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
     assert!(!cell.exists(number));
     let record = cell.records()[0];
     assert_eq!((record.exit_status, record.failed, record.wallclock_ms), (3, Failed::NO, 1500));
-    assert_eq!(record.category, "-l h_vmem=1G -q all.q");
+    assert_eq!(record.category, "-q all.q -l h_vmem=1G");
     assert_eq!((record.slots, record.task_number, record.account.as_str()), (1, 0, "sge"));
     assert_eq!(cell.core.state().finished[0].tasks[0].exit_status, 3);
     cell.assert_replay_is_live();

@@ -142,7 +142,7 @@ fn a_job_that_names_a_host_by_another_name_is_kept_with_the_cells_name() {
     let stdout = vec![HostPath { host: Some("h1-ib".into()), path: "/tmp".to_owned() }];
     let number = cell.submit(JobSpec { requests: requests.into(), stdout, ..job() });
     let Requests { hard, soft, hard_queues, soft_queues, .. } = (*cell.job(number).spec.requests).clone();
-    assert_eq!((hard[0].to_string(), soft[0].to_string()), ("h=h1|h2".to_owned(), "h=h1".to_owned()));
+    assert_eq!((hard[0].to_string(), soft[0].to_string()), ("hostname=h1|h2".to_owned(), "hostname=h1".to_owned()));
     assert_eq!((hard_queues, soft_queues), (vec!["all.q@h1".to_owned(), "*@h2".to_owned()], vec!["*@h1".to_owned()]));
     assert_eq!(cell.job(number).spec.stdout[0].host, Some("h1".into()));
     let changes = JobChanges { hard_queues: Some(vec!["all.q@h1-ib".to_owned()]), ..JobChanges::default() };

@@ -331,8 +331,20 @@ fn numbers_roll_over_and_skip_those_in_use() {
 }
 
 #[test]
-fn long_names_are_cut_to_a_hundred_characters() {
+fn names_of_512_letters_are_refused_and_shorter_ones_stay_whole() {
     let mut cell = Cell::ready();
-    cell.submit(JobSpec { name: "ä".repeat(120), ..job() });
-    assert_eq!(cell.job(1).spec.name.chars().count(), 100);
+    cell.submit(JobSpec { name: "a".repeat(511), ..job() });
+    assert_eq!(cell.job(1).spec.name.len(), 511);
+    let what = "job name too long, maximum allowed length is 512 characters";
+    assert_eq!(cell.try_submit(JobSpec { name: "a".repeat(512), ..job() }), Err(what.to_owned()));
+    let what = "string is longer than 512, this is not allowed for objectnames";
+    let long = || Some("a".repeat(513));
+    for spec in [
+        JobSpec { account: long(), ..job() },
+        JobSpec { project: long(), ..job() },
+        JobSpec { checkpoint: long(), ..job() },
+    ] {
+        assert_eq!(cell.try_submit(spec), Err(what.to_owned()));
+    }
+    cell.submit(JobSpec { account: Some("a".repeat(512)), ..job() });
 }

@@ -62,6 +62,7 @@ fn spec(name: &str) -> JobSpec {
         checkpoint: None,
         occasion: None,
         reservation: None,
+        directive_prefix: None,
     }
 }
 
@@ -79,6 +80,7 @@ pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDe
     JobDetail {
         row,
         spec: Arc::new(spec),
+        attributes: Vec::new(),
         script_bytes: 0,
         successors: Vec::new(),
         errors: Vec::new(),

@@ -1,0 +1,110 @@
+//! What a job is warned of when it is accepted: requests that mean something else than was meant,
+//! or that can never be had. Nothing here refuses a job, and Grid Engine 8.1.9 is silent in all
+//! these cases.
+
+use crate::decide::{Turn, category, dependency};
+use crate::explain::{never_suits, sentence};
+use crate::sched::reason::{Reason, What};
+use crate::state::State;
+use proto::amount::{Amount, Type};
+use proto::complex::Complex;
+use proto::diagnostic::{Code, Diagnostic};
+use proto::id::{SubmitSeq, UserName};
+use proto::job::{JobSpec, Requests, Validation};
+use proto::request::ResourceRequest;
+use proto::wire::client::Answer;
+
+/// The most reasons that a warning gives.
+const REASONS_MAX: usize = 3;
+
+fn warning(what: String, fix: impl Into<String>) -> Answer {
+    Answer::Warning(Diagnostic::new(Code::NotSuitable, format!("warning: {what}")).fix(fix))
+}
+
+/// Warns of times that have a letter of a multiplier behind them, as they were written: `10m` is
+/// ten million seconds.
+pub(in crate::decide) fn multiplied_times(complex: &Complex, requests: &Requests) -> Vec<Answer> {
+    let Requests { hard, soft, master, slaves, .. } = requests;
+    let all = hard.iter().chain(soft).chain(master).chain(slaves);
+    all.filter_map(|request| multiplied_time(complex, request)).collect()
+}
+
+fn multiplied_time(complex: &Complex, request: &ResourceRequest) -> Option<Answer> {
+    let attribute = complex.lookup(&request.name).filter(|attribute| attribute.r#type == Type::Time)?;
+    let text = request.value.as_deref()?;
+    let letter = text.chars().last().filter(char::is_ascii_alphabetic)?;
+    let number = text.strip_suffix(letter).filter(|number| !number.starts_with("0x") && !number.starts_with("0X"))?;
+    let units = Amount::parse(number, Type::Time).ok()?.finite()?;
+    let seconds = Amount::parse(text, Type::Time).ok()?.finite()?;
+    let name = &attribute.name;
+    let fix = match letter {
+        'm' | 'M' => format!("write {units} minutes as {name}=0:{units}:0 or {name}={}", units.checked_mul(60)?),
+        _ => format!("write a time as hours:minutes:seconds or as seconds, such as {name}=1:30:0 or {name}=5400"),
+    };
+    Some(warning(format!("-l {request} is {seconds} seconds"), fix))
+}
+
+/// The jobs for which a job is to wait, as an option names them.
+#[derive(Clone, Copy)]
+pub(in crate::decide) struct Predecessors<'a> {
+    /// `-hold_jid` or `-hold_jid_ad`.
+    pub option: &'a str,
+    /// Numbers, names and patterns.
+    pub names: &'a [String],
+    /// The owner of the job.
+    pub owner: &'a UserName,
+    /// The job, if it is there already.
+    pub own: Option<SubmitSeq>,
+}
+
+/// Warns of predecessors that are not there, for which nothing waits.
+pub(in crate::decide) fn missing_predecessors(state: &State, predecessors: Predecessors<'_>) -> Vec<Answer> {
+    let Predecessors { option, names, owner, own } = predecessors;
+    let missing = names.iter().filter(|name| dependency::named(state, owner, own, name).is_empty());
+    let warn = |name: &String| match name.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => warning(
+            format!("{option} {name}: there is no job {name}, so nothing is waited for"),
+            "qstat lists the jobs that are there; qacct -j NUMBER tells whether it has ended",
+        ),
+        false => warning(
+            format!("{option} {name}: no job of yours has such a name, so nothing is waited for"),
+            "qstat -r shows full names; jobs of others are named by their numbers",
+        ),
+    };
+    missing.map(warn).collect()
+}
+
+/// Warns of a job that no queue instance could ever take, unless `-w` asks for more than a warning.
+pub(in crate::decide) fn never(turn: &Turn<'_>, spec: &JobSpec) -> Option<Answer> {
+    let asked = category::asked(&spec.requests, spec.checkpoint.as_deref());
+    if spec.validation != Validation::None || turn.state().config.resolved.is_empty() || asked.is_empty() {
+        return None;
+    }
+    let reasons = never_suits(turn.state(), turn.observations(), spec)?;
+    if let Some(answer) = too_many_slots(spec, &reasons) {
+        return Some(answer);
+    }
+    let mut why: Vec<String> = reasons.iter().map(|reason| sentence(reason, &asked)).collect();
+    why.dedup();
+    let more = why.len().saturating_sub(REASONS_MAX);
+    why.truncate(REASONS_MAX);
+    why.extend((more > 0).then(|| format!("and {more} more of the kind")));
+    let what = format!("warning: {asked}: no queue can ever run this job as the cluster is configured");
+    let fix = "qhost -F and qconf -sq show what there is; qalter changes the job, qdel deletes it";
+    Some(Answer::Warning(Diagnostic::new(Code::NotSuitable, what).why(why.join("\n")).fix(fix)))
+}
+
+/// The warning that no parallel environment has as many slots as a job needs at least.
+fn too_many_slots(spec: &JobSpec, reasons: &[Reason]) -> Option<Answer> {
+    let pe = spec.requests.pe.as_ref().filter(|_| spec.requests.hard.is_empty())?;
+    let offered = reasons.iter().filter_map(|reason| match &reason.what {
+        What::PeOffers { slots, of, .. } => Some(of.unwrap_or(*slots)),
+        _ => None,
+    });
+    let most = offered.max().filter(|most| *most < pe.slots.least())?;
+    let what = format!("-pe {} {}: at most {most} slots can ever be had", pe.name, pe.slots);
+    Some(warning(
+        what,
+        "ask for fewer slots or a range; qstat -g c shows the slots of the queues, qconf -sp those of the environment",
+    ))
+}

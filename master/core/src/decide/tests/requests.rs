@@ -1,0 +1,180 @@
+//! How requests are kept, which of them are refused, and what a job is warned of.
+
+use super::cell::{resources, selection, texts};
+use super::scopes::parallel_cell;
+use super::*;
+use proto::id::{HostName, QueueInstanceName};
+use proto::job::{HostPath, JobChanges, JobSpec, PeRequest, Requests, Validation};
+use proto::object::ObjectKind;
+use proto::request::SlotRange;
+use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange};
+
+fn hard(text: &str) -> JobSpec {
+    JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }.into(), ..job() }
+}
+
+#[test]
+fn requests_are_kept_in_one_form_and_the_later_of_two_names_counts() {
+    let mut cell = Cell::ready();
+    cell.submit(hard("vf=3G,h_rt=1:0:0,a=lx*,virtual_free=1G"));
+    assert_eq!(shown(&cell, 1), ["h_rt=3600", "arch=lx*", "virtual_free=1G"]);
+    let changes = JobChanges { hard: Some(resources("h_rt=:30:,dwg,h=H1,hostname=h2")), ..JobChanges::default() };
+    cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+    assert_eq!(shown(&cell, 1), ["h_rt=1800", "display_win_gui=TRUE", "hostname=h2"]);
+    cell.assert_replay_is_live();
+}
+
+fn shown(cell: &Cell, number: u32) -> Vec<String> {
+    cell.job(number).spec.requests.hard.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn paths_are_for_hosts_of_the_cell_and_one_for_each() {
+    let mut cell = Cell::ready();
+    let paths = |list: &[(&str, &str)]| -> Vec<HostPath> {
+        let path = |(host, path): &(&str, &str)| HostPath {
+            host: (!host.is_empty()).then(|| HostName::new(host)),
+            path: (*path).to_owned(),
+        };
+        list.iter().map(path).collect()
+    };
+    let twice = "ERROR! two files are specified for the same host";
+    for (list, what) in [
+        (&[("run_12", "30:00.log")][..], "can't resolve hostname \"run_12\""),
+        (&[("", "/a"), ("nohost", "/b")], "can't resolve hostname \"nohost\""),
+        (&[("global", "/a")], "can't resolve hostname \"global\""),
+        (&[("", "/a"), ("", "/b")], twice),
+        (&[("", "/a"), ("", "/a")], twice),
+        (&[("h1", "/a"), ("H1", "/b")], twice),
+        (&[("h1", "/a"), ("h2", "/b"), ("h1.example.org", "/b")], twice),
+    ] {
+        for spec in [
+            JobSpec { stdout: paths(list), ..job() },
+            JobSpec { stderr: paths(list), ..job() },
+            JobSpec { stdin: paths(list), ..job() },
+            JobSpec { shell: paths(list), ..job() },
+        ] {
+            assert_eq!(cell.try_submit(spec), Err(what.to_owned()));
+        }
+    }
+    let empty = "paths may not be empty strings";
+    assert_eq!(cell.try_submit(JobSpec { stdout: paths(&[("h1", "")]), ..job() }), Err(empty.to_owned()));
+    assert_eq!(cell.try_submit(JobSpec { stderr: paths(&[("", "")]), ..job() }), Err(empty.to_owned()));
+    cell.submit(JobSpec { shell: paths(&[("h1", "")]), ..job() });
+    cell.submit(JobSpec { stdout: paths(&[("h1", "/a"), ("", "/b"), ("sub", "/c")]), ..job() });
+    let changes = JobChanges { stdout: Some(paths(&[("nohost", "/b")])), ..JobChanges::default() };
+    let reply = cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+    assert_eq!(texts(&reply), ["can't resolve hostname \"nohost\""]);
+}
+
+#[test]
+fn predecessors_are_whole_jobs() {
+    let mut cell = Cell::ready();
+    cell.submit(array("1-3"));
+    for name in ["1.1", "1x", "1 2", "1.1-2", "7*"] {
+        let spec = JobSpec { predecessors: vec![name.to_owned()], ..job() };
+        assert_eq!(cell.try_submit(spec), Err(format!("denied: job \"{name}\" not found")));
+    }
+    let spec = JobSpec { array_predecessors: vec!["1.1".to_owned()], ..array("1-3") };
+    assert_eq!(cell.try_submit(spec), Err("denied: job \"1.1\" not found".to_owned()));
+    let changes = JobChanges { predecessors: Some(vec!["1.2".to_owned()]), ..JobChanges::default() };
+    cell.submit(job());
+    let reply = cell.command("u1", Command::Alter { jobs: selection(&["2"]), changes: Box::new(changes) });
+    assert_eq!(texts(&reply), ["denied: job \"1.2\" not found"]);
+    let changes = JobChanges { predecessors: Some(vec!["99".to_owned(), "1".to_owned()]), ..JobChanges::default() };
+    let reply = cell.command("u1", Command::Alter { jobs: selection(&["2"]), changes: Box::new(changes) });
+    let said = "modified job id hold list of job 2\n   blocking jobs: 1\n   exited jobs:   99";
+    assert_eq!(texts(&reply)[0], said);
+}
+
+/// The warnings of a submission.
+fn warnings(cell: &mut Cell, spec: JobSpec) -> Vec<(String, String)> {
+    let reply = cell.command("u1", Command::Submit(Box::new(spec)));
+    let warning = |answer: &Answer| match answer {
+        Answer::Warning(warning) => Some((warning.what.clone(), warning.fix.clone())),
+        Answer::Done(_) | Answer::Refused(_) => None,
+    };
+    assert!(reply.data.is_some(), "{reply:?}");
+    reply.answers.iter().filter_map(warning).collect()
+}
+
+#[test]
+fn a_job_is_warned_of_what_was_hardly_meant() {
+    let mut cell = Cell::ready();
+    let said = warnings(&mut cell, hard("h_rt=10m"));
+    let fix = "write 10 minutes as h_rt=0:10:0 or h_rt=600";
+    assert_eq!(said, [("warning: -l h_rt=10m is 10000000 seconds".to_owned(), fix.to_owned())]);
+    assert_eq!(warnings(&mut cell, hard("s_rt=2K"))[0].0, "warning: -l s_rt=2K is 2048 seconds");
+    for quiet in ["h_rt=600", "h_rt=0:10:0", "h_rt=INFINITY", "h_rt=0x1f", "h_vmem=10m", ""] {
+        assert!(warnings(&mut cell, hard(quiet)).is_empty(), "{quiet}");
+    }
+    let predecessors = vec!["99".to_owned(), "nosuch".to_owned(), "1".to_owned()];
+    let said = warnings(&mut cell, JobSpec { predecessors, ..job() });
+    let whats: Vec<&str> = said.iter().map(|(what, _)| what.as_str()).collect();
+    let gone = "warning: -hold_jid 99: there is no job 99, so nothing is waited for";
+    let unnamed = "warning: -hold_jid nosuch: no job of yours has such a name, so nothing is waited for";
+    assert_eq!(whats, [gone, unnamed]);
+}
+
+fn set_values(cell: &mut Cell, kind: ObjectKind, name: &str, value: &str) {
+    let (edit, attribute) = (AttributeEdit::Replace, "complex_values".to_owned());
+    let action = ObjectAction::Attribute { edit, attribute, value: value.to_owned() };
+    cell.command("boss", Command::Objects(vec![ObjectChange { kind, name: name.to_owned(), action }]));
+}
+
+#[test]
+fn a_job_that_can_never_run_is_accepted_with_a_warning() {
+    let mut cell = parallel_cell();
+    for host in ["h1", "h2"] {
+        set_values(&mut cell, ObjectKind::ExecHost, host, "lic=3");
+    }
+    let asks = |text: &str, slots: &str| {
+        let pe = (!slots.is_empty()).then(|| PeRequest { name: "mpi".into(), slots: SlotRange::parse(slots).unwrap() });
+        let requests = Requests { hard: resources(text), pe, ..Requests::default() };
+        JobSpec { requests: requests.into(), ..job() }
+    };
+    let said = warnings(&mut cell, asks("lic=5", ""));
+    let what = "warning: -l lic=5: no queue can ever run this job as the cluster is configured";
+    assert_eq!(said.iter().map(|(what, _)| what.as_str()).collect::<Vec<_>>(), [what]);
+    let said = warnings(&mut cell, asks("", "40"));
+    assert_eq!(said[0].0, "warning: -pe mpi 40: at most 0 slots can ever be had");
+    assert!(warnings(&mut cell, asks("h_rt=60", "")).is_empty());
+    // Who asks for more than a warning is answered by -w alone.
+    let spec = JobSpec { validation: Validation::Warn, ..asks("lic=5", "") };
+    assert_eq!(
+        warnings(&mut cell, spec).iter().map(|(what, _)| what.as_str()).collect::<Vec<_>>(),
+        ["warning: no suitable queues"]
+    );
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_nearest_that_exists() {
+    let mut cell = parallel_cell();
+    let mut fix = |spec: JobSpec| {
+        let reply = cell.command("u1", Command::Submit(Box::new(spec)));
+        let Some(Answer::Refused(refusal)) = reply.answers.last() else { panic!("{reply:?}") };
+        refusal.fix.clone()
+    };
+    let queue = |name: &str| Requests { hard_queues: vec![name.to_owned()], ..Requests::default() };
+    assert_eq!(fix(hard("h_vmen=1G")), "did you mean h_vmem?");
+    assert_eq!(fix(JobSpec { requests: queue("al.q").into(), ..job() }), "did you mean all.q?");
+    assert_eq!(fix(JobSpec { requests: queue("@h1").into(), ..job() }), "write *@h1 for all queues there");
+    assert_eq!(fix(JobSpec { requests: queue("all.q@nosuch").into(), ..job() }), "qconf -sql lists the queues");
+    let pe = PeRequest { name: "mpo".to_owned(), slots: SlotRange::parse("2").unwrap() };
+    let requests = Requests { pe: Some(pe), ..Requests::default() };
+    assert_eq!(fix(JobSpec { requests: requests.into(), ..job() }), "did you mean mpi?");
+}
+
+#[test]
+fn capacities_and_limits_by_a_shortcut_are_those_of_the_attribute() {
+    let mut cell = parallel_cell();
+    set_values(&mut cell, ObjectKind::ExecHost, "h1", "dk=5,mem=2G,disk=7");
+    set_values(&mut cell, ObjectKind::Queue, "all.q", "mem=4G,[h1=mem=1G]");
+    let config = &cell.core.state().config;
+    assert_eq!(config.exec_hosts["h1"].complex_values.to_string(), "memory=2G,disk=7");
+    let on_h1 = config.settings_in(&QueueInstanceName { queue: "all.q".into(), host: "h1".into() }).unwrap();
+    assert_eq!(on_h1.complex_values.to_string(), "memory=1G");
+    let said = warnings(&mut cell, hard("mem=2G,h=h1"));
+    assert_eq!(said.len(), 1, "a queue instance with 1G has no room for 2G: {said:?}");
+    assert!(warnings(&mut cell, hard("mem=1G,h=h1")).is_empty());
+}
