@@ -404,8 +404,12 @@ fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_exam
     for (blame, follows) in
         [(Blame::Job, &["ended"][..]), (Blame::Host, &["ended", "examine"]), (Blame::Queue, &["ended"])]
     {
-        let key = key(1, if blame == Blame::Host { 2 } else { 1 });
-        let key = TaskKey { attempt: key.attempt + u32::from(blame == Blame::Queue), ..key };
+        let attempt = match blame {
+            Blame::Job => 1,
+            Blame::Host => 2,
+            Blame::Queue => 3,
+        };
+        let key = key(1, attempt);
         start(&mut core, key);
         let notice = Notice::Refused { key: Some(key), sensor: None, text: "no (os error 28)".to_owned(), blame };
         let effects = core.handle(Input::Launcher(Box::new(notice)), &NOW);
