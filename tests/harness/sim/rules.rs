@@ -5,7 +5,7 @@ use super::accounts::Accounts;
 use super::books::{Books, Given, Place, Who};
 use super::quotas::Quotas;
 use super::slaves::Slaves;
-use master_core::event::{Actor, Event, Record, Then};
+use master_core::event::{Actor, Event, Record, StoredObject, Then};
 use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::config::Configuration;
@@ -165,15 +165,7 @@ impl Rules {
                 job.holds.retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
             }
             Event::JobFinished { seq } => self.finish(*seq, after),
-            Event::ObjectsChanged(objects) => {
-                let has = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
-                if has(&[ObjectKind::ComplexTable]) {
-                    self.books.rebook(after);
-                }
-                if has(&[ObjectKind::ComplexTable, ObjectKind::ResourceQuota, ObjectKind::HostGroup]) {
-                    self.quotas = Quotas::added_up(&after.config, &self.books);
-                }
-            }
+            Event::ObjectsChanged(objects) => self.count_anew(objects, after),
             _ => {}
         }
         self.reserve(&record.event, after);
@@ -182,6 +174,17 @@ impl Rules {
         self.compare_job(record, after);
         if record.seq.0.is_multiple_of(self.every) {
             self.compare_all(after);
+        }
+    }
+
+    /// Counts again what changed objects count otherwise.
+    fn count_anew(&mut self, objects: &[StoredObject], after: &State) {
+        let has = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
+        if has(&[ObjectKind::ComplexTable]) {
+            self.books.rebook(after);
+        }
+        if has(&[ObjectKind::ComplexTable, ObjectKind::ResourceQuota, ObjectKind::HostGroup]) {
+            self.quotas = Quotas::added_up(&after.config, &self.books);
         }
     }
 
