@@ -58,20 +58,6 @@ impl JobRequest {
         })
     }
 
-    /// Reads paths. Two for one host in one list are refused here, because those of two options
-    /// replace each other.
-    pub(super) fn path_list(&self, name: &str, value: &str) -> Result<Vec<HostPath>, Fail> {
-        let list = paths::parse(value);
-        let is_twice = |(at, path): (usize, &HostPath)| list[..at].iter().any(|known| known.host == path.host);
-        if !list.iter().enumerate().any(is_twice) {
-            return Ok(list);
-        }
-        let what = "ERROR! two files are specified for the same host";
-        let refusal = Diagnostic::new(Code::JobRejected, what).at(format!("{name} {value}"));
-        let refusal = refusal.fix("name one path for each host, and one without a host for all others");
-        Err(if self.command == "qalter" { refusal.into() } else { rejected(refusal) })
-    }
-
     pub(super) fn task_range(&self, value: &str) -> Result<TaskRange, Fail> {
         TaskRange::parse(value).map_err(|error| self.range_error(&error))
     }
@@ -304,4 +290,18 @@ fn parts(text: &str) -> Vec<&str> {
     parts.push(&text[start..]);
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// The paths of `-o`, `-e`, `-i` or `-S`. Two for one host in one list are refused here, because
+/// those of two options replace each other.
+pub(super) fn path_list(command: &str, name: &str, value: &str) -> Result<Vec<HostPath>, Fail> {
+    let list = paths::parse(value);
+    let is_twice = |(at, path): (usize, &HostPath)| list[..at].iter().any(|known| known.host == path.host);
+    if !list.iter().enumerate().any(is_twice) {
+        return Ok(list);
+    }
+    let what = "ERROR! two files are specified for the same host";
+    let refusal = Diagnostic::new(Code::JobRejected, what).at(format!("{name} {value}"));
+    let refusal = refusal.fix("name one path for each host, and one without a host for all others");
+    Err(if command == "qalter" { refusal.into() } else { rejected(refusal) })
 }
