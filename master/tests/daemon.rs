@@ -264,7 +264,7 @@ fn the_environment_of_a_job_is_shown_to_its_owner_and_to_operators_and_others_se
         agent.submit(JobSpec { environment: environment.clone().into(), ..cell::job("mine", None) }).await;
         let details = || Query::JobDetails { targets: Vec::new() };
         assert_eq!(environments(agent.ask("alice", details()).await), [(environment.clone(), false)]);
-        assert_eq!(environments(agent.ask("bob", details()).await), [(vec![pair("SECRET", ""), home], true)]);
+        assert_eq!(environments(agent.ask("bob", details()).await), [(vec![home, pair("SECRET", "")], true)]);
         // Who runs the test on the master's host brought the cell up and administers it.
         let asked = cell.query(details());
         assert_eq!(environments(asked), [(environment, false)]);

@@ -538,6 +538,12 @@ pub struct Granted {
     pub slots: u32,
 }
 
+/// A job's name as the confirmation of its submission says it: as in 8.1.9, its first 100
+/// characters.
+pub fn confirmed_name(name: &str) -> &str {
+    name.char_indices().nth(100).map_or(name, |(end, _)| &name[..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

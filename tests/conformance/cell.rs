@@ -38,6 +38,8 @@ pub fn enter_name_spaces() -> TempDir {
     shell(&format!("cp -a /etc {etc}/ 2>/dev/null; test -s {etc}/etc/passwd"));
     shell(&format!("mount --make-rprivate / && mount --bind {etc}/etc /etc"));
     shell("echo vm > /proc/sys/kernel/hostname && echo 127.0.1.1 vm >> /etc/hosts");
+    // The names of hosts that the machine of the recordings could resolve.
+    shell("for n in 1 2 3 4; do echo 192.0.2.1$n n$n; done >> /etc/hosts");
     temp
 }
 

@@ -58,7 +58,8 @@ mod tests {
         let full = || Err(ErrorKind::StorageFull.into());
         let quota = || Err(ErrorKind::QuotaExceeded.into());
         let broken = || Err(io::Error::from_raw_os_error(nix::libc::EIO));
-        let cases: [(i32, fn() -> io::Result<()>, bool); 8] = [
+        type Probe = fn() -> io::Result<()>;
+        let cases: [(i32, Probe, bool); 8] = [
             (ffi::SQLITE_FULL, || Ok(()), true),
             (ffi::SQLITE_IOERR_SHMSIZE, || Ok(()), true),
             (ffi::SQLITE_IOERR_WRITE, full, true),

@@ -123,7 +123,7 @@ fn what_is_booked_once_is_not_multiplied() {
 fn floors_come_before_the_slots() {
     let tiny = "h_cpu=1,h_fsize=1,h_data=1,h_stack=1,h_core=0,h_rss=1,h_vmem=1";
     let both = |value: i64| (value, value);
-    let expected = [both(4), both(15 << 10), both(20 * MIB), both(2 * MIB), both(0), both(10 * MIB), both(20 * MIB)];
+    let expected = [both(4), both(15 << 10), both(20 * MIB), both(2 * MIB), both(0), both(20 * MIB), both(20 * MIB)];
     assert_eq!(captured(tiny, "", 2), expected);
 }
 

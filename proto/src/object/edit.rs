@@ -134,7 +134,11 @@ fn given_parts(
     if kind != ObjectKind::Queue {
         return Ok(parts);
     }
-    let refused = |given: &str| given.parse::<QueueType>().err().map(|malformed| malformed.refusal(key, given).at(key));
+    let refused = |given: &str| {
+        let refusal = given.parse::<QueueType>().err()?.refusal(key, given).at(key);
+        let what = format!("{}\nError during parsing of attribute value \"{given}\"", refusal.what);
+        Some(Diagnostic { what, ..refusal })
+    };
     if let Some(refusal) = parts.iter().filter(|_| key == "qtype").find_map(|(_, given)| refused(given)) {
         return Err(refusal);
     }

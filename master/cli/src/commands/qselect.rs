@@ -3,6 +3,7 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
+use crate::commands::qstat::queues_without_hosts;
 use crate::output::json;
 use crate::{exit, output};
 use proto::wire::client::QueueFilter;
@@ -22,10 +23,11 @@ const QSELECT: CommandDef = CommandDef {
         with("-U", Values::One, "user_list", "only queues where these users have access"),
         with("-fmt", Values::One, "text|json", "how to write the answer"),
     ],
-    exit_codes: "0 printed, perhaps nothing; 1 there is no queue of -q, refused, or a wrong option",
+    exit_codes: "0 printed; 1 nothing matches, refused, or a wrong option",
 };
 
-/// Runs `qselect`. It says nothing without a match, and ends with 1 if there is no queue instance that `-q` names.
+/// Runs `qselect`. It says nothing without a match, and ends with 1 unless the cell has a cluster
+/// queue without hosts.
 pub fn run(words: Vec<String>) -> Outcome {
     let parsed = QSELECT.parse(words)?;
     if parsed.has("-help") {
@@ -40,8 +42,10 @@ pub fn run(words: Vec<String>) -> Outcome {
     let named = QueueFilter { queues: filter.queues.clone(), ..QueueFilter::default() };
     let views = ask::queues(&mut client, filter)?;
     output::data(&render(&views, format));
-    let is_unknown = views.is_empty() && !named.queues.is_empty() && ask::queues(&mut client, named)?.is_empty();
-    Ok(if is_unknown { exit::FAILED } else { exit::OK })
+    // As in 8.1.9, a cluster queue without hosts is never left out, though it is not printed.
+    let is_nothing = views.is_empty()
+        && (ask::queues(&mut client, named)?.is_empty() || queues_without_hosts(&mut client, &[])?.is_empty());
+    Ok(if is_nothing { exit::FAILED } else { exit::OK })
 }
 
 fn render(views: &[QueueView], format: Format) -> String {

@@ -119,6 +119,7 @@ fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
 
 fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
     let queues = selected_queues(client, options)?;
+    // They are in the summary whatever else is selected.
     let summaries = summary::of(&queues, &queues_without_hosts(client, &options.queues.pes)?);
     output::data(&match options.format {
         Format::Text => summary::text(&summaries, options.columns),
@@ -128,8 +129,11 @@ fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
     Ok(exit::OK)
 }
 
-/// Cluster queues without a host. They are in the summary whatever else is selected, unless they have none of the environments.
-fn queues_without_hosts(client: &mut Client, pes: &[String]) -> Result<Vec<String>, Fail> {
+/// Cluster queues without a host that have one of the environments, all of them if none is named.
+///
+/// # Errors
+/// If the master does not answer.
+pub fn queues_without_hosts(client: &mut Client, pes: &[String]) -> Result<Vec<String>, Fail> {
     let mut names = ask::names(client, ObjectKind::Queue)?;
     let views = ask::queues(client, QueueFilter::default())?;
     names.retain(|name| !views.iter().any(|view| view.queue.as_str() == name));

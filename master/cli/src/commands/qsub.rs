@@ -16,7 +16,7 @@ use crate::output::time::Clock;
 use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::job::Program;
+use proto::job::{Program, confirmed_name};
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::view::Data;
 use wait::Wait;
@@ -167,6 +167,7 @@ pub fn confirmation(
     array: Option<proto::request::TaskRange>,
     terse: bool,
 ) -> String {
+    let name = confirmed_name(name);
     let range = array.map(|range| format!(".{}-{}:{}", range.first(), range.last(), range.step()));
     match (terse, range) {
         (true, range) => format!("{number}{}\n", range.unwrap_or_default()),
@@ -180,6 +181,12 @@ mod tests {
     use super::*;
     use proto::id::JobNumber;
     use proto::request::TaskRange;
+
+    #[test]
+    fn a_confirmation_has_the_first_hundred_characters_of_a_name() {
+        let text = confirmation(JobNumber(1), &"ä".repeat(101), None, false);
+        assert_eq!(text, format!("Your job 1 (\"{}\") has been submitted\n", "ä".repeat(100)));
+    }
 
     #[test]
     fn confirmations_are_those_that_programs_parse() {

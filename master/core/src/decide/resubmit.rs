@@ -56,7 +56,7 @@ fn copy(
         texts.push(format!("modified hold of job {original}"));
     }
     let array = spec.array;
-    let name = spec.name.clone();
+    let name = proto::job::confirmed_name(&spec.name).to_owned();
     let mut answers: Vec<Answer> = texts.into_iter().map(Answer::Done).collect();
     match submit::accept(turn, caller, spec)? {
         Accepted::Verified(verified) => answers.extend(verified),

@@ -120,7 +120,8 @@ fn nothing_is_deleted_of_a_part_that_has_no_list_of_its_own() {
 fn what_is_no_type_of_a_queue_is_refused_whatever_is_done_with_it() {
     for operation in [Operation::Add, Operation::Modify, Operation::Delete, Operation::Replace] {
         let refused = edited(&queue(&[]), operation, "qtype", "x", Some("n1"));
-        assert_eq!(refused, Err("error parsing queue type from string \"x\"".to_owned()), "{operation:?}");
+        let expected = "error parsing queue type from string \"x\"\nError during parsing of attribute value \"x\"";
+        assert_eq!(refused, Err(expected.to_owned()), "{operation:?}");
     }
 }
 

@@ -125,7 +125,7 @@ fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
     let mut entry = entries().remove(0);
     entry.record.usage.maxvmem_bytes = 0;
     let unknown = "\nunknown      maxvmem: the job ended before it was measured\n";
-    let shows = |entry: &Entry| block::render(&[entry.clone()], &utc()).contains(unknown);
+    let shows = |entry: &Entry| block::render(std::slice::from_ref(entry), &utc()).contains(unknown);
     assert!(!shows(&entry), "a record of 8.1.9");
     entry.record.usage.maxrss_bytes = 8 << 20;
     assert!(shows(&entry));
@@ -144,7 +144,7 @@ fn the_limit_that_ended_a_job_is_told() {
         reached: 789_216_911,
         evidence: Evidence::Certain,
     });
-    let text = block::render(&[entry.clone()], &utc());
+    let text = block::render(std::slice::from_ref(entry), &utc());
     let expected = "\nlimit        h_vmem=600.000M reached 752.656M (certain)\nreason       killed: h_vmem\n";
     assert!(text.ends_with(expected), "{text}");
     entry.record.limit =

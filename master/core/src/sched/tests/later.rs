@@ -39,6 +39,11 @@ pub enum Asked {
 
 /// Judges all that the last pass keeps.
 pub fn check(lab: &Lab, asked: Asked) {
+    let full = |(seq, _): &(SubmitSeq, TaskId)| lab.scheduler.model().is_owner_full(*seq);
+    // Jobs of a user who runs all that `maxujobs` allows are last in the line from then on. They
+    // were elsewhere when the pass kept something for them, and so was who came behind them.
+    let is_reordered = lab.scheduler.model().reservations().keys().any(full);
+    let asked = if is_reordered { Asked::Place } else { asked };
     let taken = all(lab);
     let line: Vec<SubmitSeq> = turns(lab);
     let turn = |seq: SubmitSeq| line.iter().position(|other| *other == seq).unwrap_or(line.len());
