@@ -85,9 +85,10 @@ fn exit_99_runs_the_job_again_and_exit_100_puts_it_into_error() {
 fn a_users_mistake_puts_the_job_into_error_and_says_what_it_is() {
     let cell = Cell::up();
     cell.write("job.sh", "#!/bin/sh\ntrue\n", 0o755);
+    cell.write("plain.sh", "true\n", 0o755);
     cell.write("windows.sh", "#!/bin/sh\r\ntrue\r\n", 0o755);
     let cases: [(&[&str], &str); 5] = [
-        (&["-S", "/bin/nosuch", "job.sh"], "/bin/nosuch"),
+        (&["-S", "/bin/nosuch", "plain.sh"], "/bin/nosuch"),
         (&["-wd", "/nonexistent/folder", "job.sh"], "/nonexistent/folder"),
         (&["-o", "/nonexistent/file", "job.sh"], "/nonexistent/file"),
         (&["-i", "missing-input", "job.sh"], "missing-input"),

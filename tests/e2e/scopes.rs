@@ -88,7 +88,7 @@ impl Cluster {
         self.master.write("go", "", 0o644);
         let record = self.master.accounted(job, 3).into_iter().find(|record| record.value("pe_taskid").is_empty());
         std::fs::remove_file(self.master.work().join("go")).expect("it was written");
-        self.have_left(["gpu=2.000000 mem=4.000G", "gpu=4.000000 mem=8.000G"]);
+        self.have_left(["mem=4.000G gpu=2.000000", "mem=8.000G gpu=4.000000"]);
         record.expect("the job has a record of its own")
     }
 
@@ -121,7 +121,7 @@ fn master_and_slaves_have_what_each_asked_for_and_it_outlives_the_daemon() {
         "master hard queue_list: io.q",
     ];
     assert_eq!(lists(master, &job), asked);
-    let taken = ["gpu=1.000000 mem=1.000G", "gpu=2.000000 mem=4.000G"];
+    let taken = ["mem=1.000G gpu=1.000000", "mem=4.000G gpu=2.000000"];
     cluster.have_left(taken);
     master.kill("master");
     master.bring_up(&[]).ok();
@@ -142,10 +142,10 @@ fn master_and_slaves_have_what_each_asked_for_and_it_outlives_the_daemon() {
     wait_until(waits, || waits().contains("cannot run in PE \"mpi\" because it only offers 3 slots"));
     set_pe(master, "ign_sreq_on_mhost", "TRUE");
     assert_eq!(cluster.said(&job), ["h1: 1048576 cards", "h1: unlimited cards", "h2: 4194304 cards 0 1 2 3"]);
-    cluster.have_left(["gpu=2.000000 mem=0.000", "gpu=0.000000 mem=2.000G"]);
+    cluster.have_left(["mem=0.000 gpu=2.000000", "mem=2.000G gpu=0.000000"]);
     // What runs keeps what it was given.
     set_pe(master, "ign_sreq_on_mhost", "FALSE");
-    cluster.have_left(["gpu=2.000000 mem=0.000", "gpu=0.000000 mem=2.000G"]);
+    cluster.have_left(["mem=0.000 gpu=2.000000", "mem=2.000G gpu=0.000000"]);
     cluster.end(&job);
 }
 

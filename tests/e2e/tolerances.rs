@@ -49,7 +49,7 @@ fn tolerances() -> Vec<Tolerance> {
             sensor: each_request(
                 "printf 'begin\\nH:t8m:1.5T\\nH:t8i:-7\\nH:t8d:2.5\\nH:t8b:true\\nH:t8s:any thing\\nend\\n' | sed \"s/^H:/$HOST:/\"",
             ),
-            shown: &["t8m=1536.000G", "t8i=-7", "t8d=2.500000", "t8b=1", "t8s=any thing"],
+            shown: &["t8m=1.500T", "t8i=-7", "t8d=2.500000", "t8b=1", "t8s=any thing"],
         },
         one("t9", "gpu.cuda.0.util", each_request("printf 'begin\\n%s:gpu.cuda.0.util:87\\n%s:unknown:1\\nend\\n' $HOST $HOST"), "gpu.cuda.0.util=87"),
         one(

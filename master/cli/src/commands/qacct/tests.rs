@@ -144,7 +144,7 @@ fn the_limit_that_ended_a_job_is_told() {
         reached: 789_216_911,
         evidence: Evidence::Certain,
     });
-    let text = block::render(std::slice::from_ref(entry), &utc());
+    let text = block::render(std::slice::from_ref(&entry), &utc());
     let expected = "\nlimit        h_vmem=600.000M reached 752.656M (certain)\nreason       killed: h_vmem\n";
     assert!(text.ends_with(expected), "{text}");
     entry.record.limit =
