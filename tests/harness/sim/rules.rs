@@ -144,6 +144,8 @@ impl Rules {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
                 job.placed.insert(key.task, key.attempt);
+                // A clock that is set back renews no pause that was over.
+                job.again.remove(&key.task);
                 self.books.place(after, &job.spec, *key, granted, pe.as_ref());
                 if self.books.is_alone(*key) {
                     self.quotas.place(&after.config, self.books.task(*key));
