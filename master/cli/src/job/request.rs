@@ -170,6 +170,7 @@ impl JobRequest {
         second: &str,
     ) -> Result<(), Fail> {
         use JobOption as O;
+        let files = || values::path_list(self.command, name, value);
         match option {
             O::StartTime => self.changes.start_after = Some(self.moment(name, value)?),
             O::AddContext => self.changes.context.push(ContextChange::Add(self.pairs(name, value)?)),
@@ -187,18 +188,10 @@ impl JobRequest {
             O::Hard => self.soft = false,
             O::Predecessors => rule.add(&mut self.changes.predecessors, list(value), |a, b| a == b),
             O::ArrayPredecessors => rule.add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
-            O::Stdin => {
-                rule.add(&mut self.changes.stdin, values::path_list(self.command, name, value)?, is_for_same_host)
-            }
-            O::Stdout => {
-                rule.add(&mut self.changes.stdout, values::path_list(self.command, name, value)?, is_for_same_host)
-            }
-            O::Stderr => {
-                rule.add(&mut self.changes.stderr, values::path_list(self.command, name, value)?, is_for_same_host)
-            }
-            O::Shell => {
-                rule.add(&mut self.changes.shell, values::path_list(self.command, name, value)?, is_for_same_host)
-            }
+            O::Stdin => rule.add(&mut self.changes.stdin, files()?, is_for_same_host),
+            O::Stdout => rule.add(&mut self.changes.stdout, files()?, is_for_same_host),
+            O::Stderr => rule.add(&mut self.changes.stderr, files()?, is_for_same_host),
+            O::Shell => rule.add(&mut self.changes.shell, files()?, is_for_same_host),
             O::Join => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
             O::Share => self.changes.job_share = Some(self.number(value, "jobshare")?),
             O::Resources => self.apply_resources(value)?,
