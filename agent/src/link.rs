@@ -1,7 +1,8 @@
 //! The connection to the master: hello, control stream, and coming back when it breaks.
 //!
-//! The order of what the driver hears is that of the wire: open, welcome, messages, lost. A load
-//! report and the streams of users use the connection by themselves, through [`Link::online`].
+//! The driver hears things in the order in which they come over the wire: open, welcome, messages,
+//! lost. Load reports and the streams of users use the connection directly, through
+//! [`Link::online`].
 
 mod outgoing;
 mod renewal;

@@ -226,7 +226,7 @@ fn with_faults(answer: &Answer, judged: Option<&Judged<'_>>) -> SensorStatus {
     SensorStatus { faults: faults.unwrap_or_default(), ..answer.status.clone() }
 }
 
-/// A value of which only the beginning was read is one that the cell cannot use.
+/// Adds the lines that were too long: the cell cannot use a value that was cut.
 fn with_long_lines(mut faults: ValueFaults, long_lines: &LongLines) -> ValueFaults {
     if long_lines.count > 0 {
         faults.count = faults.count.saturating_add(long_lines.count);

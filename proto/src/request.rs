@@ -54,7 +54,7 @@ impl ResourceList {
     /// If a request has no name before its `=`, or one with a quotation mark, which no attribute has.
     pub fn parse(text: &str) -> Result<ResourceList, Diagnostic> {
         let mut list = ResourceList::default();
-        for item in split(text).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
+        for item in split_unquoted(text, &[',', ' ']).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
             let (name, value) = match item.split_once('=') {
                 Some((name, value)) => (name.trim(), Some(value.to_owned())),
                 None => (item, None),
@@ -132,13 +132,13 @@ impl fmt::Display for ResourceList {
     }
 }
 
-/// The parts between commas and blanks that no pair of quotation marks encloses. A mark without a
-/// partner is an ordinary character.
-fn split(text: &str) -> Vec<&str> {
+/// The parts between separators that no pair of quotation marks encloses. The marks stay in the
+/// parts. A mark without a partner is an ordinary character.
+pub fn split_unquoted<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, character) in text.char_indices() {
         match (quote, character) {
-            (None, ',' | ' ') => {
+            (None, separator) if separators.contains(&separator) => {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }

@@ -29,9 +29,9 @@ pub struct Paths<'a> {
     pub host_file: &'a str,
 }
 
-/// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell come after
-/// `-v` and `-V`: a job that was submitted by another one has its own slots, and not those of the
-/// other. `HOME`, `USER`, `LOGNAME` and the paths of directory and files (`SGE_CWD_PATH`,
+/// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell replace
+/// what `-v` and `-V` say: a job that another job submitted has its own `NSLOTS`, not the other
+/// job's. `HOME`, `USER`, `LOGNAME` and the paths of directory and files (`SGE_CWD_PATH`,
 /// `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
     site: &Site,

@@ -101,8 +101,8 @@ impl Journal {
         self.released.iter().filter(|(_, boot)| **boot != self.boot_id).map(|(key, _)| *key).collect()
     }
 
-    /// Drops tasks let go in this boot of which `exists` knows nothing: their end was forgotten,
-    /// and that note was not written.
+    /// Drops tasks that were let go in this boot and do not exist: they were forgotten, but the
+    /// record that says so was not written.
     pub fn retain_existing(&mut self, exists: impl Fn(&TaskKey) -> bool) {
         let boot_id = &self.boot_id;
         self.released.retain(|key, boot| boot != boot_id || exists(key));

@@ -23,9 +23,9 @@ pub struct Connection {
     /// How much of it was taken. It goes all at once: one message after the other would move the
     /// rest each time.
     taken: usize,
-    /// One entry for each message that came with descriptors: where some of them were lost, for
-    /// want of free numbers here, the message has fewer, and those of the next one are not taken
-    /// for its own.
+    /// One entry for each message that came with descriptors. If this process had no free
+    /// descriptors left, some of a message are lost: its entry is then shorter, and it does not get
+    /// those of the next message.
     descriptors: VecDeque<Vec<OwnedFd>>,
     outgoing: Vec<u8>,
     /// Whether its owner waits until it can be written to.

@@ -64,8 +64,8 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
 }
 
 /// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so
-/// time must have been used. The kernel compares the limit with whole ticks, of which a process on
-/// a loaded host is charged more than it used: half of the time is proof enough.
+/// it counts only if the process used CPU time. The kernel counts whole ticks, and on a loaded host
+/// it charges a process for more than it used: half of the limit is proof enough.
 fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;

@@ -1,5 +1,5 @@
-//! What share of the host the processes of a task get while they run: a nice value, and a weight
-//! where they have a control group.
+//! The share of the host that a running task gets. Its processes have a nice value, and its control
+//! group, if it has one, a weight.
 
 use super::Server;
 use crate::cgroup::Cgroup;

@@ -10,7 +10,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
 use proto::job::{HoldChange, Holds, HostPath, MailEvents, PeRequest, Validation};
 use proto::pe::AllocationRule;
-use proto::request::{RangeError, SlotRange, TaskRange};
+use proto::request::{RangeError, SlotRange, TaskRange, split_unquoted};
 use proto::text;
 use proto::time::Wall;
 
@@ -225,7 +225,7 @@ pub fn list(text: &str) -> Vec<String> {
 /// The names of `-dc`; a value behind a name says nothing.
 pub fn context_names(text: &str) -> Vec<String> {
     let name = |part: &str| part.split('=').next().unwrap_or_default().to_owned();
-    parts(text).into_iter().map(name).filter(|name| !name.is_empty()).collect()
+    parts(text).map(name).filter(|name| !name.is_empty()).collect()
 }
 
 /// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what
@@ -272,24 +272,9 @@ pub fn variables(command: &str, text: &str) -> Result<Vec<(String, Option<String
 }
 
 /// The parts between commas that no pair of quotation marks encloses. The marks belong to the
-/// values, as in 8.1.9, because the shell has taken its own away; a mark without a partner is an
-/// ordinary character.
-fn parts(text: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
-    for (at, character) in text.char_indices() {
-        match (quote, character) {
-            (None, ',') => {
-                parts.push(&text[start..at]);
-                start = at + 1;
-            }
-            (None, '"' | '\'') if text[at + 1..].contains(character) => quote = Some(character),
-            (Some(mark), _) if mark == character => quote = None,
-            (None | Some(_), _) => {}
-        }
-    }
-    parts.push(&text[start..]);
-    parts.retain(|part| !part.is_empty());
-    parts
+/// values, as in 8.1.9, because the shell has taken its own away.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    split_unquoted(text, &[',']).into_iter().filter(|part| !part.is_empty())
 }
 
 /// The paths of `-o`, `-e`, `-i` or `-S`. Two for one host in one list are refused here, because

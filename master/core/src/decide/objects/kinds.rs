@@ -96,47 +96,20 @@ const PE: Row = Row {
     })
 };
 
-/// What procedures of a parallel environment may name with a `$`, as 8.1.9 has it (sge_pe(5)).
-const PE_VARIABLES: [&str; 28] = [
-    "pe_hostfile",
-    "host",
-    "ja_task_id",
-    "job_owner",
-    "job_id",
-    "job_name",
-    "pe",
-    "pe_slots",
-    "processors",
-    "queue",
-    "sge_cell",
-    "sge_root",
-    "stdin_path",
-    "stdout_path",
-    "stderr_path",
-    "merge_stderr",
-    "fs_stdin_host",
-    "fs_stdin_path",
-    "fs_stdin_tmp_path",
-    "fs_stdin_file_staging",
-    "fs_stdout_host",
-    "fs_stdout_path",
-    "fs_stdout_tmp_path",
-    "fs_stdout_file_staging",
-    "fs_stderr_host",
-    "fs_stderr_path",
-    "fs_stderr_tmp_path",
-    "fs_stderr_file_staging",
-];
+/// What procedures of a parallel environment may name with a `$` besides what a prolog may, as in
+/// 8.1.9 (sge_pe(5)).
+const PE_VARIABLES: [&str; 3] = ["pe_hostfile", "pe", "pe_slots"];
 
-/// A variable that nobody knows would reach the procedure as it stands. 8.1.9 takes that of a prolog, and not of these.
+/// A variable that nobody knows would reach the procedure as it stands.
 fn variables_of_pe(pe: &ParallelEnvironment) -> Result<(), Refusals> {
     let refused = |attribute: &str, why: String| {
         let what = format!("parameter {attribute} of pe \"{}\": {why}", pe.name);
-        let known = PE_VARIABLES[..16].iter().map(|name| format!(" ${name}")).collect::<String>();
+        let told = PE_VARIABLES.iter().chain(&strict::PROCEDURE_VARIABLES[..strict::TOLD_VARIABLES]);
+        let known = told.map(|name| format!(" ${name}")).collect::<String>();
         Diagnostic::new(Code::BadValue, what).fix(format!("the variables are{known}"))
     };
-    let check =
-        |attribute: &str, command: &str| Some(refused(attribute, strict::unknown_variable(command, &PE_VARIABLES)?));
+    let known = [&PE_VARIABLES[..], &strict::PROCEDURE_VARIABLES].concat();
+    let check = |attribute: &str, command: &str| Some(refused(attribute, strict::unknown_variable(command, &known)?));
     let commands = [("start_proc_args", &pe.start_proc_args), ("stop_proc_args", &pe.stop_proc_args)];
     let refusals: Refusals =
         commands.iter().filter_map(|(name, command)| check(name, command.value()?.as_str())).collect();

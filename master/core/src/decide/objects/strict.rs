@@ -9,8 +9,8 @@ use proto::object::value::{Assignments, Command, is_none};
 use proto::object::{Fields, ObjectKind};
 use proto::queue::Setting;
 
-/// What a prolog or epilog of a configuration may name with a `$`, as 8.1.9 has it (sge_conf(5)).
-const PROCEDURE_VARIABLES: [&str; 24] = [
+/// What a prolog or epilog may name with a `$`, as in 8.1.9 (sge_conf(5)).
+pub(super) const PROCEDURE_VARIABLES: [&str; 25] = [
     "host",
     "job_owner",
     "job_id",
@@ -35,10 +35,11 @@ const PROCEDURE_VARIABLES: [&str; 24] = [
     "fs_stderr_host",
     "fs_stderr_path",
     "fs_stderr_tmp_path",
+    "fs_stderr_file_staging",
 ];
 
-/// The variables that a refusal lists: those of file staging have no use here.
-const TOLD_VARIABLES: usize = 13;
+/// How many of them a refusal lists. The others are those of file staging, which have no use here.
+pub(super) const TOLD_VARIABLES: usize = 13;
 
 /// What is wrong with the new values of an object.
 ///

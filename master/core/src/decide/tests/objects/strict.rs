@@ -114,6 +114,7 @@ fn programs_of_a_configuration_have_a_path_and_known_variables() {
         ("prolog", "root@/bin/x a $x", Some(&x)),
         ("prolog", "/bin/x ${host}", Some(&none)),
         ("prolog", "/bin/x $host $job_id $fs_stdin_host $sge_root", None),
+        ("epilog", "/bin/x $fs_stderr_file_staging", None),
     ];
     check(K::ClusterConf, "global", cases, conf);
     let mut cell = Cell::ready();
