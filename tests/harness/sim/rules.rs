@@ -31,9 +31,6 @@ const APPLICATION_ERROR: u32 = 100;
 /// So many events apart, walks over everything are not for every event.
 const LARGE: u64 = 1_000;
 
-/// The exit status that asks for another run.
-const RUN_AGAIN: u32 = 99;
-
 /// The longest pause before another run.
 const LONGEST_PAUSE_MS: i64 = 600_000;
 
@@ -47,7 +44,9 @@ struct Job {
     /// The holds of each task that has not left.
     holds: BTreeMap<TaskId, Holds>,
     errors: BTreeSet<TaskId>,
-    /// From when on tasks that ended with 99 may start again.
+    /// Placed tasks that people want to run again.
+    rescheduling: BTreeSet<TaskId>,
+    /// From when on tasks that asked to be run again, with exit status 99, may start again.
     again: BTreeMap<TaskId, Wall>,
     placed: BTreeMap<TaskId, u32>,
     waits_for: Vec<SubmitSeq>,
@@ -121,6 +120,7 @@ impl Rules {
                     holds: tasks.into_iter().map(|task| (task, spec.holds)).collect(),
                     spec: spec.clone(),
                     errors: BTreeSet::new(),
+                    rescheduling: BTreeSet::new(),
                     again: BTreeMap::new(),
                     placed: BTreeMap::new(),
                     waits_for: waits_for.clone(),
@@ -154,13 +154,16 @@ impl Rules {
             Event::TaskEnded { key, record: ended, then, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
                 job.failed |= ended.as_ref().is_some_and(|ended| ended.exit_status == APPLICATION_ERROR);
-                let is_again =
-                    |ended: &AccountingRecord| ended.exit_status == RUN_AGAIN && ended.failed == Failed::RESCHEDULING;
+                let is_asked_by_people = job.rescheduling.remove(&key.task);
+                let is_again = |ended: &AccountingRecord| ended.failed == Failed::RESCHEDULING && !is_asked_by_people;
                 if *then == Then::Requeued && ended.as_deref().is_some_and(is_again) {
                     let interval_s = after.config.scheduler.schedule_interval.seconds().unwrap_or(0).clamp(1, 600);
                     job.again.insert(key.task, Wall(record.now.wall.0.saturating_add_unsigned(1000 * interval_s)));
                 }
                 self.end(*key, then, after);
+            }
+            Event::TaskRescheduleRequested { key } => {
+                self.jobs.get_mut(&key.seq).expect("the job of a task is there").rescheduling.insert(key.task);
             }
             Event::TasksDeleted { seq, tasks } => {
                 let job = self.jobs.get_mut(seq).expect("a deleted job is there");

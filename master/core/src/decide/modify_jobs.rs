@@ -184,13 +184,16 @@ pub(super) fn reschedule(turn: &mut Turn<'_>, key: TaskKey, force: bool) -> Answ
         return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -r y, or use -f"));
     }
     let done = Answer::Done(format!("Pushed rescheduling of {name} on host {host}"));
-    if force {
+    let is_new = !placement.rescheduling;
+    if is_new {
+        turn.record(Event::TaskRescheduleRequested { key });
+    }
+    if is_new || force {
         tasks::signal(turn, key, TaskSignal::Terminate);
+    }
+    if force {
         let result = TaskResult::not_started(Failed::RESCHEDULING, "rescheduled by force");
         tasks::end(turn, key, TaskEnd::lost(result));
-    } else if !placement.rescheduling {
-        turn.record(Event::TaskRescheduleRequested { key });
-        tasks::signal(turn, key, TaskSignal::Terminate);
     }
     done
 }

@@ -523,6 +523,30 @@ fn tasks_beside_one_that_asks_to_be_run_again_and_what_people_run_again_start_at
 }
 
 #[test]
+fn what_people_run_again_by_force_or_before_it_asks_for_it_starts_at_once() {
+    for (action, target) in [(ModifyAction::RescheduleJob, "1"), (ModifyAction::RescheduleQueue, "all.q@h1")] {
+        for params in ["none", "FORBID_RESCHEDULE=TRUE"] {
+            let mut cell = Cell::ready();
+            cell.set_cluster(&[("qmaster_params", params)]);
+            let number = cell.submit(job());
+            cell.run(number, 1, "h1");
+            let targets = vec![target.to_owned()];
+            cell.command("op", Command::Modify { action, targets, force: true });
+            let task = cell.task(number, 1);
+            assert_eq!((task.reruns, task.place.placement()), (0, None), "{target} {params}");
+            cell.order(number, 1, "h2").unwrap();
+            cell.assert_replay_is_live();
+        }
+    }
+    let mut cell = Cell::ready();
+    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let key = cell.run(number, 1, "h1");
+    cell.qmod("op", ModifyAction::RescheduleJob, "1");
+    cell.exit(key, "h1", 99);
+    cell.order(number, 1, "h2").unwrap();
+}
+
+#[test]
 fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());

@@ -9,9 +9,6 @@ use proto::id::{TaskId, TaskKey};
 use proto::time::Wall;
 use proto::usage::{Consumed, Failed};
 
-/// The exit status that asks for another run.
-const RUN_AGAIN: u32 = 99;
-
 /// The exit status that keeps successors held.
 const APPLICATION_ERROR: u32 = 100;
 
@@ -143,9 +140,7 @@ impl State {
         } else {
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             // Exit status 99 of the job, its prolog or its epilog, not a person with qmod.
-            let is_asked = |record: &AccountingRecord| {
-                record.failed == Failed::RESCHEDULING && (record.exit_status == RUN_AGAIN || !placement.rescheduling)
-            };
+            let is_asked = |record: &AccountingRecord| !placement.rescheduling && record.failed == Failed::RESCHEDULING;
             if *then == Then::Requeued && record.is_some_and(is_asked) {
                 job.run_again(key.task, now, interval_s);
             }
