@@ -10,6 +10,7 @@
 
 pub mod advance;
 mod ahead;
+mod alarms;
 pub mod algorithm;
 pub mod assign;
 mod categories;

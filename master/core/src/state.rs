@@ -16,6 +16,7 @@ pub mod index;
 pub mod job;
 pub mod paged;
 pub mod ranges;
+pub mod ready;
 pub mod reservation;
 pub mod seldom;
 pub mod slaves;
@@ -173,10 +174,19 @@ impl State {
         for job in self.jobs.values_mut() {
             job.spec = commons.shared(&job.spec);
             commons.enter(&self.config.complex, &job.spec);
-            job.ready = job.found_ready();
+            job.ready = job.found_ready(self.now.tick);
         }
         self.index = Index::of(&self);
         self
+    }
+
+    /// Looks at the pauses of a job that are over by now, so that its tasks are found quickly. The state stays the same.
+    pub(crate) fn settle(&mut self, seq: SubmitSeq, now: Tick) {
+        if self.jobs.get(&seq).is_some_and(|job| job.ready.is_due(now))
+            && let Some(job) = self.jobs.get_mut(&seq)
+        {
+            job.ready.settle(now);
+        }
     }
 
     /// Books all that is booked anew by the complex as it is now. What quotas count is forgotten.

@@ -5,7 +5,7 @@ use master_core::state::eligible::{self, Ineligible};
 use master_core::state::job::{FinishedTask, Job, Placement, Task};
 use proto::id::TaskId;
 use proto::job::{Condition, Phase};
-use proto::time::Wall;
+use proto::time::{Now, Tick, Wall};
 
 /// The condition of a pending task.
 pub(super) fn pending(state: &State, job: &Job, task: TaskId) -> Condition {
@@ -20,14 +20,17 @@ pub(super) fn pending(state: &State, job: &Job, task: TaskId) -> Condition {
     }
 }
 
+/// A time by which every start time has come and every pause is over.
+const LAST: Now = Now { tick: Tick(u64::MAX), wall: Wall(i64::MAX) };
+
 /// Whether a predecessor keeps a task from its start.
 fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
     if !job.waits_for.is_empty() {
         return true;
     }
-    // Start time and limits on running tasks show no letter; with the wall clock at its end only dependencies are left to ask for.
+    // Start time and limits on running tasks show no letter; with the clocks at their ends only dependencies are left to ask for.
     !job.array_waits_for.is_empty()
-        && matches!(eligible::eligible(state, job, task, Wall(i64::MAX)), Err(Ineligible::WaitsFor(_)))
+        && matches!(eligible::eligible(state, job, task, LAST), Err(Ineligible::WaitsFor(_)))
 }
 
 /// The condition of a task on a host.

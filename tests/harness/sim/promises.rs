@@ -108,7 +108,7 @@ fn standings(model: &Model, now: Now) -> BTreeMap<Turn, Standing> {
         let standing = match (runs, kept) {
             (Some(granted), _) => Standing::Runs(granted),
             (None, Some(kept)) => Standing::Kept { at: kept.at, granted: kept.granted.clone() },
-            (None, None) if eligible(state, job, task, now.wall).is_ok() => Standing::Waits,
+            (None, None) if eligible(state, job, task, now).is_ok() => Standing::Waits,
             (None, None) => return None,
         };
         Some((turn, standing))

@@ -20,7 +20,7 @@ use proto::object::ObjectKind;
 use proto::pe::AllocationRule;
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;
-use proto::time::Wall;
+use proto::time::{Now, Tick};
 use proto::usage::Failed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,9 +30,6 @@ const APPLICATION_ERROR: u32 = 100;
 
 /// So many events apart, walks over everything are not for every event.
 const LARGE: u64 = 1_000;
-
-/// The longest pause before another run.
-const LONGEST_PAUSE_MS: i64 = 600_000;
 
 /// What accounting says of attempts of which nobody knows how they ended.
 const LOST: [u8; 4] = [18, 19, 21, 22];
@@ -47,7 +44,7 @@ struct Job {
     /// Placed tasks that people want to run again.
     rescheduling: BTreeSet<TaskId>,
     /// From when on tasks that asked to be run again, with exit status 99, may start again.
-    again: BTreeMap<TaskId, Wall>,
+    again: BTreeMap<TaskId, Tick>,
     placed: BTreeMap<TaskId, u32>,
     waits_for: Vec<SubmitSeq>,
     array_waits_for: Vec<SubmitSeq>,
@@ -90,7 +87,7 @@ impl Rules {
         self.may_be_granted(&record.event, before);
         match &record.event {
             Event::TaskPlaced { key, granted, pe, .. } => {
-                self.may_be_placed(*key, granted, pe.as_ref(), before, record.now.wall);
+                self.may_be_placed(*key, granted, pe.as_ref(), before, record.now);
             }
             Event::TasksDeleted { seq, .. } if matches!(record.actor, Actor::Scheduler(_)) => {
                 let job = &self.jobs[seq];
@@ -144,8 +141,6 @@ impl Rules {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
                 job.placed.insert(key.task, key.attempt);
-                // A clock that is set back renews no pause that was over.
-                job.again.remove(&key.task);
                 self.books.place(after, &job.spec, *key, granted, pe.as_ref());
                 if self.books.is_alone(*key) {
                     self.quotas.place(&after.config, self.books.task(*key));
@@ -158,7 +153,7 @@ impl Rules {
                 let is_again = |ended: &AccountingRecord| ended.failed == Failed::RESCHEDULING && !is_asked_by_people;
                 if *then == Then::Requeued && ended.as_deref().is_some_and(is_again) {
                     let interval_s = after.config.scheduler.schedule_interval.seconds().unwrap_or(0).clamp(1, 600);
-                    job.again.insert(key.task, Wall(record.now.wall.0.saturating_add_unsigned(1000 * interval_s)));
+                    job.again.insert(key.task, record.now.tick.plus_ms(1000 * interval_s));
                 }
                 self.end(*key, then, after);
             }
@@ -265,7 +260,7 @@ impl Rules {
         assert_eq!(theirs.active as usize, ours.placed.len(), "the active tasks of job {}", theirs.number);
     }
 
-    fn may_be_placed(&self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>, before: &State, now: Wall) {
+    fn may_be_placed(&self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>, before: &State, now: Now) {
         let job = self.jobs.get(&key.seq).unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
         self.may_start(key, job, before, now);
         has_right_shape(key, &job.spec, granted, pe, &before.config);
@@ -332,15 +327,14 @@ impl Rules {
         }
     }
 
-    fn may_start(&self, key: TaskKey, job: &Job, before: &State, now: Wall) {
+    fn may_start(&self, key: TaskKey, job: &Job, before: &State, now: Now) {
         let holds = job.holds.get(&key.task).unwrap_or_else(|| panic!("{key} was placed, and its task has left"));
         assert!(!holds.any(), "{key} was placed while it is held");
         assert!(!job.placed.contains_key(&key.task), "{key} was placed beside another attempt");
         assert!(!job.errors.contains(&key.task), "{key} was placed while it is in error");
-        assert!(job.spec.start_after.is_none_or(|at| at <= now), "{key} was placed before its time");
-        // A clock that was set back by more than the longest pause ends it.
-        let is_paused = |until: &&Wall| **until > now && until.0 <= now.0.saturating_add(LONGEST_PAUSE_MS);
-        assert!(job.again.get(&key.task).filter(is_paused).is_none(), "{key} was placed right after it ended with 99");
+        assert!(job.spec.start_after.is_none_or(|at| at <= now.wall), "{key} was placed before its time");
+        let is_over = job.again.get(&key.task).is_none_or(|end| *end <= now.tick);
+        assert!(is_over, "{key} was placed right after it ended with 99");
         let limit = job.spec.task_concurrency.filter(|limit| *limit > 0).unwrap_or(u32::MAX) as usize;
         assert!(job.placed.len() < limit, "{key} is one task too many for -tc");
         let instances = before.config.settings.max_aj_instances as usize;

@@ -69,7 +69,7 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     let granted = grant.slots;
     let state = turn.state();
     let job = state.jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
-    eligible(state, job, task, turn.now.wall).map_err(|why| stale(&why.text(state)))?;
+    eligible(state, job, task, turn.now).map_err(|why| stale(&why.text(state)))?;
     if granted.is_empty() || granted.iter().skip(1).any(|granted| granted.slots == 0) {
         return Err(stale("it grants no slots"));
     }

@@ -6,7 +6,7 @@ use crate::matching::{Cluster, Demand, Value, message_text};
 use crate::sched::finding::{Findings, Group};
 use crate::sched::reason::{Reason, Shortage, What};
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, user_eligible};
+use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, resting, user_eligible};
 use crate::state::job::Job;
 use proto::id::SubmitSeq;
 use proto::policy::JobInfo;
@@ -173,8 +173,8 @@ fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
         lines.push("Job is in error state".to_owned());
     }
     match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
-        Ok(()) if is_pending(job) && eligible_tasks(state, job, now.wall).next().is_none() && lines.is_empty() => {
-            let paused = job.pause_ends(now.wall).and_then(|until| not_eligible(&Ineligible::AskedAgain(until)));
+        Ok(()) if is_pending(job) && eligible_tasks(state, job, now).next().is_none() && lines.is_empty() => {
+            let paused = resting(job, now).and_then(|why| not_eligible(&why));
             lines.push(paused.unwrap_or_else(|| held(job)));
         }
         Ok(()) => {}

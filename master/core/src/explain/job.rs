@@ -40,7 +40,7 @@ impl Part {
     }
 
     /// Whether one of the tasks may be started, as far as the task itself goes.
-    fn has_eligible(&self, state: &State, job: &Job, now: Wall) -> bool {
+    fn has_eligible(&self, state: &State, job: &Job, now: Now) -> bool {
         let mut eligible = eligible_tasks(state, job, now);
         if self.is_whole { eligible.next().is_some() } else { eligible.any(|task| self.pending.contains(task)) }
     }
@@ -56,7 +56,7 @@ pub(super) struct JobReasons {
 /// Returns the reasons against the waiting tasks that hold on every host.
 pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReasons {
     let mut reasons = errors(job, part);
-    let has_eligible = part.has_eligible(state, job, now.wall);
+    let has_eligible = part.has_eligible(state, job, now);
     let (in_error, is_array) = (reasons.iter().map(|reason| reason.count).sum::<u32>(), job.spec.array.is_some());
     if !has_eligible && in_error > 0 && in_error >= part.pending.len() {
         let summary = if is_array { "Its tasks are in error." } else { "It is in error." };
@@ -69,7 +69,7 @@ pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReas
     if !has_eligible {
         waits.extend(holds(job, part));
         if let (true, Some(first)) = (waits.is_empty(), part.pending.first())
-            && let Err(why) = eligible(state, job, first, now.wall)
+            && let Err(why) = eligible(state, job, first, now)
         {
             waits.push(not_eligible(state, job, &why, now));
         }
@@ -201,7 +201,7 @@ fn predecessor(state: &State, seq: SubmitSeq, now: Now) -> Option<Predecessor> {
         });
     }
     let is_in_error = job.tasks.iter().any(|(_, task)| task.place.error().is_some());
-    let is_held = eligible_tasks(state, job, now.wall).next().is_none();
+    let is_held = eligible_tasks(state, job, now).next().is_none();
     Some(named(match (is_in_error, is_held) {
         (true, _) => "is in error",
         (false, true) => "is held",

@@ -2,7 +2,7 @@
 
 use crate::sched::algorithm::Algorithm;
 use crate::state::State;
-use crate::state::eligible::{eligible_tasks, job_eligible, user_eligible};
+use crate::state::eligible::{eligible_tasks, job_eligible, resting, user_eligible};
 use crate::state::job::Job;
 use proto::id::{JobNumber, SubmitSeq, UserName};
 use proto::time::{Now, Wall};
@@ -30,8 +30,8 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
     let known = Place { prior: mine.prior, terms: terms(state, job, mine), ..Place::default() };
     let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => Some(why.text(state)),
-        Ok(()) if eligible_tasks(state, job, now.wall).next().is_some() => None,
-        Ok(()) if job.pause_ends(now.wall).is_some() => Some("it asked to be run again".to_owned()),
+        Ok(()) if eligible_tasks(state, job, now).next().is_some() => None,
+        Ok(()) if resting(job, now).is_some() => Some("it asked to be run again".to_owned()),
         Ok(()) if job.tasks.values().any(|task| task.place.error().is_some()) => Some("it is in error".to_owned()),
         Ok(()) if !job.untouched.is_empty() || job.spec.holds.any() => Some("it is held".to_owned()),
         Ok(()) => return Told::Nothing,
@@ -43,7 +43,7 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
         return Told::Apart(Place { remark: Some(remark), ..known });
     }
     match Algorithm::of(&state.config.scheduler) {
-        Algorithm::Default => Told::Counted(Box::new(Counting::new(job, known, now.wall))),
+        Algorithm::Default => Told::Counted(Box::new(Counting::new(job, known, now))),
         Algorithm::Fcfs => {
             Told::Apart(without_place(known, "jobs start in the order of their submission (algorithm fcfs)"))
         }
@@ -65,8 +65,8 @@ fn key(job: &Job, prior: i64) -> Key {
     (Reverse(prior), job.submitted, job.number)
 }
 
-fn is_in_order(state: &State, job: &Job, now: Wall) -> bool {
-    let is_looked_at = job_eligible(state, job, now).and_then(|()| user_eligible(state, job)).is_ok();
+fn is_in_order(state: &State, job: &Job, now: Now) -> bool {
+    let is_looked_at = job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)).is_ok();
     is_looked_at && eligible_tasks(state, job, now).next().is_some()
 }
 
@@ -74,7 +74,7 @@ fn is_in_order(state: &State, job: &Job, now: Wall) -> bool {
 #[derive(Debug)]
 pub struct Counting {
     mine: Key,
-    now: Wall,
+    now: Now,
     known: Place,
     in_front: u64,
     of: u64,
@@ -83,7 +83,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    fn new(job: &Job, known: Place, now: Wall) -> Self {
+    fn new(job: &Job, known: Place, now: Now) -> Self {
         let mine = key(job, known.prior);
         Self { mine, now, known, in_front: 0, of: 0, nearest: BTreeMap::new(), users: BTreeMap::new() }
     }

@@ -47,7 +47,7 @@ impl JobCounts {
             let is_running = job.placements().any(|(_, placement)| !is_stopped(placement));
             return if is_running { &mut self.running } else { &mut self.suspended };
         }
-        if job_eligible(state, job, now.wall).is_ok() && eligible_tasks(state, job, now.wall).next().is_some() {
+        if job_eligible(state, job, now.wall).is_ok() && eligible_tasks(state, job, now).next().is_some() {
             &mut self.pending
         } else if job.tasks.values().any(|task| task.place.error().is_some()) {
             &mut self.in_error

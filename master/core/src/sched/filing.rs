@@ -13,7 +13,7 @@ use crate::policy::{Aims, Class, Classes};
 use crate::state::job::Job;
 use crate::state::paged::Paged;
 use proto::id::SubmitSeq;
-use proto::time::{Now, Wall};
+use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -160,16 +160,9 @@ impl Model {
         if let Some(bucket) = self.queue.bucket(seq) {
             self.queue.file(seq, bucket, Rests::Apart, Tasks::default());
         }
-        let job = self.state.jobs.get(&seq);
-        self.waiting.extend(job.and_then(|job| self.comes_later(job, now)));
-    }
-
-    /// A job with its start time, or that of its first task that asked to be run again, if that
-    /// lies ahead.
-    pub(super) fn comes_later(&self, job: &Job, now: Now) -> Option<(Wall, SubmitSeq)> {
-        let start = job.spec.start_after.filter(|at| *at > now.wall);
-        let next = start.into_iter().chain(job.pause_ends(now.wall)).min()?;
-        Some((next, job.seq))
+        if let Some(job) = self.state.jobs.get(&seq) {
+            self.alarms.note(job, now);
+        }
     }
 
     /// Brings tickets and the order of the pending jobs to what they are now.
@@ -195,7 +188,7 @@ impl Model {
         if let Some(owner) = owner {
             self.queue.set_full(owner, self.state.index.active_of(owner) >= limit);
         }
-        self.waiting.extend(self.comes_later(job, self.time));
+        self.alarms.note(job, self.time);
         let id = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
             let urgency = Urgency { resources, deadline: job.spec.deadline };

@@ -5,6 +5,7 @@ mod planning;
 
 use super::Reserving;
 use super::ahead::{Ahead, Reservation, Reservations};
+use super::alarms::Alarms;
 use super::categories::{Categories, CategoryId, Listed};
 use super::changes::Changes;
 use super::concerned::{advance_of, job_of};
@@ -33,7 +34,7 @@ use crate::state::job::Job;
 use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::Granted;
 use proto::object::ObjectKind;
-use proto::time::{Now, Tick, Wall, Zone};
+use proto::time::{Now, Tick, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,8 +77,8 @@ pub struct Model {
     looked: Tick,
     rhythm: Rhythm,
     ahead: Ahead,
-    /// Jobs whose start time (`-a`) has not come.
-    pub(super) waiting: BTreeSet<(Wall, SubmitSeq)>,
+    /// Jobs for which time alone changes something.
+    pub(super) alarms: Alarms,
     /// What running tasks have used and were not charged with yet.
     pub(super) live: Live,
     /// The latest time that is known.
@@ -89,7 +90,7 @@ impl Model {
     pub fn new(state: State, zone: Zone) -> Model {
         let mut model = Model {
             time: state.now,
-            waiting: BTreeSet::new(),
+            alarms: Alarms::default(),
             rules: Rules::of(&state.config),
             state,
             observations: Observations::default(),
@@ -245,7 +246,7 @@ impl Model {
         }
     }
 
-    /// What time has changed by itself: start times that have come, load adjustments that have decayed.
+    /// What time has changed by itself: start times that have come, pauses that are over, load adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
         self.disturbed();
@@ -255,8 +256,8 @@ impl Model {
             Reserving::Keep if self.ahead.pass_time_keeping(&self.state.config, now) => self.give_up_unwanted(now),
             Reserving::Keep => {}
         }
-        while let Some((at, seq)) = self.waiting.first().copied().filter(|(at, _)| *at <= now.wall) {
-            self.waiting.remove(&(at, seq));
+        while let Some(seq) = self.alarms.pop(now) {
+            self.state.settle(seq, now.tick);
             self.refile(seq);
         }
         let over: Vec<SubmitSeq> =
@@ -413,10 +414,7 @@ impl Model {
 
     /// The tasks of a job that nothing of the job itself keeps from starting, rising.
     pub(super) fn eligible(&self, seq: SubmitSeq) -> Vec<TaskId> {
-        self.state
-            .jobs
-            .get(&seq)
-            .map_or_else(Vec::new, |job| eligible_tasks(&self.state, job, self.time.wall).collect())
+        self.state.jobs.get(&seq).map_or_else(Vec::new, |job| eligible_tasks(&self.state, job, self.time).collect())
     }
 
     /// Gives a job up that should have started at once.
@@ -452,7 +450,7 @@ impl Model {
         let planned = self.plans.of_array(job.seq);
         let is_planned = job.spec.array.is_none() && self.plans_of(job.seq) > 0;
         let may_start = !is_planned && self.may_start(job, now);
-        may_start.then(|| eligible_beside(&self.state, job, planned, now.wall)).into_iter().flatten()
+        may_start.then(|| eligible_beside(&self.state, job, planned, now)).into_iter().flatten()
     }
 
     /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are
@@ -472,7 +470,7 @@ impl Model {
     pub(super) fn is_startable(&self, job: &Job, task: TaskId, now: Now) -> bool {
         !self.plans.contains(job.seq, task)
             && self.job_eligible(job, now).is_ok()
-            && eligible(&self.state, job, task, now.wall).is_ok()
+            && eligible(&self.state, job, task, now).is_ok()
     }
 
     /// Whether the owner of a job runs as many tasks as `maxujobs` allows, planned ones among them.

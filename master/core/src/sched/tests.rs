@@ -11,6 +11,7 @@ mod later;
 mod laws;
 mod masters;
 mod memory;
+mod pauses;
 mod placement;
 mod priority;
 mod quotas;

@@ -52,7 +52,7 @@ impl State {
     }
 
     fn check_job(&self, job: &Job) {
-        assert_eq!(job.ready, job.found_ready(), "the ready tasks of job {} are kept", job.number);
+        assert_eq!(job.ready, job.found_ready(self.now.tick), "the ready tasks of job {} are kept", job.number);
         assert_eq!(job.active as usize, job.placements().count(), "the active tasks of job {} are counted", job.number);
         for (id, task) in job.tasks.iter() {
             assert!(!job.untouched.contains(*id), "task {} is in one place", job.task_name(*id));

@@ -6,10 +6,11 @@
 use super::State;
 use super::job::{Job, Place};
 use super::ranges::TaskRanges;
+use super::ready::merged;
 use proto::id::{JobNumber, ReservationId, SubmitSeq, TaskId};
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;
-use proto::time::Wall;
+use proto::time::{Now, Tick, Wall};
 use std::fmt;
 
 /// Why a task may not be started.
@@ -91,9 +92,9 @@ impl fmt::Display for Ineligible {
 ///
 /// # Errors
 /// With the first reason why not.
-pub fn eligible(state: &State, job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
+pub fn eligible(state: &State, job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
     task_eligible(job, task, now)?;
-    job_eligible(state, job, now)?;
+    job_eligible(state, job, now.wall)?;
     user_eligible(state, job)?;
     array_dependency(state, job, task)
 }
@@ -148,7 +149,7 @@ fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligib
 /// The tasks of a job that may be started now, rising, without the limits on how many run at a time.
 ///
 /// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
-pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job, now: Wall) -> impl Iterator<Item = TaskId> + 'a {
+pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job, now: Now) -> impl Iterator<Item = TaskId> + 'a {
     eligible_beside(state, job, None, now)
 }
 
@@ -157,12 +158,11 @@ pub fn eligible_beside<'a>(
     state: &'a State,
     job: &'a Job,
     others: Option<&'a TaskRanges>,
-    now: Wall,
+    now: Now,
 ) -> impl Iterator<Item = TaskId> + 'a {
     let fresh = job.untouched.without(others).take_while(|_| !job.spec.holds.any());
-    let known = job.ready.iter().copied();
+    let known = job.ready.startable(now.tick);
     let known = known.filter(move |task| others.is_none_or(|others| !others.contains(*task)));
-    let known = known.filter(move |task| job.paused.is_empty() || job.paused_until(*task, now).is_none());
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
 }
 
@@ -171,18 +171,18 @@ pub fn least_eligible(job: &Job) -> u32 {
     if job.spec.holds.any() || !job.array_waits_for.is_empty() { 0 } else { job.untouched.len() }
 }
 
-/// Two rising sequences as one.
-fn merged(left: impl Iterator<Item = TaskId>, right: impl Iterator<Item = TaskId>) -> impl Iterator<Item = TaskId> {
-    let (mut left, mut right) = (left.peekable(), right.peekable());
-    std::iter::from_fn(move || match (left.peek(), right.peek()) {
-        (Some(a), Some(b)) if a > b => right.next(),
-        (Some(_), Some(_) | None) => left.next(),
-        (None, Some(_) | None) => right.next(),
-    })
+/// Why a job none of whose tasks may start now has some that only wait for the end of a pause, if it has.
+pub fn resting(job: &Job, now: Now) -> Option<Ineligible> {
+    job.pause_ends(now.tick).map(|end| asked_again(end, now))
+}
+
+/// A task waits for the end of its pause. People are told what the clock shows then.
+fn asked_again(end: Tick, now: Now) -> Ineligible {
+    Ineligible::AskedAgain(Wall(now.wall.0.saturating_add_unsigned(end.since_ms(now.tick))))
 }
 
 /// What the task itself says.
-fn task_eligible(job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
+fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
     let holds = match job.tasks.get(&task) {
         None if job.untouched.contains(task) => job.spec.holds,
         None => return Err(Ineligible::NotPending),
@@ -195,7 +195,7 @@ fn task_eligible(job: &Job, task: TaskId, now: Wall) -> Result<(), Ineligible> {
     if holds.any() {
         return Err(Ineligible::Held);
     }
-    job.paused_until(task, now).map_or(Ok(()), |until| Err(Ineligible::AskedAgain(until)))
+    job.paused_until(task, now.tick).map_or(Ok(()), |end| Err(asked_again(end, now)))
 }
 
 /// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own.

@@ -2,6 +2,7 @@
 
 use super::paged::Shared;
 use super::ranges::TaskRanges;
+use super::ready::ReadyTasks;
 use super::seldom::Seldom;
 use super::slaves::Slaves;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
@@ -11,7 +12,7 @@ use proto::rsmap::GrantedIds;
 use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A job that is not finished.
@@ -40,14 +41,11 @@ pub struct Job {
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
     pub tasks: Seldom<Shared<TaskId, Task>>,
-    /// Those of `tasks` that wait and say nothing against their start: an array has thousands that run, or are held or in error.
+    /// Those of `tasks` that wait and say nothing against their start, or nothing but a pause.
     #[serde(skip)]
-    pub ready: Seldom<BTreeSet<TaskId>>,
+    pub ready: Seldom<ReadyTasks>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
-    /// Tasks that asked to be run again, with the time from which they may start.
-    #[serde(default)]
-    pub paused: Seldom<BTreeMap<TaskId, Wall>>,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held.
     pub failed: bool,
     /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
@@ -60,12 +58,12 @@ const RERUNS_AT_ONCE: u32 = 3;
 
 /// The longest pause of a task that asks to be run again, and the longest interval between passes
 /// that counts for it.
-const RERUN_PAUSE_MAX_MS: i64 = 600_000;
+const RERUN_PAUSE_MAX_MS: u64 = 600_000;
 
 /// How long a task waits that has asked to be run again so many times in a row: an interval of the
 /// scheduler, twice as long after each of them from the fourth on.
-pub fn rerun_pause_ms(reruns: u32, interval_s: u64) -> i64 {
-    let interval_ms = i64::try_from(interval_s.saturating_mul(1000)).unwrap_or(i64::MAX).max(1000);
+pub fn rerun_pause_ms(reruns: u32, interval_s: u64) -> u64 {
+    let interval_ms = interval_s.saturating_mul(1000).max(1000);
     let doublings = reruns.saturating_sub(RERUNS_AT_ONCE).min(16);
     interval_ms.saturating_mul(1 << doublings).min(RERUN_PAUSE_MAX_MS)
 }
@@ -90,6 +88,9 @@ pub struct Task {
     /// How many attempts in a row asked to be run again, by exit status 99.
     #[serde(default)]
     pub reruns: u32,
+    /// From when on it may start. That lies ahead while it waits because it asked to be run again.
+    #[serde(default)]
+    pub starts_from: Tick,
     /// The main process of the last attempt whose state a command wrote, so that it gets `RESTARTED=2` and goes on from there.
     #[serde(default)]
     pub saved_pid: Option<i32>,
@@ -227,21 +228,22 @@ impl Job {
     }
 
     /// Until when a task that asked to be run again waits; `None` if it may start by now.
-    pub fn paused_until(&self, task: TaskId, now: Wall) -> Option<Wall> {
-        // A clock that was set back makes no pause longer.
-        let is_ahead = |until: &Wall| *until > now && until.0.saturating_sub(now.0) <= RERUN_PAUSE_MAX_MS;
-        self.paused.get(&task).copied().filter(is_ahead)
+    pub fn paused_until(&self, task: TaskId, now: Tick) -> Option<Tick> {
+        self.tasks.get(&task).map(|task| task.starts_from).filter(|from| *from > now)
     }
 
-    /// When the next of the tasks that asked to be run again may start, if that lies ahead.
-    pub fn pause_ends(&self, now: Wall) -> Option<Wall> {
-        self.paused.keys().filter_map(|task| self.paused_until(*task, now)).min()
+    /// When the next of the tasks may start that nothing keeps from it but a pause, because they asked to be run again.
+    pub fn pause_ends(&self, now: Tick) -> Option<Tick> {
+        self.ready.next_end(now)
     }
 
     /// Those of `tasks` that are ready, found anew.
-    pub fn found_ready(&self) -> Seldom<BTreeSet<TaskId>> {
-        let ready = self.tasks.iter().filter(|(_, state)| state.is_ready());
-        ready.map(|(task, _)| *task).collect::<BTreeSet<TaskId>>().into()
+    pub fn found_ready(&self, now: Tick) -> Seldom<ReadyTasks> {
+        let mut ready = ReadyTasks::default();
+        for (task, state) in self.tasks.iter().filter(|(_, state)| state.is_ready()) {
+            ready.insert(*task, state.starts_from, now);
+        }
+        ready.into()
     }
 
     /// The task as messages name it: the job alone, or `12.3` for a task of an array.
@@ -259,7 +261,7 @@ impl Job {
 }
 
 impl Task {
-    /// Whether it waits, and is neither held nor in error.
+    /// Whether it waits, and is neither held nor in error. A pause may keep it from its start.
     pub fn is_ready(&self) -> bool {
         matches!(self.place, Place::Pending { error: None }) && !self.holds.any()
     }

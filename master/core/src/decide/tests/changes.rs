@@ -289,8 +289,7 @@ fn single_tasks_are_held_and_released() {
     cell.order(1, 3, "h1").unwrap();
     assert_eq!(alter(&mut cell, "u1", "1", release(USER)), said);
     cell.order(1, 2, "h1").unwrap();
-    let free: Vec<TaskId> =
-        crate::state::eligible::eligible_tasks(cell.core.state(), cell.job(1), cell.now.wall).collect();
+    let free: Vec<TaskId> = crate::state::eligible::eligible_tasks(cell.core.state(), cell.job(1), cell.now).collect();
     assert_eq!(free, [TaskId(1), TaskId(4)]);
     cell.assert_replay_is_live();
 }

@@ -547,6 +547,23 @@ fn what_people_run_again_by_force_or_before_it_asks_for_it_starts_at_once() {
 }
 
 #[test]
+fn a_clock_that_is_set_changes_no_pause() {
+    for jump_s in [-86_400, -601, -300, -10, 10, 300, 86_400] {
+        let mut cell = Cell::ready();
+        cell.set_scheduler(&[("schedule_interval", "0:0:15")]);
+        let number = cell.submit(job());
+        let key = cell.run(number, 1, "h1");
+        cell.exit(key, "h1", 99);
+        cell.now.wall = Wall(cell.now.wall.0 + 1000 * jump_s);
+        cell.pass(14_999);
+        assert!(cell.order(number, 1, "h1").is_err(), "{jump_s} s");
+        cell.pass(1);
+        cell.order(number, 1, "h1").unwrap();
+        cell.assert_replay_is_live();
+    }
+}
+
+#[test]
 fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());

@@ -57,7 +57,7 @@ impl Model {
             self.standings.everything();
         }
         let planned = self.plans.insert(seq, job.spec.array, task, &job.spec.owner.user);
-        self.waiting.extend(self.comes_later(job, self.time));
+        self.alarms.note(job, self.time);
         self.queue.planned(bucket, seq);
         let (rests, tasks) = self.counts(job, bucket, planned);
         self.queue.file(seq, bucket, rests, tasks);

@@ -23,7 +23,8 @@
 //! pass                                     a whole pass; its orders become events
 //! run 1                                   the host says that the task runs
 //! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
-//! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / alter 1 …
+//! again 1 / again 1.2                      a task ends with exit status 99
+//! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / back 60 / delete 1.2 …
 //! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
 //! @ 2 +90 all.q@a:2                       what is kept for a job, and in how many seconds; `@ 2 nothing` if nothing
 //! $ 1 100 2500 0 / $ 1 r 0 0 833           override, functional and share tree tickets of a job: pending, or of its running tasks
@@ -45,7 +46,10 @@ use crate::sched::model::Model;
 use crate::sched::order::Order;
 use crate::sched::{Of, Reserving, Scheduler};
 use crate::state::State;
+use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
+use crate::state::job::{Job, Placement};
 use crate::state::reservation::AdvanceReservation;
+use proto::accounting::AccountingRecord;
 use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::host::ExecHost;
@@ -63,7 +67,7 @@ use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::sharetree::{Node, NodeKind, ShareTree};
 use proto::time::{Now, Tick, Wall, Zone};
-use proto::usage::Consumed;
+use proto::usage::{Consumed, Failed, Rusage, Usage};
 use proto::userset::UserSet;
 use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
@@ -79,6 +83,7 @@ pub fn check_in(mut lab: Lab, script: &str) {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         lab.line(line);
         lab.state().check();
+        lab.assert_tasks_are_found();
         let model = lab.scheduler.model();
         let instances =
             |model: &Model| -> Vec<_> { model.places.sites().flat_map(|(_, site)| site.instances.clone()).collect() };
@@ -156,6 +161,8 @@ impl Lab {
             "!" => self.expect_grant(words[0], &words[1..].join(" ")),
             "pass" => self.pass(),
             "end" => self.end(words[0]),
+            "again" => self.ask_again(words[0]),
+            "delete" => self.delete(words[0]),
             "run" => words.iter().for_each(|name| self.run(name)),
             "T" => assert_eq!(self.threshold_suspended(), rest),
             "release" => self.release(words[0]),
@@ -426,6 +433,21 @@ impl Lab {
         }
     }
 
+    /// The tasks that may start are those that the check of orders lets start, asked one by one.
+    fn assert_tasks_are_found(&self) {
+        let state = self.state();
+        for job in state.jobs.values().filter(|job| job_eligible(state, job, self.now.wall).is_ok()) {
+            let found: Vec<TaskId> = eligible_tasks(state, job, self.now).collect();
+            let present = job.present();
+            let may_start = |task: &TaskId| {
+                let verdict = eligible(state, job, *task, self.now);
+                matches!(verdict, Ok(()) | Err(Ineligible::UserJobs(_)))
+            };
+            let plain: Vec<TaskId> = present.iter().filter(may_start).collect();
+            assert_eq!(found, plain, "of job {}", job.number);
+        }
+    }
+
     /// What counts tell of a job is what its tasks say one by one.
     fn assert_counts(&self) {
         let model = self.scheduler.model();
@@ -490,10 +512,29 @@ impl Lab {
         }
     }
 
+    /// What is placed of a task that a script names.
+    fn placement(&self, name: &str) -> &Placement {
+        let (seq, task) = task(name);
+        self.state().jobs[&seq].tasks[&task].place.placement().unwrap()
+    }
+
+    fn ask_again(&mut self, name: &str) {
+        let placement = self.placement(name);
+        let key = placement.key;
+        let record = exit_99(placement, &self.state().jobs[&key.seq]);
+        let record = Some(Box::new(record));
+        self.event(Event::TaskEnded { key, record, then: Then::Requeued, saved_pid: None, charged: None });
+    }
+
+    fn delete(&mut self, name: &str) {
+        let (seq, task) = task(name);
+        let tasks = TaskRange::new(task.0, task.0, 1).into_iter().collect();
+        self.event(Event::TasksDeleted { seq, tasks });
+    }
+
     pub fn end(&mut self, name: &str) {
-        let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
-        let (seq, task) = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
-        let key = self.state().jobs[&seq].tasks[&task].place.placement().unwrap().key;
+        let key = self.placement(name).key;
+        let seq = key.seq;
         self.event(Event::TaskEnded { key, record: None, then: Then::Done, saved_pid: None, charged: None });
         if self.state().jobs[&seq].is_empty() {
             self.event(Event::JobFinished { seq });
@@ -542,6 +583,46 @@ pub fn place_text(granted: &proto::job::Granted) -> String {
     match granted.slots {
         1 => granted.instance.to_string(),
         slots => format!("{}:{slots}", granted.instance),
+    }
+}
+
+/// The number of a job and a task of it, as `1` or `1.2`.
+fn task(name: &str) -> (SubmitSeq, TaskId) {
+    let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
+    (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()))
+}
+
+/// What is accounted of a task that ended with exit status 99.
+fn exit_99(placement: &Placement, job: &Job) -> AccountingRecord {
+    AccountingRecord {
+        key: placement.key,
+        queue: placement.master().queue.clone(),
+        host: placement.host().clone(),
+        group: job.spec.owner.group.clone(),
+        owner: job.spec.owner.user.clone(),
+        job_name: job.spec.name.clone(),
+        job_number: job.number,
+        account: "sge".to_owned(),
+        priority: 0,
+        submitted: job.submitted,
+        started: placement.placed,
+        ended: placement.placed,
+        failed: Failed::RESCHEDULING,
+        reason: String::new(),
+        exit_status: 99,
+        wallclock_ms: 0,
+        rusage: Rusage::default(),
+        project: None,
+        department: "defaultdepartment".to_owned(),
+        granted_pe: None,
+        slots: placement.slots(),
+        task_number: placement.key.task.0,
+        usage: Usage::default(),
+        category: String::new(),
+        limit: None,
+        maps: Vec::new(),
+        pe_task: None,
+        reservation: None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::usage::Account;
 use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
-use proto::time::Wall;
+use proto::time::{Tick, Wall};
 use proto::usage::Failed;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +42,6 @@ impl State {
             waits_for: self.existing(waits.0).into(),
             array_waits_for: self.existing(waits.1).into(),
             untouched: TaskRanges::all(spec.array),
-            paused: Seldom::default(),
             tasks: Seldom::default(),
             ready: Seldom::default(),
             active: 0,
@@ -73,6 +72,7 @@ impl State {
 
     /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.
     pub(super) fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
+        let now = self.now.tick;
         let job = self.job_mut(seq);
         let named = TaskRanges::of_job(job.spec.array, tasks);
         for (_, state) in job.tasks.iter_mut().filter(|(task, _)| named.contains(**task)) {
@@ -87,10 +87,11 @@ impl State {
             job.untouched.take_ranges(&meant.ranges());
             job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
         }
-        job.ready = job.found_ready();
+        job.ready = job.found_ready(now);
     }
 
     pub(super) fn delete_tasks(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+        let now = self.now.tick;
         let job = self.job_mut(seq);
         let untouched = job.untouched.intersection(tasks);
         job.untouched.take_ranges(tasks);
@@ -100,12 +101,13 @@ impl State {
             let state = job.tasks.remove(task).expect("it was found just now");
             assert!(state.place.placement().is_none(), "only pending tasks are deleted at once");
         }
-        job.ready = job.found_ready();
+        job.ready = job.found_ready(now);
         let skipped = (untouched.len() as usize).saturating_sub(ENDED_KEPT);
         untouched.iter().skip(skipped).chain(own).for_each(|task| job.remember(deleted(task)));
     }
 
     pub(super) fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+        let now = self.now.tick;
         let job = self.job_mut(seq);
         job.failed = false;
         let named = TaskRanges::of_job(job.spec.array, tasks);
@@ -114,7 +116,7 @@ impl State {
                 *error = None;
             }
         }
-        job.ready = job.found_ready();
+        job.ready = job.found_ready(now);
     }
 
     /// Takes a job out, lets go what waited for it unless it failed, and remembers it for a while.
@@ -161,6 +163,7 @@ impl Job {
             restarted: false,
             saved_pid: None,
             reruns: 0,
+            starts_from: Tick(0),
         }
     }
 

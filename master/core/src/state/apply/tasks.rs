@@ -6,7 +6,7 @@ use crate::event::Then;
 use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
 use proto::id::{TaskId, TaskKey};
-use proto::time::Wall;
+use proto::time::{Now, Tick, Wall};
 use proto::usage::{Consumed, Failed};
 
 /// The exit status that keeps successors held.
@@ -38,12 +38,11 @@ impl State {
         let mut task = if fresh {
             job.fresh_task()
         } else {
-            job.ready.remove(&key.task);
-            job.tasks.remove(&key.task).expect("a placed task exists")
+            let task = job.tasks.remove(&key.task).expect("a placed task exists");
+            job.ready.remove(key.task, task.starts_from);
+            task
         };
-        if !job.paused.is_empty() {
-            job.paused.remove(&key.task);
-        }
+        task.starts_from = Tick(0);
         assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
         task.attempts += 1;
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
@@ -76,6 +75,7 @@ impl State {
         task.place = Place::OnHost(placement);
         job.active += 1;
         job.tasks.insert(key.task, task);
+        self.settle(key.seq, now.tick);
     }
 
     pub(super) fn start_task(&mut self, key: TaskKey, at: Wall) {
@@ -130,7 +130,7 @@ impl State {
         let mut ledgers = self.reservations.values_mut().map(|reservation| &mut reservation.ledger);
         let is_booked = self.ledger.release(key) || ledgers.any(|ledger| ledger.release(key));
         assert!(is_booked, "a placed task is booked");
-        let now = self.now.wall;
+        let now = self.now;
         let interval_s = self.config.scheduler.schedule_interval.seconds().unwrap_or(0);
         let job = self.job_mut(key.seq);
         job.active -= 1;
@@ -138,41 +138,41 @@ impl State {
         if is_over {
             job.remember(finished(placement, record));
         } else {
-            job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             // Exit status 99 of the job, its prolog or its epilog, not a person with qmod.
             let is_asked = |record: &AccountingRecord| !placement.rescheduling && record.failed == Failed::RESCHEDULING;
             if *then == Then::Requeued && record.is_some_and(is_asked) {
-                job.run_again(key.task, now, interval_s);
+                job.run_again(key.task, now.tick, interval_s);
             }
+            job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             let task = job.tasks.get_mut(&key.task).expect("it waits again");
             // What ends otherwise than by moving or with its host has its state removed (checkpoint(5)).
             let is_cleaned = record.is_some_and(|record| record.failed == Failed::RESCHEDULING);
             task.saved_pid = saved_pid.or(task.saved_pid.filter(|_| !is_cleaned));
         }
+        self.settle(key.seq, now.tick);
     }
 }
 
 impl Job {
     /// An attempt asked to be run again.
-    fn run_again(&mut self, id: TaskId, now: Wall, interval_s: u64) {
-        let task = self.tasks.get_mut(&id).expect("it waits again");
+    fn run_again(&mut self, id: TaskId, now: Tick, interval_s: u64) {
+        let task = self.tasks.get_mut(&id).expect("it was on a host just now");
         task.restarted = true;
         task.reruns = task.reruns.saturating_add(1);
-        let until = Wall(now.0.saturating_add(rerun_pause_ms(task.reruns, interval_s)));
-        self.paused.insert(id, until);
+        task.starts_from = now.plus_ms(rerun_pause_ms(task.reruns, interval_s));
     }
 
-    fn wait_again(&mut self, key: TaskKey, ran: bool, now: Wall, then: &Then) {
+    fn wait_again(&mut self, key: TaskKey, ran: bool, now: Now, then: &Then) {
         let task = self.tasks.get_mut(&key.task).expect("it was on a host just now");
         let error = match then {
             Then::Done | Then::Requeued => None,
             Then::Error { reason } => Some(reason.clone()),
         };
         task.restarted |= ran && error.is_none();
-        task.since = now;
+        task.since = now.wall;
         task.place = Place::Pending { error };
         if task.is_ready() {
-            self.ready.insert(key.task);
+            self.ready.insert(key.task, task.starts_from, now.tick);
         }
     }
 }
