@@ -45,9 +45,10 @@ impl FakeMaster {
         Session::over(client, editor, drafts)
     }
 
-    /// A file for the test with that content.
+    /// A file for the test with that content. `name` may have directories.
     pub fn file(&self, name: &str, content: &str) -> String {
         let path = self.dir.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path.display().to_string()
     }

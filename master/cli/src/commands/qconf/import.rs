@@ -11,7 +11,7 @@ use crate::{exit, output};
 use order::ordered;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind, Wrap};
-use proto::wire::client::{Command, Import, ObjectAction, ObjectChange};
+use proto::wire::client::{Import, ObjectAction, ObjectChange};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -57,7 +57,7 @@ pub fn import(session: &mut Session, dir: &str) -> Outcome {
     }
     let sent = changes.into_iter().map(|(read, action)| ObjectChange { kind: read.kind, name: read.name, action });
     let import = Import { changes: sent.collect(), last_job, last_reservation };
-    let code = session.import(Command::Import(import), |place| located(&objects, place))?;
+    let code = session.import(import, |place| located(&objects, place))?;
     match (code, session.dry_run) {
         (exit::OK, false) => output::note(&counts),
         (exit::OK, true) => output::note(&format!("{counts}: nothing has been changed (--dry-run)")),

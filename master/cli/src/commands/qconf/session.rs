@@ -7,7 +7,7 @@ use crate::output;
 use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind, Wrap};
-use proto::wire::client::{Answer, Command, ObjectAction, ObjectChange, Query, Reply};
+use proto::wire::client::{Answer, Command, Import, ObjectAction, ObjectChange, Query, Reply};
 use proto::wire::view::Data;
 use std::path::PathBuf;
 
@@ -134,12 +134,16 @@ impl Session {
         Ok(print_answers(&located, on_stderr))
     }
 
-    /// Takes over another cell, or tries to, and prints what is to be said of it. Returns the exit code.
+    /// Takes over another cell, or tries to, and prints what the master says. Returns the exit code.
     ///
     /// # Errors
-    /// If the master cannot be reached, or the outcome is unknown.
-    pub fn import(&mut self, import: Command, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
-        Ok(print_answers(&self.answers(import, locate)?, true))
+    /// If a queue or a host group lists a host that nobody knows; if the master cannot be reached, or the outcome is unknown.
+    pub fn import(&mut self, import: Import, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
+        if let Some(listed) = hosts::unknown_listed(self, &import.changes)? {
+            let place = format!("{} {}: hostlist", listed.change.kind, listed.change.name);
+            return Err(listed.refusal().at(locate(place)).into());
+        }
+        Ok(print_answers(&self.answers(Command::Import(import), locate)?, true))
     }
 
     /// What a change would make of its object.

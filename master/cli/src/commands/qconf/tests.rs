@@ -215,7 +215,7 @@ fn purge_takes_a_list_of_attributes() {
 
 #[test]
 fn a_configuration_file_is_of_the_host_it_is_named_after() {
-    let master = FakeMaster::start(recorded, done("modified"));
+    let master = FakeMaster::start(with_one_host, done("modified"));
     let path = master.file("n1", "mailer /bin/mail\n");
     assert_eq!(run_with(&master, "true", &["-Aconf", &path]), exit::OK);
     let changes = only_changes(&master);
@@ -337,6 +337,49 @@ fn a_misspelt_host_becomes_no_execution_host() {
         assert_eq!(run_with(&master, "true", line), exit::OK, "{line:?}");
     }
     assert_eq!(master.changes().len(), 4);
+}
+
+/// The directory of a saved cell with a host group and those execution hosts.
+fn saved_cell(master: &FakeMaster, members: &str, hosts: &[&str]) -> String {
+    let group = master.file("saved/hostgroups/@g", &format!("group_name @g\nhostlist {members}\n"));
+    for host in hosts {
+        let keys =
+            "load_scaling complex_values user_lists xuser_lists projects xprojects usage_scaling report_variables";
+        let lines: String = keys.split(' ').map(|key| format!("{key} NONE\n")).collect();
+        master.file(&format!("saved/execution/{host}"), &format!("hostname {host}\n{lines}"));
+    }
+    group.strip_suffix("/hostgroups/@g").unwrap().to_owned()
+}
+
+#[test]
+fn an_import_makes_no_misspelt_host_an_execution_host() {
+    let import = |members: &str, hosts: &[&str]| {
+        let master = FakeMaster::start(with_one_host, done("changed"));
+        let dir = saved_cell(&master, members, hosts);
+        let outcome = import::import(&mut master.session("true"), &dir);
+        (
+            outcome.map_err(|fail| (fail.diagnostic.what, fail.diagnostic.place.replace(&dir, "saved"))),
+            master.changes().len(),
+        )
+    };
+    let unknown = "unable to resolve host \"no.such.invalid\"".to_owned();
+    let refused = (Err((unknown, "saved/hostgroups/@g, line 2".to_owned())), 0);
+    assert_eq!(import("n1 no.such.invalid", &[]), refused);
+    assert_eq!(import("n1 no.such.invalid", &["n2"]), refused);
+    assert_eq!(import("n1 @h", &[]), (Ok(exit::OK), 1));
+    assert_eq!(import("n1 no.such.invalid", &["no.such.invalid"]), (Ok(exit::OK), 1));
+}
+
+#[test]
+fn an_answer_that_is_not_about_names_makes_no_host_known() {
+    let answer = |query: Query| match query {
+        Query::HostNames { .. } => Reply::data(Data::Warnings(Vec::new())),
+        other => with_one_host(other),
+    };
+    let master = FakeMaster::start(answer, done("changed"));
+    let group = master.file("g", "group_name @g\nhostlist no.such.invalid\n");
+    assert_eq!(run_with(&master, "true", &["-Ahgrp", &group]), exit::FAILED);
+    assert!(master.changes().is_empty());
 }
 
 #[test]
