@@ -181,7 +181,7 @@ impl JobRequest {
             O::Checkpoint => self.changes.checkpoint = Some(value.to_owned()),
             O::Clear => self.start_anew(),
             O::CurrentDirectory => self.changes.directory = Some(self.current_directory()?),
-            O::DeleteContext => self.changes.context.push(ContextChange::Delete(values::context_names(value))),
+            O::DeleteContext => self.changes.context.push(ContextChange::Delete(self.context_names(name, value)?)),
             O::Deadline => self.changes.deadline = Some(self.moment(name, value)?),
             O::Hold => self.changes.holds.get_or_insert_default().set.user = true,
             O::HoldList => self.changes.holds = Some(self.hold_change(value)?),

@@ -158,6 +158,7 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         ("-m", &["n,b"], 7, "qsub: Wrong mail options list format \"n,b\" specified to -m option"),
         ("-ac", &["=x"], 7, "qsub: Wrong context list format -ac \"=x\""),
         ("-sc", &["A=1,=x"], 7, "qsub: Wrong context list format -sc \"A=1,=x\""),
+        ("-dc", &["A,=x"], 7, "qsub: Wrong context list format -dc \"A,=x\""),
         ("-v", &["=x"], 7, "qsub: Wrong variable list format -v \"=x\" or environment variable not set"),
         ("-tc", &["x"], 7, "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0."),
         ("-o", &["vm:/a,/b,VM:/c"], 1, "Unable to run job: ERROR! two files are specified for the same host\nExiting."),

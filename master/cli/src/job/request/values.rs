@@ -148,18 +148,29 @@ impl JobRequest {
     /// first.
     pub(super) fn pairs(&self, option: &str, value: &str) -> Result<Vec<(String, String)>, Fail> {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        for part in parts(value) {
-            let (name, value_of) = part.split_once('=').unwrap_or((part, ""));
-            if name.is_empty() {
-                let what = format!("{}: Wrong context list format {option} \"{value}\"", self.command);
-                return Err(Fail::bad_value(what).fix("write NAME=VALUE,NAME=VALUE,..."));
-            }
+        for (name, value_of) in self.context_parts(option, value)? {
             match pairs.iter_mut().find(|(known, _)| known == name) {
                 Some(pair) => value_of.clone_into(&mut pair.1),
                 None => pairs.push((name.to_owned(), value_of.to_owned())),
             }
         }
         Ok(pairs)
+    }
+
+    /// The names of `-dc`; a value behind a name says nothing.
+    pub(super) fn context_names(&self, option: &str, value: &str) -> Result<Vec<String>, Fail> {
+        let parts = self.context_parts(option, value)?;
+        Ok(parts.into_iter().map(|(name, _)| name.to_owned()).collect())
+    }
+
+    /// The parts of a context list, as names and values. Each has a name.
+    fn context_parts<'a>(&self, option: &str, value: &'a str) -> Result<Vec<(&'a str, &'a str)>, Fail> {
+        let parts: Vec<_> = parts(value).map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        if parts.iter().any(|(name, _)| name.is_empty()) {
+            let what = format!("{}: Wrong context list format {option} \"{value}\"", self.command);
+            return Err(Fail::bad_value(what).fix("write NAME=VALUE,NAME=VALUE,..."));
+        }
+        Ok(parts)
     }
 
     pub(super) fn job_name(&self, value: &str) -> Result<String, Fail> {
@@ -220,12 +231,6 @@ pub fn logical_directory(actual: &std::path::Path) -> String {
 /// The parts of a comma separated list.
 pub fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
-}
-
-/// The names of `-dc`; a value behind a name says nothing.
-pub fn context_names(text: &str) -> Vec<String> {
-    let name = |part: &str| part.split('=').next().unwrap_or_default().to_owned();
-    parts(text).map(name).filter(|name| !name.is_empty()).collect()
 }
 
 /// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what
