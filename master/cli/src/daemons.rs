@@ -145,7 +145,8 @@ impl Daemon {
             let folder = folder.as_ref()?;
             let noted = parse(folder, &folder.read("pid").ok()?)?;
             let pid = noted.pid().as_raw();
-            let started_here = process::is_started_for(pid, dir);
+            let lock = Path::new("run").join(self.name()).join("lock");
+            let started_here = process::is_started_for(pid, dir, &lock);
             let known = started_here.then(|| Identity::of_process(pid, folder.owner().ok()?, self.program())).flatten();
             Some(known.unwrap_or(noted))
         };

@@ -130,14 +130,29 @@ pub fn holder(file: &File) -> Option<i32> {
     })
 }
 
-/// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as `dir` is written or without links. The
-/// process can write any path there: root does not look at it.
-pub fn is_started_for(pid: i32, dir: &Path) -> bool {
+/// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as `dir`
+/// is written or without links, or it has opened the file `lock` below `dir`, which may be removed
+/// since.
+///
+/// The arguments may be a link or a relative path. The process can write any path there, so root
+/// compares them and does not look them up; the kernel knows where the lock is.
+pub fn is_started_for(pid: i32, dir: &Path, lock: &Path) -> bool {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
-    let own = [Some(dir.to_owned()), dir.canonicalize().ok()];
+    let without_links = dir.canonicalize().ok();
+    let own = [Some(dir.to_owned()), without_links.clone()];
     let is_own = |word: &[u8]| own.iter().flatten().any(|own| own.as_os_str().as_bytes() == word);
     words.windows(2).any(|pair| pair[0] == b"--dir" && is_own(pair[1]))
+        || without_links.is_some_and(|dir| has_opened(pid, &dir.join(lock)))
+}
+
+/// Whether a process has a file open that has that path, or had it until it was removed.
+fn has_opened(pid: i32, path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    let is_same = |name: &[u8]| name.strip_suffix(b" (deleted)").unwrap_or(name) == path;
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut names = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    names.any(|name| is_same(name.as_os_str().as_bytes()))
 }
 
 /// By `/proc/PID/stat`, field 22 of proc_pid_stat(5).
@@ -172,24 +187,52 @@ mod tests {
         assert_eq!((taken.pid, taken.start), (7, Some(12)));
     }
 
-    #[test]
-    fn a_process_is_known_by_the_directory_that_it_was_started_for() {
-        let [own, other] = [std::env::temp_dir(), PathBuf::from("/")];
+    /// The program `sh`, with those arguments, until its standard input ends.
+    fn shell(script: &str, arguments: &[&Path]) -> std::process::Child {
         let mut child = Command::new("sh")
-            .args(["-c", "echo; read line", "sh", "--dir"])
-            .arg(&own)
+            .args(["-c", &format!("{script}; echo; read line"), "sh"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         // The kernel shows the arguments once the program runs.
         child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    #[test]
+    fn a_process_is_known_by_the_directory_that_it_was_started_for() {
+        let [own, other] = [std::env::temp_dir(), PathBuf::from("/")];
+        let lock = Path::new("run/agent/lock");
+        let mut child = shell("true", &[Path::new("--dir"), &own]);
         let pid = i32::try_from(child.id()).unwrap();
-        assert!(is_started_for(pid, &own));
-        assert!(!is_started_for(pid, &other));
+        assert!(is_started_for(pid, &own, lock));
+        assert!(!is_started_for(pid, &other, lock));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(!is_started_for(pid, &own));
+        assert!(!is_started_for(pid, &own, lock));
+    }
+
+    #[test]
+    fn a_process_that_was_started_with_a_link_is_known_by_the_lock_that_it_holds() {
+        let base = std::env::temp_dir().join(format!("gridwright-cli-link-{}", std::process::id()));
+        let [cell, other, link] = ["cell", "other", "link"].map(|name| base.join(name));
+        [&cell, &other].iter().for_each(|dir| std::fs::create_dir_all(dir.join("run/agent")).unwrap());
+        std::os::unix::fs::symlink(&cell, &link).unwrap();
+        let lock = Path::new("run/agent/lock");
+        for removed in [false, true] {
+            let mut child = shell("exec 9>\"$2/run/agent/lock\"", &[Path::new("--dir"), &link]);
+            if removed {
+                std::fs::remove_file(cell.join(lock)).unwrap();
+            }
+            let pid = i32::try_from(child.id()).unwrap();
+            assert!(is_started_for(pid, &cell, lock) && is_started_for(pid, &link, lock), "{removed}");
+            assert!(!is_started_for(pid, &other, lock), "{removed}");
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
