@@ -108,17 +108,17 @@ impl Fields {
     ///
     /// Empty lines and lines that start with `#` are skipped. A backslash at the end of a line
     /// joins the next one to it with one blank, or with nothing after a comma, which is where long
-    /// lists are broken. A comment in between is skipped, and a backslash at the end of the text
-    /// joins nothing.
+    /// lists are broken. A comment in between is skipped. A backslash joins nothing where only
+    /// comments follow.
     ///
     /// # Errors
     ///
-    /// One refusal for each line that has an attribute without a value, and for each attribute that
-    /// occurs twice.
+    /// One refusal for each line that has an attribute without a value, for each attribute that
+    /// occurs twice, and for a text that ends with a backslash: it may have been cut off there.
     pub fn parse(text: &str) -> Result<Fields, Vec<Diagnostic>> {
         let mut fields = Fields::new();
         let mut refusals = Vec::new();
-        for (line, text) in join_lines(text) {
+        for (line, text) in join_lines(text, &mut refusals) {
             match parse_line(&text, line, &fields) {
                 Ok(field) => fields.entries.push(field),
                 Err(refusal) => refusals.push(refusal),
@@ -190,13 +190,16 @@ fn missing_attribute(kind: ObjectKind, key: &str) -> Diagnostic {
         .fix(format!("add a line that starts with \"{key}\""))
 }
 
-/// The lines that say something, continuations joined, each with the number of its first line.
-pub(crate) fn join_lines(text: &str) -> Vec<(u32, String)> {
+/// The lines that say something, continuations joined, each with the number of its first line. Adds
+/// a refusal if the last line announces another one.
+pub(crate) fn join_lines(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<(u32, String)> {
     let mut joined = Vec::new();
     let mut open: Option<(u32, String)> = None;
+    let mut ends_in_comment = false;
     for (line, part) in (1..).zip(text.lines()) {
         let part = part.trim_ascii();
-        if part.starts_with('#') || (part.is_empty() && open.is_none()) {
+        ends_in_comment = part.starts_with('#');
+        if ends_in_comment || (part.is_empty() && open.is_none()) {
             continue;
         }
         let (first, mut sofar) = open.take().unwrap_or((line, String::new()));
@@ -207,7 +210,15 @@ pub(crate) fn join_lines(text: &str) -> Vec<(u32, String)> {
             None => joined.push((first, sofar)),
         }
     }
-    joined.extend(open);
+    match open {
+        Some((first, _)) if !ends_in_comment => refusals.push(
+            Diagnostic::new(Code::BadSyntax, "the text ends with a backslash")
+                .at(format!("line {first}"))
+                .why("a backslash at the end of a line says that the next line continues it")
+                .fix("remove the backslash or add what is missing"),
+        ),
+        complete => joined.extend(complete),
+    }
     joined
 }
 

@@ -41,8 +41,8 @@ fn comments_and_empty_lines_are_skipped_and_continuations_joined() {
 }
 
 #[test]
-fn a_comment_or_the_end_of_the_text_behind_a_backslash_is_no_part_of_the_value() {
-    for text in ["slots 1 \\\n", "slots 1 \\\n# last", "slots \\\n# which\n  1", "slots 1 \\\n\n\n"] {
+fn a_comment_or_an_empty_line_behind_a_backslash_is_no_part_of_the_value() {
+    for text in ["slots 1 \\\n# last", "slots \\\n# which\n  1", "slots 1 \\\n\n\n"] {
         assert_eq!(Fields::parse(text).unwrap().value("slots"), Some("1"), "{text:?}");
     }
 }
@@ -51,6 +51,8 @@ fn a_comment_or_the_end_of_the_text_behind_a_backslash_is_no_part_of_the_value()
 fn refusals_name_the_line() {
     assert_eq!(refusals("slots 1\nshell\n"), ["line 2: attribute \"shell\" has no value"]);
     assert_eq!(refusals("slots 1\n\nslots 2\n"), ["line 3: attribute \"slots\" appears more than once"]);
+    assert_eq!(refusals("slots 1 \\\n"), ["line 1: the text ends with a backslash"]);
+    assert_eq!(refusals("pe_list make \\\n# more\n mpi \\"), ["line 1: the text ends with a backslash"]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ const KEY_COLUMN: usize = 3;
 pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
     let mut reader = Reader::default();
     let mut refusals = Vec::new();
-    for (line, text) in join_lines(text) {
+    for (line, text) in join_lines(text, &mut refusals) {
         if is_none(&text) && reader.open.is_none() {
             continue;
         }
