@@ -30,5 +30,38 @@ pub use crate::usage::Blame;
 /// The largest script of a job, in bytes: `qsub` takes no larger one, and no launcher does.
 pub const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 
+/// The variables of every task that say what it is, where it runs and which slots it has. Nothing acts
+/// upon their values by itself.
+pub const TASK_VARIABLES: [&str; 20] = [
+    "ARC",
+    "ENVIRONMENT",
+    "HOSTNAME",
+    "JOB_ID",
+    "JOB_NAME",
+    "JOB_SCRIPT",
+    "NHOSTS",
+    "NQUEUES",
+    "NSLOTS",
+    "QUEUE",
+    "REQNAME",
+    "REQUEST",
+    "RESTARTED",
+    "SGE_ACCOUNT",
+    "SGE_ARCH",
+    "SGE_CELL",
+    "SGE_TASK_FIRST",
+    "SGE_TASK_ID",
+    "SGE_TASK_LAST",
+    "SGE_TASK_STEPSIZE",
+];
+
+/// The end of a refusal to run a command of root whose program the host does not list. The master
+/// finds by it which queue instances are mended by a new list.
+pub const NOT_LISTED: &str = "not listed in etc/root-commands of this host";
+
+/// A part of a refusal to run a command of root with these arguments. The master finds by it which
+/// queue instances may be mended by a new list.
+pub const LISTED_OTHERWISE: &str = "etc/root-commands of this host lists it with other arguments";
+
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@ use super::*;
 use crate::testing::{key, order, site, spec};
 use proto::amount::Amount;
 use proto::id::QueueInstanceName;
+use proto::launch::TASK_VARIABLES;
 use proto::limit::Bounds;
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
@@ -62,41 +63,17 @@ fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() 
     assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
 }
 
-/// What 8.1.9 sets for a serial job after `-v` and `-V`.
-const OF_THE_CELL: [&str; 24] = [
-    "ARC",
-    "ENVIRONMENT",
-    "HOSTNAME",
-    "JOB_ID",
-    "JOB_NAME",
-    "JOB_SCRIPT",
-    "NHOSTS",
-    "NQUEUES",
-    "NSLOTS",
-    "QUEUE",
-    "REQNAME",
-    "REQUEST",
-    "RESTARTED",
-    "SGE_ACCOUNT",
-    "SGE_ARCH",
-    "SGE_BINARY_PATH",
-    "SGE_CELL",
-    "SGE_JOB_SPOOL_DIR",
-    "SGE_ROOT",
-    "SGE_TASK_ID",
-    "SGE_TASK_STEPSIZE",
-    "SHELL",
-    "TMP",
-    "TMPDIR",
-];
+/// What 8.1.9 sets for a serial job after `-v` and `-V`, beside the variables of every task.
+const OF_THE_CELL: [&str; 6] = ["SGE_BINARY_PATH", "SGE_JOB_SPOOL_DIR", "SGE_ROOT", "SHELL", "TMP", "TMPDIR"];
 
 #[test]
 fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
-    let names = OF_THE_CELL.into_iter().chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
+    let of_the_cell: Vec<&str> = TASK_VARIABLES.into_iter().chain(OF_THE_CELL).collect();
+    let names = of_the_cell.iter().copied().chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
     given.environment = names.map(|name| (name.to_owned(), "another".to_owned())).collect::<Vec<_>>().into();
     let made = document(&order(key(1, 1)), &given);
-    for name in OF_THE_CELL {
+    for name in of_the_cell {
         assert_ne!(variable(&made, name), Some("another"), "{name}");
         assert!(variable(&made, name).is_some(), "{name}");
     }

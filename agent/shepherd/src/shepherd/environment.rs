@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::account::Identity;
-use proto::launch::TmpDir;
+use proto::launch::{TASK_VARIABLES, TmpDir};
 use std::path::Path;
 
 /// The search path of what root runs.
@@ -14,37 +14,20 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 /// What a procedure of another user is told about the job: names, numbers and places that it only reads. The job's
 /// owner chooses some of the values, so no variable is here that a shell, a linker or a tool acts upon by itself: `TMPDIR` is missing
 /// for that reason, and because it is the owner's.
-const TOLD: [&str; 30] = [
-    "ARC",
-    "ENVIRONMENT",
-    "HOSTNAME",
-    "JOB_ID",
-    "JOB_NAME",
-    "JOB_SCRIPT",
-    "NHOSTS",
-    "NQUEUES",
-    "NSLOTS",
-    "PE",
-    "QUEUE",
-    "REQNAME",
-    "REQUEST",
-    "RESTARTED",
-    "SGE_ACCOUNT",
-    "SGE_ARCH",
-    "SGE_CELL",
-    "SGE_O_HOME",
-    "SGE_O_HOST",
-    "SGE_O_LOGNAME",
-    "SGE_O_MAIL",
-    "SGE_O_PATH",
-    "SGE_O_SHELL",
-    "SGE_O_TERM",
-    "SGE_O_TZ",
-    "SGE_O_WORKDIR",
-    "SGE_TASK_FIRST",
-    "SGE_TASK_ID",
-    "SGE_TASK_LAST",
-    "SGE_TASK_STEPSIZE",
+const TOLD: [&[&str]; 2] = [
+    &TASK_VARIABLES,
+    &[
+        "PE",
+        "SGE_O_HOME",
+        "SGE_O_HOST",
+        "SGE_O_LOGNAME",
+        "SGE_O_MAIL",
+        "SGE_O_PATH",
+        "SGE_O_SHELL",
+        "SGE_O_TERM",
+        "SGE_O_TZ",
+        "SGE_O_WORKDIR",
+    ],
 ];
 
 /// The exit status of the job, for the procedures behind it.
@@ -111,7 +94,7 @@ pub fn given(context: &Context) -> Vec<String> {
 /// For a procedure of root or of an account of the site: nothing by which the owner could turn it against its user.
 fn others(context: &Context, identity: &Identity) -> Vec<String> {
     let document = &context.document;
-    let mut environment = told(&document.environment, &TOLD);
+    let mut environment = told(&document.environment, &TOLD.concat());
     let task = context.folder.join(context.dir.file(""));
     let shown = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
     for (name, value) in account(identity) {
