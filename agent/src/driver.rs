@@ -97,6 +97,8 @@ pub struct Driver {
     usage: BTreeMap<TaskKey, Usage>,
     usage_interval: Duration,
     usage_due: Instant,
+    /// Whether the master was last told that this host cannot start tasks.
+    is_unfit: bool,
 }
 
 impl Driver {
@@ -113,6 +115,7 @@ impl Driver {
             usage: BTreeMap::new(),
             usage_interval: Duration::ZERO,
             usage_due: Instant::now(),
+            is_unfit: false,
         }
     }
 
@@ -204,10 +207,11 @@ impl Driver {
             Effect::Send(message) => match *message {
                 AgentMessage::Usage(usage) => self.collect_usage(usage),
                 AgentMessage::Health { unfit, root_commands } => {
-                    match (&unfit, &root_commands) {
-                        (Some(why), _) => tracing::warn!("this host cannot start jobs: {why}"),
-                        (None, None) => tracing::info!("this host can start jobs again"),
-                        (None, Some(_)) => {}
+                    let was_unfit = std::mem::replace(&mut self.is_unfit, unfit.is_some());
+                    match &unfit {
+                        Some(why) => tracing::warn!("this host cannot start jobs: {why}"),
+                        None if was_unfit => tracing::info!("this host can start jobs again"),
+                        None => {}
                     }
                     self.send(AgentMessage::Health { unfit, root_commands });
                 }

@@ -164,7 +164,8 @@ impl Texts {
             ("sge_cell", &self.cell),
             ("sge_root", &self.root),
         ];
-        substitute(&substitute(text, &table), &NO_STAGING)
+        // In one pass: the owner of a job chooses its name, which may look like a variable.
+        substitute(text, &[table.as_slice(), &NO_STAGING].concat())
     }
 }
 

@@ -143,8 +143,8 @@ pub enum AgentMessage {
     Health {
         /// The reason why the host cannot start tasks. `None` means that it can.
         unfit: Option<String>,
-        /// The lines of `etc/root-commands` of the host. `None` if they are as they were told
-        /// before, or the host does not say.
+        /// The lines of `etc/root-commands` of the host, in every message. `None` if the host does
+        /// not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         root_commands: Option<Vec<String>>,
     },

@@ -122,11 +122,11 @@ impl Core {
         effects.extend(self.give_back(now));
         let unfit = if self.closing { Some(CLOSING.to_owned()) } else { self.health.unfit() };
         let (told_unfit, told_commands) = &self.health.told;
-        let commands = self.health.root_commands.clone().filter(|lines| told_commands.as_ref() != Some(lines));
-        if self.connected && (unfit != *told_unfit || commands.is_some()) {
-            let now_told = commands.clone().or_else(|| told_commands.clone());
-            self.health.told = (unfit.clone(), now_told);
-            effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit, root_commands: commands })));
+        let is_news = unfit != *told_unfit || self.health.root_commands != *told_commands;
+        if self.connected && is_news {
+            let root_commands = self.health.root_commands.clone();
+            self.health.told = (unfit.clone(), root_commands.clone());
+            effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit, root_commands })));
         }
         effects
     }

@@ -451,6 +451,29 @@ fn the_master_is_told_what_root_runs_here_when_that_changes_and_after_a_reconnec
 }
 
 #[test]
+fn the_master_is_told_that_a_host_no_longer_says_what_root_runs_there() {
+    let mut core = ready();
+    listed(&mut core, true, &NOW);
+    let hear = |core: &mut Core, trouble: Option<&str>, root_commands: Option<Vec<String>>| {
+        let trouble = trouble.map(str::to_owned);
+        let effects = core.handle(Input::Launcher(Box::new(Notice::Health { trouble, root_commands })), &NOW);
+        let told = effects.into_iter().find_map(|effect| match effect {
+            Effect::Send(message) => match *message {
+                AgentMessage::Health { root_commands, .. } => Some(root_commands),
+                _ => None,
+            },
+            _ => None,
+        });
+        told
+    };
+    let list = Some(vec!["/x/a".to_owned()]);
+    assert_eq!(hear(&mut core, None, list.clone()), Some(list.clone()));
+    assert_eq!(hear(&mut core, Some("no space"), list.clone()), Some(list.clone()), "each message has the list");
+    assert_eq!(hear(&mut core, Some("no space"), None), Some(None));
+    assert_eq!(hear(&mut core, Some("no space"), None), None);
+}
+
+#[test]
 fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
     let mut core = ready();
     assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);

@@ -214,6 +214,15 @@ fn methods_are_signals_or_commands() {
 }
 
 #[test]
+fn a_name_that_looks_like_a_variable_is_not_replaced() {
+    for name in ["$fs_stdin_file_staging", "${fs_stdin_host}", "$job_id"] {
+        let texts = Texts::of(&site(), &order(key(1, 1)), &JobSpec { name: name.to_owned(), ..spec() });
+        let made = procedure(Some("/x/prolog $job_name $fs_stdin_file_staging"), &texts).unwrap();
+        assert_eq!(made.command, format!("/x/prolog {name} 0"));
+    }
+}
+
+#[test]
 fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
     let mut order = order(key(1, 1));
     assert_eq!(launch_document(&site(), &AgentConfig::default(), &order, &spec()).host_file, None);

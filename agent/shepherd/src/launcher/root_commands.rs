@@ -7,7 +7,9 @@
 //!
 //! A program that is listed alone gets no arguments but numbers and names of the task that the launcher knows for certain.
 
-use proto::launch::LaunchDocument;
+use super::rules::Refusal;
+use proto::launch::{LISTED_OTHERWISE, LaunchDocument, NOT_LISTED};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The listed commands, as words.
@@ -40,28 +42,39 @@ impl RootCommands {
     /// Whether a command may run as root for a task whose launcher works in `folder`.
     ///
     /// # Errors
-    /// The command is not listed. The text names it and says how to list it.
-    pub fn check(&self, command: &str, document: &LaunchDocument, folder: &Path) -> Result<(), String> {
+    /// The command is not listed. The text names it and says how to list it. The queue is to blame,
+    /// unless the command is a listed one but for the job's name, which its owner chooses.
+    pub fn check(&self, command: &str, document: &LaunchDocument, folder: &Path) -> Result<(), Refusal> {
+        self.check_facts(command, &Facts::of(document, folder))
+    }
+
+    fn check_facts(&self, command: &str, facts: &Facts) -> Result<(), Refusal> {
         let given: Vec<&str> = command.split_ascii_whitespace().collect();
-        let facts = Facts::of(document, folder);
-        if self.lines.iter().any(|line| is_admitted(line, &given, &facts)) {
+        if self.lines.iter().any(|line| is_admitted(line, &given, facts)) {
             return Ok(());
         }
         let program = given.first().copied().unwrap_or_default();
-        if self.lines.iter().any(|line| line.first().is_some_and(|listed| listed == program)) {
-            return Err(format!(
-                "root@{command}: etc/root-commands of this host lists {program} with other arguments; write the whole \
-                 command there as the queue or parallel environment has it, pseudo variables such as $job_id included"
-            ));
+        if self.lines.iter().any(|line| differs_by_name(line, &given, facts)) {
+            return Err(Refusal::of_job(format!(
+                "root@{command}: root runs no command with this name of a job; choose another one (qalter -N)"
+            )));
         }
-        Err(format!("root@{program}: not listed in etc/root-commands of this host"))
+        if self.lines.iter().any(|line| line.first().is_some_and(|listed| listed == program)) {
+            return Err(Refusal::of_queue(format!(
+                "root@{command}: {LISTED_OTHERWISE}; write the whole command there as the queue or parallel \
+                 environment has it, pseudo variables such as $job_id included"
+            )));
+        }
+        Err(Refusal::of_queue(format!("root@{program}: {NOT_LISTED}")))
     }
 }
 
 /// The facts about a task that the launcher itself knows.
+#[derive(Clone)]
 struct Facts {
     known: [(&'static str, String); 5],
-    job_name: String,
+    /// `None` stands for any name.
+    job_name: Option<String>,
     task: String,
 }
 
@@ -77,7 +90,7 @@ impl Facts {
                 ("sge_root", root),
                 ("processors", "UNDEFINED".to_owned()),
             ],
-            job_name: document.job_name.clone(),
+            job_name: Some(document.job_name.clone()),
             task: document.key.task.to_string(),
         }
     }
@@ -87,10 +100,12 @@ impl Facts {
         if PLAIN.contains(&name) {
             return Some(Piece::Plain);
         }
+        if name == "job_name" {
+            return Some(self.job_name.clone().map_or(Piece::Any, |name| Piece::OneOf(vec![name])));
+        }
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
         let values = known.or_else(|| match name {
             "ja_task_id" => Some(vec![self.task.clone(), "0".to_owned()]),
-            "job_name" => Some(vec![self.job_name.clone()]),
             _ if name.starts_with("fs_") => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
             _ => None,
         });
@@ -110,6 +125,7 @@ enum Piece {
     Text(String),
     OneOf(Vec<String>),
     Plain,
+    Any,
 }
 
 fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
@@ -128,16 +144,39 @@ fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
     !(begins_with_value && text.starts_with('-')) && fits(&pieces, text)
 }
 
+/// Whether a command is a listed one but for the job's name. A name may be an option, or several
+/// words.
+fn differs_by_name(line: &[String], given: &[&str], facts: &Facts) -> bool {
+    let pieces = pieces(&line.join(" "), &Facts { job_name: None, ..facts.clone() });
+    pieces.contains(&Piece::Any) && fits(&pieces, &given.join(" "))
+}
+
+/// Whether the pieces make up a text. An agent chooses the text, so no position is looked at twice.
 fn fits(pieces: &[Piece], text: &str) -> bool {
-    let Some((piece, rest)) = pieces.split_first() else { return text.is_empty() };
-    let follows = |value: &str| text.strip_prefix(value).is_some_and(|left| fits(rest, left));
-    match piece {
-        Piece::Text(value) => follows(value),
-        Piece::OneOf(values) => values.iter().any(|value| follows(value)),
-        Piece::Plain => {
-            let plain = text.bytes().take(MAX_PLAIN).take_while(|&byte| is_plain(byte)).count();
-            (1..=plain).any(|count| fits(rest, &text[count..]))
-        }
+    let text = text.as_bytes();
+    let mut ends = BTreeSet::from([0]);
+    for piece in pieces {
+        ends = match (piece, ends.first()) {
+            (Piece::Any, Some(&first)) => (first..=text.len()).collect(),
+            _ => {
+                ends.iter().flat_map(|&start| piece.lengths(&text[start..]).map(move |length| start + length)).collect()
+            }
+        };
+    }
+    ends.contains(&text.len())
+}
+
+impl Piece {
+    /// The lengths that the piece may have at the start of a text.
+    fn lengths(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let of_value = |value: &String| text.starts_with(value.as_bytes()).then_some(value.len());
+        let lengths: Vec<usize> = match self {
+            Piece::Text(value) => of_value(value).into_iter().collect(),
+            Piece::OneOf(values) => values.iter().filter_map(of_value).collect(),
+            Piece::Plain => (1..=text.iter().take(MAX_PLAIN).take_while(|&&byte| is_plain(byte)).count()).collect(),
+            Piece::Any => (0..=text.len()).collect(),
+        };
+        lengths.into_iter()
     }
 }
 
@@ -177,6 +216,7 @@ fn variable(text: &str) -> (&str, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::launch::Blame;
 
     fn facts() -> Facts {
         Facts {
@@ -187,7 +227,7 @@ mod tests {
                 ("sge_root", "/cell".to_owned()),
                 ("processors", "UNDEFINED".to_owned()),
             ],
-            job_name: "--rm".to_owned(),
+            job_name: Some("--rm".to_owned()),
             task: "3".to_owned(),
         }
     }
@@ -225,6 +265,25 @@ mod tests {
             ("/x/start $pe_hostfile", "/x/start /tmp/pe_hostfile", false),
         ] {
             assert_eq!(admits(line, command), expected, "{line}: {command}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_its_owner_chose_is_the_jobs_fault_and_a_missing_program_the_queues() {
+        let lines = ["/x/prolog $job_name", "/x/named -n $job_name", "/x/plain $host", "/x/alone"];
+        let commands = RootCommands::new(&lines.map(str::to_owned));
+        let blame = |command: &str| commands.check_facts(command, &facts()).err().map(|refusal| refusal.blame);
+        for (command, expected) in [
+            ("/x/prolog --rm", Some(Blame::Job)),
+            ("/x/prolog two words", Some(Blame::Job)),
+            ("/x/prolog \"\"", Some(Blame::Job)),
+            ("/x/named -n --rm", Some(Blame::Job)),
+            ("/x/named -m name", Some(Blame::Queue)),
+            ("/x/plain --rm", Some(Blame::Queue)),
+            ("/x/alone --rm", Some(Blame::Queue)),
+            ("/x/other --rm", Some(Blame::Queue)),
+        ] {
+            assert_eq!(blame(command), expected, "{command}");
         }
     }
 

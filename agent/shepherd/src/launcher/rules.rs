@@ -66,11 +66,18 @@ pub struct Rules {
     etc: PathBuf,
     root_commands: RootCommands,
     root_sensors: BTreeSet<Vec<String>>,
-    /// The files of the last two as they were when they were read.
-    lists: [Option<FileState>; 2],
+    /// The files of the last two as they were when they were read. `None` after a failure to read
+    /// them, so that they are read again.
+    lists: Option<ListStates>,
+    /// The last failure to read them, which is logged once.
+    trouble: Option<String>,
 }
 
-/// What changes when a file does. `None` instead of one is a file that is not there.
+/// The states of the list of commands and of the list of sensors. `None` means that there is no such
+/// file.
+type ListStates = [Option<FileState>; 2];
+
+/// What changes when a file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     device: u64,
@@ -125,11 +132,13 @@ impl Rules {
             etc: etc.to_owned(),
             root_commands: RootCommands::default(),
             root_sensors: BTreeSet::new(),
-            lists: [None, None],
+            lists: None,
+            trouble: None,
         };
         if !single_user {
-            rules.lists = rules.list_states();
+            let states = rules.list_states();
             rules.read_lists()?;
+            rules.lists = Some(states);
         }
         for line in read_lines(&etc.join("launcher.conf"))? {
             rules.apply(&line).ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
@@ -137,18 +146,27 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Reads the lists of what root runs again if their files have changed. Of files that cannot be
-    /// trusted nothing runs.
+    /// Reads the lists of what root runs again if their files have changed. While they cannot be read
+    /// or trusted, nothing of them runs, and every call tries again.
     pub fn refresh(&mut self) {
-        if self.single_user || self.lists == self.list_states() {
+        // Before the files are read: a change in between is seen by the next call.
+        let states = self.list_states();
+        if self.single_user || self.lists == Some(states) {
             return;
         }
-        self.lists = self.list_states();
         match self.read_lists() {
-            Ok(()) => crate::log::line(format_args!("etc/{ROOT_COMMANDS} and etc/{ROOT_SENSORS} were read again")),
+            Ok(()) => {
+                (self.lists, self.trouble) = (Some(states), None);
+                crate::log::line(format_args!("etc/{ROOT_COMMANDS} and etc/{ROOT_SENSORS} were read again"));
+            }
             Err(error) => {
                 (self.root_commands, self.root_sensors) = (RootCommands::default(), BTreeSet::new());
-                crate::log::line(format_args!("root runs no command and no sensor until this is mended: {error}"));
+                self.lists = None;
+                let text = format!("root runs no command and no sensor until this is mended: {error}");
+                if self.trouble.as_ref() != Some(&text) {
+                    crate::log::line(format_args!("{text}"));
+                }
+                self.trouble = Some(text);
             }
         }
     }
@@ -161,7 +179,7 @@ impl Rules {
         (!self.single_user && is_short).then_some(lines)
     }
 
-    fn list_states(&self) -> [Option<FileState>; 2] {
+    fn list_states(&self) -> ListStates {
         [ROOT_COMMANDS, ROOT_SENSORS].map(|name| FileState::of(&self.etc.join(name)))
     }
 
@@ -204,8 +222,14 @@ impl Rules {
         let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
         let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
         procedures.by_ref().filter(is_roots).try_for_each(|procedure| {
-            self.root_commands.check(&procedure.command, document, folder).map_err(Refusal::of_queue)
+            let checked = self.root_commands.check(&procedure.command, document, folder);
+            checked.map_err(|refusal| self.of_host_in_trouble(refusal))
         })
+    }
+
+    /// A list that cannot be read says nothing about the queue or the job.
+    fn of_host_in_trouble(&self, refusal: Refusal) -> Refusal {
+        self.trouble.as_ref().map_or(refusal, Refusal::of_host)
     }
 
     /// Whether a user may run anything on this host.
@@ -388,6 +412,27 @@ mod tests {
         for args in [&[][..], &["-v"], &["-q", "x"]] {
             assert!(rules.check_sensor(&sensor("root", args), 0).is_err(), "{args:?}");
         }
+    }
+
+    /// A directory cannot be read as a file. The next call reads again whatever the state of the
+    /// file is: an error such as EMFILE passes without a change of it.
+    #[test]
+    fn a_failure_to_read_the_lists_holds_only_as_long_as_it_lasts() {
+        let mut rules = rules();
+        let listed = |rules: &Rules| !rules.root_commands.lines().is_empty();
+        rules.root_commands = RootCommands::new(&["/x/prolog".to_owned()]);
+        rules.etc = std::env::temp_dir().join(format!("gridwright-rules-{}", std::process::id()));
+        std::fs::create_dir_all(rules.etc.join(ROOT_COMMANDS)).expect("made");
+        for _ in 0..2 {
+            rules.refresh();
+            assert!(!listed(&rules) && rules.lists.is_none() && rules.trouble.is_some());
+            assert_eq!(rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame, Blame::Host);
+        }
+        std::fs::remove_dir_all(&rules.etc).expect("cleaned");
+        rules.root_commands = RootCommands::new(&["/x/prolog".to_owned()]);
+        rules.refresh();
+        assert!(!listed(&rules) && rules.lists == Some([None, None]) && rules.trouble.is_none());
+        assert_eq!(rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame, Blame::Queue);
     }
 
     #[test]

@@ -104,6 +104,41 @@ fn a_prolog_of_root_adds_variables_for_the_job() {
     assert_eq!(cell.output(&result, 'o'), "0,3 /scratch 1 /site:/bin:/usr/bin\n1\n");
 }
 
+/// Each procedure in front of the job finds what the one before has added.
+#[test]
+fn the_start_of_a_parallel_environment_sees_what_the_prolog_added() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let site = Site::new("between");
+    write_script(&site.folder.join("prolog"), "#!/bin/sh\necho GPU=0,3 >> $SGE_JOB_SPOOL_DIR/environment\n");
+    write_script(&site.folder.join("start"), "#!/bin/sh\necho start $GPU\n");
+    let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
+    let mut document = cell.shell("echo job $GPU");
+    document.prolog = root_at(&site.path("prolog"));
+    document.pe_start = Some(Procedure { user: None, command: site.path("start"), timeout_s: 30 });
+    let result = cell.run_document(document);
+    assert_eq!(cell.output(&result, 'o'), "start 0,3\njob 0,3\n");
+}
+
+#[test]
+fn what_a_prolog_of_root_gives_away_is_not_the_next_tasks() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let site = Site::new("given");
+    let gives = "#!/bin/sh\nchmod 777 $SGE_JOB_SPOOL_DIR\nchmod 666 $SGE_JOB_SPOOL_DIR/error\n";
+    write_script(&site.folder.join("prolog"), gives);
+    let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
+    let mut document = cell.shell("true");
+    document.prolog = root_at(&site.path("prolog"));
+    let first = cell.run_document(document).key;
+    cell.send(&Request::Forget { key: first });
+    cell.hear(|notice| matches!(notice, Notice::Forgotten { key } if *key == first).then_some(()));
+    let modes = cell.run("stat -c '%a %U %h' $SGE_JOB_SPOOL_DIR $SGE_JOB_SPOOL_DIR/error");
+    assert_eq!(cell.output(&modes, 'o'), "755 root 2\n644 root 1\n");
+}
+
 #[test]
 fn a_user_neither_adds_variables_nor_reads_those_of_others() {
     if !Uid::effective().is_root() {
@@ -154,6 +189,7 @@ fn an_agent_does_not_choose_the_arguments_of_a_command_of_root() {
         let key = cell.launch(document);
         let text = cell.refused(key);
         assert!(text.contains("with other arguments"), "{command}: {text}");
+        assert_eq!(cell.blamed(key), Blame::Queue);
     }
     // A program that is listed alone may be told the numbers of the task.
     let document = with_prolog(&mut cell, "/usr/bin/printf 8");

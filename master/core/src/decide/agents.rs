@@ -118,6 +118,8 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     let at = turn.now.tick;
     // It says so again if it is unwell.
     fitness::said(turn, &host, None);
+    // The agent says what it knows on this connection.
+    fitness::lists(turn, &host, None);
     turn.observe(Observation::Contact { host, at, connected: true });
 }
 
@@ -195,9 +197,7 @@ pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: Ag
         AgentMessage::Sensors(sensors) => load::sensors(turn, host, sensors),
         AgentMessage::Health { unfit, root_commands } => {
             fitness::said(turn, &host, unfit.map(shorten));
-            if let Some(lines) = root_commands {
-                fitness::lists(turn, &host, lines);
-            }
+            fitness::lists(turn, &host, root_commands);
         }
         AgentMessage::Refused(why) => turn.effect(Effect::Warn(why.at(format!("agent of {host}")))),
     }

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, SubmitSeq, TaskKey, UserName};
+use proto::launch::{LISTED_OTHERWISE, NOT_LISTED};
 use proto::time::Tick;
 use proto::usage::{Blame, Failed, TaskResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +49,8 @@ struct HostFitness {
     refused: Option<Pause>,
     /// The lines of its list of commands that root runs there, if it says.
     root_commands: Option<Vec<String>>,
+    /// The last such lines, also of a host that does not say any more.
+    last_commands: Option<Vec<String>>,
     /// Jobs whose starts failed since one succeeded.
     failed: BTreeMap<SubmitSeq, FailedStart>,
 }
@@ -90,9 +93,34 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
     show(turn, host);
 }
 
-/// Notes the commands that root runs on a host, as the host says.
-pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Vec<String>) {
-    turn.fitness_mut().of(host).root_commands = Some(root_commands);
+/// Notes the commands that root runs on a host, as the host says; `None` if it does not. Queue
+/// instances that wait in error because a command was not listed take jobs again once a new list has
+/// it.
+pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<Vec<String>>) {
+    let record = turn.fitness_mut().of(host);
+    record.root_commands.clone_from(&root_commands);
+    let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else { return };
+    record.last_commands = Some(lines.clone());
+    let of_host = turn.state().instances.iter().filter(|(instance, _)| instance.host == *host);
+    let mended = of_host.filter(|(_, state)| state.errors.iter().any(|error| is_mended(error, &lines)));
+    let mended: Vec<_> = mended.map(|(instance, state)| (instance.clone(), state.clone())).collect();
+    for (instance, mut state) in mended {
+        state.errors.retain(|error| !is_mended(error, &lines));
+        turn.record(Event::InstanceChanged { instance, state });
+    }
+}
+
+/// Whether an error of a queue instance is about a program that a new list of its host has, or about
+/// arguments. The next job shows whether the list has those.
+fn is_mended(error: &str, lines: &[String]) -> bool {
+    if is_about_host(error) {
+        return false;
+    }
+    let unlisted = error.strip_suffix(NOT_LISTED).and_then(|text| text.strip_suffix(": ")?.rsplit_once("root@"));
+    match unlisted {
+        Some((_, program)) => lines.iter().any(|line| line.split_ascii_whitespace().next() == Some(program)),
+        None => error.contains(LISTED_OTHERWISE),
+    }
 }
 
 /// Counts a task that did not start. Returns the reason for which it waits in error and is not tried again, if that is so although its

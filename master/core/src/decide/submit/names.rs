@@ -79,6 +79,12 @@ pub(in crate::decide) fn check_job_name(name: &str) -> Result<(), Diagnostic> {
         let what = format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)");
         return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix("begin it with a letter"));
     }
+    // Line breaks and tabs are refused below, in the words of 8.1.9.
+    if let Some(control) = name.chars().find(|&letter| letter.is_control() && !"\n\t\r".contains(letter)) {
+        let what = format!("control character {} not allowed in objectname", control.escape_unicode());
+        let fix = "use letters, digits, dots, dashes and underscores";
+        return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix(fix));
+    }
     check_characters(name).map_err(|refusal| refusal.at("-N"))
 }
 

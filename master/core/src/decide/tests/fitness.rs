@@ -49,6 +49,59 @@ fn failed(cell: &mut Cell, user: &str) {
     cell.end(key, "h1", result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"));
 }
 
+/// The host says which commands root runs there.
+fn lists(cell: &mut Cell, host: &str, lines: Option<&[&str]>) {
+    let root_commands = lines.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect());
+    let connection = cell.connection(host);
+    cell.input(Input::AgentMessage {
+        connection,
+        message: Box::new(AgentMessage::Health { unfit: None, root_commands }),
+    });
+}
+
+#[test]
+fn a_queue_instance_that_lacks_a_command_of_root_is_mended_once_its_host_lists_it() {
+    let mut cell = Cell::ready();
+    let why = "root@/x/prolog: not listed in etc/root-commands of this host";
+    let (_, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_PROLOG, why));
+    assert_eq!(errors(&cell).len(), 1);
+    for (host, lines) in
+        [("h1", Some(&["/x/other", "/x/prolog2"][..])), ("h1", None), ("h2", Some(&["/x/prolog $host"][..]))]
+    {
+        lists(&mut cell, host, lines);
+        assert_eq!(errors(&cell).len(), 1, "{host} {lines:?}");
+    }
+    lists(&mut cell, "h1", Some(&["/x/other", "/x/prolog $host"]));
+    assert!(errors(&cell).is_empty());
+    placed(&mut cell, "u1");
+}
+
+#[test]
+fn a_queue_instance_whose_host_lists_other_arguments_waits_for_another_list() {
+    let mut cell = Cell::ready();
+    lists(&mut cell, "h1", Some(&["/x/prolog -q"]));
+    let why =
+        "root@/x/prolog -v: etc/root-commands of this host lists it with other arguments; write the whole command";
+    let (_, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_PROLOG, why));
+    for lines in [None, Some(&["/x/prolog -q"][..])] {
+        lists(&mut cell, "h1", lines);
+        assert_eq!(errors(&cell).len(), 1, "the list is as it was: {lines:?}");
+    }
+    lists(&mut cell, "h1", Some(&["/x/prolog -v"]));
+    assert!(errors(&cell).is_empty());
+}
+
+#[test]
+fn a_queue_instance_in_error_for_another_reason_is_not_mended_by_a_list() {
+    let mut cell = Cell::ready();
+    let (_, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", result(Exit::NotStarted, Failed(8), "exit_status of prolog = 1"));
+    lists(&mut cell, "h1", Some(&["/x/prolog"]));
+    assert_eq!(errors(&cell).len(), 1);
+}
+
 #[test]
 fn a_start_that_the_host_could_not_make_costs_the_job_nothing_but_an_attempt() {
     let mut cell = Cell::ready();

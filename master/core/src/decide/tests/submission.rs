@@ -80,6 +80,8 @@ fn refusals_use_the_words_of_8_1_9() {
         ),
         (JobSpec { name: "bad:name".into(), ..job() }, "Colon (':') not allowed in objectname"),
         (JobSpec { name: "bad*name".into(), ..job() }, "Asterisk ('*') not allowed in objectname"),
+        (JobSpec { name: "a\u{c}b".into(), ..job() }, "control character \\u{c} not allowed in objectname"),
+        (JobSpec { name: "a\nb".into(), ..job() }, "Newline ('\\n') not allowed in objectname"),
         (JobSpec { name: "NONE".into(), ..job() }, "Keyword (\"NONE\") not allowed as objectname"),
         (JobSpec { name: "all".into(), ..job() }, "Keyword (\"ALL\") not allowed as objectname"),
         (JobSpec { name: String::new(), ..job() }, "job rejected cause there is no job_name in the request"),
