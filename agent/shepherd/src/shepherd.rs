@@ -16,6 +16,7 @@ mod remains;
 mod report;
 mod sampler;
 mod saving;
+mod setup;
 mod streams;
 mod supervisor;
 pub(crate) mod tmpdir;

@@ -45,6 +45,20 @@ pub enum Errand<'a> {
     },
 }
 
+impl Errand<'_> {
+    /// Milliseconds from fork until the program runs. The name service and the user's file systems
+    /// answer within them.
+    pub fn setup_ms(&self) -> u64 {
+        match self {
+            Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) => 60_000,
+            Errand::Look { .. } => LOOK_MS,
+        }
+    }
+}
+
+/// Milliseconds that a look at the end of standard error may take.
+pub const LOOK_MS: u64 = 5_000;
+
 /// Runs the errand in this process. Never returns.
 pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
     // The reporter moves out of the way of the numbers that a script may need.
@@ -60,15 +74,19 @@ pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: 
     sys::exit_now(127)
 }
 
-/// Reads the end of standard error with the rights of the task's user.
+/// Reads the end of standard error with the rights of the task's user. The time of the set-up ends
+/// behind it.
 fn look(context: &Context, errand: &Errand<'_>, from: u64, reporter: &Reporter) -> Result<bool, Failure> {
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
     become_user(context, &identity)?;
     reporter.at_users_files();
-    let (opened, _) = enter_and_open(context, &identity, errand, reporter)?;
+    // A directory that cannot be entered holds no file that the job wrote.
+    let is_there = enter(context, &identity)?.is_ok() && context.connected.is_none();
+    let file = if is_there { streams::error_file(&context.document.streams, &identity) } else { None };
+    let said = file.is_some_and(|file| evidence::says_memory_is_missing(&file, from));
     reporter.executing();
-    Ok(evidence::says_memory_is_missing(&opened.stderr, from))
+    Ok(said)
 }
 
 /// Everything that can be made before the limits are in force.
@@ -176,7 +194,7 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
         Errand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
     let Some(user) = named else { return task_identity(context) };
-    let identity = account::by_name(user)?;
+    let identity = account::by_name(user).map_err(of_procedure)?;
     if user != "root" {
         context.rules.check_uid(user, identity.uid).map_err(refused)?;
         if identity.uid == 0 {
@@ -306,20 +324,12 @@ fn enter_and_open(
     errand: &Errand<'_>,
     reporter: &Reporter,
 ) -> Result<(Opened, Places), Failure> {
-    let document = &context.document;
     let is_job = matches!(errand, Errand::Job);
-    let mut folder = match document.working_directory.as_str() {
-        "" => identity.home.clone(),
-        path => plan::expand(path, identity),
+    let folder = match enter(context, identity)? {
+        Ok(folder) => folder,
+        Err(failure) if is_job => return Err(failure),
+        Err(_) => "/".to_owned(),
     };
-    match nix::unistd::chdir(text::to_os(&folder).as_os_str()) {
-        Err(errno) if is_job => return Err(no_cwd(&folder, errno.into())),
-        Err(_) => {
-            nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
-            folder = "/".to_owned();
-        }
-        Ok(()) => {}
-    }
     if let Some(connected) = &context.connected {
         return if is_job { streams::given(connected, &folder) } else { streams::nowhere(&folder) };
     }
@@ -329,6 +339,18 @@ fn enter_and_open(
         Err(_) if !is_job => streams::nowhere(&folder),
         other => other,
     }
+}
+
+/// Enters the task's working directory and returns its path. Where that fails, the process enters the
+/// root directory instead and returns the failure.
+fn enter(context: &Context, identity: &Identity) -> Result<Result<String, Failure>, Failure> {
+    let folder = match context.document.working_directory.as_str() {
+        "" => identity.home.clone(),
+        path => plan::expand(path, identity),
+    };
+    let Err(errno) = nix::unistd::chdir(text::to_os(&folder).as_os_str()) else { return Ok(Ok(folder)) };
+    nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
+    Ok(Err(no_cwd(&folder, errno.into())))
 }
 
 /// From here on the child stands for the job: signals end it, and so does the end of its shepherd.
@@ -417,8 +439,15 @@ fn unprepared(what: &str, error: io::Error) -> Failure {
     Failure::of_host(format!("{what}: {error}"), error.raw_os_error().unwrap_or(0))
 }
 
+/// A procedure that its host does not run. The shepherd replaces the code by the one of the kind of
+/// procedure.
 fn refused(text: String) -> Failure {
-    Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() }
+    Failure { failed: Failed::PROLOG, text, errno: 0, path: String::new() }
+}
+
+/// The account of a procedure is the administrator's choice, unlike the one of the task.
+fn of_procedure(failure: Failure) -> Failure {
+    if failure.is_hosts_fault() { failure } else { refused(failure.text) }
 }
 
 fn no_cwd(path: &str, error: io::Error) -> Failure {

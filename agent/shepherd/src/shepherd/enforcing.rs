@@ -1,6 +1,6 @@
 //! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to blame.
 
-use super::child::Errand;
+use super::child::{Errand, LOOK_MS};
 use super::ending::Action;
 use super::evidence;
 use super::evidence::Facts;
@@ -14,9 +14,6 @@ use std::time::Instant;
 
 /// The nice value of a shepherd on a host that gives it no other priority.
 const HIGHEST_PRIORITY: i32 = -20;
-
-/// How long a look at the end of standard error may take.
-const LOOK_MS: u64 = 5_000;
 
 impl Supervisor<'_> {
     /// Begins to look for many new processes, for a job whose memory is limited.
@@ -184,6 +181,8 @@ impl Supervisor<'_> {
         let hit = evidence::refused_memory(&self.context.document, self.sampler.peaks());
         let (Some(hit), Some(from)) = (hit, self.error_file_bytes) else { return Ok(None) };
         let ended = self.run_child(&Errand::Look { from }, Some(LOOK_MS))?;
+        // A look that hangs in the kernel counts as left behind.
+        self.end_remains()?;
         let has_said = matches!(ended, ChildEnd::Ended(waited) if waited.status == 0);
         Ok(has_said.then_some(hit))
     }

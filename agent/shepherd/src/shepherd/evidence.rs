@@ -7,7 +7,7 @@ use super::sampler::Peaks;
 use crate::cgroup::{GroupAround, GroupKills};
 use proto::launch::{Bound, Cause, Evidence, LaunchDocument, LimitHit, ProcessLimit, Resource, TaskUsage};
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// What is known when the main process has ended.
@@ -40,8 +40,9 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
         // A shell reports the signal of its child as 128 + signal; a program may return that number by itself.
         Cause::Exited(code) if *code > 128 => {
             let hit = by_signal(facts, i32::from(*code) - 128)?;
-            // Only a limit of the processor is proved by what was used.
-            let evidence = if hit.limit == "h_cpu" { hit.evidence } else { hit.evidence.min_likely() };
+            // Only a limit of the processor is proved by what was used, and only if that was all of it.
+            let is_proved = hit.limit == "h_cpu" && missing_ms(facts.main_cpu_ms, hit.bound) <= RESOLUTION_MS;
+            let evidence = if is_proved { hit.evidence } else { hit.evidence.min_likely() };
             Some(LimitHit { evidence, ..hit })
         }
         Cause::Exited(0) | Cause::FailedToStart(_) | Cause::ShepherdDied => None,
@@ -52,7 +53,7 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
 fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     match signal {
         libc::SIGXCPU => facts.soft.cloned().or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, false)),
-        libc::SIGKILL => cpu(facts, "h_cpu", |limit| limit.hard, true).or_else(|| by_group_around(facts)),
+        libc::SIGKILL => by_kill(facts),
         libc::SIGXFSZ => {
             let limit = find(facts, Resource::FileSize)?;
             let name = if limit.soft == limit.hard { "h_fsize" } else { "s_fsize" };
@@ -63,18 +64,52 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     }
 }
 
+/// SIGKILL has many senders. One that the kernel counted for want of memory explains it better than
+/// a part of the processor time.
+fn by_kill(facts: &Facts<'_>) -> Option<LimitHit> {
+    let by_cpu = cpu(facts, "h_cpu", |limit| limit.hard, true);
+    if by_cpu.as_ref().is_some_and(|hit| missing_ms(facts.main_cpu_ms, hit.bound) <= TICKS_MS) {
+        return by_cpu;
+    }
+    by_group_around(facts).or(by_cpu)
+}
+
 /// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so
-/// it counts only if the process used CPU time. The kernel counts whole ticks, and on a loaded host
-/// it charges a process for more than it used: half of the limit is proof enough.
+/// it counts only as far as CPU time was used.
 fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;
-    if needs_proof && facts.main_cpu_ms < bound.saturating_mul(500) {
-        return None;
-    }
+    let evidence = if needs_proof { proof_of_use(facts.main_cpu_ms, bound)? } else { Evidence::Certain };
     let name = if limit.soft == limit.hard { "h_cpu" } else { name };
     let used_s = facts.main_cpu_ms.saturating_add(500) / 1000;
-    Some(hit(name, bound, used_s, Evidence::Certain))
+    Some(hit(name, bound, used_s, evidence))
+}
+
+/// The clock of the kernel's CPU limit and the one of getrusage(2) differ by ticks.
+const TICKS_MS: u64 = 100;
+
+/// A CPU limit is a number of whole seconds.
+const RESOLUTION_MS: u64 = 1000;
+
+/// The milliseconds that a process had left of a limit of CPU seconds.
+fn missing_ms(used_ms: u64, bound_s: u64) -> u64 {
+    bound_s.saturating_mul(1000).saturating_sub(used_ms)
+}
+
+/// Returns how sure a SIGKILL came from a limit of CPU seconds.
+///
+/// The kernel counts whole ticks, and on a loaded host it charges a process for more than it used.
+/// So the limit is certain from a tenth, but at least a second, below it. From half of it the limit
+/// is likely.
+fn proof_of_use(used_ms: u64, bound_s: u64) -> Option<Evidence> {
+    let bound_ms = bound_s.saturating_mul(1000);
+    let half_ms = bound_ms / 2;
+    let certain_ms = bound_ms.saturating_sub((bound_ms / 10).max(RESOLUTION_MS)).max(half_ms);
+    match used_ms {
+        used if used >= certain_ms => Some(Evidence::Certain),
+        used if used >= half_ms => Some(Evidence::Likely),
+        _ => None,
+    }
 }
 
 /// The kernel killed a process for want of memory in the group that the task shares with others of
@@ -121,13 +156,20 @@ fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
 }
 
 /// The memory limit that an allocation of a failed job ran into, if the job itself says that memory
-/// was missing.
+/// was missing. A limit of which less than a quarter was seen in use is not to blame.
 pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHit> {
     let seen = [("vmem", Resource::AddressSpace, peaks.address_space), ("data", Resource::Data, peaks.data)];
     seen.into_iter().find_map(|(name, resource, peak)| {
         let limit = document.limits.iter().find(|limit| limit.resource == resource)?;
-        Some(hit(&prefixed(limit, name), finite(limit.soft)?, peak, Evidence::Likely))
+        let bound = finite(limit.soft)?;
+        may_have_refused(bound, peak).then(|| hit(&prefixed(limit, name), bound, peak, Evidence::Likely))
     })
+}
+
+/// Whether an allocation may have failed at a bound. A program that ends before its first sample has
+/// a peak of 0.
+fn may_have_refused(bound: u64, peak: u64) -> bool {
+    peak == 0 || peak >= bound / 4
 }
 
 /// Words by which languages and their libraries report that an allocation failed, in small letters.
@@ -142,6 +184,9 @@ const MISSING_MEMORY: [&str; 8] = [
     "insufficient virtual memory",
 ];
 
+/// Words in a line about the memory of a device, which no limit of ours concerns.
+const OTHER_MEMORY: [&str; 5] = ["cuda", "gpu", "hip out of", "tensor", "device"];
+
 /// The most bytes at the end of a file that are looked through.
 const LOOKED_THROUGH: u64 = 64 << 10;
 
@@ -152,15 +197,21 @@ pub fn length_of_file(stream: &OwnedFd) -> Option<u64> {
 }
 
 /// Whether a program wrote to a file, behind its first `from` bytes, that memory was missing.
-pub fn says_memory_is_missing(stream: &OwnedFd, from: u64) -> bool {
-    let Some(end) = length_of_file(stream).filter(|end| *end > from) else { return false };
-    // The stream itself is open for writing alone.
-    let Ok(file) = File::open(format!("/proc/self/fd/{}", stream.as_raw_fd())) else { return false };
+pub fn says_memory_is_missing(file: &File, from: u64) -> bool {
+    let end = file.metadata().map_or(0, |found| if found.is_file() { found.size() } else { 0 });
+    if end <= from {
+        return false;
+    }
     let start = from.max(end.saturating_sub(LOOKED_THROUGH));
     let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
     let count = file.read_at(&mut bytes, start).unwrap_or(0);
-    let text = String::from_utf8_lossy(&bytes[..count]).to_lowercase();
-    MISSING_MEMORY.iter().any(|words| text.contains(words))
+    String::from_utf8_lossy(&bytes[..count]).to_lowercase().lines().any(is_about_memory)
+}
+
+/// Whether a line in small letters says that memory of the host was missing.
+fn is_about_memory(line: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|words| line.contains(words));
+    has(&MISSING_MEMORY) && !has(&OTHER_MEMORY)
 }
 
 fn prefixed(limit: &ProcessLimit, name: &str) -> String {
@@ -212,13 +263,44 @@ mod tests {
             ("fork: Cannot allocate memory\n", 0, true),
             ("no memory error here\n", 0, false),
             ("", 0, false),
+            ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n", 0, false),
+            ("RuntimeError: HIP out of memory\n", 0, false),
+            ("cannot allocate tensor of shape [4096]\n", 0, false),
+            ("CUDA is ready\nError: cannot allocate vector of size 3.7 Gb\n", 0, true),
         ] {
             std::fs::write(&path, text).expect("written");
-            let stream = std::fs::OpenOptions::new().append(true).open(&path).expect("it is there");
-            assert_eq!(says_memory_is_missing(&stream.into(), from), expected, "{text}");
+            let file = File::open(&path).expect("it is there");
+            assert_eq!(says_memory_is_missing(&file, from), expected, "{text}");
         }
         std::fs::remove_file(&path).expect("cleaned");
-        let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null").expect("there");
-        assert!(!says_memory_is_missing(&nothing.into(), 0));
+        assert!(!says_memory_is_missing(&File::open("/dev/null").expect("there"), 0));
+    }
+
+    #[test]
+    fn a_limit_of_the_processor_is_certain_only_near_its_end() {
+        for (used_ms, bound_s, expected) in [
+            (60_000, 100, Some(Evidence::Likely)),
+            (89_999, 100, Some(Evidence::Likely)),
+            (90_000, 100, Some(Evidence::Certain)),
+            (49_999, 100, None),
+            (18_000_000, 36_000, Some(Evidence::Likely)),
+            (2_000, 3, Some(Evidence::Certain)),
+            (1_600, 3, Some(Evidence::Likely)),
+            (500, 1, Some(Evidence::Certain)),
+            (499, 1, None),
+        ] {
+            assert_eq!(proof_of_use(used_ms, bound_s), expected, "{used_ms} of {bound_s}");
+        }
+        assert_eq!((missing_ms(2_950, 3), missing_ms(3_100, 3)), (50, 0));
+    }
+
+    #[test]
+    fn a_memory_limit_far_from_what_was_seen_has_refused_nothing() {
+        let gib = 1 << 30;
+        for (bound, peak, expected) in
+            [(500 * gib, 3 * gib, false), (4 * gib, gib, true), (4 * gib, gib - 1, false), (500 * gib, 0, true)]
+        {
+            assert_eq!(may_have_refused(bound, peak), expected, "{peak} of {bound}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::environment::Places;
 use super::plan::expand;
 use crate::account::Identity;
 use crate::sys;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use proto::launch::{Failed, Failure, OutputPath, Streams};
 use proto::text;
 use std::fs::{self, File, OpenOptions};
@@ -129,21 +130,48 @@ fn append(output: &OutputPath, identity: &Identity, waits: Option<Waits<'_>>) ->
 }
 
 fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    open_file(options.append(true).create(true).mode(0o644).custom_flags(libc::O_NOCTTY), path, waits)
+    open_file(OpenOptions::new().append(true).create(true).mode(0o644), path, waits)
 }
 
 /// Opens a file. A procedure does not wait for the other end of a named pipe, and does not take the
-/// job's place there.
-fn open_file(options: &OpenOptions, path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+/// job's place there: it opens without waiting, and looks at what it has opened.
+fn open_file(options: &mut OpenOptions, path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
     let path = text::to_os(path);
+    let Some(waits) = waits else {
+        return waiting(options.custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK).open(path)?);
+    };
     if fs::metadata(&path).is_ok_and(|found| found.file_type().is_fifo()) {
-        let Some(waits) = waits else {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a procedure waits for no named pipe"));
-        };
         waits();
     }
-    options.open(path)
+    options.custom_flags(libc::O_NOCTTY).open(path)
+}
+
+/// Takes `O_NONBLOCK` from a file that nobody else has to open: a plain one, or a device such as
+/// `/dev/null`.
+fn waiting(file: File) -> io::Result<File> {
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_char_device() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "a procedure writes to files and devices alone"));
+    }
+    let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
+    fcntl(&file, FcntlArg::F_SETFL(flags - OFlag::O_NONBLOCK))?;
+    Ok(file)
+}
+
+/// The file that the job's standard error went to, open for reading; `None` for anything that is not
+/// a plain file there. Nothing is made and nothing is waited for.
+pub fn error_file(streams: &Streams, identity: &Identity) -> Option<File> {
+    let output = if streams.merge { &streams.stdout } else { &streams.stderr };
+    let path = expand(&output.path, identity);
+    let path = if path.is_empty() { output.default_name.clone() } else { path };
+    let inner = format!("{path}/{}", output.default_name);
+    [path, inner].iter().find_map(|path| plain_file(path))
+}
+
+fn plain_file(path: &str) -> Option<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(text::to_os(path)).ok()?;
+    file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
 }
 
 /// In the words of 8.1.9, with the path that was asked for.
@@ -155,5 +183,56 @@ fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
         text: format!("error: can't open {what} file \"{path}\": {error}"),
         errno,
         path: path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::Mode;
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let base = std::env::temp_dir().join(format!("gridwright-{name}-{}", std::process::id()));
+        fs::create_dir_all(&base).expect("made");
+        base
+    }
+
+    /// A user may exchange the file for a pipe at any moment, so the opened file decides.
+    #[test]
+    fn a_procedure_takes_no_pipe_and_writes_to_files_as_usual() {
+        let base = folder("procedure");
+        let place = |name: &str| base.join(name).to_str().expect("plain").to_owned();
+        nix::unistd::mkfifo(place("pipe").as_str(), Mode::S_IRWXU).expect("made");
+        assert!(append_to(&place("pipe"), None).is_err());
+        // With a reader the pipe opens at once.
+        let both = OpenOptions::new().read(true).write(true).open(place("pipe")).expect("opened");
+        assert!(append_to(&place("pipe"), None).is_err());
+        assert!(waiting(both).is_err());
+        for path in [place("file"), NOTHING.to_owned()] {
+            let file = append_to(&path, None).expect("opened");
+            let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL).expect("asked"));
+            assert!(!flags.contains(OFlag::O_NONBLOCK) && flags.contains(OFlag::O_APPEND), "{path}: {flags:?}");
+        }
+        fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn a_look_at_standard_error_makes_no_file_and_follows_no_link() {
+        let base = folder("look");
+        let place = |name: &str| base.join(name).to_str().expect("plain").to_owned();
+        let identity = crate::account::by_number(nix::unistd::Uid::effective().as_raw());
+        let streams = |path: String| {
+            let output = OutputPath { path, default_name: "job.e7".to_owned() };
+            Streams { stdin: None, stdout: output.clone(), stderr: output, merge: false }
+        };
+        let found = |path: String| error_file(&streams(path), &identity).is_some();
+        assert!(!found(place("gone")) && !found(base.to_str().expect("plain").to_owned()));
+        assert_eq!(fs::read_dir(&base).expect("there").count(), 0);
+        fs::write(place("job.e7"), "x").expect("written");
+        std::os::unix::fs::symlink(place("job.e7"), place("link")).expect("linked");
+        nix::unistd::mkfifo(place("pipe").as_str(), Mode::S_IRWXU).expect("made");
+        assert!(found(base.to_str().expect("plain").to_owned()) && found(place("job.e7")));
+        assert!(!found(place("link")) && !found(place("pipe")));
+        fs::remove_dir_all(&base).expect("cleaned");
     }
 }

@@ -8,9 +8,10 @@ use super::child::{self, Errand};
 use super::ending::{Action, Ending};
 use super::peers::Peers;
 use super::probe::Probe;
-use super::report::{self, SetupReport};
+use super::report::SetupReport;
 use super::sampler::Sampler;
 use super::saving::Saving;
+use super::setup::Setup;
 use crate::cgroup::GroupAround;
 use crate::proc::{self, ProcessStat};
 use crate::sys::{self, Fork, Wait, Waited};
@@ -23,15 +24,12 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
     Cause, Failed, Failure, LaunchResult, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd, ProcedureKind,
-    ProcessLimit, RefusedLimit, Request, Start, TaskUsage, frame,
+    RefusedLimit, Request, Start, TaskUsage, frame,
 };
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-
-/// Milliseconds that a child may take from fork to execve: the name service and the user's file systems answer within it.
-const SETUP_DEADLINE_MS: u64 = 60_000;
 
 /// The longest sleep, so that a clock that went on during a suspend of the machine is noticed.
 const LONGEST_SLEEP_MS: u64 = 10_000;
@@ -107,36 +105,6 @@ pub(super) struct Running {
     pub(super) sample_step: u64,
 }
 
-/// How far a child has come on its way to execve.
-enum Setup {
-    /// It executes the program, or does not.
-    Done(SetupReport),
-    /// It waits for the other end of a named pipe: the pipe to it, and what it has said so far.
-    Waits(OwnedFd, Vec<u8>),
-}
-
-impl Setup {
-    /// Whether the job counts as running.
-    fn has_begun(&self) -> bool {
-        match self {
-            Setup::Done(report) => report.failure.is_none(),
-            Setup::Waits(..) => true,
-        }
-    }
-
-    /// The whole report, once the child has ended.
-    fn end(self, limits: &[ProcessLimit]) -> SetupReport {
-        match self {
-            Setup::Done(report) => report,
-            Setup::Waits(pipe, mut bytes) => {
-                // The child has ended, so what it said is there. What cannot be read was not said.
-                let _ = std::fs::File::from(pipe).read_to_end(&mut bytes);
-                report::parse(&bytes, limits)
-            }
-        }
-    }
-}
-
 /// How a child of any kind ended.
 pub(super) enum ChildEnd {
     /// It never reached execve.
@@ -191,13 +159,12 @@ impl<'a> Supervisor<'a> {
         let document = &self.context.document;
         let mut started_pe = false;
         let before = self
-            .procedure(ProcedureKind::Prolog, document.prolog.as_ref())
+            .preparation(ProcedureKind::Prolog, document.prolog.as_ref())
             .and_then(|()| {
                 started_pe = true;
-                self.procedure(ProcedureKind::PeStart, document.pe_start.as_ref())
+                self.preparation(ProcedureKind::PeStart, document.pe_start.as_ref())
             })
             .and_then(|()| self.not_ordered_away());
-        self.take_additions();
         let (cause, usage, wallclock_ms) = match before {
             Err(failure) => {
                 self.context.dir.spool().note_failure(failure.failed, &failure.text);
@@ -269,6 +236,15 @@ impl<'a> Supervisor<'a> {
         if is_lost { Cause::ShepherdDied } else { cause }
     }
 
+    /// Runs a procedure in front of the job. What it adds to the environment holds for all behind it.
+    fn preparation(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
+        let outcome = self.procedure(kind, procedure);
+        if procedure.is_some() {
+            self.take_additions();
+        }
+        outcome
+    }
+
     /// Runs a procedure and applies the rules for its exit code: 99 runs the job again, 100 puts it into error.
     fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let Some(procedure) = procedure else { return Ok(()) };
@@ -280,8 +256,7 @@ impl<'a> Supervisor<'a> {
         let name = kind.as_str();
         let status = match ended {
             Err(error) => return Err(procedure_failure(code, format!("{name}: {error}"))),
-            Ok(ChildEnd::NotStarted(failure)) if failure.is_hosts_fault() => return Err(failure),
-            Ok(ChildEnd::NotStarted(failure)) => return Err(Failure { failed: code, ..failure }),
+            Ok(ChildEnd::NotStarted(failure)) => return Err(of_procedure(kind, failure)),
             Ok(ChildEnd::Ended(waited)) => shell_status(&cause_of(waited.status)),
         };
         self.procedures.push(ProcedureEnd { kind, status });
@@ -299,14 +274,12 @@ impl<'a> Supervisor<'a> {
     /// Gives the job what procedures of root have added to the `environment` of its spool
     /// directory.
     fn take_additions(&self) {
-        if self.procedures.is_empty() {
-            return;
-        }
         let key = self.context.document.key;
         match self.context.dir.spool().additions(&self.context.document) {
             Ok(Additions { variables, ignored }) => {
                 if !ignored.is_empty() {
-                    crate::log::line(format_args!("task {key}: a procedure may not set {}", ignored.join(", ")));
+                    let names: Vec<&str> = ignored.iter().map(String::as_str).collect();
+                    crate::log::line(format_args!("task {key}: a procedure may not set {}", names.join(", ")));
                 }
                 *self.context.additions.borrow_mut() = variables;
             }
@@ -324,7 +297,7 @@ impl<'a> Supervisor<'a> {
             }
         };
         self.killed_at = None;
-        let setup = self.await_setup(pid, setup);
+        let setup = self.await_setup(pid, setup, errand.setup_ms());
         let is_job = matches!(errand, Errand::Job);
         if is_job && setup.has_begun() {
             self.job_started(pid);
@@ -359,49 +332,6 @@ impl<'a> Supervisor<'a> {
         self.saving.begin(self.context.document.checkpoint.as_ref(), now);
         let key = self.context.document.key;
         self.peers.tell(&Notice::Executed { key, pid, boot_ms: now });
-    }
-
-    /// Waits until execve has closed the pipe, or the child said why not, or that it waits itself.
-    fn await_setup(&mut self, pid: i32, pipe: OwnedFd) -> Setup {
-        let mut bytes = Vec::new();
-        let mut chunk = [0; 1024];
-        let deadline = sys::boot_ms() + SETUP_DEADLINE_MS;
-        loop {
-            let left = deadline.saturating_sub(sys::boot_ms());
-            let mut wait = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut wait, PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX)) {
-                Ok(0) => return Setup::Done(self.setup_hangs(pid, report::is_at_users_files(&bytes))),
-                Err(Errno::EINTR) => continue,
-                Ok(_) | Err(_) => {}
-            }
-            match nix::unistd::read(&pipe, &mut chunk) {
-                Ok(0) => return Setup::Done(report::parse(&bytes, &self.context.document.limits)),
-                Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-                Err(Errno::EINTR) => {}
-                Err(errno) => {
-                    let failure = Failure::of_host(format!("{NOT_PREPARED}: {errno}"), errno as i32);
-                    return Setup::Done(hung(failure));
-                }
-            }
-            if report::is_waiting(&bytes) {
-                return Setup::Waits(pipe, bytes);
-            }
-        }
-    }
-
-    /// The progress of the child decides who is blamed: a user can name a pipe as output that nobody reads.
-    fn setup_hangs(&mut self, pid: i32, is_at_users_files: bool) -> SetupReport {
-        // One that hangs in the kernel is not waited for without end.
-        self.killed_at.get_or_insert_with(sys::boot_ms);
-        if let Some(process) = proc::stat(pid) {
-            proc::signal(&process, libc::SIGKILL);
-        }
-        if is_at_users_files {
-            let text = format!("{NOT_PREPARED}: the user's working directory or files could not be opened in time");
-            return hung(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
-        }
-        let why = "the name service or the place of temporary directories did not answer in time";
-        hung(Failure::of_host(format!("{NOT_PREPARED}: {why}"), 0))
     }
 
     /// The loop itself: until child `pid` has ended.
@@ -681,13 +611,45 @@ fn failed_code(kind: ProcedureKind) -> u8 {
     }
 }
 
+/// The failure of a procedure that did not start. Its own faults have the code of its kind, by which
+/// the queue waits in error. The faults of the host, of the task's user and of the place of temporary
+/// directories keep their codes: one user's files must not stop the queue for all. A job that ran is
+/// over, whatever its user's files are like.
+fn of_procedure(kind: ProcedureKind, failure: Failure) -> Failure {
+    let is_after_job = matches!(kind, ProcedureKind::PeStop | ProcedureKind::Epilog);
+    match failure.failed {
+        _ if failure.is_hosts_fault() => failure,
+        Failed::BEFORE_JOB | Failed::NO_USER if is_after_job => Failure { failed: Failed::AFTER_JOB, ..failure },
+        Failed::BEFORE_JOB | Failed::NO_USER | Failed::QUEUE_SETTING => failure,
+        _ => Failure { failed: failed_code(kind), ..failure },
+    }
+}
+
 fn procedure_failure(failed: u8, text: String) -> Failure {
     Failure { failed, text, errno: 0, path: String::new() }
 }
 
-/// How the failures of a child begin that said nothing by itself.
-const NOT_PREPARED: &str = "the job could not be prepared";
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn hung(failure: Failure) -> SetupReport {
-    SetupReport { failure: Some(failure), ..SetupReport::default() }
+    #[test]
+    fn a_procedure_that_the_files_of_a_user_keep_from_starting_is_not_the_queues_fault() {
+        let (prolog, epilog) = (ProcedureKind::Prolog, ProcedureKind::Epilog);
+        for (kind, failed, expected) in [
+            (prolog, Failed::BEFORE_JOB, Failed::BEFORE_JOB),
+            (prolog, Failed::NO_USER, Failed::NO_USER),
+            (prolog, Failed::QUEUE_SETTING, Failed::QUEUE_SETTING),
+            (prolog, Failed::BEFORE_PROLOG, Failed::BEFORE_PROLOG),
+            (prolog, Failed::NO_SHELL, Failed::PROLOG),
+            (epilog, Failed::BEFORE_JOB, Failed::AFTER_JOB),
+            (epilog, Failed::NO_USER, Failed::AFTER_JOB),
+            (epilog, Failed::BEFORE_PROLOG, Failed::BEFORE_PROLOG),
+            (epilog, Failed::NO_SHELL, Failed::EPILOG),
+            (epilog, Failed::PROLOG, Failed::EPILOG),
+        ] {
+            let made = of_procedure(kind, procedure_failure(failed, "it hangs".to_owned()));
+            assert_eq!((made.failed, made.text.as_str()), (expected, "it hangs"), "{failed}");
+        }
+    }
 }

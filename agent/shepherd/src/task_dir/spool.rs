@@ -10,7 +10,8 @@
 use crate::sys;
 use nix::unistd::Uid;
 use proto::launch::{Bound, LaunchDocument, OutputPath, Procedure, Resource, Start, StartMode, TaskUsage};
-use std::collections::BTreeSet;
+use proto::text;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,6 +30,11 @@ const NAMES: [&str; 9] =
 
 /// The most bytes of `environment` that are read back.
 const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
+
+/// The most bytes, and the most names, that procedures add. execve(2) takes no value of 128 KiB, and a
+/// job must not fail by an environment that it did not choose.
+const MAX_ADDED_BYTES: usize = 120 << 10;
+const MAX_ADDED_NAMES: usize = 1_000;
 
 /// Variables that no procedure sets: they say which job this is, whose, and where its cell is, and
 /// processes are found by them.
@@ -56,10 +62,10 @@ pub struct Spool {
 /// The variables that procedures of root have added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// Names and values, in the order of the file.
+    /// Names and values, sorted by name.
     pub variables: Vec<(String, String)>,
-    /// Names that no procedure sets.
-    pub ignored: Vec<String>,
+    /// Names that no procedure sets, each once.
+    pub ignored: BTreeSet<String>,
 }
 
 impl Spool {
@@ -91,14 +97,22 @@ impl Spool {
         self.write_environment(document)
     }
 
-    /// Whether nothing else is in the directory than files of ours, or no directory is there.
+    /// Whether the directory and all in it are as this program makes them, or no directory is there.
+    ///
+    /// A procedure of root may have given the directory or a file to somebody: the next task would get
+    /// it with that.
     pub fn is_plain(&self) -> bool {
-        let Ok(entries) = fs::read_dir(&self.path) else { return !self.path.exists() };
-        let is_ours = |entry: fs::DirEntry| {
-            entry.file_name().to_str().is_some_and(|name| NAMES.contains(&name))
-                && entry.file_type().is_ok_and(|kind| kind.is_file())
+        let folder = match fs::symlink_metadata(&self.path) {
+            Err(error) => return error.kind() == ErrorKind::NotFound,
+            Ok(found) => found.is_dir() && is_own(&found),
         };
-        entries.into_iter().all(|entry| entry.is_ok_and(is_ours))
+        let is_ours = |entry: fs::DirEntry| {
+            let found = entry.metadata();
+            entry.file_name().to_str().is_some_and(|name| NAMES.contains(&name))
+                && found.is_ok_and(|found| found.is_file() && found.nlink() == 1 && is_own(&found))
+        };
+        let all_ours = || Ok::<_, io::Error>(fs::read_dir(&self.path)?.all(|entry| entry.is_ok_and(is_ours)));
+        folder && all_ours().unwrap_or(false)
     }
 
     /// Removes the files that say something about one task alone.
@@ -134,9 +148,14 @@ impl Spool {
     }
 
     fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o644).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        options.open(self.path.join(name))?.write_all(text.as_bytes())
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            other => other?,
+        }
+        // Made anew: whatever had the name may have other names or owners, or be no file.
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
+        file.write_all(&text::to_bytes(text))
     }
 
     fn write_environment(&self, document: &LaunchDocument) -> io::Result<()> {
@@ -147,7 +166,7 @@ impl Spool {
             text.push_str(&line);
             text.push('\n');
         }
-        file.write_all(text.as_bytes())?;
+        file.write_all(&text::to_bytes(&text))?;
         if !Uid::effective().is_root() {
             return Ok(());
         }
@@ -160,15 +179,21 @@ impl Spool {
     /// A later line replaces an earlier one. Lines without a name are skipped.
     ///
     /// # Errors
-    /// The file cannot be read, is none of root's, or is too long.
+    /// The file cannot be read, is not root's, or is too long. Procedures add more than the job's
+    /// program could be given.
     pub fn additions(&self, document: &LaunchDocument) -> io::Result<Additions> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = options.open(self.path.join(ENVIRONMENT))?;
         let bytes = read_own(&file)?;
         let known: BTreeSet<String> = lines_of(document).collect();
-        Ok(additions(&String::from_utf8_lossy(&bytes), &known))
+        additions(&text::from_bytes(&bytes), &known)
     }
+}
+
+/// Whether a file or directory belongs to the user of this process, and nobody else may write it.
+fn is_own(found: &fs::Metadata) -> bool {
+    found.uid() == Uid::effective().as_raw() && found.mode() & 0o022 == 0
 }
 
 /// A file that a procedure may have put in the place of ours counts only if it is a plain one of
@@ -186,21 +211,27 @@ fn read_own(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn additions(text: &str, known: &BTreeSet<String>) -> Additions {
-    let mut made = Additions::default();
-    for line in text.lines().filter(|line| !known.contains(*line)) {
+fn additions(text: &str, known: &BTreeSet<String>) -> io::Result<Additions> {
+    let (mut added, mut ignored) = (BTreeMap::new(), BTreeSet::new());
+    // Not `lines`, which takes a carriage return from the end of a value.
+    for line in text.split('\n').filter(|line| !known.contains(*line)) {
         let Some((name, value)) = line.split_once('=') else { continue };
-        if name.is_empty() || name.contains('\0') || value.contains('\0') {
+        if name.is_empty() || line.contains('\0') {
             continue;
         }
         if FIXED.contains(&name) {
-            made.ignored.push(name.to_owned());
-            continue;
+            ignored.insert(name.to_owned());
+        } else {
+            added.insert(name, value);
         }
-        made.variables.retain(|(earlier, _)| earlier != name);
-        made.variables.push((name.to_owned(), value.replace("\\n", "\n")));
     }
-    made
+    let bytes: usize = added.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if added.len() > MAX_ADDED_NAMES || bytes > MAX_ADDED_BYTES {
+        let most = format!("{MAX_ADDED_NAMES} names or {MAX_ADDED_BYTES} bytes");
+        return Err(io::Error::other(format!("procedures add more than {most} to it")));
+    }
+    let unfolded = |(name, value): (&str, &str)| (name.to_owned(), value.replace("\\n", "\n"));
+    Ok(Additions { variables: added.into_iter().map(unfolded).collect(), ignored })
 }
 
 /// The environment as the file has it, one variable a line: a line break in a value is written as
@@ -369,23 +400,93 @@ fn usage_text(status: i32, raw_status: i32, wallclock_ms: u64, usage: &TaskUsage
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn only_lines_that_were_added_or_changed_count_and_the_last_of_a_name_holds() {
         let known = ["A=1", "B=2"].map(str::to_owned).into();
         let text = "A=1\nB=3\nC=x\\ny\nC=a b=c\nno variable\n=x\nNOEND=z";
-        let made = additions(text, &known);
+        let made = additions(text, &known).expect("few");
         let expected = [("B", "3"), ("C", "a b=c"), ("NOEND", "z")].map(|(name, value)| (name.into(), value.into()));
         assert_eq!(made.variables, expected);
-        assert_eq!(additions("D=x\\ny\n", &known).variables, [("D".to_owned(), "x\ny".to_owned())]);
+        let made = additions("D=x\\ny\n", &known).expect("few");
+        assert_eq!(made.variables, [("D".to_owned(), "x\ny".to_owned())]);
     }
 
     #[test]
     fn no_procedure_says_which_job_this_is_or_whose() {
         let text: String = FIXED.iter().map(|name| format!("{name}=x\n")).collect();
-        let made = additions(&(text + "TMPDIR=/scratch\n"), &BTreeSet::new());
+        let made = additions(&(text + "TMPDIR=/scratch\n"), &BTreeSet::new()).expect("few");
         assert_eq!(made.variables, [("TMPDIR".to_owned(), "/scratch".to_owned())]);
-        assert_eq!(made.ignored, FIXED);
+        assert_eq!(made.ignored, FIXED.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn a_value_that_ends_in_a_carriage_return_is_no_addition() {
+        let known = ["A=1\r".to_owned()].into();
+        assert_eq!(additions("A=1\r\n", &known).expect("few"), Additions::default());
+        let made = additions("B=2\r\nC=3", &known).expect("few");
+        assert_eq!(made.variables, [("B", "2\r"), ("C", "3")].map(|(name, value)| (name.into(), value.into())));
+    }
+
+    #[test]
+    fn more_than_a_program_can_be_given_is_not_added() {
+        let none = BTreeSet::new();
+        let names = |count: usize| (0..count).map(|at| format!("N{at}=x\n")).collect::<String>();
+        assert_eq!(additions(&names(MAX_ADDED_NAMES), &none).expect("as many as may be").variables.len(), 1_000);
+        assert!(additions(&names(MAX_ADDED_NAMES + 1), &none).is_err());
+        assert!(additions(&format!("A={}", "x".repeat(MAX_ADDED_BYTES)), &none).is_err());
+        // One name, again and again, is one variable.
+        let made = additions(&"A=x\n".repeat(1 << 20), &none).expect("one");
+        assert_eq!(made.variables.len(), 1);
+    }
+
+    fn folder(name: &str) -> (PathBuf, Spool) {
+        let base = std::env::temp_dir().join(format!("gridwright-{name}-{}", std::process::id()));
+        let spool = Spool::new(&base);
+        fs::create_dir_all(&spool.path).expect("made");
+        fs::set_permissions(&spool.path, fs::Permissions::from_mode(0o755)).expect("set");
+        spool.write("error", "").expect("written");
+        (base, spool)
+    }
+
+    #[test]
+    fn a_directory_that_somebody_else_may_write_or_files_of_two_names_are_not_used_again() {
+        let (base, spool) = folder("again");
+        let file = spool.path.join("error");
+        let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+        assert!(spool.is_plain());
+        for (path, bad, good) in [(&spool.path, 0o777, 0o755), (&spool.path, 0o775, 0o755), (&file, 0o666, 0o644)] {
+            mode(path, bad);
+            assert!(!spool.is_plain(), "{} {bad:o}", path.display());
+            mode(path, good);
+            assert!(spool.is_plain());
+        }
+        if Uid::effective().is_root() {
+            for path in [&file, &spool.path] {
+                std::os::unix::fs::chown(path, Some(64_990), None).expect("given away");
+                assert!(!spool.is_plain(), "{}", path.display());
+                std::os::unix::fs::chown(path, Some(0), None).expect("taken back");
+            }
+        }
+        fs::hard_link(&file, base.join("second")).expect("linked");
+        assert!(!spool.is_plain());
+        fs::remove_dir_all(&base).expect("cleaned");
+        assert!(spool.is_plain(), "there is none");
+        fs::create_dir_all(&base).expect("made");
+        std::os::unix::fs::symlink("/tmp", &spool.path).expect("linked");
+        assert!(!spool.is_plain());
+        fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn a_file_is_made_anew_and_keeps_bytes_that_are_no_text() {
+        let (base, spool) = folder("anew");
+        fs::hard_link(spool.path.join("error"), base.join("second")).expect("linked");
+        spool.write("error", &text::from_bytes(b"caf\xe9")).expect("written");
+        assert_eq!(fs::read(spool.path.join("error")).expect("there"), b"caf\xe9");
+        assert_eq!(fs::read(base.join("second")).expect("there"), b"");
+        fs::remove_dir_all(&base).expect("cleaned");
     }
 
     #[test]

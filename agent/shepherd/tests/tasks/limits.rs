@@ -67,6 +67,8 @@ fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one(
     ] {
         let mut document = cell.shell(command);
         document.limits = vec![limit(Resource::AddressSpace, 1 << 30)];
+        // It ends before its first sample, also on a busy machine.
+        document.sample_interval_ms = 0;
         // An earlier job has written to the same file.
         let errors = cell.work.join(format!("job.e{}", document.key.seq.0));
         std::fs::write(&errors, "MemoryError\n").unwrap();
@@ -75,6 +77,10 @@ fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one(
         let expected = is_blamed.then_some(("h_vmem", Evidence::Likely));
         assert_eq!(named(&result.limit), expected, "{command}");
     }
+    // Samples saw it far from its limit.
+    let mut document = cell.shell("sleep 1; echo MemoryError >&2; exit 1");
+    document.limits = vec![limit(Resource::AddressSpace, 500 << 30)];
+    assert_eq!(cell.run_document(document).limit, None);
     // Without a limit nothing is to blame.
     assert_eq!(cell.run("echo MemoryError >&2; exit 1").limit, None);
 }
