@@ -117,15 +117,15 @@ impl GroupAround {
         let path = MEMORY_GROUPS.iter().find_map(|(mark, base)| {
             let line = groups.lines().find_map(|line| line.split_once(mark).map(|(_, path)| path))?;
             let path = Path::new(base).join(line.trim_start_matches('/'));
-            oom_kills_of(&path).map(|_| path)
+            own_oom_kills_of(&path).map(|_| path)
         })?;
-        let killed_before = oom_kills_of(&path)?;
+        let killed_before = own_oom_kills_of(&path)?;
         Some(GroupAround { path, killed_before })
     }
 
     /// The kills since the group was found.
     pub fn kills(&self) -> GroupKills {
-        let count = oom_kills_of(&self.path).unwrap_or(0).saturating_sub(self.killed_before);
+        let count = own_oom_kills_of(&self.path).unwrap_or(0).saturating_sub(self.killed_before);
         let bound = self.path.ancestors().find_map(limit_of);
         GroupKills { count, bound }
     }
@@ -136,9 +136,19 @@ fn limit_of(group: &Path) -> Option<u64> {
     read("memory.max").or_else(|| read("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_LIMIT_BYTES)
 }
 
+/// The kills in a group and all groups below it.
 fn oom_kills_of(group: &Path) -> Option<u64> {
-    let read = |name: &str| fs::read_to_string(group.join(name)).ok();
-    let text = read("memory.events").or_else(|| read("memory.oom_control"))?;
+    first_oom_kills(group, &["memory.events", "memory.oom_control"])
+}
+
+/// The kills in a group alone. The groups below it are those of other tasks. Linux before 5.2 does not
+/// tell them apart.
+fn own_oom_kills_of(group: &Path) -> Option<u64> {
+    first_oom_kills(group, &["memory.events.local", "memory.events", "memory.oom_control"])
+}
+
+fn first_oom_kills(group: &Path, names: &[&str]) -> Option<u64> {
+    let text = names.iter().find_map(|name| fs::read_to_string(group.join(name)).ok())?;
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
@@ -159,6 +169,9 @@ mod tests {
         write("memory.max", "max\n");
         fs::write(above.join("memory.max"), "104857600\n").expect("a file is made");
         assert_eq!(around.kills(), GroupKills { count: 1, bound: Some(100 << 20) });
+        // The kill was in the group of another task.
+        write("memory.events.local", "oom_kill 2\n");
+        assert_eq!(around.kills(), GroupKills { count: 0, bound: Some(100 << 20) });
         fs::remove_dir_all(&above).expect("it is ours");
     }
 

@@ -48,7 +48,7 @@ pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failur
 
 fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     let cannot = |text: String, errno: i32| Failure {
-        failed: failed_code(errno),
+        failed: failed_code(errno, Path::new(&tmpdir.base), uid),
         text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
         errno,
         path: tmpdir.base.clone(),
@@ -63,16 +63,39 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     }
 }
 
-/// Who is to blame that a directory cannot be made. Nobody's could be where the queue names a place
-/// that is not there or is closed, or where the place is full, broken or read-only, or the system
-/// has no more to give: only the host mends the latter by itself.
-fn failed_code(errno: i32) -> u8 {
+/// Says who is to blame that user `uid` cannot make a directory in `base`.
+///
+/// The queue is to blame if it names a place that is not there or is closed to everybody. The host is
+/// to blame if the place is full, broken or read-only, or the system has no more to give. The job is
+/// to blame if only its user cannot: nobody else's jobs may wait for that.
+fn failed_code(errno: i32, base: &Path, uid: u32) -> u8 {
     match errno {
-        libc::ENOENT | libc::ENOTDIR | libc::EACCES | libc::ELOOP | libc::ENAMETOOLONG => Failed::QUEUE_SETTING,
+        libc::ENOENT | libc::ENOTDIR | libc::ELOOP if !is_of_user(base, uid) => Failed::QUEUE_SETTING,
+        libc::EACCES if is_closed(base) && !is_of_user(base, uid) => Failed::QUEUE_SETTING,
+        libc::ENAMETOOLONG => Failed::QUEUE_SETTING,
         libc::ENOSPC | libc::EDQUOT | libc::EROFS | libc::EIO | libc::ESTALE => Failed::BEFORE_PROLOG,
         errno if sys::is_exhaustion(errno) => Failed::BEFORE_PROLOG,
         _ => Failed::BEFORE_JOB,
     }
+}
+
+/// The deepest part of a path that is there and can be reached.
+fn deepest<T>(path: &Path, find: impl Fn(&Path) -> io::Result<T>) -> Option<(&Path, T)> {
+    path.ancestors().find_map(|part| Some((part, find(part).ok()?)))
+}
+
+/// Whether the place was made by an ordinary user, who may have removed or closed it.
+fn is_of_user(base: &Path, uid: u32) -> bool {
+    uid != 0 && deepest(base, |part| fs::symlink_metadata(part)).is_some_and(|(_, found)| found.uid() == uid)
+}
+
+/// Whether no rights of others, and no group but root's, lead into the place. One user alone may lack
+/// the rights of a group or of an access list, which shows in the rights of the group.
+fn is_closed(base: &Path) -> bool {
+    let Some((part, found)) = deepest(base, |part| fs::metadata(part)) else { return true };
+    let needed = if part == base { 0o3 } else { 0o1 };
+    let has = |rights: u32| rights & needed == needed;
+    !has(found.mode()) && !(found.gid() != 0 && has(found.mode() >> 3))
 }
 
 /// The depth to which directories are held open at once; deeper ones are moved up first.
@@ -288,14 +311,46 @@ mod tests {
     fn a_place_that_is_not_there_is_the_queues_fault_and_a_full_one_the_hosts() {
         let missing = TmpDir { base: "/nonexistent".into(), name: "7.1.all.q".into() };
         assert_eq!(create(&missing, 0, &key()).expect_err("missing").failed, Failed::QUEUE_SETTING);
+        // A place that is closed to all but root.
+        let closed = Path::new("/proc/1/fd");
         for (errno, expected) in [
             (libc::EACCES, Failed::QUEUE_SETTING),
             (libc::ENOSPC, Failed::BEFORE_PROLOG),
             (libc::EMFILE, Failed::BEFORE_PROLOG),
             (libc::EEXIST, Failed::BEFORE_JOB),
         ] {
-            assert_eq!(failed_code(errno), expected, "{errno}");
+            assert_eq!(failed_code(errno, closed, 2_000), expected, "{errno}");
         }
+    }
+
+    #[test]
+    fn a_place_that_only_one_user_cannot_use_is_not_the_queues_fault() {
+        let base = std::env::temp_dir().join(format!("gridwright-closed-{}", std::process::id()));
+        fs::create_dir_all(&base).expect("made");
+        let own = nix::unistd::Uid::effective().as_raw();
+        let code = |errno: i32, path: &Path, uid: u32| failed_code(errno, path, uid);
+        for (mode, expected) in [
+            (0o777, Failed::BEFORE_JOB),
+            (0o1777, Failed::BEFORE_JOB),
+            (0o755, Failed::QUEUE_SETTING),
+            (0o700, Failed::QUEUE_SETTING),
+        ] {
+            fs::set_permissions(&base, fs::Permissions::from_mode(mode)).expect("set");
+            assert_eq!(code(libc::EACCES, &base, own + 1), expected, "{mode:o}");
+        }
+        // The rights of a group, or of an access list.
+        if nix::unistd::Uid::effective().is_root() {
+            std::os::unix::fs::chown(&base, None, Some(64_990)).expect("given");
+            fs::set_permissions(&base, fs::Permissions::from_mode(0o770)).expect("set");
+            assert_eq!(code(libc::EACCES, &base, 2_000), Failed::BEFORE_JOB);
+            // A place that its user made and removed.
+            std::os::unix::fs::chown(&base, Some(2_000), None).expect("given");
+            for errno in [libc::EACCES, libc::ENOENT, libc::ENOTDIR, libc::ELOOP] {
+                assert_eq!(code(errno, &base.join("gone/deep"), 2_000), Failed::BEFORE_JOB, "{errno}");
+            }
+            assert_eq!(code(libc::ENOENT, &base.join("gone"), 2_001), Failed::QUEUE_SETTING);
+        }
+        fs::remove_dir_all(&base).expect("cleaned");
     }
 
     #[test]
