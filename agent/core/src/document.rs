@@ -130,8 +130,9 @@ impl Texts {
         substitute_in_path(text, &table)
     }
 
-    /// A command of a checkpointing environment (checkpoint(5)): `$job_pid` stays for the shepherd.
-    fn in_checkpoint_command(&self, text: &str, checkpoint: &CheckpointOrder) -> String {
+    /// A command of a checkpointing environment (checkpoint(5)). `job_pid` is the process that the state
+    /// is of, or `$job_pid` for the shepherd to replace.
+    fn in_checkpoint_command(&self, text: &str, checkpoint: &CheckpointOrder, job_pid: &str) -> String {
         let table = [
             ("host", self.host.as_str()),
             ("ja_task_id", &self.task),
@@ -139,6 +140,7 @@ impl Texts {
             ("job_id", &self.number),
             ("job_name", &self.name),
             ("queue", &self.queue),
+            ("job_pid", job_pid),
             ("ckpt_dir", &checkpoint.directory),
             ("ckpt_signal", &checkpoint.signal),
             ("sge_cell", &self.cell),
@@ -231,7 +233,7 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
         order.checkpoint.as_ref().and_then(|order| Some((order, order.restart.as_ref()?)))
     {
         let pid = checkpoint.saved_pid.unwrap_or(0).to_string();
-        let command = substitute(&texts.in_checkpoint_command(restart, checkpoint), &[("job_pid", &pid)]);
+        let command = texts.in_checkpoint_command(restart, checkpoint, &pid);
         return Start::Command { shell: CHECKPOINT_SHELL.to_owned(), login: false, argv: vec![command] };
     }
     if let Some(SlaveOrder { spec, .. }) = &order.slave {
@@ -360,7 +362,8 @@ fn termination(config: &AgentConfig, order: &StartOrder, spec: &JobSpec, texts: 
 }
 
 fn checkpointing(checkpoint: &CheckpointOrder, texts: &Texts) -> Checkpointing {
-    let command = |text: &Option<String>| text.as_ref().map(|text| texts.in_checkpoint_command(text, checkpoint));
+    let command =
+        |text: &Option<String>| text.as_ref().map(|text| texts.in_checkpoint_command(text, checkpoint, "$job_pid"));
     let or_default = |text: &Option<String>| command(text).map_or(Method::Default, Method::Command);
     Checkpointing {
         save: checkpoint.save_signal.map_or_else(|| or_default(&checkpoint.save), Method::Signal),

@@ -101,7 +101,10 @@ impl Facts {
             return Some(Piece::Plain);
         }
         if name == "job_name" {
-            return Some(self.job_name.clone().map_or(Piece::Any, |name| Piece::OneOf(vec![name])));
+            let admitted = |name: &String| (!is_replaced_later(name)).then(|| name.clone());
+            return Some(
+                self.job_name.as_ref().map_or(Piece::Any, |name| Piece::OneOf(Vec::from_iter(admitted(name)))),
+            );
         }
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
         let values = known.or_else(|| match name {
@@ -117,6 +120,11 @@ impl Facts {
         let is_known = self.known.iter().any(|(_, value)| value == argument);
         is_known || argument == self.task || CONSTANTS.contains(&argument)
     }
+}
+
+/// Whether the shepherd would replace a part of a job's name by a path that the owner chose.
+fn is_replaced_later(name: &str) -> bool {
+    CONSTANTS.iter().any(|constant| constant.starts_with('$') && name.contains(constant))
 }
 
 /// A part of a listed word.
@@ -284,6 +292,16 @@ mod tests {
             ("/x/other --rm", Some(Blame::Queue)),
         ] {
             assert_eq!(blame(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_the_shepherd_would_replace_by_a_path_is_not_admitted() {
+        let commands = RootCommands::new(&["/x/prolog --name=$job_name".to_owned()]);
+        for (name, is_admitted) in [("$stdin_path", false), ("a$stdout_path", false), ("$HOME", true), ("a", true)] {
+            let facts = Facts { job_name: Some(name.to_owned()), ..facts() };
+            let checked = commands.check_facts(&format!("/x/prolog --name={name}"), &facts);
+            assert_eq!(checked.map_err(|refusal| refusal.blame), if is_admitted { Ok(()) } else { Err(Blame::Job) });
         }
     }
 

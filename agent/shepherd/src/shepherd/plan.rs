@@ -150,9 +150,24 @@ pub fn procedure_line(command: &str, places: &Places, merge: bool, path_variable
     ];
     let mut invocation = command_line(command, path_variable)?;
     for argument in invocation.argv.iter_mut().skip(1) {
-        *argument = table.iter().fold(std::mem::take(argument), |text, (name, value)| text.replace(name, value));
+        *argument = replaced(argument, &table);
     }
     Ok(invocation)
+}
+
+/// Replaces in one pass: a path that its owner chose may look like a variable.
+fn replaced(text: &str, table: &[(&str, &str)]) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        made.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let known = table.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, *value)));
+        let (left, value) = known.unwrap_or((&rest[1..], "$"));
+        made.push_str(value);
+        rest = left;
+    }
+    made + rest
 }
 
 /// A command of a checkpointing environment: a line for the shell, as in 8.1.9.
@@ -205,6 +220,16 @@ mod tests {
 
     fn script(head: &str) -> ScriptPlace {
         ScriptPlace { path: "/spool/7".into(), head: head.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_path_that_looks_like_a_variable_is_not_replaced() {
+        let places = ["/", "/in/$stdout_path", "/out", "/err"].map(str::to_owned);
+        let [folder, stdin, stdout, stderr] = places;
+        let places = Places { folder, stdin, stdout, stderr };
+        let made = procedure_line("/x/prolog $stdin_path:$stdout_path $merge_stderr $HOME$", &places, true, "");
+        let expected = ["/x/prolog", "/in/$stdout_path:/out", "1", "$HOME$"];
+        assert_eq!(made.expect("a program").argv, expected);
     }
 
     fn argv(mode: StartMode, login: bool, head: &str) -> (String, Vec<String>) {

@@ -240,4 +240,8 @@ fn a_procedure_of_root_that_its_hosts_do_not_list_is_warned_about() {
     }
     let said = set(&mut cell, "root@/x/missing");
     assert!(said[0].contains("root does not run \"/x/missing\" on h1"), "{said:?}");
+    let connection = cell.connection("h1");
+    let message = Box::new(AgentMessage::Health { unfit: None, root_commands: None });
+    cell.input(Input::AgentMessage { connection, message });
+    assert!(set(&mut cell, "root@/x/absent").is_empty(), "the host no longer says what it lists");
 }
