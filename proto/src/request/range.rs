@@ -45,6 +45,9 @@ pub enum RangeError {
     /// The list falls into too many pieces.
     #[error("the list of tasks has more than {MAX_PIECES} separate parts")]
     TooManyPieces,
+    /// A list with steps names more tasks than there can be.
+    #[error("the list names more than {RANGE_MAX} tasks")]
+    TooManyTasks,
     /// A list whose tasks have no common distance.
     #[error("-t option only allows one range specification")]
     SeveralRanges,
@@ -60,18 +63,22 @@ impl RangeError {
             | RangeError::Step
             | RangeError::TooLarge(_)
             | RangeError::TooManyPieces
+            | RangeError::TooManyTasks
             | RangeError::SeveralRanges => Code::BadSyntax,
         };
         let diagnostic = Diagnostic::new(code, self.to_string());
         match self {
             RangeError::ZeroTask => diagnostic.fix("number tasks from 1"),
             RangeError::ZeroSlots => diagnostic.fix("ask for one slot at least"),
-            RangeError::SeveralRanges => diagnostic.fix("write FIRST-LAST:STEP"),
-            RangeError::NotANumber(_)
-            | RangeError::Trailer { .. }
-            | RangeError::Step
-            | RangeError::TooLarge(_)
-            | RangeError::TooManyPieces => diagnostic,
+            RangeError::SeveralRanges => {
+                diagnostic.fix("write FIRST-LAST:STEP; a list is possible if its tasks have a common distance")
+            }
+            RangeError::NotANumber(_) | RangeError::Trailer { .. } => {
+                diagnostic.fix("write numbers: 4, 2-8, and 1-10:2 for tasks with a step")
+            }
+            RangeError::Step => diagnostic.fix("write a step of 1 or more"),
+            RangeError::TooLarge(_) => diagnostic.fix(format!("write numbers up to {RANGE_MAX}")),
+            RangeError::TooManyPieces | RangeError::TooManyTasks => diagnostic.fix("write shorter lists, or one range"),
         }
     }
 }
@@ -144,6 +151,10 @@ fn part_text(part: &RangeInclusive<u32>) -> String {
         (first, last) if first + 1 == *last => format!("{first},{last}"),
         (first, last) => format!("{first}-{last}"),
     }
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// One part of a union of slots.
@@ -222,8 +233,44 @@ impl TaskRange {
         let mut listed = list_parts(text);
         match (listed.next(), listed.next()) {
             (Some(only), None) => TaskRange::parse_part(only),
-            _ => TaskSet::parse(text)?.as_range().ok_or(RangeError::SeveralRanges),
+            _ => TaskRange::joined(list_parts(text).map(TaskRange::parse_part).collect::<Result<_, _>>()?),
         }
+    }
+
+    /// The one range that has the tasks of all `parts`, of which there is one at least. Parts may
+    /// overlap, and may fill each other's gaps.
+    fn joined(mut parts: Vec<TaskRange>) -> Result<TaskRange, RangeError> {
+        parts.sort_unstable();
+        parts.dedup();
+        let (consecutive, mut parts): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.step == 1);
+        if parts.iter().map(|part| u64::from(part.count())).sum::<u64>() > u64::from(RANGE_MAX) {
+            return Err(RangeError::TooManyTasks);
+        }
+        let consecutive = merged(consecutive.iter().map(|part| (part.first, part.last)).collect());
+        parts.extend(consecutive.into_iter().map(|(first, last)| TaskRange { first, last, step: 1 }));
+        let first = parts.iter().map(|part| part.first).min().unwrap_or(1);
+        let last = parts.iter().map(|part| part.last_task()).max().unwrap_or(first);
+        let distances = parts.iter().flat_map(|part| [part.first - first, part.last_task() - part.first, part.gap()]);
+        // All tasks are the same one where no distance is above zero.
+        let step = distances.fold(0, greatest_common_divisor).max(1);
+        let mut is_named = vec![false; ((last - first) / step + 1) as usize];
+        for task in parts.iter().flat_map(|part| part.iter()) {
+            is_named[((task.0 - first) / step) as usize] = true;
+        }
+        match is_named.into_iter().all(|is_named| is_named) {
+            true => Ok(TaskRange { first, last, step }),
+            false => Err(RangeError::SeveralRanges),
+        }
+    }
+
+    /// The last task that a step reaches.
+    fn last_task(self) -> u32 {
+        self.first + (self.count() - 1) * self.step
+    }
+
+    /// The distance between two tasks, 0 if there is one task alone.
+    fn gap(self) -> u32 {
+        if self.count() == 1 { 0 } else { self.step }
     }
 
     /// Reads one part of a list.
@@ -299,19 +346,6 @@ impl TaskSet {
             }
         }
         Ok(TaskSet(merged(parts)))
-    }
-
-    /// The tasks as one range. `None` if there are none, or they have no common distance.
-    pub fn as_range(&self) -> Option<TaskRange> {
-        let (first, last) = (self.0.first()?.0, self.0.last()?.1);
-        let range = |step| TaskRange { first, last, step };
-        if self.0.len() == 1 {
-            return Some(range(1));
-        }
-        let step = self.0[1].0 - first;
-        let is_even =
-            |pair: &[(u32, u32)]| pair[0].0 == pair[0].1 && pair[1].0 == pair[1].1 && pair[1].0 - pair[0].0 == step;
-        self.0.windows(2).all(is_even).then(|| range(step))
     }
 
     /// Whether there is no task.

@@ -75,6 +75,7 @@ fn ranges_are_refused_in_the_words_of_8_1_9() {
     for text in ["1,2,4", "1-3:2,4", "1-7:2,4", "1-3,5", "1-5:2,6-10:2", "1-6,7-12:2"] {
         assert_eq!(tasks(text), "-t option only allows one range specification", "{text}");
     }
+    assert_eq!(tasks("1-9999999:2,2-9999999:2,3-9999999:2"), "the list names more than 9999999 tasks");
     for text in ["1-", "1:", "-5", ":5", "1-3:", "1-3:x", "1--3", "", ","] {
         assert!(TaskRange::parse(text).is_err(), "{text}");
     }
@@ -106,6 +107,11 @@ fn task_ranges_print_as_qsub_does() {
         ("1,4-7:3", "1-7:3"),
         ("1-4:3,7:10:3", "1-10:3"),
         ("1,,2,", "1-2:1"),
+        ("1-400001:2,400003", "1-400003:2"),
+        ("1-9:2,2-10:2", "1-10:1"),
+        ("1-9:4,3-7:4", "1-9:2"),
+        ("1-100:3,2-100:3,3-99:3", "1-100:1"),
+        ("1-9999999:2,2-9999998:2", "1-9999999:1"),
         (" 1- 3", "1-3:1"),
     ] {
         assert_eq!(printed(text), expected, "{text}");
