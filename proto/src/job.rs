@@ -302,21 +302,32 @@ pub const SUBMISSION_END: &str = "SGE_O_WORKDIR";
 impl JobSpec {
     /// The variables that say where the job was submitted. `qalter` does not change them.
     pub fn submission_variables(&self) -> impl Iterator<Item = &(String, String)> {
-        self.variables(true)
+        self.variables().filter(|(origin, _)| *origin == VariableOrigin::Submission).map(|(_, variable)| variable)
     }
 
     /// The variables that `-V` and `-v` exported.
     pub fn exported_variables(&self) -> impl Iterator<Item = &(String, String)> {
-        self.variables(false)
+        self.variables().filter(|(origin, _)| *origin == VariableOrigin::Export).map(|(_, variable)| variable)
     }
 
-    fn variables(&self, of_submission: bool) -> impl Iterator<Item = &(String, String)> {
+    /// All variables in their order, each with its origin.
+    pub fn variables(&self) -> impl Iterator<Item = (VariableOrigin, &(String, String))> {
         let last = self.environment.iter().position(|(name, _)| name == SUBMISSION_END);
-        let is_of_submission =
-            move |at: usize, name: &str| last.is_none_or(|last| at <= last) && name.starts_with("SGE_O_");
-        let variables = self.environment.iter().enumerate();
-        variables.filter(move |(at, (name, _))| is_of_submission(*at, name) == of_submission).map(|(_, pair)| pair)
+        let origin = move |at: usize, name: &str| match last.is_none_or(|last| at <= last) {
+            true if name.starts_with("SGE_O_") => VariableOrigin::Submission,
+            true | false => VariableOrigin::Export,
+        };
+        self.environment.iter().enumerate().map(move |(at, variable)| (origin(at, &variable.0), variable))
     }
+}
+
+/// Where a variable of a job comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableOrigin {
+    /// It says where the job was submitted.
+    Submission,
+    /// `-V` or `-v` exported it.
+    Export,
 }
 
 /// What `qalter` changes: every field that is present replaces the one of the specification.

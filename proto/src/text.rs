@@ -49,6 +49,15 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
+/// The text as a document in UTF-8 shows it. Bytes that are not UTF-8 become U+FFFD; characters of
+/// the block that were in the input come back as they were.
+pub fn to_utf8(text: &str) -> Cow<'_, str> {
+    match to_bytes(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}
+
 /// Whether a text stands for itself: it keeps no bytes.
 pub fn is_plain(text: &str) -> bool {
     !text.chars().any(|character| BLOCK.contains(&character))

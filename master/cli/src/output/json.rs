@@ -37,18 +37,17 @@ pub fn line(value: &Value) -> String {
     ascii_controls(&format!("{value}\n"))
 }
 
-/// The document with the control characters that JSON leaves as they are written as JSON can write them, so that a terminal shows
-/// them. A byte that is not UTF-8 has no place in a document.
+/// The document with the control characters that JSON leaves as they are written as JSON can write
+/// them, so that a terminal shows them. A byte that is not UTF-8 has no place in a document.
 fn ascii_controls(document: &str) -> String {
-    let is_kept = |character: char| text::byte_of(character).is_some();
-    let is_left = |character: char| escape::is_control(character) && character != '\n' || is_kept(character);
+    let document = text::to_utf8(document);
+    let is_left = |character: char| escape::is_control(character) && character != '\n';
     if !document.chars().any(is_left) {
-        return document.to_owned();
+        return document.into_owned();
     }
     let mut text = String::with_capacity(document.len() + 8);
     for character in document.chars() {
         match is_left(character) {
-            true if is_kept(character) => text.push(char::REPLACEMENT_CHARACTER),
             // All of them have four digits.
             true => text.push_str(&format!("\\u{:04x}", u32::from(character))),
             false => text.push(character),

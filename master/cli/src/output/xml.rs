@@ -73,10 +73,8 @@ fn attribute_text(attributes: &[(&str, &str)]) -> String {
 /// it is; what XML 1.0 does not allow at all becomes `?`.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in text::to_utf8(text).chars() {
         match character {
-            // A byte that is not UTF-8 has no place in a document.
-            kept if text::byte_of(kept).is_some() => escaped.push(char::REPLACEMENT_CHARACTER),
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
@@ -133,6 +131,12 @@ pub mod tests {
     fn control_characters_are_references_that_every_reader_resolves() {
         assert_eq!(escape("a\u{9b}2J\u{7f}\r\x1bb"), "a&#155;2J&#127;&#13;?b");
         assert_eq!(crate::output::escape::text(&escape("a\u{9b}\u{202e}\rb\n")), escape("a\u{9b}\u{202e}\rb\n"));
+    }
+
+    #[test]
+    fn bytes_are_one_sign_each_and_characters_for_private_use_are_kept() {
+        assert_eq!(escape(&text::from_bytes(b"a\xff\xe9")), "a\u{fffd}\u{fffd}");
+        assert_eq!(escape(&text::from_bytes("a\u{ef80}\u{efff}".as_bytes())), "a\u{ef80}\u{efff}");
     }
 
     proptest! {
