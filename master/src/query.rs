@@ -456,6 +456,7 @@ fn walked(model: &Model, walk: Walk) -> Answered {
 fn whole(model: &Model, query: Query) -> Vec<Reply> {
     match query {
         Query::Queues(filter) => vec![queues::views(model, &filter)],
+        Query::QueuesWithoutHosts => vec![queues::without_hosts(model)],
         Query::Hosts(filter) => vec![hosts::views(model, &filter)],
         Query::Reservations { ids, users } => vec![reservations::views(model, &ids, &users)],
         Query::Kept => kept::tasks(model),

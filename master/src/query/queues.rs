@@ -8,12 +8,12 @@ use master_core::matching::{self, Cluster, Mode, QueuePattern, Request};
 use master_core::state::State;
 use proto::amount::Millionths;
 use proto::diagnostic::Diagnostic;
-use proto::id::{HostName, QueueInstanceName};
+use proto::id::{HostName, QueueInstanceName, QueueName};
 use proto::queue::QueueInstanceSettings;
 use proto::request::ResourceRequest;
 use proto::wire::client::{QueueFilter, Reply};
 use proto::wire::view::{Data, QueueView};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The answer to [`proto::wire::client::Query::Queues`].
 pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
@@ -36,6 +36,15 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
         .collect();
     views.sort_by(|a, b| (a.seq_no, &a.queue, &a.host).cmp(&(b.seq_no, &b.queue, &b.host)));
     Reply::data(Data::Queues(views))
+}
+
+/// The answer to [`proto::wire::client::Query::QueuesWithoutHosts`].
+pub(super) fn without_hosts(model: &Model) -> Reply {
+    let (config, orphans) = (&model.state.config, model.state.orphans());
+    let with_hosts: BTreeSet<&QueueName> =
+        config.resolved.keys().chain(&orphans).map(|instance| &instance.queue).collect();
+    let names = config.queues.keys().filter(|name| !with_hosts.contains(name));
+    Reply::data(Data::Names(names.map(ToString::to_string).collect()))
 }
 
 /// Queue instances that `-q`, `-pe` and `-l` mean.

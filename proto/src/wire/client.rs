@@ -321,6 +321,8 @@ pub enum Query {
     },
     /// `qstat -f`, `-g c`, `qhost -q`, `qselect`. Answered with [`Data::Queues`].
     Queues(QueueFilter),
+    /// Cluster queues without a queue instance. Answered with [`Data::Names`].
+    QueuesWithoutHosts,
     /// `qhost`. Answered with [`Data::Hosts`].
     Hosts(HostFilter),
     /// One configuration object. Answered with [`Data::Object`].

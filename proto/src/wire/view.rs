@@ -327,6 +327,9 @@ pub struct JobDetail {
     /// The attributes that it asks for, each once.
     #[serde(default)]
     pub attributes: Vec<RequestedAttribute>,
+    /// How often it was altered, holds apart.
+    #[serde(default)]
+    pub version: u32,
     /// Size of the script in bytes.
     pub script_bytes: u64,
     /// Jobs that wait for this one.

@@ -227,6 +227,17 @@ pub fn queues(client: &mut Client, filter: QueueFilter) -> Result<Vec<QueueView>
     }
 }
 
+/// Asks for the names of cluster queues without a queue instance.
+///
+/// # Errors
+/// As [`data`].
+pub fn queues_without_hosts(client: &mut Client) -> Result<Vec<String>, Fail> {
+    match data(client, Query::QueuesWithoutHosts)? {
+        Some(Data::Names(names)) => Ok(names),
+        other => unexpected(other.as_ref()),
+    }
+}
+
 /// Asks for hosts.
 ///
 /// # Errors

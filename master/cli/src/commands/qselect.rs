@@ -3,7 +3,6 @@
 use crate::args::{CommandDef, Operands, Values, flag, with};
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
-use crate::commands::qstat::queues_without_hosts;
 use crate::output::json;
 use crate::{exit, output};
 use proto::wire::client::QueueFilter;
@@ -44,7 +43,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     output::data(&render(&views, format));
     // As in 8.1.9, a cluster queue without hosts is never left out, though it is not printed.
     let is_nothing = views.is_empty()
-        && (ask::queues(&mut client, named)?.is_empty() || queues_without_hosts(&mut client, &[])?.is_empty());
+        && (ask::queues(&mut client, named)?.is_empty() || ask::queues_without_hosts(&mut client)?.is_empty());
     Ok(if is_nothing { exit::FAILED } else { exit::OK })
 }
 

@@ -29,7 +29,6 @@ use crate::output::time::{self, Clock};
 use crate::{exit, output};
 use options::{Options, View};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::ObjectKind;
 use proto::wire::client::{Answer, Query, QueueFilter};
 use proto::wire::view::{Data, JobRow, QueueView};
 
@@ -119,38 +118,14 @@ fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
 
 fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
     let queues = selected_queues(client, options)?;
-    // They are in the summary whatever else is selected.
-    let summaries = summary::of(&queues, &queues_without_hosts(client, &options.queues.pes)?);
+    // As in 8.1.9 they are in the summary whatever else is selected, also by -pe.
+    let summaries = summary::of(&queues, &ask::queues_without_hosts(client)?);
     output::data(&match options.format {
         Format::Text => summary::text(&summaries, options.columns),
         Format::Xml => summary::xml(&summaries, options.columns),
         Format::Json => json::Document::new().with("cluster_queues", &summaries).finish(),
     });
     Ok(exit::OK)
-}
-
-/// Cluster queues without a host that have one of the environments, all of them if none is named.
-///
-/// # Errors
-/// If the master does not answer.
-pub fn queues_without_hosts(client: &mut Client, pes: &[String]) -> Result<Vec<String>, Fail> {
-    let mut names = ask::names(client, ObjectKind::Queue)?;
-    let views = ask::queues(client, QueueFilter::default())?;
-    names.retain(|name| !views.iter().any(|view| view.queue.as_str() == name));
-    if pes.is_empty() {
-        return Ok(names);
-    }
-    let mut meant = Vec::new();
-    for name in names {
-        let query = Query::Object { kind: ObjectKind::Queue, name: name.clone() };
-        let Some(Data::Object(fields)) = ask::data(client, query)? else { continue };
-        let has_pe =
-            |list: &str| list.split([' ', ',']).any(|known| pes.iter().any(|pattern| ask::matches(pattern, known)));
-        if fields.iter().any(|field| field.key == "pe_list" && has_pe(&field.value)) {
-            meant.push(name);
-        }
-    }
-    Ok(meant)
 }
 
 fn job_rows(client: &mut Client, options: &Options) -> Result<Vec<JobRow>, Fail> {

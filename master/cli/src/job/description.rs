@@ -145,9 +145,13 @@ impl Description<'_> {
         }
     }
 
-    /// How it is verified, and the project.
-    pub fn project(&self, block: &mut Block) {
+    /// How it is verified.
+    pub fn verification(&self, block: &mut Block) {
         block.put_some("verify_suitable_queues", verified(self.spec.validation));
+    }
+
+    /// The project.
+    pub fn project(&self, block: &mut Block) {
         block.put_some("project", self.spec.project.as_ref());
     }
 

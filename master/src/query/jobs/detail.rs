@@ -22,6 +22,7 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
         attributes: attributes(&state.config.complex, &row.requests),
         spec: shown(&job.spec, &row.requests, hides_environment),
         row,
+        version: job.version,
         script_bytes: script_bytes(&job.spec),
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),

@@ -51,6 +51,8 @@ fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     block.put_list("jid_predecessor_list", texts(&row.waits_for));
     block.put_list("jid_successor_list", texts(&detail.successors));
     block.put_list("ja_ad_predecessor_list", texts(&row.array_waits_for));
+    description.verification(&mut block);
+    block.put_some("version", Some(detail.version).filter(|version| *version > 0));
     description.project(&mut block);
     description.tasks(&mut block);
     if binding {

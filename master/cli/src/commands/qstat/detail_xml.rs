@@ -8,7 +8,7 @@ use crate::output::value::{fraction, millionths};
 use crate::output::xml::{Document, escape};
 use proto::checkpoint::{Occasion, When};
 use proto::id::{JobNumber, TaskId};
-use proto::job::{HostPath, JobSpec, Phase, Program, Requests};
+use proto::job::{HostPath, JobSpec, Phase, Program, Requests, VariableOrigin};
 use proto::rsmap::GrantedIds;
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -116,13 +116,12 @@ fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttrib
 
 fn program(document: &mut Document, spec: &JobSpec) {
     document.open("JB_env_list");
-    for entry in spec.environment.iter() {
-        let (name, value) = entry;
-        let is_of_submission = spec.submission_variables().any(|known| std::ptr::eq(known, entry));
-        let inner = name.strip_prefix("SGE_O_").filter(|_| is_of_submission);
-        let name = inner.map_or(name.clone(), |inner| format!("__SGE_PREFIX__O_{inner}"));
+    for (origin, (name, value)) in spec.variables() {
         document.open("job_sublist");
-        document.leaf("VA_variable", name);
+        match name.strip_prefix("SGE_O_").filter(|_| origin == VariableOrigin::Submission) {
+            Some(inner) => document.leaf("VA_variable", format_args!("__SGE_PREFIX__O_{inner}")),
+            None => document.leaf("VA_variable", name),
+        }
         if !value.is_empty() {
             document.leaf("VA_value", value);
         }
@@ -332,7 +331,8 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_restart", spec.rerunnable.map_or(0, |rerunnable| if rerunnable { 1 } else { 2 }));
     document.leaf("JB_verify", 0);
     queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
-    document.leaf("JB_script_size", detail.script_bytes);
+    // The master of 8.1.9 has put the script into a file of its own.
+    document.leaf("JB_script_size", 0);
 }
 
 /// Its parallel environment, its predecessors once more as 8.1.9 has them, and how it is verified.
@@ -352,7 +352,7 @@ fn parallel(document: &mut Document, detail: &JobDetail) {
         document.leaf(name, 0);
     }
     document.leaf("JB_override_tickets", spec.override_tickets);
-    document.leaf("JB_version", 0);
+    document.leaf("JB_version", detail.version);
 }
 
 fn occasion_bits(detail: &JobDetail) -> u32 {

@@ -174,6 +174,7 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
     description.requests(&mut block);
     description.program(&mut block);
     description.predecessors(&mut block);
+    description.verification(&mut block);
     description.project(&mut block);
     description.tasks(&mut block);
     description.kind(&mut block);

@@ -81,6 +81,7 @@ pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDe
         row,
         spec: Arc::new(spec),
         attributes: Vec::new(),
+        version: 0,
         script_bytes: 0,
         successors: Vec::new(),
         errors: Vec::new(),

@@ -68,6 +68,7 @@ fn everything() -> JobDetail {
     let mut detail = detail_of(9, ask_for_everything);
     (detail.row.waits_for, detail.row.array_waits_for) = (vec![JobNumber(2), JobNumber(4)], vec![JobNumber(3)]);
     detail.successors = vec![JobNumber(8)];
+    (detail.version, detail.script_bytes) = (2, 100);
     let known = |name: &str, r#type, consumable| RequestedAttribute { name: name.into(), r#type, consumable };
     detail.attributes = vec![
         known("lic", Type::Int, Consumable::Yes),
@@ -118,6 +119,7 @@ fn lines_have_the_names_and_the_order_of_8_1_9() {
         "jid_successor_list:         8",
         "ja_ad_predecessor_list:     3",
         "verify_suitable_queues:     1",
+        "version:                    2",
         "project:                    prj",
         "job-array tasks:            1-4:2",
         "maximum concurrency:        2",
@@ -146,6 +148,8 @@ fn elements_have_the_names_and_the_order_of_8_1_9() {
     assert_eq!(names, expected);
     for part in [
         "<JB_verify_suitable_queues>1<",
+        "<JB_version>2<",
+        "<JB_script_size>0<",
         "<mail_list>\n          <MR_user>a</MR_user>\n          <MR_host>b.c<",
         "<job_predecessors>\n          <JRE_job_number>2<",
         "<job_predecessors_ad>\n          <JRE_job_number>3<",
