@@ -139,13 +139,41 @@ fn words(values: &[String]) -> Result<Vec<&str>, Fail> {
     Ok(named(values)?.into_iter().flat_map(str::split_ascii_whitespace).collect())
 }
 
-/// The names that are given for objects of a kind.
+/// The names that are given for objects of a kind that are to be changed.
 fn names_of(kind: ObjectKind, values: &[String]) -> Result<Vec<&str>, Fail> {
+    if blanks_separate(kind, Purpose::Change) { words(values) } else { named(values) }
+}
+
+/// What an option does with the objects that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// It shows them.
+    Show,
+    /// It adds, changes or deletes them.
+    Change,
+}
+
+/// Whether blanks separate names as commas do. In 8.1.9 `-sq 'a.q b.q'` shows two queues and `-dq
+/// 'a.q b.q'` is about one; it is the other way round for projects and access lists.
+fn blanks_separate(kind: ObjectKind, purpose: Purpose) -> bool {
     match kind {
-        ObjectKind::Managers | ObjectKind::Operators | ObjectKind::UserSet | ObjectKind::Project | ObjectKind::User => {
-            words(values)
+        ObjectKind::User => true,
+        ObjectKind::Queue => purpose == Purpose::Show,
+        ObjectKind::Managers | ObjectKind::Operators | ObjectKind::UserSet | ObjectKind::Project => {
+            purpose == Purpose::Change
         }
-        _ => named(values),
+        ObjectKind::ComplexTable
+        | ObjectKind::ExecHost
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => false,
     }
 }
 

@@ -163,7 +163,8 @@ impl Selection {
     pub fn group_pattern(&self) -> Option<&str> {
         self.groups.iter().find_map(|group| match &group.value {
             Some(Wanted::InGroup(pattern, _)) => Some(pattern.as_str()),
-            _ => None,
+            Some(Wanted::Name(_) | Wanted::Host(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::Instance(..))
+            | None => None,
         })
     }
 

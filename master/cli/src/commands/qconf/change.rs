@@ -120,7 +120,9 @@ pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, value
 fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str) -> Outcome {
     let given = name_of_file(kind, path);
     let content = read_object(kind, path)?;
-    if let Some(refusal) = whole_cell(path, given, &content).filter(|_| kind == ObjectKind::ClusterConf) {
+    if kind == ObjectKind::ClusterConf
+        && let Some(refusal) = whole_cell(path, given, &content)
+    {
         return Err(refusal.into());
     }
     let fields = match text::parse(kind, given, &content).and_then(text::not_empty) {

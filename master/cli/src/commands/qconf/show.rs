@@ -1,7 +1,7 @@
 //! `-s…`: names and objects, as text or as JSON.
 
 use super::session::{Format, Session, unexpected};
-use super::{elements, for_each, text};
+use super::{Purpose, blanks_separate, elements, for_each, text};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::output::json::Document;
@@ -51,10 +51,9 @@ pub fn objects(session: &mut Session, kind: ObjectKind, values: &[String]) -> Ou
 
 /// The names given, or what is shown where none is.
 fn names_meant(kind: ObjectKind, values: &[String]) -> Vec<String> {
-    // Blanks separate users and queues too.
-    let words = |name: &str| match kind {
-        ObjectKind::User | ObjectKind::Queue => name.split_ascii_whitespace().map(str::to_owned).collect(),
-        _ => vec![name.to_owned()],
+    let words = |name: &str| match blanks_separate(kind, Purpose::Show) {
+        true => name.split_ascii_whitespace().map(str::to_owned).collect(),
+        false => vec![name.to_owned()],
     };
     let names: Vec<String> = elements(values).flat_map(words).collect();
     match (names.is_empty(), kind == ObjectKind::ClusterConf) {

@@ -23,10 +23,10 @@ pub fn render(shown: &Shown, parts: Parts) -> String {
             for queue in queues {
                 queue_element(&mut text, queue);
                 let here = jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
-                here.for_each(|job| job_element(&mut text, job, false));
+                here.for_each(|job| job_element(&mut text, job, JobPlace::Queue));
             }
         } else {
-            jobs.iter().for_each(|job| job_element(&mut text, job, true));
+            jobs.iter().for_each(|job| job_element(&mut text, job, JobPlace::Host));
         }
         text.push_str(" </host>\n");
     }
@@ -62,8 +62,17 @@ fn queue_element(text: &mut String, queue: &QueueView) {
     text.push_str(" </queue>\n");
 }
 
-/// Without `-q` the queue instance is there a second time, under the name of its column in the text.
-fn job_element(text: &mut String, line: &Line<'_>, with_queue: bool) {
+/// The element in front of the one of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum JobPlace {
+    /// Its queue instance, with `-q`.
+    Queue,
+    /// Its host. The job has its queue instance a second time, under the name of its column in the
+    /// text.
+    Host,
+}
+
+fn job_element(text: &mut String, line: &Line<'_>, place: JobPlace) {
     let job = line.job;
     let queue = line.instance.map(ToString::to_string).unwrap_or_default();
     let mut body = vec![
@@ -74,7 +83,7 @@ fn job_element(text: &mut String, line: &Line<'_>, with_queue: bool) {
         ("job_state", line.letters.clone()),
         ("start_time", line.moment.seconds().to_string()),
     ];
-    if with_queue {
+    if place == JobPlace::Host {
         body.push(("queue_name", escape(&queue)));
     }
     body.push(("pe_master", line.role.text().to_owned()));
