@@ -68,6 +68,8 @@ pub enum Operands {
     None,
     /// They are collected wherever they stand.
     Anywhere,
+    /// They are collected wherever they stand. A lone `-` is an error, as in 8.1.9.
+    AnywhereWithoutDash,
     /// They are collected wherever they stand. A lone `-` ends the options: it and all that follows are operands.
     UntilDash,
     /// The first one ends the options: it and all that follows are operands (`qsub [options] script args`).
@@ -170,8 +172,9 @@ impl CommandDef {
 
     fn take_operand(&self, parsed: &mut Parsed, word: String, words: &mut VecDeque<String>) -> Result<(), Diagnostic> {
         match self.operands {
-            Operands::None => Err(self.usage_error(format!("{}invalid option argument \"{word}\"", self.voice().0))),
-            Operands::Anywhere => {
+            Operands::None => Err(self.invalid_argument(&word)),
+            Operands::AnywhereWithoutDash if word == "-" => Err(self.invalid_argument(&word)),
+            Operands::Anywhere | Operands::AnywhereWithoutDash => {
                 parsed.operands.push(word);
                 Ok(())
             }
@@ -219,11 +222,15 @@ impl CommandDef {
     fn unknown(&self, word: &str) -> Diagnostic {
         let names = self.options.iter().map(|option| option.name);
         let near = names.min_by_key(|name| distance(name, word)).filter(|name| distance(name, word) <= 2);
-        let error = self.usage_error(format!("{}invalid option argument \"{word}\"", self.voice().0));
+        let error = self.invalid_argument(word);
         match near {
             Some(name) => error.fix(format!("did you mean {name}? All options: {} -help", self.name)),
             None => error,
         }
+    }
+
+    fn invalid_argument(&self, word: &str) -> Diagnostic {
+        self.usage_error(format!("{}invalid option argument \"{word}\"", self.voice().0))
     }
 
     fn usage_error(&self, what: String) -> Diagnostic {

@@ -30,7 +30,7 @@ const QHOLD: CommandDef = CommandDef {
     name: "qhold",
     summary: "Holds pending jobs and tasks.",
     operand_placeholder: "job_task_list",
-    operands: Operands::Anywhere,
+    operands: Operands::AnywhereWithoutDash,
     options: OPTIONS,
     exit_codes: EXIT_CODES,
 };
@@ -77,7 +77,7 @@ fn exit_code(answer: &Answer) -> Option<u8> {
 
 fn holds(text: &str) -> Result<Holds, Fail> {
     let mut holds = Holds::default();
-    for letter in text.chars().filter(|letter| *letter != ',') {
+    for letter in text.chars() {
         match letter {
             'u' => holds.user = true,
             'o' => holds.operator = true,

@@ -26,20 +26,28 @@ const JOBS_ONLY: u8 = 4;
 /// others unknown with exit code 5.
 const ONLY_OF_BINARIES: [JobOption; 2] = [JobOption::Binary, JobOption::UseShell];
 
-/// The options of `qalter`, and those of `qsub` that are called unknown by name.
-static PARSER: LazyLock<CommandDef> = LazyLock::new(|| {
-    let is_taken = |row: &Row| row.takers.contains(&Taker::Qalter);
+/// Reads the words of `qalter`.
+static QALTER_PARSER: LazyLock<CommandDef> = LazyLock::new(|| parser(&QALTER, Taker::Qalter));
+
+/// Reads the words of `qresub`.
+static QRESUB_PARSER: LazyLock<CommandDef> = LazyLock::new(|| parser(&QRESUB, Taker::Qresub));
+
+/// A command with the options of the others that are about jobs besides its own, which are called
+/// unknown by name.
+fn parser(command: &CommandDef, taker: Taker) -> CommandDef {
+    let is_taken = |row: &Row| row.takers.contains(&taker);
     let is_read = |row: &&Row| {
         let is_named = TABLE.iter().any(|other| is_taken(other) && other.def.name == row.def.name);
-        is_taken(row) || !is_named && !ONLY_OF_BINARIES.contains(&row.option)
+        let is_of_jobs = row.takers.iter().any(|taker| *taker != Taker::Qrsub);
+        is_taken(row) || is_of_jobs && !is_named && !ONLY_OF_BINARIES.contains(&row.option)
     };
     let options: Vec<OptionDef> = TABLE.iter().filter(is_read).map(|row| row.def).collect();
-    CommandDef { options: options.leak(), ..*QALTER }
-});
+    CommandDef { options: options.leak(), ..*command }
+}
 
 /// Runs `qalter`.
 pub fn alter(words: Vec<String>) -> Outcome {
-    let parsed = only_of(&QALTER, PARSER.parse(join_task_options(&PARSER, words)?)?)?;
+    let parsed = only_of(&QALTER, QALTER_PARSER.parse(join_task_options(&QALTER_PARSER, words)?)?)?;
     if parsed.has("-help") {
         output::data(&QALTER.help());
         return Ok(exit::OK);
@@ -109,14 +117,14 @@ fn unknown_option(given: &Given) -> String {
 
 /// Runs `qresub`.
 pub fn resubmit(words: Vec<String>) -> Outcome {
-    let parsed = only_of(&QRESUB, PARSER.parse(words)?)?;
+    let parsed = only_of(&QRESUB, QRESUB_PARSER.parse(words)?)?;
     if parsed.has("-help") {
         output::data(&QRESUB.help());
         return Ok(exit::OK);
     }
     let jobs = selection("qresub", &parsed.operands, parsed.value("-u"))?;
     let set = match parsed.value("-h") {
-        Some(text) => JobRequest::new("qresub").hold_change(text)?.set,
+        Some(text) => JobRequest::new("qalter").hold_change(text)?.set,
         None => Holds::default(),
     };
     let holds = set.any().then_some(HoldChange { set, release: Holds::default() });
@@ -127,4 +135,32 @@ pub fn resubmit(words: Vec<String>) -> Outcome {
         output::data(&super::qsub::confirmation(*number, name, *array, false));
     }
     Ok(if reply.answers.iter().any(Answer::is_refusal) { NOT_RESUBMITTED } else { exit::OK })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_qresub_are_read_by_its_own_rules() {
+        let read = |line: &str| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            only_of(&QRESUB, QRESUB_PARSER.parse(words)?)
+        };
+        for line in ["5 - -h u", "- 5", "5 -"] {
+            let fail = read(line).unwrap_err();
+            assert_eq!((fail.exit, &*fail.diagnostic.what), (exit::USAGE, "qalter: invalid option argument \"-\""));
+        }
+        for (line, what) in [("-N x 5", "Unknown option -N x"), ("-uall", "Unknown option -uall")] {
+            let fail = read(line).unwrap_err();
+            assert_eq!((fail.exit, &*fail.diagnostic.what), (exit::UNKNOWN_OPTION, what));
+        }
+        assert_eq!(read("5 -h u 6").unwrap().operands, ["5", "6"]);
+    }
+
+    #[test]
+    fn a_lone_dash_ends_the_options_of_qalter() {
+        let parsed = QALTER_PARSER.parse(["5", "-", "-h", "u"].map(str::to_owned).to_vec()).unwrap();
+        assert_eq!(script_arguments(parsed.operands).1, Some(vec!["-h".to_owned(), "u".to_owned()]));
+    }
 }

@@ -1,9 +1,10 @@
 //! `qrsub`: reserves slots for a time to come.
 
-use crate::args::{CommandDef, Given, Operands, Values, flag, with};
+use crate::args::Given;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
+use crate::job::options::QRSUB;
 use crate::job::request::{JobRequest, list};
 use crate::site::Site;
 use crate::{exit, output};
@@ -15,39 +16,6 @@ use proto::reservation::ReservationSpec;
 use proto::time::Wall;
 use proto::wire::client::Command;
 use proto::wire::view::Data;
-
-const QRSUB: CommandDef = CommandDef {
-    name: "qrsub",
-    summary: "Reserves slots for a time to come; jobs use them with qsub -ar. Two of -a, -d and -e tell the time; without -a it is now.",
-    operand_placeholder: "",
-    operands: Operands::None,
-    options: &[
-        with("-a", Values::One, "date_time", "request a start time"),
-        with("-A", Values::One, "account_string", "account string in accounting record"),
-        with("-ckpt", Values::One, "ckpt-name", "reserve in queues with this checkpointing environment"),
-        with("-d", Values::One, "time", "duration: hours:minutes:seconds, or seconds"),
-        with("-e", Values::One, "date_time", "request an end time"),
-        with("-he", Values::One, "y[es]|n[o]", "its jobs wait while one of its queue instances fails"),
-        flag("-help", "print this help"),
-        with("-l", Values::One, "resource_list", "request the given resources"),
-        with("-m", Values::One, "mail_options", "define mail notification events"),
-        with("-masterq", Values::One, "wc_queue_list", "where the master's slot is"),
-        with("-M", Values::One, "mail_list", "notify these e-mail addresses"),
-        with("-N", Values::One, "name", "specify a name"),
-        with("-now", Values::One, "y[es]|n[o]", "reserve in interactive queues"),
-        with(
-            "-par",
-            Values::One,
-            "allocation_rule",
-            "use this allocation rule in place of that of the parallel environment",
-        ),
-        with("-pe", Values::Two, "wc_pe_name slot_range", "request slots of a parallel environment"),
-        with("-q", Values::One, "wc_queue_list", "reserve in these queues"),
-        with("-u", Values::One, "user_list", "who may submit to it beside you: users, and @access_lists"),
-        with("-w", Values::One, "e|v", "refuse what cannot be granted, or only say whether it could"),
-    ],
-    exit_codes: "0 granted; 1 refused, or a wrong option; 25 as many reservations as there may be; 75 outcome unknown",
-};
 
 /// Runs `qrsub`.
 pub fn run(words: Vec<String>) -> Outcome {

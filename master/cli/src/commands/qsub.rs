@@ -30,7 +30,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     refuse_bad_options(&command_line)?;
     let site = Site::from_environment();
-    let (request, program) = submission(&site, &command_line)?;
+    let Submission { request, program, sources } = submission(&site, &command_line)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {
@@ -45,6 +45,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         None => client.change(submission)?,
         Some(interrupt) => client.change_unless(submission, interrupt)?.ok_or_else(interrupted)?,
     };
+    let reply = sources::with_lines(reply, &sources);
     match accepted(&reply)? {
         Some(Data::Submitted { number, name, array }) => {
             output::data(&confirmation(*number, name, *array, request.terse));
@@ -68,11 +69,29 @@ fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
     JobRequest::new("qsub").apply_line(&command_line.given)
 }
 
-/// What is asked for, by all sources together, and what is to run. Whether there is a script to
-/// read is said by the request files and the command line; the lines of a script that was read may
-/// make its path a command.
-fn submission(site: &Site, command_line: &Parsed) -> Result<(JobRequest, Program), Fail> {
+/// What is to be submitted.
+#[derive(Debug)]
+struct Submission {
+    /// What all sources ask for together.
+    request: JobRequest,
+    /// What is to run.
+    program: Program,
+    /// Where the options come from, weakest first, without those that `-clear` drops.
+    sources: Vec<Source>,
+}
+
+/// Reads the request files and the script, and adds up what they and the command line say.
+fn submission(site: &Site, command_line: &Parsed) -> Result<Submission, Fail> {
     let files = sources::request_files(&site.dir().join("default/common"))?;
+    let mut submission = merged(files, command_line)?;
+    submission.request.map_directory(site)?;
+    Ok(submission)
+}
+
+/// Adds up what the request files, the script and the command line say. The request files and the
+/// command line say whether there is a script to read; the lines of a script that was read may make
+/// its path a command.
+fn merged(files: Source, command_line: &Parsed) -> Result<Submission, Fail> {
     let line = Source::command_line(command_line.given.clone());
     let without_script = sources::after_clear(vec![files.clone(), line.clone()]);
     let binary = last_yes_no(&without_script, "-b");
@@ -80,24 +99,31 @@ fn submission(site: &Site, command_line: &Parsed) -> Result<(JobRequest, Program
         return Err(binary_was_cleared());
     }
     let mut program = program(command_line, binary == Some(true))?;
+    let prefix = directive_prefix(&without_script);
     let script = match &program {
         Program::Script { path, content } => {
-            let given = without_script.last().and_then(|line| line.given().rfind(|given| given.name == "-C"));
-            let prefix = given.map_or(script::DIRECTIVE_PREFIX, |given| given.values[0].as_str());
-            sources::directives(content, prefix, path)?
+            sources::directives(content, prefix.as_deref().unwrap_or(script::DIRECTIVE_PREFIX), path)?
         }
         Program::Stored { .. } | Program::Command { .. } => Source { origin: Origin::Script, lines: Vec::new() },
     };
     let mut request = JobRequest::new("qsub");
-    request.apply_sources(&sources::after_clear(vec![files, script, line]))?;
-    request.map_directory(site)?;
+    let sources = sources::after_clear(vec![files, script, line]);
+    request.apply_sources(&sources)?;
+    request.directive_prefix = prefix;
     if let Program::Script { path, .. } = &program
         && request.binary
         && command_line.operands.first().is_some_and(|word| word != "-")
     {
         program = Program::Command { command: path.clone() };
     }
-    Ok((request, program))
+    Ok(Submission { request, program, sources })
+}
+
+/// The last `-C` of the command line. As in 8.1.9, that of a request file or of a script has no
+/// effect.
+fn directive_prefix(sources: &[Source]) -> Option<String> {
+    let line = sources.iter().find(|source| source.origin == Origin::CommandLine)?;
+    line.given().rfind(|given| given.name == "-C")?.values.first().cloned()
 }
 
 /// 8.1.9 has not read the script at this point, and rejects the job with these words.
@@ -186,6 +212,28 @@ mod tests {
     fn a_confirmation_has_the_first_hundred_characters_of_a_name() {
         let text = confirmation(JobNumber(1), &"ä".repeat(101), None, false);
         assert_eq!(text, format!("Your job 1 (\"{}\") has been submitted\n", "ä".repeat(100)));
+    }
+
+    #[test]
+    fn the_prefix_that_is_used_is_the_one_that_is_shown() {
+        let path = std::env::temp_dir().join(format!("gridwright-prefix-{}.sh", std::process::id()));
+        std::fs::write(&path, "#$ -C @@ -N dollar\n@@ -N at\n%% -N percent\n").unwrap();
+        for (files, line, name, prefix) in [
+            ("", &[][..], "dollar", None),
+            ("-C %%", &[], "dollar", None),
+            ("-C %%", &["-C", "@@"], "at", Some("@@")),
+            ("", &["-C", "#$"], "dollar", Some("#$")),
+            ("", &["-C", "@@", "-C", "%%"], "percent", Some("%%")),
+        ] {
+            let lines = vec![Origin::RequestFiles.line(files.as_bytes(), String::new()).unwrap()];
+            let words = line.iter().map(|word| (*word).to_owned()).chain([path.display().to_string()]);
+            let command_line = QSUB.parse(words.collect()).unwrap();
+            let Submission { request, .. } =
+                merged(Source { origin: Origin::RequestFiles, lines }, &command_line).unwrap();
+            let used_and_shown = (request.changes.name.as_deref(), request.directive_prefix.as_deref());
+            assert_eq!(used_and_shown, (Some(name), prefix), "{files:?} {line:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

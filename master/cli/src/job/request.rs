@@ -6,7 +6,7 @@ mod laws;
 mod tests;
 mod values;
 
-use super::options::{JobOption, Merge, row_of};
+use super::options::{JobOption, Row, row_of};
 use super::sources::Source;
 use super::{aliases, empty};
 use crate::args::Given;
@@ -64,7 +64,7 @@ pub struct JobRequest {
     pub verify: bool,
     /// `-V`.
     pub export_all: bool,
-    /// `-C`.
+    /// `-C` of the command line, which `qsub` sets.
     pub directive_prefix: Option<String>,
     /// `-v`, in order; none takes the value from the environment.
     pub variables: Option<Vec<(String, Option<String>)>>,
@@ -154,24 +154,17 @@ impl JobRequest {
         if !given.values.is_empty() && !is_scoped {
             empty::refuse_option(self.command, name, value)?;
         }
-        if row.over == Merge::Replace && !self.named.contains(&(row.option, self.scope)) {
+        if row.replaces_earlier_sources && !self.named.contains(&(row.option, self.scope)) {
             self.named.push((row.option, self.scope));
             self.forget_queues();
         }
-        self.apply_option(row.option, row.within, name, value, given.values.get(1).map_or("", String::as_str))
+        self.apply_option(row, name, value, given.values.get(1).map_or("", String::as_str))
     }
 
-    fn apply_option(
-        &mut self,
-        option: JobOption,
-        rule: Merge,
-        name: &str,
-        value: &str,
-        second: &str,
-    ) -> Result<(), Fail> {
+    fn apply_option(&mut self, row: &Row, name: &str, value: &str, second: &str) -> Result<(), Fail> {
         use JobOption as O;
         let files = || values::path_list(self.command, name, value);
-        match option {
+        match row.option {
             O::StartTime => self.changes.start_after = Some(self.moment(name, value)?),
             O::AddContext => self.changes.context.push(ContextChange::Add(self.pairs(name, value)?)),
             O::Reservation => self.changes.reservation = Some(self.reservation(value)?),
@@ -186,29 +179,31 @@ impl JobRequest {
             O::Hold => self.changes.holds.get_or_insert_default().set.user = true,
             O::HoldList => self.changes.holds = Some(self.hold_change(value)?),
             O::Hard => self.soft = false,
-            O::Predecessors => rule.add(&mut self.changes.predecessors, list(value), |a, b| a == b),
-            O::ArrayPredecessors => rule.add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
-            O::Stdin => rule.add(&mut self.changes.stdin, files()?, is_for_same_host),
-            O::Stdout => rule.add(&mut self.changes.stdout, files()?, is_for_same_host),
-            O::Stderr => rule.add(&mut self.changes.stderr, files()?, is_for_same_host),
-            O::Shell => rule.add(&mut self.changes.shell, files()?, is_for_same_host),
+            O::Predecessors => row.list_rule().add(&mut self.changes.predecessors, list(value), |a, b| a == b),
+            O::ArrayPredecessors => {
+                row.list_rule().add(&mut self.changes.array_predecessors, list(value), |a, b| a == b)
+            }
+            O::Stdin => row.list_rule().add(&mut self.changes.stdin, files()?, is_for_same_host),
+            O::Stdout => row.list_rule().add(&mut self.changes.stdout, files()?, is_for_same_host),
+            O::Stderr => row.list_rule().add(&mut self.changes.stderr, files()?, is_for_same_host),
+            O::Shell => row.list_rule().add(&mut self.changes.shell, files()?, is_for_same_host),
             O::Join => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
             O::Share => self.changes.job_share = Some(self.number(value, "jobshare")?),
             O::Resources => self.apply_resources(value)?,
             O::MailEvents => self.changes.mail = Some(self.mail_events(self.changes.mail.unwrap_or_default(), value)?),
-            O::MasterQueues => rule.add(&mut self.changes.master_queues, list(value), |a, b| a == b),
+            O::MasterQueues => row.list_rule().add(&mut self.changes.master_queues, list(value), |a, b| a == b),
             O::Notify => self.changes.notify = Some(true),
             O::Immediate => self.immediate = self.yes_no(name, value)?,
-            O::MailList => {
-                rule.add(&mut self.changes.mail_to, values::addresses(value), |a, b| values::is_at_same_host(a, b))
-            }
+            O::MailList => row
+                .list_rule()
+                .add(&mut self.changes.mail_to, values::addresses(value), |a, b| values::is_at_same_host(a, b)),
             O::Name => self.changes.name = Some(self.job_name(value)?),
             O::OverrideTickets => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             O::Project => self.changes.project = Some(value.to_owned()),
             O::Priority => self.changes.priority = Some(self.priority(value)?),
             O::AllocationRule => self.changes.allocation_rule = Some(self.allocation_rule(value)?),
             O::ParallelEnvironment => self.changes.pe = Some(self.parallel_environment(value, second)?),
-            O::Queues => self.apply_queues(rule, value)?,
+            O::Queues => self.apply_queues(row, value)?,
             O::Reserve => self.changes.reserve = Some(self.yes_no(name, value)?),
             O::Rerun => self.changes.rerunnable = Some(self.yes_no(name, value)?),
             O::SetContext => self.changes.context.push(ContextChange::Set(self.pairs(name, value)?)),
@@ -219,15 +214,17 @@ impl JobRequest {
             O::Tasks => self.changes.array = Some(self.task_range(value)?),
             O::Concurrency => self.changes.task_concurrency = Some(self.concurrency(value)?),
             O::Terse => self.terse = true,
-            O::Variables => rule.add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0),
+            O::Variables => {
+                row.list_rule().add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0)
+            }
             O::Verify => self.verify = true,
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),
             O::Directory => self.changes.directory = Some(value.to_owned()),
             // The parser refuses these three, and the command has used those below before.
             O::Binding | O::Verifier | O::Terminal => return Err(self.invalid(name, value)),
-            O::Prefix => self.directive_prefix = Some(value.to_owned()),
-            O::Help | O::Users | O::AllUsers | O::OptionFile => {}
+            O::Duration | O::End | O::HardError => {}
+            O::Help | O::Prefix | O::Users | O::AllUsers | O::OptionFile => {}
         }
         Ok(())
     }
@@ -259,7 +256,7 @@ impl JobRequest {
         Ok(())
     }
 
-    fn apply_queues(&mut self, rule: Merge, value: &str) -> Result<(), Fail> {
+    fn apply_queues(&mut self, row: &Row, value: &str) -> Result<(), Fail> {
         self.check_scope_of_soft("-q", value)?;
         let changes = &mut self.changes;
         let side = match self.scope {
@@ -268,7 +265,7 @@ impl JobRequest {
             Scope::Master => &mut changes.master_queues,
             Scope::Slave => &mut changes.slave_queues,
         };
-        rule.add(side, list(value), |a, b| a == b);
+        row.list_rule().add(side, list(value), |a, b| a == b);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::args::CommandDef;
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::request::TaskRange;
+use proto::request::{RangeError, TaskRange};
 use proto::wire::client::{JobSelection, JobTarget};
 
 /// Joins each `-t RANGE` to the job in front of it. The value of an option is not a job, and words
@@ -42,8 +42,25 @@ fn one_range(text: String) -> Result<String, Fail> {
     if !text.contains(',') {
         return Ok(text);
     }
-    let range = TaskRange::parse(&text).map_err(|error| Fail::bad_value(error.diagnostic().what))?;
+    let range = TaskRange::parse(&text).map_err(|error| bad_tasks("", &error))?;
     Ok(range.to_string())
+}
+
+/// A refusal of tasks that are not one range; `prefix` stands before the words of 8.1.9.
+fn bad_tasks(prefix: &str, error: &RangeError) -> Fail {
+    let refusal = error.diagnostic();
+    let fix = match error {
+        RangeError::SeveralRanges => "name the job once for each range: JOB.1-3,JOB.5".to_owned(),
+        RangeError::NotANumber(_)
+        | RangeError::Trailer { .. }
+        | RangeError::Step
+        | RangeError::ZeroSlots
+        | RangeError::ZeroTask
+        | RangeError::TooLarge(_)
+        | RangeError::TooManyTasks
+        | RangeError::TooManyPieces => refusal.fix,
+    };
+    Fail::bad_value(format!("{prefix}{}", refusal.what)).fix(fix)
 }
 
 fn lonely(range: &str) -> Fail {
@@ -69,8 +86,7 @@ fn target(command: &str, text: &str) -> Result<JobTarget, Fail> {
     let Some((job, tasks)) = numbered else {
         return Ok(JobTarget { job: text.to_owned(), tasks: Vec::new() });
     };
-    let range =
-        TaskRange::parse(tasks).map_err(|error| Fail::bad_value(format!("{command}: {}", error.diagnostic().what)))?;
+    let range = TaskRange::parse(tasks).map_err(|error| bad_tasks(&format!("{command}: "), &error))?;
     Ok(JobTarget { job: job.to_owned(), tasks: vec![range] })
 }
 
@@ -124,6 +140,8 @@ mod tests {
         }
         let fail = join_task_options(words("5 -t 1-3,5")).unwrap_err();
         assert_eq!((fail.exit, &*fail.diagnostic.what), (7, "-t option only allows one range specification"));
+        assert_eq!(fail.diagnostic.fix, "name the job once for each range: JOB.1-3,JOB.5");
+        assert!(!selection("qdel", &words("5.x"), None).unwrap_err().diagnostic.fix.is_empty());
     }
 
     #[test]

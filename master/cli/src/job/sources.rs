@@ -1,12 +1,13 @@
 //! Where options come from: request files, script directives and the command line, weakest first. A
 //! file that `-@` names stands for its words, wherever it is named.
 
-use super::options::QSUB;
+use super::options::{QSUB, Rule, row_of};
 use crate::args::{Given, Parsed};
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::text;
+use proto::wire::client::{Answer, Reply};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,11 +72,7 @@ impl Origin {
             None => line.to_owned(),
         };
         let what = fail.diagnostic.what.lines().map(line).collect::<Vec<_>>().join("\n");
-        let place = match fail.diagnostic.place.as_str() {
-            "" => place.to_owned(),
-            within => format!("{place}: {within}"),
-        };
-        Fail { diagnostic: Diagnostic { what, place, ..fail.diagnostic }, ..fail }
+        Fail { diagnostic: within(place, Diagnostic { what, ..fail.diagnostic }), ..fail }
     }
 
     /// Reads one line of a file of options.
@@ -181,6 +178,53 @@ fn lines<'a>(content: &'a [u8], file: &'a str) -> impl Iterator<Item = (&'a [u8]
 fn placed(fail: Fail, place: &str) -> Fail {
     let place = if fail.diagnostic.place.is_empty() { place.to_owned() } else { fail.diagnostic.place };
     Fail { diagnostic: Diagnostic { place, ..fail.diagnostic }, ..fail }
+}
+
+/// A refusal of something in a line.
+fn within(line: &str, refusal: Diagnostic) -> Diagnostic {
+    let place = match refusal.place.as_str() {
+        "" => line.to_owned(),
+        within => format!("{line}: {within}"),
+    };
+    Diagnostic { place, ..refusal }
+}
+
+/// What the master says of a job, with the file and line of each option that did not come from the
+/// command line.
+pub fn with_lines(mut reply: Reply, sources: &[Source]) -> Reply {
+    for answer in &mut reply.answers {
+        let (Answer::Refused(said) | Answer::Warning(said)) = answer else { continue };
+        if let Some(line) = line_of(sources, &said.place) {
+            *said = within(line, said.clone());
+        }
+    }
+    reply
+}
+
+/// The file and line where an option stands. `place` is the option, perhaps with a part of its
+/// value, and perhaps behind another option. `None` if the command line has it, or several lines may
+/// be meant.
+fn line_of<'a>(sources: &'a [Source], place: &str) -> Option<&'a str> {
+    let last = place.rfind(" -").map_or(place, |at| &place[at + 1..]);
+    let (name, part) = last.split_once(' ').unwrap_or((last, ""));
+    let lines = sources.iter().rev().flat_map(|source| source.lines.iter().rev());
+    let having: Vec<(&Line, &Given)> =
+        lines.flat_map(|line| line.given.iter().rev().map(move |given| (line, given))).collect();
+    let uses: Vec<&(&Line, &Given)> = having.iter().filter(|(_, given)| given.name == name).collect();
+    let replaces = |given: &Given| row_of(name, !given.values.is_empty()).is_some_and(|row| row.rule == Rule::Last);
+    let meant = match uses[..] {
+        [] => None,
+        [only] => Some(only),
+        [last, ..] if replaces(last.1) => Some(last),
+        _ => uses.iter().find(|(_, given)| given.values.iter().any(|value| names(value, part))).copied(),
+    };
+    meant.map(|(line, _)| line.place.as_str()).filter(|line| !line.is_empty())
+}
+
+/// Whether a list has a part, with its value or without.
+fn names(list: &str, part: &str) -> bool {
+    let is_meant = |entry: &str| entry == part || entry.split('=').next() == Some(part);
+    list.split(',').any(|entry| is_meant(entry.trim()))
 }
 
 fn unreadable(file: &str, error: &io::Error) -> Fail {
@@ -296,6 +340,36 @@ mod tests {
             let fail = directives(script.as_bytes(), "#$", "dir/job.sh").unwrap_err();
             assert_eq!((fail.exit, fail.diagnostic.what), (exit, format!("{OF_SCRIPT}{what}")), "{line}");
             assert_eq!(fail.diagnostic.place, "dir/job.sh line 2");
+        }
+    }
+
+    #[test]
+    fn what_the_master_says_of_a_script_has_its_file_and_line() {
+        let script = b"#$ -l lic=1,h_rt=zzz -p 5\n#$ -l mem=1G\n#$ -p 6 -P a\n#$ -scope slave -l x=1\n";
+        let line = |words: &[&str]| {
+            let words = words.iter().map(|word| (*word).to_owned());
+            Source::command_line(QSUB.parse(words.collect()).unwrap().given)
+        };
+        let sources = [directives(script, "#$", "job.sh").unwrap(), line(&["-P", "b", "-l", "disk=1"])];
+        for (place, shown) in [
+            ("-l h_rt=zzz", "job.sh line 1: -l h_rt=zzz"),
+            ("-l lic", "job.sh line 1: -l lic"),
+            ("-l mem=1G", "job.sh line 2: -l mem=1G"),
+            ("-scope slave -l x=1", "job.sh line 4: -scope slave -l x=1"),
+            ("-p", "job.sh line 3: -p"),
+            ("-P", "-P"),
+            ("-l disk=1", "-l disk=1"),
+            ("-l other", "-l other"),
+            ("-N", "-N"),
+            ("jobs_per_user of etc/master.toml", "jobs_per_user of etc/master.toml"),
+            ("", ""),
+        ] {
+            let said = Diagnostic::new(Code::BadValue, "no").at(place);
+            for answer in [Answer::Refused(said.clone()), Answer::Warning(said)] {
+                let reply = with_lines(Reply { answers: vec![answer], ..Reply::default() }, &sources);
+                let (Answer::Refused(said) | Answer::Warning(said)) = &reply.answers[0] else { unreachable!() };
+                assert_eq!(said.place, shown);
+            }
         }
     }
 

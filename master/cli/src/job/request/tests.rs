@@ -162,6 +162,7 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         ("-v", &["=x"], 7, "qsub: Wrong variable list format -v \"=x\" or environment variable not set"),
         ("-tc", &["x"], 7, "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0."),
         ("-o", &["vm:/a,/b,VM:/c"], 1, "Unable to run job: ERROR! two files are specified for the same host\nExiting."),
+        ("-p", &["abc"], 7, "qsub: invalid priority \"abc\".  Must be an integer from -1023 to 1024"),
         ("-t", &["1-5:0"], 7, "qsub: Negative or zero step in range is not allowed"),
         ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range specification"),
         ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id\nExiting."),
@@ -178,6 +179,7 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
     ] {
         let fail = request(&[(name, values)]).unwrap_err();
         assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (exit, what), "{name} {values:?}");
+        assert!(!fail.diagnostic.fix.is_empty(), "{name} {values:?} has no remedy of its own");
     }
 }
 
@@ -188,6 +190,6 @@ fn no_hold_is_none_whatever_stands_before_it() {
     let all = Holds { user: true, operator: true, system: true };
     let none = HoldChange { set: Holds::default(), release: all };
     assert_eq!((change("n").ok(), change("un").ok()), (Some(none), Some(none)));
-    assert!(change("nu").is_err() && change("x").is_err());
+    assert!(["nu", "n,u", "u,o", "u,", "x"].into_iter().all(|value| change(value).is_err()));
     assert!(change("uo").is_ok_and(|change| change.set.user && change.set.operator && !change.release.any()));
 }

@@ -32,6 +32,7 @@ impl JobRequest {
         parsed.ok_or_else(|| {
             let command = self.command;
             Fail::bad_value(format!("{command}: invalid priority \"{value}\".  Must be an integer from -1023 to 1024"))
+                .fix("write a whole number from -1023 to 1024; users may go down from 0, operators up")
         })
     }
 
@@ -55,6 +56,7 @@ impl JobRequest {
             Fail::bad_value(format!(
                 "{command}: invalid task concurrency number \"{value}\". Must be an integer greater or equal to 0."
             ))
+            .fix("write how many tasks may run at once; 0 is no limit")
         })
     }
 
@@ -66,7 +68,7 @@ impl JobRequest {
         let diagnostic = error.diagnostic();
         match diagnostic.code {
             Code::JobRejected => rejected(diagnostic),
-            _ => Fail::bad_value(format!("{}: {}", self.command, diagnostic.what)),
+            _ => Fail::bad_value(format!("{}: {}", self.command, diagnostic.what)).fix(diagnostic.fix),
         }
     }
 
@@ -176,7 +178,8 @@ impl JobRequest {
     pub(super) fn job_name(&self, value: &str) -> Result<String, Fail> {
         if value.contains('/') {
             let what = format!("{}: argument to -N option must not contain /", self.command);
-            return Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what)));
+            let refusal = Diagnostic::new(Code::BadSyntax, what).fix("leave the / out; -o and -wd name directories");
+            return Err(Fail::new(exit::USAGE, refusal));
         }
         Ok(value.to_owned())
     }
@@ -193,7 +196,7 @@ impl JobRequest {
     pub fn hold_change(&self, value: &str) -> Result<HoldChange, Fail> {
         let mut change = HoldChange::default();
         let mut is_none = false;
-        for letter in value.chars().filter(|letter| *letter != ',') {
+        for letter in value.chars() {
             match letter {
                 'u' if !is_none => change.set.user = true,
                 'o' if !is_none => change.set.operator = true,
