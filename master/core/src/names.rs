@@ -79,6 +79,7 @@ impl Rewriter<'_> {
             | Query::Shares
             | Query::Categories { .. }
             | Query::Reservations { .. }
+            | Query::QueuesWithoutHosts
             | Query::Kept
             | Query::WithoutEffect
             | Query::Events(_)
