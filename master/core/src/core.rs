@@ -6,7 +6,7 @@ use crate::decide::external::External;
 use crate::decide::fitness::Fitness;
 use crate::decide::limits::Told;
 use crate::decide::usage::Checkpoints;
-use crate::decide::{self, Caller, Turn};
+use crate::decide::{self, Caller, Turn, Verdicts};
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::Observations;
@@ -96,6 +96,8 @@ pub struct Core {
     pub(crate) fitness: Fitness,
     /// What was told of the last start.
     pub(crate) told: Told,
+    /// Which requests can never be had.
+    pub(crate) verdicts: Verdicts,
     /// Whether an input was handled.
     pub(crate) has_begun: bool,
     last: Option<Now>,
@@ -115,6 +117,7 @@ impl Core {
             errands: Errands::default(),
             fitness: Fitness::default(),
             told: Told::default(),
+            verdicts: Verdicts::default(),
             has_begun: false,
             last: None,
         }

@@ -37,6 +37,7 @@ mod verify;
 
 pub(crate) use advance::next_time as next_reservation;
 pub use roles::Caller;
+pub(crate) use submit::verdicts::Verdicts;
 pub(crate) use turn::Turn;
 
 use crate::effect::Input;

@@ -18,6 +18,8 @@ mod tests;
 mod words;
 
 pub use advice::{Question, explain};
+#[cfg(test)]
+pub(crate) use forever::forever;
 pub use forever::never_suits;
 pub use info::{cluster_info, info_of_all, info_of_one, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};

@@ -133,10 +133,12 @@ fn alter_spec(
     let job = &turn.state().jobs[&seq];
     let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
     let advice = advice_of(turn, job, &spec, changes);
+    let asks_anew = spec.requests != job.spec.requests;
+    let never = if asks_anew { advice::never(turn, &spec) } else { None };
     let texts = altered.texts_with(dependency_texts(turn, number, changes, &waits_for, &array_waits_for));
     let spec = turn.state().index.commons.shared(&Arc::new(*spec));
     turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
-    Ok(done(texts).into_iter().chain(vain).chain(warnings).chain(advice).collect())
+    Ok(done(texts).into_iter().chain(vain).chain(warnings).chain(advice).chain(never).collect())
 }
 
 /// The warnings of a submission, as far as they are about what changes.
@@ -152,9 +154,6 @@ fn advice_of(turn: &Turn<'_>, job: &Job, spec: &JobSpec, changes: &JobChanges) -
         let (names, owner) = (names.as_deref().unwrap_or_default(), &spec.owner.user);
         let predecessors = advice::Predecessors { option, names, owner, own: Some(job.seq) };
         answers.extend(advice::missing_predecessors(state, predecessors));
-    }
-    if spec.requests != job.spec.requests {
-        answers.extend(advice::never(turn, spec));
     }
     answers
 }

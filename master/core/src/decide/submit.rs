@@ -6,6 +6,7 @@ pub(super) mod checks;
 pub(super) mod names;
 pub(super) mod paths;
 mod scopes;
+pub(super) mod verdicts;
 
 use super::{Caller, Turn, dependency, verify};
 use crate::event::Event;

@@ -1,6 +1,7 @@
 //! One input being decided: what it reads, and what it has led to so far.
 
 use crate::core::{Core, Site, Step, wall_jump};
+use crate::decide::Verdicts;
 use crate::decide::agents::Agents;
 use crate::decide::causes::Touch;
 use crate::decide::errands::Errands;
@@ -107,6 +108,7 @@ impl<'a> Turn<'a> {
         self.core.observations.follow(&record);
         if let Event::ObjectsChanged(_) = &record.event {
             self.core.told = Told::default();
+            self.core.verdicts.clear();
         }
         self.step.events.push(Arc::new(record));
         self.touch.hosts.extend(touched.hosts.iter().cloned());
@@ -145,6 +147,7 @@ impl<'a> Turn<'a> {
 
     /// Folds an observation and tells the clients of the stream.
     pub fn observe(&mut self, observation: Observation) {
+        self.core.verdicts.observe(&self.core.observations, &observation);
         self.core.observations.apply(&observation);
         self.step.effects.push(Effect::Observed(observation));
     }
@@ -167,6 +170,11 @@ impl<'a> Turn<'a> {
     /// Keeps what was told of the last start. It is forgotten when an object changes.
     pub fn keep_told(&mut self, told: Told) {
         self.core.told = told;
+    }
+
+    /// Which requests can never be had, to be asked and added to.
+    pub fn verdicts_mut(&mut self) -> &mut Verdicts {
+        &mut self.core.verdicts
     }
 
     /// How many events this turn has led to so far.

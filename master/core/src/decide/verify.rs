@@ -55,12 +55,17 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
 /// The reasons, a line for each; a large cluster has more of them than anybody reads.
 fn said(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec, reasons: &[Reason]) -> String {
     let asked = Demand::new(&turn.state().config, spec).text;
-    let mut lines: Vec<String> =
-        reasons.iter().map(|reason| format!("Job {number} {}", sentence(reason, &asked))).collect();
-    lines.splice(0..0, admitted_nowhere(&turn.state().config, spec));
-    // What guards a whole cluster queue is one reason for all of its instances.
-    lines.dedup();
-    lines.truncate(LINES_MAX);
+    let mut lines: Vec<String> = admitted_nowhere(&turn.state().config, spec).into_iter().collect();
+    for reason in reasons {
+        if lines.len() >= LINES_MAX {
+            break;
+        }
+        // What guards a whole cluster queue is one reason for all of its instances.
+        let line = format!("Job {number} {}", sentence(reason, &asked));
+        if lines.last() != Some(&line) {
+            lines.push(line);
+        }
+    }
     lines.join("\n")
 }
 

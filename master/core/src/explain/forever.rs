@@ -1,36 +1,99 @@
 //! What a job can never have as the cluster is configured, whatever runs and whatever is full.
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Mode, total_exceeded, verify};
+use crate::matching::{Cluster, Demand, Mode, Site, Value, total_exceeded, verify};
 use crate::observe::Observations;
-use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
+use crate::sched::assign::{Supply, assign_parallel, assign_serial, fit_globally, try_parallel};
 use crate::sched::reason::{Reason, What};
 use crate::state::State;
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::JobSpec;
-use std::collections::BTreeMap;
+use proto::queue::QueueInstanceSettings;
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
 
 /// Why no queue instance can ever take a job. `None` if one can, or if that is not known because a host does not report.
-pub(super) fn forever(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
+pub(crate) fn forever(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     match verify(state, observations, spec, Mode::EmptyCluster) {
         Err(reasons) => (!is_perhaps_reported(observations, &reasons)).then_some(reasons),
         Ok(()) => above_totals(state, observations, spec),
     }
 }
 
-/// Why no queue instance can ever take a job, as [`forever`], but as soon as one is found that
-/// takes it, no others are asked.
+/// Why no queue instance can ever take a job, as [`forever`]. As soon as the job has a place, no
+/// other queue instances are asked. The reasons name no value that changes while hosts run.
 pub fn never_suits(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
     let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
-    let globally = fit_globally(&cluster, &demand);
-    let now = Cluster { mode: Mode::Now, ..cluster };
+    if has_place(&cluster.untold(), &demand) {
+        return None;
+    }
+    let mut reasons = forever(state, observations, spec)?;
+    reasons.iter_mut().for_each(tell_total);
+    Some(reasons)
+}
+
+/// Whether a job has a place on an empty cluster, on hosts that have as much as it asks for in all.
+fn has_place(cluster: &Cluster<'_>, demand: &Demand) -> bool {
+    let globally = fit_globally(cluster, demand);
+    let now = Cluster { mode: Mode::Now, ..*cluster };
+    let is_large = |host: &HostName| total_exceeded(&now, &now.ground(host).spot, demand).is_none();
+    if demand.pe.is_some() {
+        let mut large = Large::new(cluster, is_large);
+        return try_parallel(cluster, demand, &globally, &mut large).found.is_ok();
+    }
     let takes = |instance: &QueueInstanceName| {
-        total_exceeded(&now, &now.ground(&instance.host).spot, &demand).is_none()
-            && assign_serial(&cluster, &demand, &globally, &cluster.site(instance)).is_ok()
+        is_large(&instance.host) && assign_serial(cluster, demand, &globally, &cluster.site(instance)).is_ok()
     };
-    let is_taken = demand.pe.is_none() && globally.holds(1) && state.config.resolved.keys().any(takes);
-    if is_taken { None } else { forever(state, observations, spec) }
+    globally.holds(1) && cluster.config.resolved.keys().any(takes)
+}
+
+/// Where nothing runs, all that a host has is free, whatever it reports now.
+fn tell_total(reason: &mut Reason) {
+    if let What::Offers(shortage) = &mut reason.what
+        && let Some(total) = shortage.capacity
+    {
+        shortage.free = Value::Amount(total);
+    }
+}
+
+/// The queue instances of large hosts, by name, looked up as far as they are needed.
+struct Large<'c, 'a, F> {
+    cluster: &'c Cluster<'a>,
+    is_large: F,
+    rest: btree_map::Keys<'a, QueueInstanceName, Arc<QueueInstanceSettings>>,
+    order: Vec<Site<'a, 'a>>,
+}
+
+impl<'c, 'a, F: Fn(&HostName) -> bool> Large<'c, 'a, F> {
+    fn new(cluster: &'c Cluster<'a>, is_large: F) -> Self {
+        Large { cluster, is_large, rest: cluster.config.resolved.keys(), order: Vec::new() }
+    }
+}
+
+impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
+    fn get(&mut self, at: usize) -> Option<Site<'a, 'a>> {
+        while self.order.len() <= at {
+            let instance = self.rest.find(|instance| (self.is_large)(&instance.host))?;
+            self.order.push(self.cluster.site(instance));
+        }
+        self.order.get(at).copied()
+    }
+
+    fn beside(&mut self, site: Site<'a, 'a>) -> Vec<Site<'a, 'a>> {
+        let config = self.cluster.config;
+        let host = &site.instance.host;
+        let queues = config.sites.get(host).into_iter().flat_map(|site| &site.instances).map(|(queue, _)| queue);
+        let instances = queues.map(|queue| QueueInstanceName { queue: queue.clone(), host: host.clone() });
+        let known = instances.filter_map(|instance| config.resolved.get_key_value(&instance));
+        let mut sites: Vec<_> = known.map(|(instance, _)| self.cluster.site(instance)).collect();
+        sites.sort_by_key(|site| site.instance);
+        sites
+    }
+
+    fn is_short(&self) -> bool {
+        true
+    }
 }
 
 /// Whether one of the reasons is that an attribute is not known on a host whose load values are not known either.
@@ -60,7 +123,7 @@ fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> O
     if small.is_empty() {
         return None;
     }
-    let others = against(&cluster, &demand, &left)?;
+    let others = against(&cluster, &demand, &left).filter(|others| !is_perhaps_reported(observations, others))?;
     let small = small.into_iter().map(|(host, what)| Reason::new(Level::Host(host.clone()), what));
     Some(small.chain(others).collect())
 }
@@ -76,4 +139,35 @@ fn against(cluster: &Cluster<'_>, demand: &Demand, instances: &[QueueInstanceNam
         reasons.extend(assign_serial(cluster, demand, &globally, &cluster.site(instance)).err()?);
     }
     Some(reasons)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::tests::lab::Lab;
+    use proto::id::SubmitSeq;
+    use std::cell::Cell;
+
+    #[test]
+    fn no_more_hosts_are_looked_at_than_the_first_place_of_a_parallel_job_needs() {
+        for (request, looked_at) in [("4", 2), ("1-6", 3), ("2", 1), ("21", 10)] {
+            let mut lab = Lab::new();
+            let hosts: Vec<String> = (0..10).map(|number| format!("h{number}")).collect();
+            hosts.iter().for_each(|host| lab.line(&format!("host {host}")));
+            lab.line("pe mpi 999 $fill_up");
+            lab.line(&format!("queue all.q {} slots=2 pe_list=mpi", hosts.join(",")));
+            lab.line(&format!("job 1 -pe mpi {request}"));
+            let (state, observations) = (lab.state(), lab.scheduler.model().observations());
+            let demand = Demand::new(&state.config, &state.jobs[&SubmitSeq(1)].spec);
+            let cluster = Cluster::of(state, observations, Mode::EmptyCluster).untold();
+            let asked = Cell::new(0);
+            let is_large = |_: &HostName| {
+                asked.set(asked.get() + 1);
+                true
+            };
+            let found =
+                try_parallel(&cluster, &demand, &fit_globally(&cluster, &demand), &mut Large::new(&cluster, is_large));
+            assert_eq!((found.found.is_ok(), asked.get()), (request != "21", looked_at), "{request}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! or that can never be had. Nothing here refuses a job, and Grid Engine 8.1.9 is silent in all
 //! these cases.
 
+use super::verdicts::Question;
 use crate::decide::{Turn, category, dependency};
 use crate::explain::{never_suits, sentence};
 use crate::sched::reason::{Reason, What};
@@ -75,23 +76,52 @@ pub(in crate::decide) fn missing_predecessors(state: &State, predecessors: Prede
 }
 
 /// Warns of a job that no queue instance could ever take, unless `-w` asks for more than a warning.
-pub(in crate::decide) fn never(turn: &Turn<'_>, spec: &JobSpec) -> Option<Answer> {
+pub(in crate::decide) fn never(turn: &mut Turn<'_>, spec: &JobSpec) -> Option<Answer> {
     let asked = category::asked(&spec.requests, spec.checkpoint.as_deref());
     if spec.validation != Validation::None || turn.state().config.resolved.is_empty() || asked.is_empty() {
         return None;
     }
-    let reasons = never_suits(turn.state(), turn.observations(), spec)?;
-    if let Some(answer) = too_many_slots(spec, &reasons) {
-        return Some(answer);
+    let question = Question::of(spec, &asked);
+    if let Some(verdict) = question.as_ref().and_then(|question| turn.verdicts_mut().get(question)) {
+        return verdict;
     }
-    let mut why: Vec<String> = reasons.iter().map(|reason| sentence(reason, &asked)).collect();
-    why.dedup();
-    let more = why.len().saturating_sub(REASONS_MAX);
-    why.truncate(REASONS_MAX);
-    why.extend((more > 0).then(|| format!("and {more} more of the kind")));
+    let reasons = never_suits(turn.state(), turn.observations(), spec);
+    let verdict = reasons.map(|reasons| never_suited(spec, &asked, &reasons));
+    if let Some(question) = question {
+        turn.verdicts_mut().keep(question, verdict.clone());
+    }
+    verdict
+}
+
+/// The warning of a job that no queue instance can take, with the reasons of all of them.
+fn never_suited(spec: &JobSpec, asked: &str, reasons: &[Reason]) -> Answer {
+    if let Some(answer) = too_many_slots(spec, reasons) {
+        return answer;
+    }
+    let mut why = first_sentences(reasons, asked, REASONS_MAX + 1);
+    if why.len() > REASONS_MAX {
+        why.truncate(REASONS_MAX);
+        why.push("and more of the kind".to_owned());
+    }
     let what = format!("warning: {asked}: no queue can ever run this job as the cluster is configured");
     let fix = "qhost -F and qconf -sq show what there is; qalter changes the job, qdel deletes it";
-    Some(Answer::Warning(Diagnostic::new(Code::NotSuitable, what).why(why.join("\n")).fix(fix)))
+    Answer::Warning(Diagnostic::new(Code::NotSuitable, what).why(why.join("\n")).fix(fix))
+}
+
+/// The first `most` different sentences of reasons. What guards a whole cluster queue is one
+/// sentence for all of its instances.
+fn first_sentences(reasons: &[Reason], asked: &str, most: usize) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for reason in reasons {
+        let told = sentence(reason, asked);
+        if !sentences.contains(&told) {
+            sentences.push(told);
+        }
+        if sentences.len() >= most {
+            break;
+        }
+    }
+    sentences
 }
 
 /// The warning that no parallel environment has as many slots as a job needs at least.
@@ -107,4 +137,27 @@ fn too_many_slots(spec: &JobSpec, reasons: &[Reason]) -> Option<Answer> {
         what,
         "ask for fewer slots or a range; qstat -g c shows the slots of the queues, qconf -sp those of the environment",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Level;
+    use crate::sched::tests::lab::plain_spec;
+
+    #[test]
+    fn three_different_reasons_are_told_of_a_job_that_can_never_run() {
+        let why = |hosts: &[&str]| {
+            let reason = |host: &&str| {
+                let what = What::Forced { attribute: "lic".into() };
+                Reason::new(Level::Host((*host).into()), what)
+            };
+            let reasons: Vec<Reason> = hosts.iter().map(reason).collect();
+            let Answer::Warning(warning) = never_suited(&plain_spec(), "-l a=1", &reasons) else { panic!() };
+            let host = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
+            warning.why.lines().map(host).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(why(&["a", "b", "a", "c", "b"]), "a b c");
+        assert_eq!(why(&["a", "b", "a", "c", "d", "a", "e"]), "a b c kind");
+    }
 }

@@ -3,8 +3,10 @@
 use super::cell::{resources, selection, texts};
 use super::scopes::parallel_cell;
 use super::*;
+use crate::effect::Input;
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::{HostPath, JobChanges, JobSpec, PeRequest, Requests, Validation};
+use proto::load::LoadReport;
 use proto::object::ObjectKind;
 use proto::request::SlotRange;
 use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange};
@@ -145,6 +147,60 @@ fn a_job_that_can_never_run_is_accepted_with_a_warning() {
         warnings(&mut cell, spec).iter().map(|(what, _)| what.as_str()).collect::<Vec<_>>(),
         ["warning: no suitable queues"]
     );
+}
+
+/// Sends a load report: its number, whether it is complete, values as `name=value`, and the values
+/// that it withdraws.
+fn report(cell: &mut Cell, host: &str, (sequence, full): (u64, bool), values: &str, withdrawn: &[&str]) {
+    let pairs = values.split_whitespace().map(|pair| pair.split_once('=').expect("a name and a value"));
+    let values = [(host.into(), pairs.map(|(name, value)| (name.into(), value.to_owned())).collect())].into();
+    let withdrawn = [(host.into(), withdrawn.iter().map(|name| (*name).into()).collect())].into();
+    let withdrawn = if full { Default::default() } else { withdrawn };
+    let report = Box::new(LoadReport { sequence, full, values, withdrawn, ..LoadReport::default() });
+    let connection = cell.connection(host);
+    cell.input(Input::LoadReport { connection, report });
+}
+
+/// Asks for three things that may never be had. Returns how many warnings each leads to, and
+/// whether their verdicts were known before. They are those that are found anew.
+fn verdicts(cell: &mut Cell) -> (bool, [usize; 3]) {
+    let is_known = cell.core.verdicts.len() == 3;
+    let ask = |cell: &mut Cell| ["num_proc=8", "lic=5", "mem_free=3G"].map(|text| warnings(cell, hard(text)).len());
+    cell.core.verdicts.clear();
+    let anew = ask(cell);
+    assert_eq!((cell.core.verdicts.len(), ask(cell)), (3, anew));
+    (is_known, anew)
+}
+
+#[test]
+fn what_can_never_be_had_is_found_once_until_something_changes_on_which_that_rests() {
+    let mut cell = parallel_cell();
+    cell.submit(job());
+    for host in ["h1", "h2"] {
+        set_values(&mut cell, ObjectKind::ExecHost, host, "lic=3");
+    }
+    let small = "num_proc=4 mem_free=1G mem_total=2G";
+    assert_eq!(verdicts(&mut cell), (false, [0, 1, 0]));
+    report(&mut cell, "h1", (1, true), small, &[]);
+    assert_eq!(verdicts(&mut cell), (false, [0, 1, 0]), "h2 may have more");
+    report(&mut cell, "h2", (1, true), small, &[]);
+    assert_eq!(verdicts(&mut cell), (false, [1, 1, 1]));
+    assert_eq!(verdicts(&mut cell), (true, [1, 1, 1]), "nothing happened");
+    report(&mut cell, "h1", (2, false), "mem_free=2G num_proc=4", &[]);
+    assert_eq!(verdicts(&mut cell), (true, [1, 1, 1]), "a value that may change, and one that is as before");
+    cell.order(1, 1, "h1").unwrap();
+    assert_eq!(verdicts(&mut cell), (true, [1, 1, 1]), "a start");
+    report(&mut cell, "h1", (3, false), "num_proc=8", &[]);
+    assert_eq!(verdicts(&mut cell), (false, [0, 1, 1]), "a value that describes the host");
+    report(&mut cell, "h1", (4, false), "", &["mem_total"]);
+    assert_eq!(verdicts(&mut cell), (false, [0, 1, 0]), "a value that is gone");
+    report(&mut cell, "h1", (5, false), "mem_total=4G", &[]);
+    assert_eq!(verdicts(&mut cell), (false, [0, 1, 0]), "a new value");
+    cell.disconnect("h1");
+    assert!(!verdicts(&mut cell).0, "a host is lost");
+    set_values(&mut cell, ObjectKind::ExecHost, "h1", "lic=5");
+    let (is_known, [_, lic, _]) = verdicts(&mut cell);
+    assert_eq!((is_known, lic), (false, 0), "a configuration");
 }
 
 #[test]

@@ -35,7 +35,7 @@
 //! ```
 
 use crate::event::{Actor, Event, InstanceState, Record, StoredObject, Then};
-use crate::explain::scheduling_info;
+use crate::explain::{forever, never_suits, scheduling_info};
 use crate::ledger::Grant;
 use crate::matching::{Cluster, Demand, Mode, check_start};
 use crate::observe::Observation;
@@ -84,6 +84,7 @@ pub fn check_in(mut lab: Lab, script: &str) {
         lab.line(line);
         lab.state().check();
         lab.assert_tasks_are_found();
+        lab.assert_places_are_found();
         let model = lab.scheduler.model();
         let instances =
             |model: &Model| -> Vec<_> { model.places.sites().flat_map(|(_, site)| site.instances.clone()).collect() };
@@ -445,6 +446,16 @@ impl Lab {
             };
             let plain: Vec<TaskId> = present.iter().filter(may_start).collect();
             assert_eq!(found, plain, "of job {}", job.number);
+        }
+    }
+
+    /// A short search for the place of a job on an empty cluster finds one where the whole search
+    /// does.
+    fn assert_places_are_found(&self) {
+        let (state, observations) = (self.state(), self.scheduler.model().observations());
+        for job in state.jobs.values().filter(|_| !state.config.resolved.is_empty()) {
+            let [short, whole] = [never_suits, forever].map(|find| find(state, observations, &job.spec).is_none());
+            assert_eq!(short, whole, "of job {}", job.number);
         }
     }
 
