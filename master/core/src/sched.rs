@@ -33,6 +33,7 @@ mod live;
 pub mod model;
 mod nearness;
 mod numbers;
+mod open_urgencies;
 pub mod order;
 mod order_phase;
 mod pass;

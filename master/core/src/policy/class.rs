@@ -276,7 +276,7 @@ impl Classes {
         let members = &mut self.members[id.index()];
         if id != Classes::WITHOUT && members.is_shut != is_shut {
             members.is_shut = is_shut;
-            self.is_changed = true;
+            self.is_changed |= !members.pending.is_empty();
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::categories::CategoryId;
 use super::heads::{Head, Heads};
+use super::open_urgencies::{EndJobs, OpenUrgencies};
 use super::urgency::{FINE, ONE, Range, Urgency, parts};
 use crate::policy::class::Tasks;
 use crate::policy::{Aims, ClassId, Classes, Known, Prices, Rules, Tickets, price};
@@ -42,6 +43,11 @@ impl BucketId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+
+    #[cfg(test)]
+    pub(super) fn of_test(number: u32) -> BucketId {
+        BucketId(number)
+    }
 }
 
 /// A bucket with its jobs.
@@ -69,12 +75,14 @@ pub struct Queue {
     shelves: Vec<Shelf>,
     by_bucket: BTreeMap<Bucket, BucketId>,
     free: Vec<BucketId>,
-    /// Every pending job that is eligible.
-    pending_urgencies: BTreeMap<Urgency, Jobs>,
+    /// The pending jobs that are eligible and whose owner may start more.
+    open_urgencies: OpenUrgencies,
     /// Every job that runs, also one of which other tasks are pending.
     running_urgencies: BTreeMap<Urgency, Jobs>,
     /// Users who run as many tasks as `maxujobs` allows.
     full_owners: BTreeSet<UserName>,
+    /// The buckets of each user, while `maxujobs` limits what each runs.
+    by_owner: BTreeMap<UserName, BTreeSet<BucketId>>,
     filed: Paged<SubmitSeq, Filed>,
     heads: Heads,
     /// How many jobs in buckets ask for a reservation, and how many start at once or never.
@@ -88,6 +96,9 @@ pub struct Queue {
     /// Of how many tasks of an array they tell.
     priced_tasks: usize,
 }
+
+/// The priority of jobs of a user who may start nothing more. All others are at least 0.
+const LAST: i128 = -1;
 
 /// Where a job is filed.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +119,14 @@ pub enum Rests {
     Apart,
 }
 
+impl Shelf {
+    /// The oldest and the youngest of its pending jobs. `None` if their urgency does not count.
+    fn open_ends(&self) -> Option<EndJobs> {
+        let ((oldest, ()), (youngest, ())) = (self.pending.first()?, self.pending.last()?);
+        (!self.is_shut).then_some(EndJobs { oldest: *oldest, youngest: *youngest })
+    }
+}
+
 impl Queue {
     /// The number of a bucket, for a job that is filed there next. `owner` is whose jobs the bucket
     /// has, if they are of one.
@@ -124,6 +143,9 @@ impl Queue {
             None => self.shelves.push(shelf),
         }
         self.by_bucket.insert(bucket, id);
+        if let Some(owner) = owner {
+            self.by_owner.entry(owner.clone()).or_default().insert(id);
+        }
         id
     }
 
@@ -148,13 +170,14 @@ impl Queue {
         if was_full == is_full {
             return;
         }
-        for id in self.by_bucket.values() {
-            let shelf = &mut self.shelves[id.index()];
-            if shelf.owner.as_ref() == Some(owner) {
-                shelf.is_shut = is_full;
-                self.heads.changed(*id);
-                self.classes.shut(shelf.bucket.class, is_full);
-            }
+        let Queue { by_owner, shelves, open_urgencies, heads, classes, .. } = self;
+        for id in by_owner.get(owner).into_iter().flatten() {
+            let shelf = &mut shelves[id.index()];
+            let before = shelf.open_ends();
+            shelf.is_shut = is_full;
+            open_urgencies.change(shelf.bucket.urgency, *id, before, shelf.open_ends());
+            heads.changed(*id);
+            classes.shut(shelf.bucket.class, is_full);
         }
     }
 
@@ -195,11 +218,20 @@ impl Queue {
         self.count(seq, id, Presence::of(filed), Presence::NONE);
         let shelf = &mut self.shelves[id.index()];
         shelf.filed -= 1;
-        if shelf.filed == 0 {
-            let bucket = shelf.bucket;
-            self.by_bucket.remove(&bucket);
-            self.free.push(id);
+        if shelf.filed > 0 {
+            return;
         }
+        let bucket = shelf.bucket;
+        if let Some(owner) = shelf.owner.take()
+            && let Some(buckets) = self.by_owner.get_mut(&owner)
+        {
+            buckets.remove(&id);
+            if buckets.is_empty() {
+                self.by_owner.remove(&owner);
+            }
+        }
+        self.by_bucket.remove(&bucket);
+        self.free.push(id);
     }
 
     /// A job of a bucket counts otherwise than before.
@@ -209,7 +241,6 @@ impl Queue {
         if counts(before) != counts(now) && bucket.urgency.deadline.is_some() {
             self.timed = self.timed - counts(before) + counts(now);
         }
-        count_urgency(&mut self.pending_urgencies, bucket.urgency, seq, before.is_pending(), now.is_pending());
         count_urgency(&mut self.running_urgencies, bucket.urgency, seq, before.is_running(), now.is_running());
         let waits = |standing: Presence| usize::from(standing.is_pending());
         if waits(before) == waits(now) {
@@ -224,8 +255,10 @@ impl Queue {
         if self.first(id).is_none_or(|first| seq <= first) {
             self.heads.changed(id);
         }
-        let pending = &mut self.shelves[id.index()].pending;
-        _ = if waits(now) == 1 { pending.insert(seq, ()) } else { pending.remove(&seq) };
+        let shelf = &mut self.shelves[id.index()];
+        let ends = shelf.open_ends();
+        _ = if waits(now) == 1 { shelf.pending.insert(seq, ()) } else { shelf.pending.remove(&seq) };
+        self.open_urgencies.change(bucket.urgency, id, ends, shelf.open_ends());
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
@@ -315,19 +348,13 @@ impl Queue {
     /// Among which urgencies one is normalised now; none if no job counts.
     pub fn range(&self, state: &State, now: Now) -> Option<Range> {
         // Within one urgency the oldest has waited longest: the ends are enough.
-        let ends = |(urgency, jobs): (Urgency, &Jobs)| {
-            let ends = [jobs.first(), jobs.last()].map(|end| end.map(|(seq, ())| *seq));
-            ends.into_iter().flatten().map(move |seq| parts(state, seq, urgency, now).sum())
-        };
-        let running = self.running_urgencies.iter().map(|(urgency, jobs)| (*urgency, jobs));
-        let with = |range: Option<Range>, urgency: i128| Some(Range::with(range, urgency));
-        let range = running.flat_map(ends).fold(None, with);
-        if self.full_owners.is_empty() {
-            let pending = self.pending_urgencies.iter().map(|(urgency, jobs)| (*urgency, jobs));
-            return pending.flat_map(ends).fold(range, with);
-        }
-        let open = self.by_bucket.values().map(|id| &self.shelves[id.index()]).filter(|shelf| !shelf.is_shut);
-        open.map(|shelf| (shelf.bucket.urgency, &shelf.pending)).flat_map(ends).fold(range, with)
+        let running = self.running_urgencies.iter().flat_map(|(urgency, jobs)| {
+            let ends = [jobs.first(), jobs.last()];
+            ends.into_iter().flatten().map(|(seq, ())| (*urgency, *seq))
+        });
+        let ends = running.chain(self.open_urgencies.ends());
+        let urgencies = ends.map(|(urgency, seq)| parts(state, seq, urgency, now).sum());
+        urgencies.fold(None, |range, urgency| Some(Range::with(range, urgency)))
     }
 }
 
@@ -390,7 +417,7 @@ fn count_urgency(urgencies: &mut BTreeMap<Urgency, Jobs>, urgency: Urgency, seq:
 fn priority(state: &State, prices: &Prices, seq: SubmitSeq, shelf: &Shelf, range: Range, now: Now) -> i128 {
     let Shelf { bucket, is_shut, .. } = shelf;
     if *is_shut {
-        return -1;
+        return LAST;
     }
     let urgency = range.normalised(parts(state, seq, bucket.urgency, now).sum());
     let tickets = normalised_tickets(prices, prices.of_pending(bucket.class, seq));

@@ -6,8 +6,10 @@ use super::lab::{Lab, place_text};
 use crate::ledger::{Grant, Ledger};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::sched::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
+use crate::sched::order_phase::Rests;
 use crate::sched::rank::{host_value, rank};
 use crate::sched::suitability::Suitability;
+use crate::sched::urgency::{Range, parts};
 use crate::state::job::Job;
 use proto::id::{CellId, QueueInstanceName, SubmitSeq, TaskId, TaskKey, UserName};
 use std::cmp::Reverse;
@@ -26,6 +28,7 @@ pub struct Outcome {
 pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let range = model.queue.range(model.state(), now);
+    assert_eq!(range, plain_range(lab));
     let mut turns: Vec<(Reverse<i128>, SubmitSeq)> = Vec::new();
     for job in model.state().jobs.values().filter(|job| !model.startable(job, now, 1).is_empty()) {
         let bucket = model.queue.bucket(job.seq).expect("a job is filed");
@@ -34,6 +37,24 @@ pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
     }
     turns.sort();
     turns.into_iter().map(|(_, seq)| seq).collect()
+}
+
+/// The range of all urgencies that count, found job by job: those of jobs that run, and of jobs that
+/// wait while their owner may start more.
+fn plain_range(lab: &Lab) -> Option<Range> {
+    let (model, now) = (lab.scheduler.model(), lab.now);
+    let counts = |job: &&Job| {
+        let filed = model.queue.filed(job.seq).expect("a job is filed");
+        let is_pending = filed.rests == Rests::Pending;
+        let runs = filed.rests == Rests::Running || is_pending && filed.tasks.running > 0;
+        runs || is_pending && !model.is_owner_full(job.seq)
+    };
+    let jobs = model.state().jobs.values().filter(counts);
+    let urgencies = jobs.map(|job| {
+        let bucket = model.queue.at(model.queue.bucket(job.seq).expect("a job is filed"));
+        parts(model.state(), job.seq, bucket.urgency, now).sum()
+    });
+    urgencies.fold(None, |range, urgency| Some(Range::with(range, urgency)))
 }
 
 /// What a pass does.
