@@ -37,15 +37,14 @@ pub enum Asked {
     PlaceAndTime,
 }
 
-/// Judges all that the last pass keeps.
-pub fn check(lab: &Lab, asked: Asked) {
+/// Judges all that the last pass keeps. `before` is the line of jobs as it was before the pass.
+pub fn check(lab: &Lab, asked: Asked, before: Vec<SubmitSeq>) {
     let full = |(seq, _): &(SubmitSeq, TaskId)| lab.scheduler.model().is_owner_full(*seq);
     // Jobs of a user who runs all that `maxujobs` allows are last in the line from then on. They
-    // were elsewhere when the pass kept something for them, and so was who came behind them.
+    // were elsewhere when the pass kept something for them.
     let is_reordered = lab.scheduler.model().reservations().keys().any(full);
-    let asked = if is_reordered { Asked::Place } else { asked };
+    let line = if is_reordered { before } else { turns(lab) };
     let taken = all(lab);
-    let line: Vec<SubmitSeq> = turns(lab);
     let turn = |seq: SubmitSeq| line.iter().position(|other| *other == seq).unwrap_or(line.len());
     let model = lab.scheduler.model();
     for ((seq, task), kept) in model.reservations() {

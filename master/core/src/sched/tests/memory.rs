@@ -5,6 +5,7 @@
 
 use super::lab::Lab;
 use super::later::{Asked, check};
+use super::reference::turns;
 use proptest::prelude::*;
 
 const JOBS: [&str; 28] = [
@@ -282,10 +283,10 @@ fn end_one(lab: &mut Lab, which: &prop::sample::Index) {
 /// A pass, which does what the reference does, or keeps what may be kept.
 fn pass(lab: &mut Lab, asked: Asked) {
     let expected = super::reference::outcome(lab);
-    let before = lab.placed.len();
+    let (before, line) = (lab.placed.len(), turns(lab));
     lab.pass();
     if lab.state().config.scheduler.max_reservation > 0 {
-        return check(lab, asked);
+        return check(lab, asked, line);
     }
     let is_rejection = |line: &&String| line.ends_with(" rejected");
     let (rejected, placed): (Vec<&String>, Vec<&String>) = lab.placed[before..].iter().partition(is_rejection);
