@@ -119,8 +119,9 @@ impl Priorities {
         changed
     }
 
-    /// The tickets of each task, divided among those of one job that run here. A task of which the
-    /// master said nothing has none.
+    /// Returns each running task with its tickets. The master sends one number per task of a job. A
+    /// parallel job may run several processes of that task here, its master and slave tasks: they get
+    /// equal parts of the number. A task without a number has no tickets.
     fn tickets_of(&self, running: &[TaskKey]) -> Vec<(TaskKey, u128)> {
         let whole = |key: &TaskKey| TaskKey { pe_task: 0, ..*key };
         let mut parts: BTreeMap<TaskKey, u128> = BTreeMap::new();
