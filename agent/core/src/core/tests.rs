@@ -457,14 +457,13 @@ fn the_master_is_told_that_a_host_no_longer_says_what_root_runs_there() {
     let hear = |core: &mut Core, trouble: Option<&str>, root_commands: Option<Vec<String>>| {
         let trouble = trouble.map(str::to_owned);
         let effects = core.handle(Input::Launcher(Box::new(Notice::Health { trouble, root_commands })), &NOW);
-        let told = effects.into_iter().find_map(|effect| match effect {
+        effects.into_iter().find_map(|effect| match effect {
             Effect::Send(message) => match *message {
                 AgentMessage::Health { root_commands, .. } => Some(root_commands),
                 _ => None,
             },
             _ => None,
-        });
-        told
+        })
     };
     let list = Some(vec!["/x/a".to_owned()]);
     assert_eq!(hear(&mut core, None, list.clone()), Some(list.clone()));

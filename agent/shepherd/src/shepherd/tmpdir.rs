@@ -95,7 +95,8 @@ fn is_closed(base: &Path) -> bool {
     let Some((part, found)) = deepest(base, |part| fs::metadata(part)) else { return true };
     let needed = if part == base { 0o3 } else { 0o1 };
     let has = |rights: u32| rights & needed == needed;
-    !has(found.mode()) && !(found.gid() != 0 && has(found.mode() >> 3))
+    let is_open = has(found.mode()) || (found.gid() != 0 && has(found.mode() >> 3));
+    !is_open
 }
 
 /// The depth to which directories are held open at once; deeper ones are moved up first.
