@@ -1,15 +1,24 @@
-//! The simulator on many seeds. `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim
-//! one_seed --
-//! --nocapture` repeats one aloud; `GRIDWRIGHT_SEEDS=1001-100000` makes the thousand another range; `GRIDWRIGHT_LONG=200` runs so many long ones, and makes `one_seed` repeat one of those; `GRIDWRIGHT_CALM=1`
-//! makes it repeat a calm one.
+//! The simulator on many seeds, all of them where `GRIDWRIGHT_TESTS_FULL` is set (as in `.ci/run`),
+//! else a quarter.
+//!
+//! - `GRIDWRIGHT_SEED=7 cargo test -p gridwright-tests --test sim one_seed -- --nocapture` repeats
+//!   one aloud; with `GRIDWRIGHT_CALM=1` a calm one, with `GRIDWRIGHT_LONG` a long one.
+//! - `GRIDWRIGHT_SEEDS=1001-100000` runs another range.
+//! - `GRIDWRIGHT_LONG=200` runs so many long ones.
 
 use gridwright_tests::sim::{Plan, run_many, run_one};
 
-/// The seeds that every change has to pass.
-const SEEDS: (u64, u64) = (1, 1_000);
+/// So many seeds every change has to pass, from 1 on.
+const SEEDS: u64 = 1_000;
 
-/// So many calm days are run.
+/// So many calm days every change has to pass.
 const CALM_SEEDS: u64 = 40;
+
+/// All of them in CI, a quarter for who waits at a terminal.
+fn part(all: u64) -> u64 {
+    let is_full = std::env::var_os("GRIDWRIGHT_TESTS_FULL").is_some();
+    if is_full { all } else { all.div_ceil(4) }
+}
 
 #[test]
 fn a_quiet_day_of_a_small_cluster_ends_with_every_task_accounted_once() {
@@ -20,7 +29,7 @@ fn a_quiet_day_of_a_small_cluster_ends_with_every_task_accounted_once() {
 
 #[test]
 fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
-    let (first, last) = std::env::var("GRIDWRIGHT_SEEDS").map_or(SEEDS, |range| read_range(&range));
+    let (first, last) = std::env::var("GRIDWRIGHT_SEEDS").map_or((1, part(SEEDS)), |range| read_range(&range));
     let counts = run_many(first, last, Plan::stormy).unwrap_or_else(|report| panic!("{report}"));
     println!("{counts:#?}");
 }
@@ -29,9 +38,10 @@ fn whatever_breaks_no_task_is_lost_and_none_runs_twice() {
 /// job of lower priority.
 #[test]
 fn who_has_a_reservation_is_not_delayed_by_others_of_lower_priority() {
-    let counts = run_many(1, CALM_SEEDS, Plan::calm).unwrap_or_else(|report| panic!("{report}"));
+    let seeds = part(CALM_SEEDS);
+    let counts = run_many(1, seeds, Plan::calm).unwrap_or_else(|report| panic!("{report}"));
     println!("{counts:#?}");
-    assert!(counts.promises > 20 * CALM_SEEDS, "hardly any reservation was made");
+    assert!(counts.promises > 20 * seeds, "hardly any reservation was made");
 }
 
 /// A quarter of an hour of a thousand hosts. The whole day is `gridwright-bench day`.

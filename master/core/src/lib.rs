@@ -20,3 +20,5 @@ pub mod quota;
 pub mod sched;
 pub mod state;
 pub mod stream;
+#[cfg(test)]
+mod testing;

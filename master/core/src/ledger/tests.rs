@@ -181,6 +181,8 @@ fn a_stored_ledger_reads_back_whole() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::cases(256))]
+
     #[test]
     fn what_is_booked_is_the_sum_over_the_tasks_after_any_sequence(
         steps in proptest::collection::vec((0u64..6, any::<bool>(), 1u32..5, 0u32..4, 0usize..4), 1..60)

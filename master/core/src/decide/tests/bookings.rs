@@ -238,7 +238,7 @@ fn assert_ids_are_given_once(cell: &Cell, before: &BTreeMap<(HostName, String), 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
 
     #[test]
     fn what_is_booked_is_what_placed_tasks_take_whatever_becomes_of_the_configuration(

@@ -393,7 +393,7 @@ fn check_flags(cell: &Cell) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
 
     /// After any sequence of causes that come and go a task runs exactly if no cause is left, its
     /// host was told so last, and a new master that starts from the log finds nothing to change.

@@ -326,7 +326,7 @@ impl Cluster {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(crate::testing::cases(32))]
 
     #[test]
     fn no_task_is_lost_and_none_runs_twice(choices in prop::collection::vec(any::<u8>(), 1..250)) {

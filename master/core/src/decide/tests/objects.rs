@@ -682,6 +682,8 @@ fn references_hold(state: &State) -> bool {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::cases(256))]
+
     #[test]
     fn references_hold_after_any_changes_and_replay_equals_live(
         changes in prop::collection::vec(prop::collection::vec(any_change(), 1..4), 1..25),

@@ -145,7 +145,7 @@ fn replayed<E: std::fmt::Debug>(log: &[Arc<Record>], store: impl Fn(&Record) -> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
 
     #[test]
     fn replay_equals_live_over_every_form_of_storage(acts in prop::collection::vec(act(), 1..80)) {

@@ -69,7 +69,7 @@ fn runs(lab: &Lab, seq: u64, task: TaskId) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::testing::cases(64))]
 
     #[test]
     fn who_has_a_reservation_is_not_delayed_by_others_of_lower_priority(

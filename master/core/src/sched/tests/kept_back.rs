@@ -152,7 +152,7 @@ fn pending(lab: &Lab) -> Vec<(SubmitSeq, PriorityNumbers)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(crate::testing::cases(60))]
 
     #[test]
     fn an_array_has_the_tickets_of_one_with_as_many_tasks_as_tc_lets_run(jobs in prop::collection::vec(asked(), 1..8)) {

@@ -95,7 +95,7 @@ fn assert_nothing_is_left_over(lab: &mut Lab) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
 
     #[test]
     fn plans_pass_the_checks_and_give_nothing_out_twice(

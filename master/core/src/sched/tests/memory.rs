@@ -316,7 +316,7 @@ fn happen(setting: &str, budget: usize, steps: Vec<Step>, asked: Asked) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::testing::cases(1000))]
 
     #[test]
     fn a_pass_leaves_nothing_that_fits(
@@ -352,7 +352,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::testing::cases(300))]
 
     #[test]
     fn parallel_jobs_that_look_at_the_first_hosts_alone_go_where_they_go_who_look_at_all(

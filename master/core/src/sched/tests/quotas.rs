@@ -452,7 +452,7 @@ fn slots_move_to_another_queue_of_a_host_where_that_makes_room_elsewhere() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::testing::cases(64))]
 
     /// The lab has the core's check judge each order, and the state's check recounts what is in
     /// use.

@@ -642,7 +642,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(crate::testing::cases(256))]
 
     /// Every job gets the most slots that there can be, nothing is given out twice, and what is
     /// given back is there again.

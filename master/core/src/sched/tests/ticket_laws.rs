@@ -65,7 +65,7 @@ fn running(lab: &Lab) -> (i64, i64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(crate::testing::cases(60))]
 
     #[test]
     fn parts_of_a_priority_lie_between_nothing_and_one(
