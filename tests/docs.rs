@@ -136,7 +136,7 @@ impl Shell {
         let (script, out) = (self.temp.path().join("step"), self.temp.path().join("out"));
         let read = || String::from_utf8_lossy(&std::fs::read(&out).unwrap_or_default()).into_owned();
         let (before, mark) = (read().len(), "--- end of step ---\n");
-        std::fs::write(&script, format!("{command}\n")).unwrap();
+        std::fs::write(&script, format!("{}\n", replace_word(command, "node1", &host()))).unwrap();
         writeln!(self.stdin, ". {} </dev/null; echo '{}'", script.display(), mark.trim_end()).unwrap();
         wait_until(|| format!("the end of {command:?}: {}", read()), || read()[before..].ends_with(mark));
         let said = read()[before..].strip_suffix(mark).unwrap().to_owned();
@@ -151,9 +151,8 @@ impl Shell {
     /// The text with the names that documents use.
     fn with_names(&self, text: &str) -> String {
         let text = text.replace(&self.temp.path().join("home").display().to_string(), "/home/ann");
-        let host = nix::unistd::gethostname().unwrap().to_string_lossy().into_owned();
         let text = replace_word(&text, &self.account.name, "ann");
-        replace_word(&text, host.split('.').next().unwrap(), "node1")
+        replace_word(&text, &host(), "node1")
     }
 
     /// Runs a step, again and again if it only asks, until it says what is shown.
@@ -188,6 +187,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The name of this machine, which documents call `node1`.
+fn host() -> String {
+    let name = nix::unistd::gethostname().unwrap().to_string_lossy().into_owned();
+    name.split('.').next().unwrap().to_owned()
+}
+
 fn replace_word(text: &str, word: &str, by: &str) -> String {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let (mut all, mut rest) = (String::new(), text);
@@ -201,27 +206,37 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
     all + rest
 }
 
-/// Masks what differs from run to run: numbers with their units, times, days, months, and how wide columns are.
+/// Masks what differs from run to run: times, measured and long numbers, days, months, and how wide
+/// columns are. Units and numbers of up to three digits stay, but not in the line of a host, which
+/// is about the machine.
 fn mask(text: &str) -> String {
-    let line = |line: &str| line.split_whitespace().map(mask_word).collect::<Vec<_>>().join(" ");
+    let line = |line: &str| {
+        let is_host = line.contains("lx-a");
+        line.split_whitespace().map(|word| mask_word(word, is_host)).collect::<Vec<_>>().join(" ")
+    };
     text.trim_end().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn mask_word(word: &str) -> String {
+fn mask_word(word: &str, is_host: bool) -> String {
     let names = "Mon Tue Wed Thu Fri Sat Sun Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
     if names.split(' ').any(|name| name == word) {
         return "DAY".to_owned();
     }
-    let mut masked = String::new();
-    for c in word.replace("lx-arm64", "lx-amd64").chars() {
-        let after_number = masked.ends_with('#');
-        match c {
-            '0'..='9' if after_number => {}
-            '0'..='9' => masked.push('#'),
-            '.' | ':' | 'K' | 'M' | 'G' | 'T' if after_number => {}
-            '-' | '=' if masked.ends_with(c) => {}
-            _ => masked.push(c),
+    let word = word.replace("lx-arm64", "lx-amd64");
+    let (mut masked, mut rest) = (String::new(), word.as_str());
+    while let Some(c) = rest.chars().next() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && !".:/".contains(c)).unwrap_or(rest.len());
+        if c.is_ascii_digit() {
+            let (number, behind) = rest.split_at(number);
+            let is_kept = !is_host && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+            masked.push_str(if is_kept { number } else { "#" });
+            rest = if is_host { behind.trim_start_matches(['K', 'M', 'G', 'T']) } else { behind };
+            continue;
         }
+        if !("-=".contains(c) && masked.ends_with(c)) {
+            masked.push(c);
+        }
+        rest = &rest[c.len_utf8()..];
     }
     if masked == "-" { "#".to_owned() } else { masked }
 }
