@@ -88,6 +88,11 @@ fn domains_count_only_where_the_bootstrap_file_says_so() {
         let group = format!("@{host}");
         std::fs::write(saved.join("hostgroups").join(&group), format!("group_name {group}\nhostlist {host}\n"))
             .unwrap();
+        let lists = ["load_scaling", "complex_values", "user_lists", "xuser_lists", "projects", "xprojects"];
+        let lists = lists.into_iter().chain(["usage_scaling", "report_variables"]);
+        let lists: String = lists.map(|list| format!("{list} NONE\n")).collect();
+        std::fs::create_dir_all(saved.join("execution")).unwrap();
+        std::fs::write(saved.join("execution").join(host), format!("hostname {host}\n{lists}")).unwrap();
         cell.admin(&["qconf", "-import", saved.to_str().unwrap()]).ok();
         std::fs::remove_dir_all(&saved).unwrap();
     };

@@ -94,9 +94,6 @@ fn what_the_master_says_of_a_script_names_its_line() {
     let said = cell.user(&["qsub", &script]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains(&format!("where: {script} line 3: -l h_rt=zzz")), "{said:?}");
-    let script = cell.write_top("job.sh", "#!/bin/sh\n#$ -l h_rt=10m\ntrue\n", 0o644).display().to_string();
-    let said = cell.user(&["qsub", "-h", &script]).ok();
-    assert!(said.err.contains(&format!("{script} line 2")), "{said:?}");
 }
 
 #[test]
