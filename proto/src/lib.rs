@@ -30,6 +30,7 @@ pub mod quota;
 pub mod request;
 pub mod reservation;
 pub mod restring;
+pub mod root_commands;
 pub mod rsmap;
 pub mod sharetree;
 pub mod text;

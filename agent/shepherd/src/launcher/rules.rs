@@ -10,6 +10,7 @@ use crate::trusted;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fstat};
 use proto::launch::{Account, Blame, LaunchDocument, Procedure, SensorSpec};
+use proto::root_commands::is_sendable;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read};
@@ -106,9 +107,6 @@ impl FileState {
     }
 }
 
-/// The most bytes of the list of commands that the agent is told.
-pub const MAX_TOLD_BYTES: usize = 32 << 10;
-
 /// The list of commands of root.
 const ROOT_COMMANDS: &str = "root-commands";
 
@@ -172,11 +170,10 @@ impl Rules {
     }
 
     /// The listed commands of root, for people: `None` where everything runs as one user, or for a
-    /// list of more than [`MAX_TOLD_BYTES`].
+    /// list that is too long.
     pub fn told_commands(&self) -> Option<Vec<String>> {
         let lines = self.root_commands.lines();
-        let is_short = lines.iter().map(String::len).sum::<usize>() <= MAX_TOLD_BYTES;
-        (!self.single_user && is_short).then_some(lines)
+        (!self.single_user && is_sendable(&lines)).then_some(lines)
     }
 
     fn list_states(&self) -> ListStates {

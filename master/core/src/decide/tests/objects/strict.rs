@@ -244,4 +244,12 @@ fn a_procedure_of_root_that_its_hosts_do_not_list_is_warned_about() {
     let message = Box::new(AgentMessage::Health { unfit: None, root_commands: None });
     cell.input(Input::AgentMessage { connection, message });
     assert!(set(&mut cell, "root@/x/absent").is_empty(), "the host no longer says what it lists");
+    // A longer list than a launcher sends is not kept: what the host lists is unknown.
+    let line = "/x/".to_owned() + &"y".repeat(60);
+    lists(&mut cell, &vec![line.as_str(); 1_000]);
+    assert!(set(&mut cell, "root@/x/missing too").is_empty());
+    lists(&mut cell, &["/x/prolog"]);
+    assert!(!set(&mut cell, "root@/x/missing").is_empty());
+    lists(&mut cell, &vec![""; 100_000]);
+    assert!(set(&mut cell, "root@/x/missing too").is_empty());
 }
