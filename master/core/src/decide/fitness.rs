@@ -4,8 +4,8 @@
 //! observation, no event. A host that claims to be well and refuses again is left alone for longer each time. Too many starts in a row
 //! that failed, by whatever fault, close it until an operator has looked (`MAX_START_FAILURES` of `qmaster_params`).
 //!
-//! A job whose shepherds die again and again before it begins, on whatever host, would in this way pause one host after the other. After
-//! as many such starts in a row it waits in error itself.
+//! A job whose shepherds die again and again before it begins would in this way pause one host after the other. After as many such starts
+//! in a row it waits in error itself, unless the fault can be that of the one host where they died.
 
 use super::Turn;
 use super::agents::Deadline;
@@ -15,6 +15,7 @@ use crate::observe::Observation;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, SubmitSeq, TaskKey, UserName};
 use proto::launch::{LISTED_OTHERWISE, NOT_LISTED};
+use proto::root_commands::is_sendable;
 use proto::time::Tick;
 use proto::usage::{Blame, Failed, TaskResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +38,16 @@ pub fn is_about_host(error: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Fitness {
     hosts: BTreeMap<HostName, HostFitness>,
-    /// How many starts of a job ended with the death of the shepherd, since one of the job succeeded.
-    deaths: BTreeMap<SubmitSeq, u32>,
+    /// Starts of unfinished jobs that ended with the death of the shepherd, since one of the job succeeded.
+    deaths: BTreeMap<SubmitSeq, Deaths>,
+}
+
+/// The starts of a job in a row that ended with the death of the shepherd.
+#[derive(Debug)]
+struct Deaths {
+    count: u32,
+    first: Tick,
+    hosts: BTreeSet<HostName>,
 }
 
 /// The record of one host.
@@ -51,6 +60,8 @@ struct HostFitness {
     root_commands: Option<Vec<String>>,
     /// The last such lines, also of a host that does not say any more.
     last_commands: Option<Vec<String>>,
+    /// When a task last started.
+    started: Option<Tick>,
     /// Jobs whose starts failed since one succeeded.
     failed: BTreeMap<SubmitSeq, FailedStart>,
 }
@@ -93,10 +104,11 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
     show(turn, host);
 }
 
-/// Notes the commands that root runs on a host, as the host says; `None` if it does not. Queue
-/// instances that wait in error because a command was not listed take jobs again once a new list has
-/// it.
+/// Notes the commands that root runs on a host, as the host says; `None` if it does not. A list that
+/// is longer than launchers send is not kept: it is unknown what the host lists. Queue instances that
+/// wait in error because a command was not listed take jobs again once a new list has it.
 pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<Vec<String>>) {
+    let root_commands = root_commands.filter(|lines| is_sendable(lines));
     let record = turn.fitness_mut().of(host);
     record.root_commands.clone_from(&root_commands);
     let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else { return };
@@ -154,16 +166,27 @@ fn is_death(key: TaskKey, result: &TaskResult) -> bool {
 }
 
 /// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not tried again after too many.
-fn count_death(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, why: &str) -> Option<String> {
-    let most = turn.state().config.settings.qmaster().max_start_failures;
-    let mut deaths = std::mem::take(&mut turn.fitness_mut().deaths);
-    deaths.retain(|job, _| turn.state().jobs.contains_key(job));
-    let count = deaths.entry(job).or_default();
+///
+/// Deaths on one host are the job's fault only if the host starts other jobs, or if the cell has no other host. A job with a task that
+/// runs can be started.
+fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) -> Option<String> {
+    let (state, now) = (turn.state(), turn.now.tick);
+    let most = state.config.settings.qmaster().max_start_failures;
+    let is_only_host = !state.config.resolved.keys().any(|instance| instance.host != *host);
+    if state.jobs.get(&seq)?.placements().any(|(_, placement)| placement.started.is_some()) {
+        turn.fitness_mut().deaths.remove(&seq);
+        return None;
+    }
+    let Fitness { hosts: records, deaths } = turn.fitness_mut();
+    let new = || Deaths { count: 0, first: now, hosts: BTreeSet::new() };
+    let Deaths { count, first, hosts } = deaths.entry(seq).or_insert_with(new);
     *count = count.saturating_add(1);
-    let reason = (most > 0 && *count >= most)
-        .then(|| format!("{why}; so ended {count} starts of the job in a row, the last one on host {host}"));
-    turn.fitness_mut().deaths = deaths;
-    reason
+    hosts.insert(host.clone());
+    let started = records.get(host).and_then(|record| record.started);
+    let starts_others = started.is_some_and(|started| started >= *first);
+    let is_of_job = starts_others || is_only_host || hosts.len() > 1;
+    (most > 0 && *count >= most && is_of_job)
+        .then(|| format!("{why}; so ended {count} starts of the job in a row, the last one on host {host}"))
 }
 
 /// An operator has looked at a host: what it refused and what failed there is forgotten. Whether anything was in force, and what the host
@@ -182,7 +205,9 @@ pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<Str
 pub(super) fn started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     let now = turn.now.tick;
     turn.fitness_mut().deaths.remove(&key.seq);
-    if let Some(record) = turn.fitness_mut().hosts.get_mut(host).filter(|record| record.unfit(now).is_none()) {
+    let record = turn.fitness_mut().of(host);
+    record.started = Some(now);
+    if record.unfit(now).is_none() {
         (record.refused, record.failed) = (None, BTreeMap::new());
     }
 }
@@ -255,6 +280,13 @@ fn close(turn: &mut Turn<'_>, host: &HostName, failed: usize, why: &str) {
 }
 
 impl Fitness {
+    /// Forgets the deaths of a job that has ended, or for which people have done something.
+    pub(crate) fn follow(&mut self, event: &Event) {
+        if let Event::JobAltered { seq, .. } | Event::ErrorCleared { seq, .. } | Event::JobFinished { seq } = event {
+            self.deaths.remove(seq);
+        }
+    }
+
     /// The lines of a host's list of commands that root runs there. `None` if the host does not
     /// say.
     pub(super) fn root_commands(&self, host: &HostName) -> Option<&[String]> {

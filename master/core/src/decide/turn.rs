@@ -106,6 +106,7 @@ impl<'a> Turn<'a> {
         };
         let touched = self.core.state.apply(&record);
         self.core.observations.follow(&record);
+        self.core.fitness.follow(&record.event);
         if let Event::ObjectsChanged(_) = &record.event {
             self.core.told = Told::default();
             self.core.verdicts.clear();

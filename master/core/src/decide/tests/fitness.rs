@@ -277,6 +277,75 @@ fn a_job_whose_shepherds_always_die_waits_in_error_after_as_many_starts_as_close
     cell.assert_replay_is_live();
 }
 
+/// Whether a task waits in error.
+fn is_in_error(cell: &Cell, number: u32, task: u32) -> bool {
+    matches!(cell.task(number, task).place, Place::Pending { error: Some(_) })
+}
+
+/// A cell that gives up after two starts in a row.
+fn impatient_cell() -> Cell {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
+    cell
+}
+
+#[test]
+fn one_sick_host_that_gets_a_job_again_and_again_puts_it_into_error_only_if_it_starts_others() {
+    let mut cell = impatient_cell();
+    let number = cell.submit(job());
+    for _ in 0..5 {
+        dies(&mut cell, number, "h1");
+        cell.pass(LONGEST_PAUSE_MS);
+    }
+    assert!(!is_in_error(&cell, number, 1), "the host may be to blame");
+    let (_, other) = placed(&mut cell, "u2");
+    cell.report(other, "h1", TaskReportState::Running { for_ms: 1 });
+    dies(&mut cell, number, "h1");
+    assert!(is_in_error(&cell, number, 1), "the host starts the jobs of others");
+    let mut cell = impatient_cell();
+    cell.set_queue(&[("hostlist", "h1")]);
+    let number = cell.submit(job());
+    dies(&mut cell, number, "h1");
+    cell.pass(LONGEST_PAUSE_MS);
+    dies(&mut cell, number, "h1");
+    assert!(is_in_error(&cell, number, 1), "there is no other host");
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn an_array_whose_tasks_run_elsewhere_is_not_to_blame() {
+    let mut cell = impatient_cell();
+    let number = cell.submit(super::cell::array("1-3"));
+    let key = cell.order(number, 2, "h2").unwrap();
+    cell.report(key, "h2", TaskReportState::Running { for_ms: 1 });
+    for host in ["h1", "h2", "h1", "h2"] {
+        dies(&mut cell, number, host);
+        cell.pass(LONGEST_PAUSE_MS);
+    }
+    assert!(!is_in_error(&cell, number, 1));
+}
+
+#[test]
+fn an_altered_job_and_one_whose_error_was_cleared_have_as_many_starts_as_a_new_one() {
+    let mut cell = impatient_cell();
+    let number = cell.submit(job());
+    dies(&mut cell, number, "h1");
+    dies(&mut cell, number, "h2");
+    assert!(is_in_error(&cell, number, 1));
+    cell.qmod("u1", ModifyAction::ClearJobError, &number.to_string());
+    cell.pass(LONGEST_PAUSE_MS);
+    dies(&mut cell, number, "h1");
+    assert!(!is_in_error(&cell, number, 1));
+    let changes = Box::new(proto::job::JobChanges { priority: Some(-1), ..Default::default() });
+    cell.command("u1", Command::Alter { jobs: selection(&[&number.to_string()]), changes });
+    dies(&mut cell, number, "h2");
+    assert!(!is_in_error(&cell, number, 1));
+    cell.pass(LONGEST_PAUSE_MS);
+    dies(&mut cell, number, "h1");
+    assert!(is_in_error(&cell, number, 1));
+    cell.assert_replay_is_live();
+}
+
 #[test]
 fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again() {
     let mut cell = Cell::ready();
