@@ -17,6 +17,7 @@ pub mod job;
 pub mod paged;
 pub mod ranges;
 pub mod ready;
+mod requests;
 pub mod reservation;
 pub mod seldom;
 pub mod slaves;
@@ -47,7 +48,7 @@ use usage::Accounts;
 ///
 /// Invariants, checked by [`State::check`]: `by_number` names exactly the jobs in `jobs`; the
 /// ledger equals the sum over the placed tasks; a job in `jobs` has at least one task that is
-/// pending or on a host.
+/// pending or on a host; requests are in the form in which they are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The cell; 0 before the first event.
@@ -172,10 +173,11 @@ impl State {
         self.ledger.recount(&self.config);
         let mut commons = Commons::default();
         for job in self.jobs.values_mut() {
-            job.spec = commons.shared(&job.spec);
+            job.spec = commons.kept(&self.config.complex, &job.spec);
             commons.enter(&self.config.complex, &job.spec);
             job.ready = job.found_ready(self.now.tick);
         }
+        self.renew_others();
         self.index = Index::of(&self);
         self
     }

@@ -1,15 +1,13 @@
 //! The requests of a job as one line of `qsub` options: the `category` of accounting(5).
 
-use proto::complex::Complex;
 use proto::job::{JobSpec, Requests};
 use proto::request::ResourceRequest;
 
 /// The category of a job: queues, hard and soft requests, environment and its rule, checkpointing
 /// environment, in the order of 8.1.9; then the requests of master and slaves, and the project.
-/// Empty if it asks for nothing. Requests are in their canonical form, by name.
-pub(super) fn text(complex: &Complex, spec: &JobSpec) -> String {
+/// Empty if it asks for nothing. Requests are ordered by name.
+pub(super) fn text(spec: &JobSpec) -> String {
     let mut requests = (*spec.requests).clone();
-    requests.make_canonical(complex);
     let Requests { hard, soft, master, slaves, .. } = &mut requests;
     for list in [hard, soft, master, slaves] {
         list.sort_by(|one, other| one.name.cmp(&other.name));

@@ -155,7 +155,7 @@ pub(super) fn record(
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),
         usage: reserved::accounted(state, job, placement, result).plus(placement.slaves().used),
-        category: category::text(&state.config.complex, spec),
+        category: category::text(spec),
         limit: result.limit.clone(),
         maps: placement.maps.clone(),
         pe_task: None,

@@ -128,6 +128,7 @@ impl State {
             self.usage.settle(&decay, self.now.tick);
         }
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
+            self.renew_requests();
             self.index.commons.recharge(&self.config.complex);
             self.rebook();
         }

@@ -3,6 +3,7 @@
 use super::State;
 use super::index::Index;
 use super::job::Job;
+use super::requests::renewed;
 use super::reservation::block_of;
 use proto::id::TaskKey;
 use std::collections::BTreeSet;
@@ -52,6 +53,8 @@ impl State {
     }
 
     fn check_job(&self, job: &Job) {
+        let is_kept = renewed(&self.config.complex, &job.spec.requests).is_none();
+        assert!(is_kept, "the requests of job {} are in the form in which they are kept", job.number);
         assert_eq!(job.ready, job.found_ready(self.now.tick), "the ready tasks of job {} are kept", job.number);
         assert_eq!(job.active as usize, job.placements().count(), "the active tasks of job {} are counted", job.number);
         for (id, task) in job.tasks.iter() {

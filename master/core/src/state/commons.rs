@@ -2,6 +2,7 @@
 //! for, their environments.
 
 use super::config::Configuration;
+use super::requests;
 use crate::ledger::{Booking, Charges, Grant};
 use crate::quota::Who;
 use proto::common::Common;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 pub struct Commons {
     /// With who they are to quotas, without a project.
     owners: Shared<Owner, Arc<Who>>,
+    /// In the form in which requests are kept.
     requests: Shared<Requests, Arc<Charges>>,
     environments: Shared<Vec<(String, String)>, ()>,
 }
@@ -38,6 +40,20 @@ impl Commons {
         spec.requests = requests.unwrap_or(spec.requests);
         spec.environment = environment.unwrap_or(spec.environment);
         Arc::new(spec)
+    }
+
+    /// A description as a state keeps it: shared, and its requests in their form.
+    pub(super) fn kept(&self, complex: &Complex, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
+        match self.requests.contains_key(&spec.requests) {
+            true => self.shared(spec),
+            false => self.shared(&requests::kept(complex, spec)),
+        }
+    }
+
+    /// Requests of jobs that are not in the form in which they are kept, after a change of the complex.
+    pub(super) fn renewable(&self, complex: &Complex) -> Vec<Common<Requests>> {
+        let is_old = |asked: &&Common<Requests>| requests::renewed(complex, asked).is_some();
+        self.requests.keys().filter(is_old).cloned().collect()
     }
 
     /// A job has this description.

@@ -7,6 +7,7 @@
 
 use super::State;
 use super::config::Configuration;
+use super::requests::kept_reservation;
 use crate::event::InstanceState;
 use crate::ledger::{At, Booking, Charges, Grant, Ledger, Level, choose_ids};
 use proto::amount::Amount;
@@ -158,16 +159,17 @@ impl State {
     ) {
         assert!(id.0 > 0 && !self.reservations.contains_key(&id), "a reservation gets a number that is free");
         self.last_reservation = id.0;
+        let spec = kept_reservation(&self.config.complex, spec);
         let reservation = AdvanceReservation {
             id,
-            spec: spec.clone(),
             start,
             end,
             submitted: self.now.wall,
             granted: granted.to_vec(),
             pe: pe.cloned(),
             state: ReservationState::Waiting,
-            block: block(&self.config, spec, granted, pe),
+            block: block(&self.config, &spec, granted, pe),
+            spec,
             ledger: Ledger::default(),
         };
         self.index.add_reservation(&reservation);

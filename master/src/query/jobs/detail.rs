@@ -20,7 +20,7 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
     let row = row::present(model, job);
     JobDetail {
         attributes: attributes(&state.config.complex, &row.requests),
-        spec: shown(&job.spec, &row.requests, hides_environment),
+        spec: shown(&job.spec, hides_environment),
         row,
         version: job.version,
         script_bytes: script_bytes(&job.spec),
@@ -66,21 +66,17 @@ const ORIGIN: [&str; 8] = [
     "SGE_O_WORKDIR",
 ];
 
-/// The specification as it is shown, with its requests in their canonical form: nobody prints the
-/// script, and it may be long; secrets are in the environment of many jobs.
-fn shown(spec: &Arc<JobSpec>, requests: &Requests, hides_environment: bool) -> Arc<JobSpec> {
-    let is_canonical = *spec.requests == *requests;
+/// The specification as it is shown: nobody prints the script, and it may be long; secrets are in
+/// the environment of many jobs.
+fn shown(spec: &Arc<JobSpec>, hides_environment: bool) -> Arc<JobSpec> {
     let program = match &spec.program {
-        Program::Command { .. } if !hides_environment && is_canonical => return spec.clone(),
+        Program::Command { .. } if !hides_environment => return spec.clone(),
         Program::Command { .. } => spec.program.clone(),
         Program::Script { path, .. } | Program::Stored { path, .. } => {
             Program::Script { path: path.clone(), content: Arc::from([]) }
         }
     };
     let mut shown = JobSpec { program, ..(**spec).clone() };
-    if !is_canonical {
-        shown.requests = requests.clone().into();
-    }
     if hides_environment {
         let is_open = |name: &String| ORIGIN.contains(&name.as_str());
         let open = spec

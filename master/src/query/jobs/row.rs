@@ -45,9 +45,6 @@ pub(super) fn finished(config: &Configuration, job: &FinishedJob) -> JobRow {
 }
 
 fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobSpec, submitted: Wall) -> JobRow {
-    // A job from before requests had one form has them as they were written.
-    let mut requests = (*spec.requests).clone();
-    requests.make_canonical(&config.complex);
     JobRow {
         seq,
         number,
@@ -65,7 +62,7 @@ fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobS
         start_after: spec.start_after,
         array: spec.array,
         task_concurrency: spec.task_concurrency,
-        requests,
+        requests: (*spec.requests).clone(),
         checkpoint: spec.checkpoint.clone(),
         contributions: Vec::new(),
         slots: urgency_slots(config, spec.requests.pe.as_ref()),

@@ -4,12 +4,16 @@ use super::cell::{resources, selection, texts};
 use super::scopes::parallel_cell;
 use super::*;
 use crate::effect::Input;
-use proto::id::{HostName, QueueInstanceName};
+use crate::event::{Event, StoredObject};
+use proto::complex::Complex;
+use proto::hostgroup::HostGroup;
+use proto::id::{HostName, JobNumber, QueueInstanceName, SubmitSeq};
 use proto::job::{HostPath, JobChanges, JobSpec, PeRequest, Requests, Validation};
 use proto::load::LoadReport;
-use proto::object::ObjectKind;
+use proto::object::{Object, ObjectKind};
 use proto::request::SlotRange;
 use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange};
+use std::sync::Arc;
 
 fn hard(text: &str) -> JobSpec {
     JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }.into(), ..job() }
@@ -28,6 +32,80 @@ fn requests_are_kept_in_one_form_and_the_later_of_two_names_counts() {
 
 fn shown(cell: &Cell, number: u32) -> Vec<String> {
     cell.job(number).spec.requests.hard.iter().map(ToString::to_string).collect()
+}
+
+/// A job that is in the log with requests that a submission refuses today.
+fn stored_with(cell: &mut Cell, requests: Requests) -> u32 {
+    let number = cell.core.state().last_number.0 + 1;
+    let spec = Arc::new(JobSpec { requests: requests.into(), ..job() });
+    let seq = SubmitSeq(cell.core.state().last_submit.0 + 1);
+    let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
+    cell.fact(Event::JobSubmitted { seq, number: JobNumber(number), spec, waits_for, array_waits_for });
+    number
+}
+
+#[test]
+fn jobs_that_were_accepted_with_a_host_alone_run_there_and_can_be_altered() {
+    for pattern in ["@h1", "@@web"] {
+        let mut cell = Cell::ready();
+        let mut group = HostGroup::template("@web".into()).to_fields();
+        group.set("hostlist", "h1");
+        cell.store(vec![StoredObject { kind: ObjectKind::HostGroup, name: "@web".to_owned(), fields: Some(group) }]);
+        let requests = Requests { hard_queues: vec![pattern.to_owned()], ..Requests::default() };
+        let refusal = format!("Job was rejected because job requests unknown queue \"{pattern}\"");
+        let spec = JobSpec { requests: requests.clone().into(), ..job() };
+        assert_eq!(cell.try_submit(spec), Err(refusal.clone()));
+        let number = stored_with(&mut cell, requests);
+        let alter = |cell: &mut Cell, changes: JobChanges| {
+            let jobs = selection(&[&number.to_string()]);
+            texts(&cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) }))
+        };
+        let named = JobChanges { hard_queues: Some(vec![pattern.to_owned()]), ..JobChanges::default() };
+        assert_eq!(alter(&mut cell, named), [refusal]);
+        assert!(cell.order(number, 1, "h2").is_err(), "{pattern} is another host");
+        let lower = JobChanges { priority: Some(-5), ..JobChanges::default() };
+        let said = alter(&mut cell, lower);
+        assert_eq!(said, [format!("u1@sub sets scheduling priority of job {number} to -5")]);
+        cell.order(number, 1, "h1").unwrap();
+        cell.assert_replay_is_live();
+    }
+}
+
+#[test]
+fn requests_of_earlier_versions_are_kept_in_the_form_of_today() {
+    let mut cell = Cell::ready();
+    let twice = Requests { hard: resources("h_rt=0:1:0,vf=3G,virtual_free=1G"), ..Requests::default() };
+    let number = stored_with(&mut cell, twice);
+    assert_eq!(shown(&cell, number), ["h_rt=60", "virtual_free=1G"]);
+    let mut image = cell.core.state().image();
+    for job in image.jobs.values_mut() {
+        let requests = Requests { hard: resources("h_rt=0:1:0,vf=3G,virtual_free=1G"), ..Requests::default() };
+        job.spec = Arc::new(JobSpec { requests: requests.into(), ..(*job.spec).clone() });
+    }
+    let restored = image.restored();
+    restored.check();
+    let kept = restored.jobs.values().flat_map(|job| job.spec.requests.hard.iter().map(ToString::to_string));
+    assert_eq!(kept.collect::<Vec<_>>(), ["h_rt=60", "virtual_free=1G"]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn requests_follow_the_names_of_the_complex() {
+    let mut cell = Cell::ready();
+    let set = |cell: &mut Cell, line: &str| {
+        let fields = Complex::parse(&format!("{}\n{line}", Complex::built_in())).unwrap().write();
+        let (kind, name, action) = (ObjectKind::ComplexTable, String::new(), ObjectAction::Replace(fields));
+        texts(&cell.command("boss", Command::Objects(vec![ObjectChange { kind, name, action }])));
+    };
+    set(&mut cell, "lic l INT <= YES NO 0 0");
+    let number = cell.submit(hard("l=0"));
+    let other = cell.submit(hard("arch=lx*"));
+    assert_eq!(shown(&cell, number), ["lic=0"]);
+    set(&mut cell, "licence lic TIME <= YES NO 0 0");
+    assert_eq!(shown(&cell, number), ["licence=0"]);
+    assert_eq!(shown(&cell, other), ["arch=lx*"]);
+    cell.core.state().check();
+    cell.assert_replay_is_live();
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn accounting_names_what_each_scope_asks_for() {
     requests.master_queues = vec!["io.q".to_owned()];
     requests.slave_queues = vec!["a.q".to_owned(), "b.q".to_owned()];
     let scopes = "-scope master -l memory=1G -scope slave -l disk=1,memory=4G -scope slave -q a.q,b.q";
-    let text = |requests| category::text(&proto::complex::Complex::built_in(), &of(requests));
+    let text = |requests| category::text(&of(requests));
     let expected = format!("-masterq io.q -l h_rt=60 -pe mpi 4 {scopes}");
     assert_eq!(text(requests.clone()), expected);
     // As options of qsub it means the same.
@@ -183,9 +183,7 @@ fn accounting_names_what_each_scope_asks_for() {
     let expected = format!("-masterq io.q -l h_rt=60 -pe mpi 4 -soft -q c.q -hard {scopes}");
     assert_eq!(text(requests), expected);
     assert_eq!(text(asked("h_rt=60", "", "")), "-l h_rt=60 -pe mpi 4");
-    // Requests that were stored before they had one form.
-    assert_eq!(text(asked("h_rt=0:1:0,vf=3G,virtual_free=1G", "", "")), "-l h_rt=60,virtual_free=1G -pe mpi 4");
-    let mut requests = asked("h_rt=60,a=lx*", "", "");
+    let mut requests = asked("h_rt=60,arch=lx*", "", "");
     requests.hard_queues = vec!["all.q".to_owned()];
     assert_eq!(text(requests), "-q all.q -l arch=lx*,h_rt=60 -pe mpi 4");
 }

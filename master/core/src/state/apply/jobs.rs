@@ -35,7 +35,7 @@ impl State {
         let job = Job {
             seq,
             number,
-            spec: self.index.commons.shared(spec),
+            spec: self.index.commons.kept(&self.config.complex, spec),
             version: 0,
             submitted: self.now.wall,
             submitted_tick: self.now.tick,
@@ -62,7 +62,7 @@ impl State {
         );
         let account = Account::of(&job);
         self.index.remove_job(&job);
-        job.spec = self.index.commons.shared(spec);
+        job.spec = self.index.commons.kept(&self.config.complex, spec);
         job.version += 1;
         (job.waits_for, job.array_waits_for) = (waits_for.into(), array_waits_for.into());
         self.index.add_job(&self.config.complex, &job);
