@@ -9,6 +9,7 @@
 
 use super::rules::Refusal;
 use proto::launch::{LISTED_OTHERWISE, LaunchDocument, NOT_LISTED};
+use proto::root_commands::{CONSTANTS, FILE_STAGING, admits};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -17,9 +18,6 @@ use std::path::Path;
 pub struct RootCommands {
     lines: Vec<Vec<String>>,
 }
-
-/// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses them.
-const CONSTANTS: [&str; 7] = ["$stdin_path", "$stdout_path", "$stderr_path", "$merge_stderr", "\"\"", "0", "UNDEFINED"];
 
 /// The most bytes of a plain name, as of a host's.
 const MAX_PLAIN: usize = 255;
@@ -109,7 +107,7 @@ impl Facts {
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
         let values = known.or_else(|| match name {
             "ja_task_id" => Some(vec![self.task.clone(), "0".to_owned()]),
-            _ if name.starts_with("fs_") => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
+            _ if name.starts_with(FILE_STAGING) => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
             _ => None,
         });
         values.map(Piece::OneOf)
@@ -137,12 +135,7 @@ enum Piece {
 }
 
 fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
-    match (line, given) {
-        ([program], [first, arguments @ ..]) => {
-            program == first && arguments.iter().all(|argument| facts.is_certain(argument))
-        }
-        _ => line.len() == given.len() && line.iter().zip(given).all(|(word, text)| is_word(word, text, facts)),
-    }
+    admits(line, given, |argument| facts.is_certain(argument), |word, text| is_word(word, text, facts))
 }
 
 /// Whether a text is what a listed word stands for. A value in front makes no option of a word that is none.
@@ -240,7 +233,7 @@ mod tests {
         }
     }
 
-    fn admits(line: &str, command: &str) -> bool {
+    fn is_run(line: &str, command: &str) -> bool {
         let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
         let given: Vec<&str> = command.split_ascii_whitespace().collect();
         is_admitted(&words, &given, &facts())
@@ -272,7 +265,16 @@ mod tests {
             ("/x/start $pe_hostfile $pe_slots", "/x/start /cell/tasks/k/pe_hostfile 16", true),
             ("/x/start $pe_hostfile", "/x/start /tmp/pe_hostfile", false),
         ] {
-            assert_eq!(admits(line, command), expected, "{line}: {command}");
+            assert_eq!(is_run(line, command), expected, "{line}: {command}");
+        }
+    }
+
+    #[test]
+    fn the_values_of_known_variables_are_certain() {
+        let facts = facts();
+        for name in proto::root_commands::KNOWN {
+            let Some(Piece::OneOf(values)) = facts.values(name) else { panic!("{name} is known") };
+            assert!(values.iter().all(|value| facts.is_certain(value)), "{name}: {values:?}");
         }
     }
 
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_plain_name_is_no_longer_than_names_are() {
-        assert!(admits("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN))));
-        assert!(!admits("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN + 1))));
+        assert!(is_run("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN))));
+        assert!(!is_run("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN + 1))));
     }
 }

@@ -73,8 +73,9 @@ pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChan
         Ok(draft) => draft,
         Err(refusals) => return refusals,
     };
-    commit(turn, stored.clone());
-    answers.extend(root_commands::warnings(turn, &stored).into_iter().map(Answer::Warning));
+    let concerned = root_commands::concerned(&stored);
+    commit(turn, stored);
+    answers.extend(root_commands::warnings(turn, &concerned).into_iter().map(Answer::Warning));
     cleaned.iter().for_each(|instance| clean(turn, caller, instance));
     Reply::answers(answers)
 }

@@ -11,6 +11,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::object::ObjectKind;
 use proto::queue::QueueInstanceSettings;
+use proto::root_commands::admits_configured;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in front of a command that root runs.
@@ -19,32 +20,25 @@ const AS_ROOT: &str = "root@";
 /// The most hosts that a warning names.
 const MAX_NAMED: usize = 5;
 
-/// Pseudo variables of which a host knows the value for certain: a program that is listed alone may
-/// be given them.
-const CERTAIN: [&str; 10] = [
-    "$job_id",
-    "$ja_task_id",
-    "$job_owner",
-    "$pe_hostfile",
-    "$sge_root",
-    "$processors",
-    "$stdin_path",
-    "$stdout_path",
-    "$stderr_path",
-    "$merge_stderr",
-];
+/// The objects among those that are set which can name procedures.
+pub(super) fn concerned(stored: &[StoredObject]) -> Vec<(ObjectKind, String)> {
+    let names_procedures =
+        |kind: ObjectKind| matches!(kind, ObjectKind::Queue | ObjectKind::Pe | ObjectKind::ClusterConf);
+    let set = stored.iter().filter(|object| object.fields.is_some() && names_procedures(object.kind));
+    set.map(|object| (object.kind, object.name.clone())).collect()
+}
 
 /// Warnings about objects that have just been set.
-pub(super) fn warnings(turn: &mut Turn<'_>, stored: &[StoredObject]) -> Vec<Diagnostic> {
+pub(super) fn warnings(turn: &mut Turn<'_>, concerned: &[(ObjectKind, String)]) -> Vec<Diagnostic> {
     let mut wanted: BTreeMap<String, BTreeSet<HostName>> = BTreeMap::new();
-    for object in stored.iter().filter(|object| object.fields.is_some()) {
-        for (command, host) in commands_of(turn.state(), object) {
+    for (kind, name) in concerned {
+        for (command, host) in commands_of(turn.state(), *kind, name) {
             wanted.entry(command).or_default().insert(host);
         }
     }
     let fitness = turn.fitness_mut();
     let missing = |command: &str, host: &HostName| {
-        fitness.root_commands(host).is_some_and(|lines| !lines.iter().any(|line| admits(line, command)))
+        fitness.root_commands(host).is_some_and(|lines| !lines.iter().any(|line| admits_configured(line, command)))
     };
     let found = wanted.into_iter().map(|(command, hosts)| {
         let hosts: Vec<HostName> = hosts.into_iter().filter(|host| missing(&command, host)).collect();
@@ -67,23 +61,24 @@ fn warning(command: &str, hosts: &[HostName]) -> Diagnostic {
 
 /// The commands of root that an object names, without what stands in front, each with a host on
 /// which it is to run.
-fn commands_of(state: &State, object: &StoredObject) -> Vec<(String, HostName)> {
+fn commands_of(state: &State, kind: ObjectKind, name: &str) -> Vec<(String, HostName)> {
     let config = &state.config;
     let of_instance = |instance: &QueueInstanceName, settings: &QueueInstanceSettings| {
         let texts = [settings.prolog.value(), settings.epilog.value()].map(|command| command.map(ToString::to_string));
         texts.into_iter().flatten().map(|text| (text, instance.host.clone())).collect::<Vec<_>>()
     };
-    let all: Vec<(String, HostName)> = match object.kind {
+    let all: Vec<(String, HostName)> = match kind {
         ObjectKind::Queue => {
-            let own = config.resolved.iter().filter(|(instance, _)| instance.queue.as_str() == object.name);
+            let own = config.resolved.iter().filter(|(instance, _)| instance.queue.as_str() == name);
             own.flat_map(|(instance, settings)| of_instance(instance, settings)).collect()
         }
-        ObjectKind::Pe => of_environment(state, &object.name),
+        ObjectKind::Pe => of_environment(state, name),
         ObjectKind::ClusterConf => {
-            let of = |key: &str| object.fields.as_ref().and_then(|fields| fields.value(key)).map(str::to_owned);
+            let fields = config.object_fields(kind, name);
+            let of = |key: &str| fields.as_ref().and_then(|fields| fields.value(key)).map(str::to_owned);
             let texts: Vec<String> = ["prolog", "epilog"].into_iter().filter_map(of).collect();
             let hosts: BTreeSet<&HostName> = config.resolved.keys().map(|instance| &instance.host).collect();
-            let concerned = hosts.into_iter().filter(|host| object.name == "global" || host.as_str() == object.name);
+            let concerned = hosts.into_iter().filter(|host| name == "global" || host.as_str() == name);
             concerned.flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone()))).collect()
         }
         _ => Vec::new(),
@@ -100,40 +95,4 @@ fn of_environment(state: &State, name: &str) -> Vec<(String, HostName)> {
     let instances = state.config.resolved.iter().filter(|(_, settings)| serves(settings));
     let hosts: BTreeSet<&HostName> = instances.map(|(instance, _)| &instance.host).collect();
     hosts.into_iter().flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone()))).collect()
-}
-
-/// Whether a listed line admits a command with its pseudo variables: as it stands, or its program
-/// alone with certain arguments.
-fn admits(line: &str, command: &str) -> bool {
-    let (line, command) = (words(line), words(command));
-    match (line.as_slice(), command.as_slice()) {
-        ([program], [first, arguments @ ..]) => {
-            program == first && arguments.iter().all(|argument| CERTAIN.contains(&argument.as_str()))
-        }
-        _ => line == command,
-    }
-}
-
-/// The words of a command; `${name}` is `$name`.
-fn words(text: &str) -> Vec<String> {
-    text.split_ascii_whitespace().map(|word| word.replace("${", "$").replace('}', "")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_admits_its_own_command_and_a_program_alone_certain_arguments() {
-        for (line, command, expected) in [
-            ("/x/prolog", "/x/prolog", true),
-            ("/x/prolog", "/x/prolog $job_id ${ja_task_id}", true),
-            ("/x/prolog", "/x/prolog $host", false),
-            ("/x/prolog $host", "/x/prolog ${host}", true),
-            ("/x/prolog -q", "/x/prolog", false),
-            ("/x/other", "/x/prolog", false),
-        ] {
-            assert_eq!(admits(line, command), expected, "{line}: {command}");
-        }
-    }
 }
