@@ -21,7 +21,7 @@ use crate::server::{Desk, agents, unix};
 use crate::set_aside::{CORE_THREAD, SetAside};
 use crate::signs::Signs;
 use crate::slaves::Slaves;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, probe_room};
 use crate::tickets::Tickets;
 use master_core::core::{Core, LoadLimits, Site};
 use master_core::state::State;
@@ -123,7 +123,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
 /// Opens the database. Where the disk has not even room for that, the reserve is given up for it.
 fn open_store(layout: &Layout, reserve: &mut Reserve) -> Result<Store, StoreError> {
     match Store::open(&layout.database()) {
-        Err(error) if error.is_disk_full() && reserve.release() => Store::open(&layout.database()),
+        Err(error) if error.is_disk_full(probe_room) && reserve.release() => Store::open(&layout.database()),
         opened => opened,
     }
 }

@@ -18,6 +18,7 @@ mod tests;
 mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow, Damage};
+pub use full::probe_room;
 pub use scripts::ScriptChanges;
 
 use room::Room;

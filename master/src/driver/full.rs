@@ -5,7 +5,7 @@ use crate::connections::Outgoing;
 use crate::query::QueryInput;
 use crate::reserve::DiskRoom;
 use crate::scheduler::SchedulerInput;
-use crate::store::{ScriptChanges, StoreError};
+use crate::store::{ScriptChanges, StoreError, probe_room};
 use master_core::effect::{Input, ReplyTo};
 use master_core::event::Record;
 use proto::wire::agent::{AgentMessage, MasterMessage};
@@ -66,7 +66,7 @@ impl Driver {
                     self.outlets.signs.has_room(self.room);
                     return Ok(());
                 }
-                Err(error) if error.is_disk_full() => error,
+                Err(error) if error.is_disk_full(probe_room) => error,
                 Err(error) => return Err(error),
             };
             if !std::mem::replace(&mut has_tidied, true) {

@@ -19,7 +19,9 @@ impl StoreError {
     ///
     /// A sync that failed is another matter, also for want of room: the kernel may have dropped what was written before it, so that
     /// only the log as it is on the disk can tell how far the state has come. The master ends then and replays it.
-    pub fn is_disk_full(&self) -> bool {
+    ///
+    /// Where the error does not say it, `probe` writes to the folder of the database: [`probe_room`].
+    pub fn is_disk_full(&self, probe: impl FnOnce(&Path) -> io::Result<()>) -> bool {
         let Self::Database { source, path, .. } = self else { return false };
         is_out_of_room(source, || probe(path.parent().unwrap_or(path)))
     }
@@ -38,7 +40,10 @@ fn is_out_of_room(error: &Error, probe: impl FnOnce() -> io::Result<()>) -> bool
 }
 
 /// Writes a small file into a folder and removes it. Some file systems refuse it only when it is synced.
-fn probe(folder: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// As the system says.
+pub fn probe_room(folder: &Path) -> io::Result<()> {
     let path = folder.join("probe");
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).custom_flags(O_NOFOLLOW).open(&path);
@@ -78,8 +83,8 @@ mod tests {
     #[test]
     fn a_probe_leaves_nothing_and_tells_what_the_system_says() {
         let dir = TempDir::new("probe");
-        probe(dir.path()).unwrap();
+        probe_room(dir.path()).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        assert_eq!(probe(&dir.path().join("missing")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(probe_room(&dir.path().join("missing")).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }
