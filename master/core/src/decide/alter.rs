@@ -5,6 +5,7 @@
 mod fields;
 mod holds;
 
+use super::dependency::Predecessors;
 use super::errands::{self, Deed};
 use super::requests::Request;
 use super::select::{self, Missing, Owners, Selected};
@@ -111,10 +112,10 @@ fn alter_spec(
     names::check_lengths(&altered.spec).map_err(one)?;
     paths::check_changes(&turn.state().config, changes).map_err(one)?;
     check_environments(turn.state(), changes).map_err(one)?;
-    let spec = altered.spec.clone();
+    let Alteration { spec, mut texts, before_dependencies } = altered;
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
-        return Ok(done(altered.texts).into_iter().chain(vain).collect());
+        return Ok(done(texts).into_iter().chain(vain).collect());
     }
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
     if job.active > 0 && spec.reservation != job.spec.reservation {
@@ -131,30 +132,27 @@ fn alter_spec(
         Asked::Alter(spec, warnings) => (spec, warnings),
     };
     let job = &turn.state().jobs[&seq];
-    let (waits_for, array_waits_for) = waits(turn, job, &spec, changes).map_err(one)?;
-    let advice = advice_of(turn, job, &spec, changes);
+    let predecessors = waits(turn, job, &spec, changes).map_err(one)?;
+    let advice = advice_of(turn, changes, &predecessors);
     let asks_anew = spec.requests != job.spec.requests;
+    let about_dependencies = dependency_texts(turn, number, changes, &predecessors);
+    texts.splice(before_dependencies..before_dependencies, about_dependencies);
+    let [waits_for, array_waits_for] = predecessors.map(|predecessors| predecessors.found);
     let never = if asks_anew { advice::never(turn, &spec) } else { None };
-    let texts = altered.texts_with(dependency_texts(turn, number, changes, &waits_for, &array_waits_for));
     let spec = turn.state().index.commons.shared(&Arc::new(*spec));
     turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
     Ok(done(texts).into_iter().chain(vain).chain(warnings).chain(advice).chain(never).collect())
 }
 
 /// The warnings of a submission, as far as they are about what changes.
-fn advice_of(turn: &Turn<'_>, job: &Job, spec: &JobSpec, changes: &JobChanges) -> Vec<Answer> {
-    let state = turn.state();
+fn advice_of(turn: &Turn<'_>, changes: &JobChanges, [plain, array]: &[Predecessors; 2]) -> Vec<Answer> {
     let of = |list: &Option<Vec<proto::request::ResourceRequest>>| list.clone().unwrap_or_default();
     let JobChanges { hard, soft, master, slaves, .. } = changes;
     let asked =
         Requests { hard: of(hard), soft: of(soft), master: of(master), slaves: of(slaves), ..Requests::default() };
-    let mut answers = advice::multiplied_times(&state.config.complex, &asked);
-    let lists = [("-hold_jid", &changes.predecessors), ("-hold_jid_ad", &changes.array_predecessors)];
-    for (option, names) in lists {
-        let (names, owner) = (names.as_deref().unwrap_or_default(), &spec.owner.user);
-        let predecessors = advice::Predecessors { option, names, owner, own: Some(job.seq) };
-        answers.extend(advice::missing_predecessors(state, predecessors));
-    }
+    let mut answers = advice::multiplied_times(&turn.state().config.complex, &asked);
+    answers.extend(advice::missing_predecessors("-hold_jid", plain));
+    answers.extend(advice::missing_predecessors("-hold_jid_ad", array));
     answers
 }
 
@@ -208,41 +206,36 @@ fn asked(
     }
 }
 
-/// What the job waits for after the alteration: as before where nothing is said about it.
-fn waits(
-    turn: &Turn<'_>,
-    job: &Job,
-    spec: &JobSpec,
-    changes: &JobChanges,
-) -> Result<(Vec<SubmitSeq>, Vec<SubmitSeq>), Diagnostic> {
+/// The jobs for which the job waits after the alteration, plainly and task by task: as before where
+/// nothing is said about it.
+fn waits(turn: &Turn<'_>, job: &Job, spec: &JobSpec, changes: &JobChanges) -> Result<[Predecessors; 2], Diagnostic> {
     let (state, own) = (turn.state(), Some(job.seq));
     let plain = match &changes.predecessors {
         Some(names) => dependency::resolve(state, &spec.owner.user, own, names)?,
-        None => job.waits_for.iter().copied().collect(),
+        None => Predecessors::from(&*job.waits_for),
     };
     let array = match &changes.array_predecessors {
         Some(names) => dependency::resolve_array(state, spec, own, names)?,
-        None => job.array_waits_for.iter().copied().collect(),
+        None => Predecessors::from(&*job.array_waits_for),
     };
-    Ok((plain, array))
+    Ok([plain, array])
 }
 
 fn dependency_texts(
     turn: &Turn<'_>,
     number: JobNumber,
     changes: &JobChanges,
-    waits_for: &[SubmitSeq],
-    array_waits_for: &[SubmitSeq],
+    [plain, array]: &[Predecessors; 2],
 ) -> Vec<String> {
     let listed = |numbers: Vec<String>| if numbers.is_empty() { "NONE".to_owned() } else { numbers.join(",") };
-    let is_gone = |name: &&String| dependency::is_gone(turn.state(), name);
-    let text = |list: &str, names: &[String], seqs: &[SubmitSeq]| {
-        let blocking = listed(seqs.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect());
-        let exited = listed(names.iter().filter(is_gone).cloned().collect());
+    let is_number = |name: &&String| select::number(name).is_some();
+    let text = |list: &str, Predecessors { found, missing }: &Predecessors| {
+        let blocking = listed(found.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect());
+        let exited = listed(missing.iter().filter(is_number).cloned().collect());
         format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   {exited}")
     };
-    let plain = changes.predecessors.as_ref().map(|names| text("job id hold list", names, waits_for));
-    let array = changes.array_predecessors.as_ref().map(|names| text("job id hold array list", names, array_waits_for));
+    let plain = changes.predecessors.as_ref().map(|_| text("job id hold list", plain));
+    let array = changes.array_predecessors.as_ref().map(|_| text("job id hold array list", array));
     plain.into_iter().chain(array).collect()
 }
 

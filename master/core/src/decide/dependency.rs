@@ -7,7 +7,22 @@ use proto::id::{SubmitSeq, UserName};
 use proto::job::JobSpec;
 use std::collections::BTreeSet;
 
-/// The jobs that numbers, names and patterns mean now, rising. What does not exist is not waited for.
+/// The jobs for which a job waits, as an option named them.
+#[derive(Debug, Default)]
+pub(super) struct Predecessors {
+    /// The jobs, rising.
+    pub found: Vec<SubmitSeq>,
+    /// Numbers, names and patterns that mean no job. Nothing waits for them.
+    pub missing: Vec<String>,
+}
+
+impl From<&BTreeSet<SubmitSeq>> for Predecessors {
+    fn from(found: &BTreeSet<SubmitSeq>) -> Self {
+        Predecessors { found: found.iter().copied().collect(), missing: Vec::new() }
+    }
+}
+
+/// The jobs that numbers, names and patterns mean now. What does not exist is not waited for.
 ///
 /// Numbers mean anybody's jobs, names and patterns those of `owner`; `own` is the job itself if it exists already: names then mean
 /// only what was submitted before it, so that a pattern that fits it too does no harm.
@@ -19,21 +34,24 @@ pub(super) fn resolve(
     owner: &UserName,
     own: Option<SubmitSeq>,
     names: &[String],
-) -> Result<Vec<SubmitSeq>, Diagnostic> {
-    let mut found = BTreeSet::new();
+) -> Result<Predecessors, Diagnostic> {
+    let (mut found, mut missing) = (BTreeSet::new(), Vec::new());
     for name in names {
         check_name(name)?;
-        found.extend(named(state, owner, own, name));
+        match named(state, owner, own, name) {
+            jobs if jobs.is_empty() => missing.push(name.clone()),
+            jobs => found.extend(jobs),
+        }
     }
     if own.is_some_and(|own| reaches(state, &found, own)) {
         let refusal = Diagnostic::new(Code::BadValue, "denied: the job would wait for itself");
         return Err(refusal.at("-hold_jid").fix("name jobs that do not wait for it"));
     }
-    Ok(found.into_iter().collect())
+    Ok(Predecessors { found: found.into_iter().collect(), missing })
 }
 
 /// The jobs that one number, name or pattern means now, as [`resolve`] does.
-pub(super) fn named(state: &State, owner: &UserName, own: Option<SubmitSeq>, name: &str) -> Vec<SubmitSeq> {
+fn named(state: &State, owner: &UserName, own: Option<SubmitSeq>, name: &str) -> Vec<SubmitSeq> {
     match select::number(name) {
         Some(number) => state.job(number).map(|job| job.seq).into_iter().collect(),
         None => {
@@ -41,11 +59,6 @@ pub(super) fn named(state: &State, owner: &UserName, own: Option<SubmitSeq>, nam
             earlier.filter(|seq| own.is_none_or(|own| *seq < own)).collect()
         }
     }
-}
-
-/// Whether a name is the number of a job that is not there.
-pub(super) fn is_gone(state: &State, name: &str) -> bool {
-    select::number(name).is_some_and(|number| state.job(number).is_none())
 }
 
 /// A word that begins with a digit is the number of a job, because no name begins so. What follows
@@ -67,10 +80,10 @@ pub(super) fn resolve_array(
     spec: &JobSpec,
     own: Option<SubmitSeq>,
     names: &[String],
-) -> Result<Vec<SubmitSeq>, Diagnostic> {
-    let found = resolve(state, &spec.owner.user, own, names)?;
+) -> Result<Predecessors, Diagnostic> {
+    let predecessors = resolve(state, &spec.owner.user, own, names)?;
     if names.is_empty() {
-        return Ok(found);
+        return Ok(predecessors);
     }
     let refused = |what: &str| Diagnostic::new(Code::JobRejected, what).at("-hold_jid_ad");
     let no_array = || {
@@ -78,7 +91,7 @@ pub(super) fn resolve_array(
         refused(what).fix("use -hold_jid, or name array jobs only")
     };
     let ours = spec.array.ok_or_else(no_array)?;
-    for seq in &found {
+    for seq in &predecessors.found {
         let theirs = state.jobs[seq].spec.array.ok_or_else(no_array)?;
         if (theirs.first(), theirs.last()) != (ours.first(), ours.last()) {
             let what = "This array job must have the same range of sub-tasks as the dependent array job specified with -hold_jid_ad";
@@ -86,7 +99,7 @@ pub(super) fn resolve_array(
             return Err(refused(what).why(why).fix("give -t the same first and last task; steps may differ"));
         }
     }
-    Ok(found)
+    Ok(predecessors)
 }
 
 /// Whether waiting for `from` means waiting for `goal`.

@@ -63,13 +63,10 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     }
     checks::check_counts(turn.state(), turn.site().users, &spec).map_err(one)?;
     let owner = spec.owner.user.clone();
-    let waits_for = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
-    let array_waits_for =
-        dependency::resolve_array(turn.state(), &spec, None, &spec.array_predecessors).map_err(one)?;
-    for (option, names) in [("-hold_jid", &spec.predecessors), ("-hold_jid_ad", &spec.array_predecessors)] {
-        let predecessors = advice::Predecessors { option, names, owner: &owner, own: None };
-        answers.extend(advice::missing_predecessors(turn.state(), predecessors));
-    }
+    let plain = dependency::resolve(turn.state(), &owner, None, &spec.predecessors).map_err(one)?;
+    let array = dependency::resolve_array(turn.state(), &spec, None, &spec.array_predecessors).map_err(one)?;
+    answers.extend(advice::missing_predecessors("-hold_jid", &plain));
+    answers.extend(advice::missing_predecessors("-hold_jid_ad", &array));
     answers.extend(vain_reservation(turn.state(), &spec));
     answers.extend(advice::never(turn, &spec));
     answers.extend(unadmitted(turn.state(), &spec));
@@ -77,6 +74,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
     // All who keep the job share with others what it has in common with them.
     let spec = turn.state().index.commons.shared(&Arc::new(spec));
+    let (waits_for, array_waits_for) = (plain.found, array.found);
     turn.record(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for });
     Ok(Accepted::Job { number, answers })
 }

@@ -42,13 +42,6 @@ impl Alteration {
         Ok(())
     }
 
-    /// The texts, with those about dependencies in their place.
-    pub(super) fn texts_with(self, dependencies: Vec<String>) -> Vec<String> {
-        let mut texts = self.texts;
-        texts.splice(self.before_dependencies..self.before_dependencies, dependencies);
-        texts
-    }
-
     fn set<T: Clone>(
         &mut self,
         number: JobNumber,

@@ -3,14 +3,13 @@
 //! these cases.
 
 use super::verdicts::Question;
-use crate::decide::{Turn, category, dependency};
+use crate::decide::dependency::Predecessors;
+use crate::decide::{Turn, category};
 use crate::explain::{never_suits, sentence};
 use crate::sched::reason::{Reason, What};
-use crate::state::State;
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{SubmitSeq, UserName};
 use proto::job::{JobSpec, Requests, Validation};
 use proto::request::ResourceRequest;
 use proto::wire::client::Answer;
@@ -45,23 +44,9 @@ fn multiplied_time(complex: &Complex, request: &ResourceRequest) -> Option<Answe
     Some(warning(format!("-l {request} is {seconds} seconds"), fix))
 }
 
-/// The jobs for which a job is to wait, as an option names them.
-#[derive(Clone, Copy)]
-pub(in crate::decide) struct Predecessors<'a> {
-    /// `-hold_jid` or `-hold_jid_ad`.
-    pub option: &'a str,
-    /// Numbers, names and patterns.
-    pub names: &'a [String],
-    /// The owner of the job.
-    pub owner: &'a UserName,
-    /// The job, if it is there already.
-    pub own: Option<SubmitSeq>,
-}
-
-/// Warns of predecessors that are not there, for which nothing waits.
-pub(in crate::decide) fn missing_predecessors(state: &State, predecessors: Predecessors<'_>) -> Vec<Answer> {
-    let Predecessors { option, names, owner, own } = predecessors;
-    let missing = names.iter().filter(|name| dependency::named(state, owner, own, name).is_empty());
+/// Warns of predecessors that are not there, for which nothing waits. `option` is `-hold_jid` or
+/// `-hold_jid_ad`.
+pub(in crate::decide) fn missing_predecessors(option: &str, predecessors: &Predecessors) -> Vec<Answer> {
     let warn = |name: &String| match name.bytes().all(|byte| byte.is_ascii_digit()) {
         true => warning(
             format!("{option} {name}: there is no job {name}, so nothing is waited for"),
@@ -72,7 +57,7 @@ pub(in crate::decide) fn missing_predecessors(state: &State, predecessors: Prede
             "qstat -r shows full names; jobs of others are named by their numbers",
         ),
     };
-    missing.map(warn).collect()
+    predecessors.missing.iter().map(warn).collect()
 }
 
 /// Warns of a job that no queue instance could ever take, unless `-w` asks for more than a warning.
