@@ -350,7 +350,10 @@ fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnost
     )))
 }
 
-/// By its full name, or by the part before the first dot where either side has only that.
-fn is_known_host(config: &Configuration, name: &str) -> bool {
-    config.exec_hosts.keys().any(|host| host.is_called(name))
+/// Whether a host is of the cell, by its full name, or by the part before the first dot where either
+/// side has only that. `global` is the name of no host.
+pub(super) fn is_known_host(config: &Configuration, name: &str) -> bool {
+    let is_called = |host: &HostName| *host != HostName::global() && host.is_called(name);
+    let Configuration { exec_hosts, admin_hosts, submit_hosts, .. } = config;
+    exec_hosts.keys().chain(admin_hosts).chain(submit_hosts).any(is_called)
 }

@@ -1,10 +1,12 @@
 //! `-o`, `-e`, `-i` and `-S`: each path is for a host that there is, and each host has one path.
 
+use super::checks::is_known_host;
 use crate::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::job::{HostPath, JobChanges, JobSpec};
 use proto::object::suggest::nearest;
+use std::collections::BTreeSet;
 
 /// The option that names no file, and so may leave its path empty.
 const SHELL: &str = "-S";
@@ -29,26 +31,22 @@ pub(in crate::decide) fn check_changes(config: &Configuration, changes: &JobChan
 
 fn check(config: &Configuration, option: &str, paths: &[HostPath]) -> Result<(), Diagnostic> {
     let refused = |what: &str| Err(Diagnostic::new(Code::JobRejected, what).at(option));
+    let mut hosts = BTreeSet::new();
+    let mut is_twice = false;
     for path in paths {
-        if let Some(host) = path.host.as_ref().filter(|host| !is_known(config, host)) {
+        is_twice |= !hosts.insert(path.host.as_ref());
+        if let Some(host) = path.host.as_ref().filter(|host| !is_known_host(config, host.as_str())) {
             return Err(unknown(config, option, host));
         }
         if path.path.is_empty() && option != SHELL {
             return refused("paths may not be empty strings").map_err(|refusal| refusal.fix("write HOST:PATH"));
         }
     }
-    let is_twice = |(index, path): (usize, &HostPath)| paths[..index].iter().any(|known| known.host == path.host);
-    match paths.iter().enumerate().any(is_twice) {
+    match is_twice {
         true => refused("ERROR! two files are specified for the same host")
             .map_err(|refusal| refusal.fix("name one path for each host, and one without a host for all others")),
         false => Ok(()),
     }
-}
-
-/// Whether a host is of the cell. `global` and `template` are no hosts.
-fn is_known(config: &Configuration, host: &HostName) -> bool {
-    let is_exec_host = *host != HostName::global() && config.exec_hosts.contains_key(host);
-    is_exec_host || config.admin_hosts.contains(host) || config.submit_hosts.contains(host)
 }
 
 fn unknown(config: &Configuration, option: &str, host: &HostName) -> Diagnostic {
