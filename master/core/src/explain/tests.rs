@@ -150,7 +150,7 @@ fn a_request_above_a_limit_is_told_although_the_queue_is_full() {
     assert_eq!(
         texts,
         [
-            "(-l h_rt=2:0:0) cannot run in queue \"all.q@a\" because it offers only h_rt=01:00:00",
+            "(-l h_rt=7200) cannot run in queue \"all.q@a\" because it offers only h_rt=01:00:00",
             "queue instance \"all.q@a\" dropped because it is full",
         ]
     );

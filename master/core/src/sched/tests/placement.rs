@@ -315,7 +315,7 @@ fn whoever_asks_for_a_host_alone_has_it_alone() {
          job 5 -l excl
          pass
          = nothing
-         ? 5 (-l exclusive) cannot run at host \"a\" because exclusive resource (exclusive) is already in use",
+         ? 5 (-l exclusive=TRUE) cannot run at host \"a\" because exclusive resource (exclusive) is already in use",
     );
 }
 

@@ -165,7 +165,7 @@ fn a_host_alone_with_one_who_does_not_ask_before_and_after() {
          job 3
          pass
          = 3 all.q@a
-         ? 2 (-l excl) cannot run at host \"a\" because exclusive resource (excl) is already in use
+         ? 2 (-l excl=TRUE) cannot run at host \"a\" because exclusive resource (excl) is already in use
          end 1
          pass
          = nothing
