@@ -4,7 +4,7 @@ use proto::id::TaskId;
 use proto::job::{HoldChange, Holds, JobChanges, JobSpec, PeRequest};
 use proto::request::TaskRange;
 use proto::time::Wall;
-use proto::wire::client::{Answer, Command, JobSelection};
+use proto::wire::client::{Answer, Command, JobSelection, JobTarget};
 
 fn alter(cell: &mut Cell, user: &str, target: &str, changes: JobChanges) -> Vec<String> {
     texts(&cell.command(user, Command::Alter { jobs: selection(&[target]), changes: Box::new(changes) }))
@@ -334,6 +334,18 @@ fn tasks_are_deleted_as_they_are_named() {
     let said = cell.qdel("root", &["1"]);
     assert_eq!(said, ["job 1 is already in deletion", "root has deleted job 1"]);
     assert!(cell.exists(1), "until the host has ended its task");
+}
+
+#[test]
+fn a_job_that_is_no_array_has_no_range_of_tasks() {
+    let mut cell = Cell::ready();
+    cell.submit(JobSpec { holds: USER, ..job() });
+    let target = |range: &str| JobTarget { job: "1".to_owned(), tasks: vec![TaskRange::parse(range).unwrap()] };
+    for (range, expected) in [("1-2", "1 is not a job array"), ("1-1", "modified hold of job 1")] {
+        let jobs = JobSelection { targets: vec![target(range)], ..JobSelection::default() };
+        let said = texts(&cell.command("u1", Command::Alter { jobs, changes: Box::new(release(USER)) }));
+        assert_eq!(said, [expected], "{range}");
+    }
 }
 
 #[test]

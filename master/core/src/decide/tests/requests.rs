@@ -90,6 +90,13 @@ fn requests_of_earlier_versions_are_kept_in_the_form_of_today() {
 }
 
 #[test]
+fn a_request_names_any_host_of_the_cell() {
+    let mut cell = Cell::ready();
+    assert!(cell.try_submit(hard("hostname=sub")).is_ok(), "a submit host");
+    assert_eq!(cell.try_submit(hard("hostname=global")), Err("can't resolve hostname \"global\"".to_owned()));
+}
+
+#[test]
 fn requests_follow_the_names_of_the_complex() {
     let mut cell = Cell::ready();
     let set = |cell: &mut Cell, line: &str| {
