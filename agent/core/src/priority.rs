@@ -120,7 +120,7 @@ impl Priorities {
     }
 
     /// Returns each running task with its tickets. The master sends one number per task of a job. A
-    /// parallel job may run several processes of that task here, its master and slave tasks: they get
+    /// parallel job may run several parts of that task here, its master and slave tasks. They get
     /// equal parts of the number. A task without a number has no tickets.
     fn tickets_of(&self, running: &[TaskKey]) -> Vec<(TaskKey, u128)> {
         let whole = |key: &TaskKey| TaskKey { pe_task: 0, ..*key };

@@ -1,4 +1,5 @@
-//! The urgencies of the pending jobs that count, with the jobs that have waited longest and shortest.
+//! The urgencies of the pending jobs that count, with the jobs that have waited longest and
+//! shortest.
 
 use super::order_phase::BucketId;
 use super::urgency::Urgency;
