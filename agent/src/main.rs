@@ -27,33 +27,10 @@ mod users;
 use ::sensors::check::CellFacts;
 use lexopt::{Arg, Parser, ValueExt};
 use proto::diagnostic::Diagnostic;
+use proto::program::AGENT;
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-const USAGE: &str = "\
-usage: gridwright-agent run --dir DIR [--sensor-user NAME|UID:GID] [--daemon] [--log-file FILE]
-       gridwright-agent sim --dir DIR --count N [--slots S] [--load FILE] [--daemon] [--log-file FILE]
-       gridwright-agent join MASTER[:PORT] TOKEN --dir DIR [--host NAME]
-       gridwright-agent sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID] [--deadline SECONDS]
-                                [--cell-facts]
-
-  run            the agent of this host, until SIGTERM; jobs go on without it
-  sim            N hosts sim0001, sim0002 ... that only pretend to run jobs
-  join           enrols this host with a token and writes its certificates; - reads the token from standard input
-  sensor-check   runs a load sensor through the whole protocol and says what was understood
-
-  --cell-facts   standard input tells what the cell has: lines type NAME TYPE, host NAME, interval SECONDS
-  --dir DIR      the state directory of the cell on this host
-  --sensor-user  under whom load sensors run (default: gridwright-sensor)
-  --slots S      slots of each simulated host (default: those of the queue)
-  --load FILE    name=value lines that replace load values of this machine
-  --host NAME    the name of this host (default: hostname, up to the first dot)
-  --daemon       in a session of its own
-  --log-file F   append the log to F instead of standard error
-
-exit codes: 0 done, 1 failed, 2 wrong usage
-";
 
 /// Bytes of facts about the cell that are read: a million hosts have fewer.
 const FACTS_MAX: u64 = 64 << 20;
@@ -100,6 +77,11 @@ impl From<lexopt::Error> for Usage {
 }
 
 fn main() -> ExitCode {
+    let first = std::env::args_os().nth(1);
+    if let Some(text) = AGENT.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(AGENT.name)) {
+        print!("{text}");
+        return ExitCode::SUCCESS;
+    }
     let mut parser = Parser::from_env();
     match dispatch(&mut parser) {
         Ok(Ok(code)) => code,
@@ -108,7 +90,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Err(Usage(text)) => {
-            eprint!("gridwright-agent: {text}\n{USAGE}");
+            eprint!("gridwright-agent: {text}\n{}", AGENT.help());
             ExitCode::from(2)
         }
     }
@@ -123,14 +105,6 @@ fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
             Some("sensor-check") => sensor_check_command(Given::parse(parser)?),
             Some(_) | None => Err(Usage(format!("unknown command {}", command.display()))),
         },
-        Some(Arg::Long("help") | Arg::Short('h')) => {
-            print!("{USAGE}\n{}", proto::log::VARIABLE_HELP);
-            Ok(Ok(ExitCode::SUCCESS))
-        }
-        Some(Arg::Long("version")) => {
-            println!("gridwright-agent {}", env!("CARGO_PKG_VERSION"));
-            Ok(Ok(ExitCode::SUCCESS))
-        }
         Some(argument) => Err(argument.unexpected().into()),
         None => Err(Usage("a command is missing".to_owned())),
     }

@@ -5,40 +5,11 @@ use lexopt::prelude::*;
 use proto::id::{HostName, UserName};
 use std::path::PathBuf;
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-gridwright-master: the master of a Gridwright cell
-
-usage: gridwright-master init --dir DIR [--port PORT] [--slots N] [--host NAME]
-       gridwright-master run --dir DIR [--daemon] [--log-file]
-       gridwright-master check --dir DIR
-       gridwright-master tree --dir DIR
-       gridwright-master part --dir DIR --original PATH
-
-init    makes a new cell in DIR
-run     runs the master; SIGTERM ends it
-check   replays the log of DIR, which may be a copy, and says what it found; changes nothing
-tree    writes into DIR of a host that has joined what site scripts look for: default/common, util, utilbin, bin
-part    makes the copied cell in DIR one of its own: nothing runs in it, its queues are disabled (gridwright up --as-copy)
-
-  --dir DIR        state directory of the cell
-  --port PORT      UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)
-  --slots N        slots of all.q on each host (default: processors of this machine)
-  --host NAME      name of this host (default: as hostname says, up to the first dot)
-  --original PATH  the directory that DIR is a copy of, for the books
-  --daemon         be the leader of a session of its own
-  --log-file       log to DIR/log/master.log instead of standard error
-
-exit codes: 0 done; 1 it failed, the message says why; 2 wrong command line; 3 a master is running already
-";
-
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Print the help.
     Help,
-    /// Print the version.
-    Version,
     /// Make a cell.
     Init(Plan),
     /// Run the master.
@@ -95,8 +66,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     let mut parser = lexopt::Parser::from_args(args);
     let subcommand = match parser.next().map_err(text)? {
         Some(Value(word)) => word.string().map_err(text)?,
-        Some(Long("help") | Short('h')) | None => return Ok(Action::Help),
-        Some(Long("version") | Short('V')) => return Ok(Action::Version),
+        None => return Ok(Action::Help),
         Some(other) => return Err(other.unexpected().to_string()),
     };
     let allowed: &[&str] = match subcommand.as_str() {
@@ -188,7 +158,7 @@ mod tests {
         assert_eq!(check("tree --dir /d"), Ok(Action::Tree { dir: "/d".into(), user: this_user() }));
         let part = Action::Part { dir: "/d".into(), original: "/a".to_owned() };
         assert_eq!(check("part --dir /d --original /a"), Ok(part));
-        assert_eq!(check("--help"), Ok(Action::Help));
+        assert_eq!(check("run --help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {
             panic!("init is read")
         };

@@ -39,6 +39,7 @@ mod zone;
 
 use args::{Action, RunOptions};
 use mimalloc::MiMalloc;
+use proto::program::MASTER;
 use std::process::ExitCode;
 
 /// Most of what the master does is to make and drop small things, on four threads: the C library needs a quarter more time for it.
@@ -52,6 +53,11 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_RUNNING: u8 = 3;
 
 fn main() -> ExitCode {
+    let first = std::env::args_os().nth(1);
+    if let Some(text) = MASTER.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(MASTER.name)) {
+        print!("{text}");
+        return ExitCode::SUCCESS;
+    }
     match args::parse(std::env::args_os().skip(1)) {
         Ok(action) => act(action),
         Err(message) => {
@@ -63,8 +69,7 @@ fn main() -> ExitCode {
 
 fn act(action: Action) -> ExitCode {
     match action {
-        Action::Help => print!("{}\n{}", args::HELP, proto::log::VARIABLE_HELP),
-        Action::Version => println!("gridwright-master {}", env!("CARGO_PKG_VERSION")),
+        Action::Help => print!("{}", MASTER.help()),
         Action::Init(plan) => match init::init(&plan) {
             Ok(cell) => println!("cell {:016x} created in {}", cell.0, plan.dir.display()),
             Err(error) => return fail(&error),

@@ -24,6 +24,7 @@ mod name;
 pub mod object;
 pub mod pe;
 pub mod policy;
+pub mod program;
 pub mod project;
 pub mod queue;
 pub mod quota;

@@ -105,6 +105,24 @@ fn commands_and_options_in_documents_exist() {
 }
 
 #[test]
+fn every_program_prints_its_help_and_its_version() {
+    let temp = TempDir::new();
+    let programs = Programs::find(temp.path());
+    for name in ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"] {
+        let said = |word: &str| {
+            let output = Command::new(programs.dir().join(name)).arg(word).output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{name} {word}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let (help, version) = (said("--help"), said("--version"));
+        assert!(help.contains("usage: gridwright") && said("-help") == help && said("-h") == help, "{name}: {help}");
+        let product = if name == "gridwright" { "Gridwright" } else { name };
+        assert!(version.starts_with(&format!("{product} {}", env!("CARGO_PKG_VERSION"))), "{name}: {version}");
+        assert!(said("-version") == version && said("-V") == version, "{name}: {version}");
+    }
+}
+
+#[test]
 fn links_of_documents_lead_to_files() {
     let mut faults = Vec::new();
     for document in DOCUMENTS {
@@ -122,7 +140,8 @@ fn links_of_documents_lead_to_files() {
 
 #[test]
 fn packages_and_tests_that_documents_run_exist() {
-    let manifests = ["proto", "proto/logging", "proto/quic", "sensors", "agent", "agent/core", "agent/shepherd"];
+    let manifests =
+        ["proto", "proto/logging", "proto/quic", "proto/version", "sensors", "agent", "agent/core", "agent/shepherd"];
     let manifests = manifests.iter().chain(&["master", "master/core", "master/cli", "tests"]);
     let read = |package: &&str| std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
     let names: String = manifests.map(read).collect();

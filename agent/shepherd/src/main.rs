@@ -3,28 +3,14 @@
 use gridwright_shepherd::launcher::{self, Options};
 use gridwright_shepherd::log;
 use nix::unistd::{Group, User};
+use proto::program::SHEPHERD;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: gridwright-shepherd launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--daemon] [--fd N] [--log-file FILE]
-       gridwright-shepherd adopt --dir DIR
-
-  launch             runs tasks until SIGTERM; they go on without it
-  adopt              makes a copied directory one of its own: its tasks are dropped, no process is touched
-
-  --dir DIR          the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher/launcher.sock
-  --agent-uid USER   the only user that may give orders, a name or a uid (default: this process's own)
-  --agent-gid GROUP  the group that may read what tasks leave behind, a name or a gid
-  --single-user      run every task as this process's own user
-  --daemon           in a session of its own
-  --fd N             take orders on this inherited socket as well
-  --log-file FILE    lead standard output and error to FILE, which is turned over when it is full; SIGHUP opens it anew
-";
-
 fn main() -> ExitCode {
-    if std::env::args().nth(1).is_some_and(|word| word == "--help" || word == "-h") {
-        print!("{USAGE}\n{}", proto::log::VARIABLE_HELP);
+    let first = std::env::args_os().nth(1);
+    if let Some(text) = SHEPHERD.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(SHEPHERD.name)) {
+        print!("{text}");
         return ExitCode::SUCCESS;
     }
     if let Err(refusal) = log::check_variable() {
@@ -37,7 +23,7 @@ fn main() -> ExitCode {
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
-            eprint!("gridwright-shepherd: {message}\n{USAGE}");
+            eprint!("gridwright-shepherd: {message}\n{}", SHEPHERD.help());
             return ExitCode::from(2);
         }
     };

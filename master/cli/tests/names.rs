@@ -77,8 +77,9 @@ fn every_command_prints_its_help_however_it_is_asked() {
 fn every_command_tells_its_version() {
     let version = format!("Gridwright {}\n", env!("CARGO_PKG_VERSION"));
     let own = [["--version"], ["-V"], ["version"]].map(|words| called_as("gridwright", &words));
-    let others = names().into_iter().map(|name| called_as(&name, &["--version"]));
-    for output in own.into_iter().chain(others) {
+    let names = names();
+    let ask = |word| names.iter().map(move |name| called_as(name, &[word]));
+    for output in own.into_iter().chain(ask("--version")).chain(ask("-version")) {
         assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout)), (Some(0), version.as_str().into()));
     }
 }

@@ -34,12 +34,12 @@ fn is_command(name: &str) -> bool {
 
 /// Whether the words of a command ask for its version alone.
 pub fn is_version(words: &[String]) -> bool {
-    matches!(words, [word] if word == "--version")
+    matches!(words, [word] if word == "--version" || word == "-version")
 }
 
 /// Prints product and version.
 pub fn version() -> u8 {
-    output::data(&format!("{}\n", product()));
+    output::data(&version::line("Gridwright"));
     exit::OK
 }
 
@@ -65,13 +65,13 @@ fn nothing_asked() -> u8 {
 }
 
 fn product() -> String {
-    format!("Gridwright {}", env!("CARGO_PKG_VERSION"))
+    format!("Gridwright {}", version::RELEASE)
 }
 
 fn overview() -> String {
     let (classic, own): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name.starts_with('q'));
     let lines = |entries: &[&Entry]| -> String {
-        entries.iter().map(|Entry { name, line, .. }| format!("   {name:<9}{line}\n")).collect()
+        entries.iter().map(|Entry { name, line, .. }| format!("   {name:<12}{line}\n")).collect()
     };
     format!(
         "{}\n{BEGIN}\n{}\nOf Grid Engine, also called by their names alone:\n{}",
