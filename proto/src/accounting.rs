@@ -6,6 +6,56 @@ use crate::time::Wall;
 use crate::usage::{Failed, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
 
+/// The fields of the classic accounting file in their order, accounting(5), and what each holds.
+/// Times are seconds since 1970.
+pub const FIELDS: [(&str, &str); 45] = [
+    ("qname", "The queue of the master slot."),
+    ("hostname", "The host of the master slot."),
+    ("group", "The primary group of the owner."),
+    ("owner", "Who submitted the job."),
+    ("job_name", "The name of the job."),
+    ("job_number", "The number of the job."),
+    ("account", "`-A` of the job, `sge` by default."),
+    ("priority", "The nice value that its queue gave it."),
+    ("submission_time", "When it was submitted."),
+    ("start_time", "When it began; 0 if it never did."),
+    ("end_time", "When it ended; 0 if it never began."),
+    ("failed", "Where it failed; 0 if the job ran, whatever it returned."),
+    ("exit_status", "The exit status of the job, 128 plus the number of a signal that ended it."),
+    ("ru_wallclock", "Seconds from start to end."),
+    ("ru_utime", "Seconds of processor time of the job itself."),
+    ("ru_stime", "Seconds of processor time of the system for the job."),
+    ("ru_maxrss", "The most resident memory of a process, in KiB."),
+    ("ru_ixrss", "Always 0."),
+    ("ru_ismrss", "Always 0."),
+    ("ru_idrss", "Always 0."),
+    ("ru_isrss", "Always 0."),
+    ("ru_minflt", "Page faults without input."),
+    ("ru_majflt", "Page faults with input."),
+    ("ru_nswap", "Always 0."),
+    ("ru_inblock", "Blocks read."),
+    ("ru_oublock", "Blocks written."),
+    ("ru_msgsnd", "Always 0."),
+    ("ru_msgrcv", "Always 0."),
+    ("ru_nsignals", "Always 0."),
+    ("ru_nvcsw", "Voluntary context switches."),
+    ("ru_nivcsw", "Involuntary context switches."),
+    ("project", "The project of the job, or `NONE`."),
+    ("department", "The department of its owner."),
+    ("granted_pe", "Its parallel environment, or `NONE`."),
+    ("slots", "Its slots."),
+    ("task_number", "The number of the array task; 0 for a job without tasks."),
+    ("cpu", "Seconds of processor time of all processes."),
+    ("mem", "Memory over time, in GB seconds."),
+    ("io", "Input and output in GB."),
+    ("category", "Its requests as options of `qsub`, or `NONE`."),
+    ("iow", "Seconds of waiting for input and output."),
+    ("pe_taskid", "The slave task that the record is about, or `NONE`."),
+    ("maxvmem", "The most virtual memory, in bytes."),
+    ("arid", "The advance reservation that it ran in; 0 without one."),
+    ("ar_submission_time", "When that reservation was made."),
+];
+
 /// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountingRecord {

@@ -13,13 +13,29 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::id::CalendarName;
 use crate::object::reader::Reader;
 use crate::object::value;
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use crate::time::{DAY_S, Day, LocalTime, Wall, Zone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The attributes of a calendar in the order of `qconf -scal`.
-pub const KEYS: &[&str] = &["calendar_name", "year", "week"];
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("calendar_name", "The name."),
+    (
+        "year",
+        "Entries for days of the year, such as `24.12.2026-26.12.2026=off` or \
+         `1.5.2026=8-12,13-17=suspended`. If one of them is about a day, it decides for this day.",
+    ),
+    (
+        "week",
+        "Entries for days of the week, such as `mon-fri=20-6`, `sat,sun=off` or \
+         `12-18=suspended`. An entry is `[DAYS=][TIMES=]STATE`. Without a time it is about the \
+         whole day, without a state it means `off`.",
+    ),
+];
 
 /// Days in which a week calendar shows everything that it can do, changes of the clock included.
 const WEEK_AND_MORE: i32 = 9;

@@ -9,22 +9,39 @@ use crate::amount::{Amount, Type};
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
 use crate::object::value::{self, AbsolutePath, Malformed, Signal, stored_as_text};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The attributes of a checkpointing environment in the order of `qconf -sckpt`.
-pub const KEYS: &[&str] = &[
-    "ckpt_name",
-    "interface",
-    "ckpt_command",
-    "migr_command",
-    "restart_command",
-    "clean_command",
-    "ckpt_dir",
-    "signal",
-    "when",
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("ckpt_name", "The name."),
+    (
+        "interface",
+        "The kind of checkpointing: `userdefined`, `application-level`, `transparent`, \
+         `hibernator` or `cpr`. Commands write the state of a job with `application-level`, \
+         `hibernator` and `cpr`. With the others a signal tells the job to do so.",
+    ),
+    (
+        "ckpt_command",
+        "The command that writes the state of a job, with `$` variables such as `$job_id`, \
+         `$job_pid` and `$ckpt_dir`.",
+    ),
+    ("migr_command", "The command that writes the state of a job and ends it, so that it can go on elsewhere."),
+    ("restart_command", "The command that starts a job again from its state, with `hibernator` and `cpr`."),
+    ("clean_command", "The command that runs when the job has ended."),
+    ("ckpt_dir", "The directory of the state."),
+    ("signal", "The signal that tells a job to write its state, without `SIG`, or `NONE`."),
+    (
+        "when",
+        "When the state is written: letters of `s` (the agent is shut down), `m` (at the interval \
+         of the queue), `x` (the job is suspended) and `r` (the job starts again when its host is \
+         lost).",
+    ),
 ];
 
 /// The interfaces that 8.1.9 on Linux has.

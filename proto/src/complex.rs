@@ -9,6 +9,8 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use file::MEANINGS;
+
 use crate::amount::{Amount, Millionths, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;

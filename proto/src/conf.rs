@@ -48,9 +48,12 @@ enum Shown {
 /// A macro, because the typed settings, the list of names and the check of a text are three lists
 /// of the same fifty entries.
 macro_rules! entries {
-    ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $scope:ident, $shown:ident, $default:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $field:ident: $type:ty, $parse:expr, $scope:ident, $shown:ident, $default:literal;)*) => {
         /// The entries of the configuration in the order of `qconf -sconf`.
         pub const KEYS: &[&str] = &[$(stringify!($field),)*];
+
+        /// What each entry means, for the manual page.
+        pub const MEANINGS: &[(&str, &str)] = &[$((stringify!($field), concat!($($doc),*)),)*];
 
         /// For each of [`KEYS`]: its scope, when it is shown, its default.
         const ENTRIES: &[(&str, Scope, Shown, &str)] = &[$((stringify!($field), Scope::$scope, Shown::$shown, $default),)*];
@@ -59,7 +62,7 @@ macro_rules! entries {
         /// place of its.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Settings {
-            $($(#[$doc])* pub $field: $type,)*
+            $($(#[doc = $doc])* pub $field: $type,)*
         }
 
         impl Settings {
@@ -79,19 +82,21 @@ entries! {
     /// The directory of the execution daemon; shown and not used, because the host's own file says
     /// it.
     execd_spool_dir: AbsolutePath, str::parse::<AbsolutePath>, Host, Always, "/var/lib/gridwright";
-    /// The program that sends mail.
+    /// The program that sends mail. It is called with `-s SUBJECT ADDRESS` and gets the text on its
+    /// standard input.
     mailer: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "/usr/bin/mail";
     /// The terminal of `qsh`.
     xterm: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "/usr/bin/xterm";
-    /// The load sensors of the host.
+    /// The load sensors of the host: absolute paths, separated by commas, each with its arguments.
+    /// sge_load_sensor(5) describes the protocol.
     load_sensor: LoadSensors, str::parse::<LoadSensors>, Host, Always, "none";
-    /// What runs before each job, unless its queue says otherwise.
+    /// A program that runs before each job, unless its queue says otherwise; queue_conf(5).
     prolog: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
-    /// What runs after each job, unless its queue says otherwise.
+    /// A program that runs after each job, unless its queue says otherwise; queue_conf(5).
     epilog: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
     /// How scripts are started where no queue decides.
     shell_start_mode: ShellStartMode, str::parse::<ShellStartMode>, Global, Always, "unix_behavior";
-    /// The shells that are started as login shells.
+    /// The names of the shells that are started as login shells.
     login_shells: NameList<String>, str::parse::<NameList<String>>, Global, Always, "bash,sh,ksh,csh,tcsh";
     /// The least user id that may submit.
     min_uid: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "1000";
@@ -107,15 +112,17 @@ entries! {
     xprojects: NameList<String>, str::parse::<NameList<String>>, Global, Always, "none";
     /// Whether each job must have a project.
     enforce_project: LowerFlag, str::parse::<LowerFlag>, Global, Always, "false";
-    /// Whether each submitting user must be a user object.
+    /// Whether each submitting user must be a user object: `true`, `false`, or `auto`, which adds
+    /// the user.
     enforce_user: EnforceUser, str::parse::<EnforceUser>, Global, Always, "auto";
     /// The time between two load reports of a host.
     load_report_time: TimeText, TimeText::finite, Host, Always, "00:00:40";
-    /// The time without contact after which a host is unknown.
+    /// The time without contact after which a host is unknown, state `u`.
     max_unheard: TimeText, TimeText::finite, Global, Always, "00:05:00";
     /// The time after which jobs on an unknown host run again elsewhere; 0 switches that off.
     reschedule_unknown: TimeText, TimeText::finite, Host, Always, "00:00:00";
-    /// The least weight of a message that is logged.
+    /// The least weight of a message that is logged. It is stored and has no effect:
+    /// `GRIDWRIGHT_LOG` in the environment of a daemon says what it logs.
     loglevel: LogLevel, str::parse::<LogLevel>, Global, Always, "log_warning";
     /// Who gets mail about errors of jobs and queues.
     administrator_mail: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Global, Always, "none";
@@ -127,11 +134,14 @@ entries! {
     token_extend_time: Optional<TimeText>, str::parse::<Optional<TimeText>>, Host, Always, "none";
     /// What starts the shepherd.
     shepherd_cmd: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
-    /// Parameters of the master; [`Settings::qmaster`] reads them.
+    /// Parameters of the master, separated by blanks or commas, such as `MAX_START_FAILURES=5` or
+    /// `ENABLE_FORCED_QDEL=true`.
     qmaster_params: Parameters, parameters::checked::<QmasterParams>, Global, Always, "none";
-    /// Parameters of the execution side; [`Settings::execd`] reads them.
+    /// Parameters of the execution side, separated by blanks or commas, such as `H_MAXPROC=1000`,
+    /// `NOTIFY_SUSP=SIGUSR1` or `INHERIT_ENV=false`.
     execd_params: Parameters, parameters::checked::<ExecdParams>, Host, Always, "none";
-    /// Parameters of accounting and reporting; [`Settings::reporting`] reads them.
+    /// Parameters of accounting and reporting: `accounting`, `reporting`, `joblog` (each `true` or
+    /// `false`), `flush_time`, `sharelog`.
     reporting_params: Parameters, parameters::checked::<ReportingParams>, Global, Always,
         "accounting=true reporting=false flush_time=00:00:15 joblog=false sharelog=00:00:00";
     /// How many finished jobs `qstat -s z` shows.
@@ -160,13 +170,14 @@ entries! {
     max_jobs: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "0";
     /// How many advance reservations the cell takes; 0 sets no limit.
     max_advance_reservations: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, IfSet, "0";
-    /// The override tickets of users that are added by themselves.
+    /// The override tickets of users that `enforce_user auto` adds.
     auto_user_oticket: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "0";
-    /// The functional shares of users that are added by themselves.
+    /// The functional shares of users that `enforce_user auto` adds.
     auto_user_fshare: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "0";
-    /// The project of users that are added by themselves.
+    /// The default project of users that `enforce_user auto` adds.
     auto_user_default_project: Optional<value::Reference>, str::parse::<Optional<value::Reference>>, Global, Always, "none";
-    /// Seconds after which users that were added by themselves are deleted; 0 keeps them.
+    /// Seconds after the last job of a user that `enforce_user auto` has added until it is deleted;
+    /// 0 keeps it.
     auto_user_delete_time: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "86400";
     /// Whether DRMAA may ask for files to be staged by prolog and epilog.
     delegated_file_staging: LowerFlag, str::parse::<LowerFlag>, Global, Always, "false";

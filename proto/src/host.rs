@@ -14,24 +14,35 @@ use crate::hostgroup::host_name;
 use crate::id::{AttributeName, HostName};
 use crate::object::reader::Reader;
 use crate::object::value::{Assignments, Malformed, NameList, Weight, stored_as_text};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The attributes of an execution host in the order of `qconf -se`.
-pub const KEYS: &[&str] = &[
-    "hostname",
-    "load_scaling",
-    "complex_values",
-    "load_values",
-    "processors",
-    "user_lists",
-    "xuser_lists",
-    "projects",
-    "xprojects",
-    "usage_scaling",
-    "report_variables",
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("hostname", "The name of the host; `global` stands for the whole cluster."),
+    ("load_scaling", "Factors by which reported load values are multiplied, such as `np_load_avg=0.5`."),
+    (
+        "complex_values",
+        "Capacities of consumables and fixed values of other attributes, such as \
+         `lic=4,h_vmem=64G`.",
+    ),
+    ("load_values", "The load values that the host reports; shown, not set."),
+    ("processors", "The processors of the host; shown, not set."),
+    ("user_lists", "The access lists whose users may use the host; `NONE` admits everybody."),
+    ("xuser_lists", "The access lists whose users may not use the host; wins over `user_lists`."),
+    ("projects", "The projects that may use the host; `NONE` admits all jobs."),
+    ("xprojects", "The projects that may not use the host; wins over `projects`."),
+    (
+        "usage_scaling",
+        "Factors for `cpu`, `mem` and `io` usage in the share tree, and for `acct_cpu`, \
+         `acct_mem` and `acct_io` in accounting.",
+    ),
+    ("report_variables", "The load values that are written to the reporting file."),
 ];
 
 /// The attributes that the text must state. `load_values` and `processors` are shown, not set.

@@ -13,14 +13,18 @@ use crate::diagnostic::Diagnostic;
 use crate::id::{HostGroupName, HostName};
 use crate::object::reader::Reader;
 use crate::object::value::{self, Malformed, stored_as_text};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
 /// The attributes of a host group in the order of `qconf -shgrp`.
-pub const KEYS: &[&str] = &["group_name", "hostlist"];
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] =
+    &[("group_name", "The name, which begins with `@`."), ("hostlist", "The hosts and host groups in it, or `NONE`.")];
 
 /// A host, or a group of hosts, which starts with `@`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

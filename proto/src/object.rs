@@ -17,5 +17,16 @@ pub mod value;
 #[cfg(test)]
 mod tests;
 
+/// The names of a table of attributes and their meanings, in its order.
+pub(crate) const fn names<const N: usize>(table: &[(&'static str, &'static str)]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = table[at].0;
+        at += 1;
+    }
+    names
+}
+
 pub use fields::{Field, Fields, Wrap};
 pub use kind::{Form, Object, ObjectKind};

@@ -10,30 +10,57 @@ use crate::diagnostic::Diagnostic;
 use crate::id::PeName;
 use crate::object::reader::Reader;
 use crate::object::value::{self, Command, Flag, Malformed, NameList, Optional, Uninterpreted, stored_as_text};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The attributes of a parallel environment in the order of `qconf -sp`.
-pub const KEYS: &[&str] = &[
-    "pe_name",
-    "slots",
-    "user_lists",
-    "xuser_lists",
-    "start_proc_args",
-    "stop_proc_args",
-    "allocation_rule",
-    "control_slaves",
-    "job_is_first_task",
-    "urgency_slots",
-    "accounting_summary",
-    "qsort_args",
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("pe_name", "The name."),
+    ("slots", "The slots that all jobs of the environment may use together, 0 to 9999999."),
+    ("user_lists", "The access lists whose users may use it; `NONE` admits everybody."),
+    ("xuser_lists", "The access lists whose users may not use it; wins over `user_lists`."),
+    ("start_proc_args", "A program that runs on the master host before the job, with its arguments."),
+    ("stop_proc_args", "A program that runs on the master host after the job, with its arguments."),
+    (
+        "allocation_rule",
+        "How slots are placed. `$pe_slots`: all on one host. `$fill_up`: as many as fit on a \
+         host, then the next one. `$round_robin`: one on each host in turn. A number: exactly so \
+         many on each host.",
+    ),
+    (
+        "control_slaves",
+        "Whether the job starts its tasks on other hosts by `qrsh -inherit`, under the limits and \
+         in the accounting of the job.",
+    ),
+    ("job_is_first_task", "Whether the job script is one of the tasks. `FALSE` gives it a slot of its own."),
+    ("urgency_slots", "The slots that urgency assumes for a range: `min`, `max`, `avg` or a number."),
+    ("accounting_summary", "Whether one accounting record sums up all tasks of a job."),
+    ("qsort_args", "A library that sorts queues; shown and not used."),
 ];
 
 /// Attributes of Open Cluster Scheduler that 8.1.9 does not have: read, and shown by `qconf -sp`
 /// only where they are TRUE.
-pub const LATER_KEYS: &[&str] = &["ign_sreq_on_mhost", "master_forks_slaves", "daemon_forks_slaves"];
+pub const LATER_KEYS: &[&str] = &names::<{ LATER_MEANINGS.len() }>(LATER_MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const LATER_MEANINGS: &[(&str, &str)] = &[
+    (
+        "ign_sreq_on_mhost",
+        "Whether slots on the host of the master need nothing that only slaves ask for, and take \
+         nothing of it.",
+    ),
+    (
+        "master_forks_slaves",
+        "Whether the job starts its tasks on the host of the master by itself; `TRUE` is not \
+         supported.",
+    ),
+    ("daemon_forks_slaves", "Whether the first task on a host starts the others there; `TRUE` is not supported."),
+];
 
 /// The attributes that older versions do not have, so that their files are read too.
 const OPTIONAL: &[&str] = &["urgency_slots", "accounting_summary", "qsort_args"];

@@ -52,14 +52,17 @@ const EXTERNAL_TIMEOUT_S: u64 = 30;
 /// A macro, because the struct, its keys, reading and printing are four lists of the same forty
 /// attributes.
 macro_rules! attributes {
-    ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
         /// The attributes of the scheduler configuration in the order of `qconf -ssconf`.
         pub const KEYS: &[&str] = &[$(stringify!($field),)*];
+
+        /// What each attribute means, for the manual page.
+        pub const MEANINGS: &[(&str, &str)] = &[$((stringify!($field), concat!($($doc),*)),)*];
 
         /// The scheduler configuration.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct SchedulerConf {
-            $($(#[$doc])* pub $field: $type,)*
+            $($(#[doc = $doc])* pub $field: $type,)*
         }
 
         impl SchedulerConf {
@@ -90,27 +93,35 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// The scheduler in use; `default` is ours.
+    /// The scheduler in use. `default` is the full one, `fcfs` serves jobs in the order of their
+    /// submission, and `external` leaves placing to a program that gives orders.
     algorithm: Reference, str::parse::<Reference>, "default";
-    /// The longest time between two passes.
+    /// The longest time between two passes of the scheduler. Most passes start because something
+    /// has changed.
     schedule_interval: TimeText, time, "0:0:15";
     /// How many jobs of one user may run at once; 0 sets no limit.
     maxujobs: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
-    /// What counts first among queue instances.
+    /// What counts first among queue instances: `load` is the load formula, `seqno` the number of
+    /// the queue.
     queue_sort_method: QueueSortMethod, str::parse::<QueueSortMethod>, "load";
-    /// What a job that has just started adds to the load values of its host, for each slot.
+    /// What a job that has just started adds to the load values of its host, for each slot. `NONE`
+    /// adds nothing.
     job_load_adjustments: Assignments, str::parse::<Assignments>, "np_load_avg=0.50";
     /// The time in which `job_load_adjustments` decay to nothing.
     load_adjustment_decay_time: TimeText, time, "0:7:30";
-    /// What hosts are sorted by; lower comes first.
+    /// What hosts are sorted by; lower comes first. Terms are joined by `+` and `-`. A term is a
+    /// number, a value, or a value with one of `* / & | ^` and a number.
     load_formula: LoadFormula, str::parse::<LoadFormula>, "np_load_avg";
-    /// Whether reasons for waiting are kept for `qstat -j`.
+    /// Whether `qstat -j` shows reasons for waiting: `true`, `false`, or `job_list` and job
+    /// numbers.
     schedd_job_info: JobInfo, str::parse::<JobInfo>, "true";
     /// Seconds after a submission at which a pass starts; 0 leaves it to the interval.
     flush_submit_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
     /// Seconds after the end of a job at which a pass starts; 0 leaves it to the interval.
     flush_finish_sec: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
-    /// Further parameters.
+    /// Further parameters, separated by blanks or commas: `DURATION_OFFSET=SECONDS`,
+    /// `SETTLE_TIME=ATTRIBUTE:TIME`, `LOAD_PER_SLOT`, `USER_SORT`, `PROFILE`, `MONITOR`,
+    /// `EXTERNAL_TIMEOUT=SECONDS`.
     params: Parameters, parameters, "none";
     /// The time between two adjustments of the tickets of running jobs; 0 switches them off.
     reprioritize_interval: TimeText, time, "0:0:0";
@@ -142,9 +153,11 @@ attributes! {
     report_pjob_tickets: Flag, str::parse::<Flag>, "TRUE";
     /// How many tasks of an array job get tickets in a pass.
     max_pending_tasks_per_job: u32, value::bounded::<0, 0xffff_ffff, u32>, "50";
-    /// Half-lives of single kinds of usage in place of `halftime`.
+    /// Half-lives of single kinds of usage, in minutes, in place of `halftime`, such as
+    /// `cpu=1440:mem=720`.
     halflife_decay_list: DecayList, str::parse::<DecayList>, "none";
-    /// Which ticket policies depend on which.
+    /// Which ticket policies depend on which: the letters `O` (override), `F` (functional) and `S`
+    /// (share tree), the strongest first.
     policy_hierarchy: PolicyHierarchy, str::parse::<PolicyHierarchy>, "OFS";
     /// The weight of tickets in the priority of a job.
     weight_ticket: Weight, str::parse::<Weight>, "0.01";
@@ -158,7 +171,8 @@ attributes! {
     weight_priority: Weight, str::parse::<Weight>, "1";
     /// How many jobs get a reservation in a pass; 0 switches reservations off.
     max_reservation: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
-    /// The run time assumed for jobs that state none.
+    /// The run time assumed for jobs that have neither `h_rt` nor `s_rt`, when resources are
+    /// planned.
     default_duration: TimeText, duration, "INFINITY";
 }
 

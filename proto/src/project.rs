@@ -9,14 +9,32 @@ mod tests;
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
 use crate::object::value::{self, Malformed, NameList, Optional, Reference};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 
 /// The attributes of a project in the order of `qconf -sprj`.
-pub const PROJECT_KEYS: &[&str] = &["name", "oticket", "fshare", "acl", "xacl"];
+pub const PROJECT_KEYS: &[&str] = &names::<{ PROJECT_MEANINGS.len() }>(PROJECT_MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const PROJECT_MEANINGS: &[(&str, &str)] = &[
+    ("name", "The name."),
+    ("oticket", "The override tickets of the project."),
+    ("fshare", "The functional shares of the project."),
+    ("acl", "The access lists whose users may submit to it; `NONE` admits everybody."),
+    ("xacl", "The access lists whose users may not submit to it; wins over `acl`."),
+];
 
 /// The attributes of a user in the order of `qconf -suser`.
-pub const USER_KEYS: &[&str] = &["name", "oticket", "fshare", "delete_time", "default_project"];
+pub const USER_KEYS: &[&str] = &names::<{ USER_MEANINGS.len() }>(USER_MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const USER_MEANINGS: &[(&str, &str)] = &[
+    ("name", "The login name."),
+    ("oticket", "The override tickets of the user."),
+    ("fshare", "The functional shares of the user."),
+    ("delete_time", "When the object may be deleted by itself, in seconds since 1970; 0 is never."),
+    ("default_project", "The project of jobs submitted without `-P`."),
+];
 
 /// A project, to which jobs belong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

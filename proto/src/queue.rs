@@ -33,9 +33,16 @@ use std::collections::BTreeSet;
 /// A macro, because four lists of the same fifty attributes (the cluster queue, its instance, reading, printing) would
 /// drift apart, and a table of fields by name would give up their types.
 macro_rules! attributes {
-    ($($(#[$doc:meta])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
         /// The attributes of a cluster queue in the order of `qconf -sq`.
         pub const KEYS: &[&str] = &["qname", "hostlist", $(stringify!($field),)*];
+
+        /// What each attribute means, for the manual page.
+        pub const MEANINGS: &[(&str, &str)] = &[
+            ("qname", "The name."),
+            ("hostlist", "The hosts and host groups that have an instance each."),
+            $((stringify!($field), concat!($($doc),*)),)*
+        ];
 
         /// A cluster queue: the settings of all its instances.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,13 +51,13 @@ macro_rules! attributes {
             pub name: QueueName,
             /// The hosts and host groups that have an instance each.
             pub hostlist: HostList,
-            $($(#[$doc])* pub $field: Setting<$type>,)*
+            $($(#[doc = $doc])* pub $field: Setting<$type>,)*
         }
 
         /// The settings of one queue instance, every override applied.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub struct QueueInstanceSettings {
-            $($(#[$doc])* pub $field: $type,)*
+            $($(#[doc = $doc])* pub $field: $type,)*
         }
 
         impl ClusterQueue {
@@ -123,29 +130,34 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// The place in the order of queues; lower comes first.
+    /// The place in the order of queues; lower comes first. `queue_sort_method` of the scheduler
+    /// configuration says whether it counts before the load or after it.
     seq_no: u32, value::bounded::<0, 0xffff_ffff, u32>, "0";
-    /// Load values at which the instance takes no more jobs.
+    /// Load values at which the instance takes no more jobs, such as
+    /// `np_load_avg=1.75,mem_free=1G`. The relation of the complex decides when a value is reached.
+    /// The state is then `a`.
     load_thresholds: Assignments, Assignments::of_queue, "np_load_avg=1.75";
-    /// Load values at which jobs are suspended.
+    /// Load values at which jobs of the instance are suspended, in the form of `load_thresholds`.
+    /// The state is then `A`.
     suspend_thresholds: Assignments, Assignments::of_queue, "NONE";
     /// How many jobs are suspended or resumed in each `suspend_interval`.
     nsuspend: u32, value::bounded::<0, 0xffff_ffff, u32>, "1";
-    /// The time between two suspensions by `suspend_thresholds`.
+    /// The least time between two steps of suspension or resumption by `suspend_thresholds`.
     suspend_interval: TimeText, TimeText::finite, "00:05:00";
     /// The nice value of jobs, -20 to 20.
     priority: i32, priority, "0";
-    /// The least time between two checkpoints.
+    /// The least time between two checkpoints of a job that asks for them at intervals.
     min_cpu_interval: TimeText, TimeText::finite, "00:05:00";
     /// Processor sets of systems that are gone; shown and ignored.
     processors: Uninterpreted, str::parse::<Uninterpreted>, "UNDEFINED";
-    /// Which kinds of jobs the instance takes, besides parallel jobs of `pe_list`.
+    /// Which kinds of jobs the instance takes: `BATCH`, `INTERACTIVE`, both or `NONE`. Parallel
+    /// jobs are taken if `pe_list` holds their environment.
     qtype: QueueType, str::parse::<QueueType>, "BATCH INTERACTIVE";
-    /// The checkpointing environments of the instance.
+    /// The checkpointing environments of the instance, checkpoint(5).
     ckpt_list: NameList<String>, str::parse::<NameList<String>>, "NONE";
-    /// The parallel environments of the instance.
+    /// The parallel environments of the instance, sge_pe(5).
     pe_list: NameList<PeName>, str::parse::<NameList<PeName>>, "make smp mpi";
-    /// Whether jobs submitted without `-r` run again after a crash.
+    /// Whether jobs submitted without `-r` run again after their host was lost.
     rerun: Flag, str::parse::<Flag>, "FALSE";
     /// The slots of the instance, 0 to 9999999.
     slots: u32, value::bounded::<0, 9_999_999, u32>, "1";
@@ -153,21 +165,27 @@ attributes! {
     tmpdir: AbsolutePath, str::parse::<AbsolutePath>, "/tmp";
     /// The shell of jobs submitted without `-S`, where `shell_start_mode` asks for one.
     shell: AbsolutePath, str::parse::<AbsolutePath>, "/bin/sh";
-    /// What runs before each job; the setting of the configuration if there is none here.
+    /// A program that runs before each job, with its arguments; `USER@` in front says as whom.
+    /// `NONE` leaves it to the cluster configuration.
     prolog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
-    /// What runs after each job; the setting of the configuration if there is none here.
+    /// A program that runs after each job, in the form of `prolog`. `NONE` leaves it to the cluster
+    /// configuration.
     epilog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
-    /// How a script is started.
+    /// How a script is started. `unix_behavior`: by its `#!` line. `posix_compliant`: by the shell
+    /// of `-S` or of the queue. `script_from_stdin`: likewise, with the script as the standard
+    /// input of the shell.
     shell_start_mode: ShellStartMode, str::parse::<ShellStartMode>, "unix_behavior";
-    /// What starts jobs in place of the shell.
+    /// A program that starts jobs in place of the shell. It gets the command of the job as
+    /// arguments.
     starter_method: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
-    /// How a job is suspended; SIGSTOP if nothing is set.
+    /// How a job is suspended: a signal or the path of a program. `NONE` is SIGSTOP.
     suspend_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
-    /// How a suspended job goes on; SIGCONT if nothing is set.
+    /// How a suspended job goes on: a signal or the path of a program. `NONE` is SIGCONT.
     resume_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
-    /// How a job is ended; SIGKILL if nothing is set.
+    /// How a job is ended: a signal or the path of a program. `NONE` is SIGKILL.
     terminate_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
-    /// The time between the warning of a job submitted with `-notify` and what it is warned of.
+    /// The time between the warning of a job submitted with `-notify` and the signal that it is
+    /// warned of.
     notify: TimeText, TimeText::finite, "00:00:60";
     /// The users who may suspend and disable the instance.
     owner_list: NameList<UserName>, str::parse::<NameList<UserName>>, "NONE";
@@ -175,25 +193,30 @@ attributes! {
     user_lists: NameList<String>, str::parse::<NameList<String>>, "NONE";
     /// The access lists whose users may not use the instance; wins over `user_lists`.
     xuser_lists: NameList<String>, str::parse::<NameList<String>>, "NONE";
-    /// The queues whose jobs are suspended in favour of this one's.
+    /// The queues whose instance on the same host is suspended in favour of this one. `b.q=2`
+    /// suspends `b.q` when 2 slots of this queue are used; without a number, when all are.
+    /// `slots=N(b.q:1:sr)` suspends single tasks while more than N slots are used together: `sr`
+    /// the one that started last, `lr` the one that started first.
     subordinate_list: Optional<Subordinates>, str::parse::<Optional<Subordinates>>, "NONE";
-    /// Capacities of consumables and fixed values of other attributes.
+    /// Capacities of consumables and fixed values of other attributes for each instance, such as
+    /// `lic=4,fast=true`.
     complex_values: Assignments, Assignments::of_queue, "NONE";
     /// The projects that may use the instance; empty admits all jobs.
     projects: NameList<String>, str::parse::<NameList<String>>, "NONE";
     /// The projects that may not use the instance; wins over `projects`.
     xprojects: NameList<String>, str::parse::<NameList<String>>, "NONE";
-    /// The calendar that opens and closes the instance.
+    /// The calendar that opens and closes the instance, calendar_conf(5).
     calendar: Optional<Reference>, str::parse::<Optional<Reference>>, "NONE";
-    /// Whether the instance starts enabled.
+    /// The state in which an instance begins: `enabled`, `disabled`, or `default`, which keeps the
+    /// last one.
     initial_state: InitialState, str::parse::<InitialState>, "default";
-    /// The time after which a job is warned.
+    /// The time after which a job is warned with SIGUSR1. `INFINITY` sets no limit.
     s_rt: TimeText, str::parse::<TimeText>, "INFINITY";
-    /// The time after which a job is ended.
+    /// The time after which a job is ended. `INFINITY` sets no limit.
     h_rt: TimeText, str::parse::<TimeText>, "INFINITY";
-    /// The processor time after which a job is warned.
+    /// The processor time per slot after which a job is warned with SIGXCPU.
     s_cpu: TimeText, str::parse::<TimeText>, "INFINITY";
-    /// The processor time after which a job is ended.
+    /// The processor time per slot after which a job is ended.
     h_cpu: TimeText, str::parse::<TimeText>, "INFINITY";
     /// The soft limit of a file's size.
     s_fsize: MemoryText, str::parse::<MemoryText>, "INFINITY";
@@ -215,9 +238,9 @@ attributes! {
     s_rss: MemoryText, str::parse::<MemoryText>, "INFINITY";
     /// The hard limit of resident memory.
     h_rss: MemoryText, str::parse::<MemoryText>, "INFINITY";
-    /// The soft limit of virtual memory.
+    /// The soft limit of virtual memory per slot. A job that reaches it is warned with SIGXCPU.
     s_vmem: MemoryText, str::parse::<MemoryText>, "INFINITY";
-    /// The hard limit of virtual memory.
+    /// The hard limit of virtual memory per slot. A job that needs more is ended.
     h_vmem: MemoryText, str::parse::<MemoryText>, "INFINITY";
 }
 

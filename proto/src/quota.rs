@@ -18,12 +18,26 @@ use crate::complex::Complex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::QuotaName;
 use crate::object::value::{self, Flag, Optional, Uninterpreted};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 
 /// The attributes of a resource quota set as `qconf -srqs` prints them. Each rule is an attribute
 /// `limit` of its own.
-pub const KEYS: &[&str] = &["name", "description", "enabled", "limit"];
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("name", "The name of the set."),
+    ("description", "Words about the set, for people."),
+    ("enabled", "Whether the set counts: `TRUE` or `FALSE`."),
+    (
+        "limit",
+        "A rule: `limit [name NAME] [users LIST] [projects LIST] [pes LIST] [queues LIST] [hosts \
+         LIST] to RESOURCE=VALUE,...`. A list in braces limits each of its members on its own. \
+         `!` in front of a member leaves it out. The first rule of a set that applies counts; all \
+         sets must agree. A value such as `$num_proc*2` is computed for each host.",
+    ),
+];
 
 /// What the fields of rules begin with when a set is stored or travels: `limit.1`, `limit.2` and so
 /// on, in their order.

@@ -6,13 +6,26 @@
 mod tests;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::object::{Fields, Object, value};
+use crate::object::{Fields, Object, names, value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// The attributes of a node in the order of `qconf -sstree`.
-const KEYS: [&str; 5] = ["id", "name", "type", "shares", "childnodes"];
+const KEYS: [&str; MEANINGS.len()] = names(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("id", "The number of the node. The root has 0."),
+    (
+        "name",
+        "The name of a user, of a project, or of a group of nodes. `default` stands for every \
+         user without a node.",
+    ),
+    ("type", "`0` for a user or a group of nodes, `1` for a project."),
+    ("shares", "The shares of the node, counted against those of its siblings."),
+    ("childnodes", "The numbers of the nodes below it, separated by commas, or `NONE`."),
+];
 
 /// The most nodes that a tree may have, and how deep they may be nested.
 const NODES_MAX: usize = 100_000;

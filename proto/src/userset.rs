@@ -6,14 +6,27 @@ mod tests;
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
 use crate::object::value::{self, Malformed, stored_as_text};
-use crate::object::{Fields, Object, ObjectKind};
+use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
 /// The attributes of a user set in the order of `qconf -su`.
-pub const KEYS: &[&str] = &["name", "type", "fshare", "oticket", "entries"];
+pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
+
+/// What each attribute means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("name", "The name."),
+    (
+        "type",
+        "What it is good for: `ACL` admits and excludes, `DEPT` is a department, `ACL DEPT` is \
+         both.",
+    ),
+    ("fshare", "The functional shares of the department."),
+    ("oticket", "The override tickets of the department."),
+    ("entries", "Users, and Unix groups with `@` in front, separated by commas."),
+];
 
 /// The set whose members may set a deadline (`qsub -dl`).
 pub const DEADLINE_USERS: &str = "deadlineusers";

@@ -4,11 +4,32 @@ use super::{Attribute, Complex, Consumable, Relop, Requestable};
 use crate::amount::{Millionths, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
-use crate::object::{Fields, Object};
+use crate::object::{Fields, Object, names};
 use std::fmt;
 
 /// The columns in their order.
-const COLUMNS: [&str; 8] = ["name", "shortcut", "type", "relop", "requestable", "consumable", "default", "urgency"];
+const COLUMNS: [&str; MEANINGS.len()] = names(MEANINGS);
+
+/// What each column means, for the manual page.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("name", "The name of the attribute. Load values and capacities have it."),
+    ("shortcut", "A second, shorter name for requests."),
+    (
+        "type",
+        "`INT`, `DOUBLE`, `TIME`, `MEMORY`, `BOOL`, `STRING`, `CSTRING` (letter case does not matter), `RESTRING` (with patterns), `HOST`, or `RSMAP` (numbered units).",
+    ),
+    (
+        "relop",
+        "How a request is compared with what is offered: `==`, `!=`, `<`, `<=`, `>`, `>=`; or `EXCL`, with which a job has the object alone.",
+    ),
+    ("requestable", "`YES`, `NO`, or `FORCED`: only jobs that ask for the attribute may use an object that has it."),
+    (
+        "consumable",
+        "Whether jobs use the attribute up: `NO`, `YES` (for each slot), `JOB` (once for a job) or `HOST` (once on each host of a job).",
+    ),
+    ("default", "What a job takes of a consumable that it does not ask for."),
+    ("urgency", "What a request adds to the urgency of a job."),
+];
 const FOOTER: &str = "# >#< starts a comment but comments are not saved across edits --------";
 
 impl Complex {

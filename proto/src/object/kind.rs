@@ -92,6 +92,9 @@ pub enum Form {
     Bare,
 }
 
+/// An attribute and its meaning.
+type Meaning = (&'static str, &'static str);
+
 /// What is known of a kind.
 struct Row {
     words: &'static str,
@@ -100,6 +103,7 @@ struct Row {
     form: Form,
     keys: &'static [&'static str],
     later_keys: &'static [&'static str],
+    meanings: &'static [&'static [Meaning]],
     value_column: Option<usize>,
     template: Option<fn(&str) -> Fields>,
     check: fn(&str, &Fields) -> Result<Fields, Vec<Diagnostic>>,
@@ -127,6 +131,7 @@ impl Row {
             form,
             keys: &[],
             later_keys: &[],
+            meanings: &[],
             value_column: None,
             template: None,
             check,
@@ -149,6 +154,11 @@ impl Row {
         Row { later_keys, ..self }
     }
 
+    /// What the attributes mean.
+    const fn meanings(self, meanings: &'static [&'static [Meaning]]) -> Row {
+        Row { meanings, ..self }
+    }
+
     /// The column at which values start, counted from 0 (measured on 8.1.9).
     const fn column(self, column: usize) -> Row {
         Row { value_column: Some(column), ..self }
@@ -165,41 +175,69 @@ fn settled<T: Object>(name: &str, fields: &Fields) -> Result<Fields, Vec<Diagnos
 }
 
 const COMPLEX: Row = Row::of::<Complex>("complex", "-sc", Form::Once);
-const EXEC_HOST: Row =
-    Row::of::<ExecHost>("exec host", "-sel", Form::Named).attr("exechost").keys(crate::host::KEYS).column(22);
-const QUEUE: Row =
-    Row::of::<ClusterQueue>("cluster queue", "-sql", Form::Named).attr("queue").keys(crate::queue::KEYS).column(22);
-const HOST_GROUP: Row =
-    Row::of::<HostGroup>("host group", "-shgrpl", Form::Named).attr("hostgroup").keys(crate::hostgroup::KEYS);
+const EXEC_HOST: Row = Row::of::<ExecHost>("exec host", "-sel", Form::Named)
+    .attr("exechost")
+    .keys(crate::host::KEYS)
+    .meanings(&[crate::host::MEANINGS])
+    .column(22);
+const QUEUE: Row = Row::of::<ClusterQueue>("cluster queue", "-sql", Form::Named)
+    .attr("queue")
+    .keys(crate::queue::KEYS)
+    .meanings(&[crate::queue::MEANINGS])
+    .column(22);
+const HOST_GROUP: Row = Row::of::<HostGroup>("host group", "-shgrpl", Form::Named)
+    .attr("hostgroup")
+    .keys(crate::hostgroup::KEYS)
+    .meanings(&[crate::hostgroup::MEANINGS]);
 const PE: Row = Row::of::<ParallelEnvironment>("parallel environment", "-spl", Form::Named)
     .attr("pe")
     .keys(crate::pe::KEYS)
+    .meanings(&[crate::pe::MEANINGS, crate::pe::LATER_MEANINGS])
     .later_keys(crate::pe::LATER_KEYS)
     .column(19);
-const CLUSTER_CONF: Row =
-    Row::of::<ClusterConf>("cluster configuration", "-sconfl", Form::OfHost).keys(crate::conf::KEYS).column(29);
-const SCHEDULER_CONF: Row =
-    Row::of::<SchedulerConf>("scheduler configuration", "-ssconf", Form::Once).keys(crate::policy::KEYS).column(34);
+const CLUSTER_CONF: Row = Row::of::<ClusterConf>("cluster configuration", "-sconfl", Form::OfHost)
+    .keys(crate::conf::KEYS)
+    .meanings(&[crate::conf::MEANINGS])
+    .column(29);
+const SCHEDULER_CONF: Row = Row::of::<SchedulerConf>("scheduler configuration", "-ssconf", Form::Once)
+    .keys(crate::policy::KEYS)
+    .meanings(&[crate::policy::MEANINGS])
+    .column(34);
 const ADMIN_HOSTS: Row = Row::names("administrative host list", "-sh");
 const SUBMIT_HOSTS: Row = Row::names("submit host list", "-ss");
 const MANAGERS: Row = Row::names("manager list", "-sm");
 const OPERATORS: Row = Row::names("operator list", "-so");
 
-const CALENDAR: Row =
-    Row::of::<Calendar>("calendar", "-scall", Form::Named).attr("calendar").keys(crate::calendar::KEYS).column(17);
+const CALENDAR: Row = Row::of::<Calendar>("calendar", "-scall", Form::Named)
+    .attr("calendar")
+    .keys(crate::calendar::KEYS)
+    .meanings(&[crate::calendar::MEANINGS])
+    .column(17);
 
 const CHECKPOINT: Row = Row::of::<Checkpoint>("checkpoint interface", "-sckptl", Form::Named)
     .attr("ckpt")
     .keys(crate::checkpoint::KEYS)
+    .meanings(&[crate::checkpoint::MEANINGS])
     .column(19);
-const USER_SET: Row =
-    Row::of::<UserSet>("access list", "-sul", Form::Named).attr("userset").keys(crate::userset::KEYS).column(8);
-const PROJECT: Row =
-    Row::of::<Project>("project", "-sprjl", Form::Named).attr("project").keys(crate::project::PROJECT_KEYS);
-const USER: Row = Row::of::<User>("user", "-suserl", Form::Named).attr("user").keys(crate::project::USER_KEYS);
-const RESOURCE_QUOTA: Row =
-    Row::of::<QuotaSet>("resource quota set", "-srqsl", Form::Named).attr("resource_quota").keys(crate::quota::KEYS);
-const SHARE_TREE: Row = Row::of::<ShareTree>("share tree", "-sstree", Form::Once);
+const USER_SET: Row = Row::of::<UserSet>("access list", "-sul", Form::Named)
+    .attr("userset")
+    .keys(crate::userset::KEYS)
+    .meanings(&[crate::userset::MEANINGS])
+    .column(8);
+const PROJECT: Row = Row::of::<Project>("project", "-sprjl", Form::Named)
+    .attr("project")
+    .keys(crate::project::PROJECT_KEYS)
+    .meanings(&[crate::project::PROJECT_MEANINGS]);
+const USER: Row = Row::of::<User>("user", "-suserl", Form::Named)
+    .attr("user")
+    .keys(crate::project::USER_KEYS)
+    .meanings(&[crate::project::USER_MEANINGS]);
+const RESOURCE_QUOTA: Row = Row::of::<QuotaSet>("resource quota set", "-srqsl", Form::Named)
+    .attr("resource_quota")
+    .keys(crate::quota::KEYS)
+    .meanings(&[crate::quota::MEANINGS]);
+const SHARE_TREE: Row =
+    Row::of::<ShareTree>("share tree", "-sstree", Form::Once).meanings(&[crate::sharetree::MEANINGS]);
 
 impl ObjectKind {
     /// Every kind, in the order of the declaration.
@@ -283,6 +321,11 @@ impl ObjectKind {
     /// where they are not at their default.
     pub fn later_keys(self) -> &'static [&'static str] {
         self.row().later_keys
+    }
+
+    /// What each attribute means, in the order of `qconf -s…`; empty for lists and for the complex.
+    pub fn meanings(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.row().meanings.iter().copied().flatten().map(|(key, meaning)| (*key, meaning.trim()))
     }
 
     /// The name that the attributes of an object give it; none for kinds whose attributes do not

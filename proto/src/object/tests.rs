@@ -142,3 +142,17 @@ fn every_object_survives_the_wire() {
     survives_the_wire(crate::conf::Settings::template());
     survives_the_wire(crate::conf::ExecdParams::default());
 }
+
+#[test]
+fn every_attribute_has_a_meaning() {
+    for kind in ObjectKind::ALL {
+        let keys: Vec<&str> = kind.keys().iter().chain(kind.later_keys()).copied().collect();
+        let explained: Vec<&str> = kind.meanings().map(|(key, _)| key).collect();
+        // The share tree has a form of its own, and no keys.
+        assert!(keys == explained || *kind == ObjectKind::ShareTree, "{kind}: {keys:?} {explained:?}");
+        // A link of rustdoc means nothing on a manual page.
+        let is_sentence = |text: &str| text.ends_with('.') && !text.contains("[`") && !text.contains('\n');
+        let bad: Vec<_> = kind.meanings().filter(|(_, meaning)| !is_sentence(meaning)).collect();
+        assert!(bad.is_empty(), "{kind}: {bad:?}");
+    }
+}
