@@ -42,23 +42,30 @@ pub struct OptionDef {
     pub placeholder: &'static str,
     /// One line for `-help`.
     pub help: &'static str,
+    /// What the manual page says beyond that line: values, the default, an example. May be empty.
+    pub details: &'static str,
     /// Whether it works.
     pub support: Support,
 }
 
 /// An option without values.
 pub const fn flag(name: &'static str, help: &'static str) -> OptionDef {
-    OptionDef { name, values: Values::None, placeholder: "", help, support: Support::Yes }
+    OptionDef { name, values: Values::None, placeholder: "", help, details: "", support: Support::Yes }
 }
 
 /// An option with values.
 pub const fn with(name: &'static str, values: Values, placeholder: &'static str, help: &'static str) -> OptionDef {
-    OptionDef { name, values, placeholder, help, support: Support::Yes }
+    OptionDef { name, values, placeholder, help, details: "", support: Support::Yes }
 }
 
 /// The same option, refused with `instead` as the way out.
 pub const fn unsupported(option: OptionDef, instead: &'static str) -> OptionDef {
     OptionDef { support: Support::Not(instead), ..option }
+}
+
+/// The same option, with more for its manual page.
+pub const fn detailed(option: OptionDef, details: &'static str) -> OptionDef {
+    OptionDef { details, ..option }
 }
 
 /// What words that are no options mean.

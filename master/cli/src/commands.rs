@@ -3,6 +3,7 @@
 mod ask;
 #[cfg(test)]
 mod captured;
+mod completions;
 mod demo;
 mod doctor;
 mod down;
@@ -13,6 +14,7 @@ mod help;
 mod hold;
 mod host;
 mod join;
+mod man;
 mod qacct;
 mod qalter;
 mod qconf;
@@ -36,7 +38,9 @@ mod token;
 mod unsupported;
 mod up;
 
+use crate::args::CommandDef;
 use crate::fail::Fail;
+use crate::job::options;
 use crate::{exit, output};
 use std::process::ExitCode;
 
@@ -49,49 +53,83 @@ pub struct Entry {
     pub name: &'static str,
     /// The function behind it.
     run: fn(Vec<String>) -> Outcome,
+    /// Its command lines: its own, and those of subcommands with options of their own.
+    pub defs: fn() -> Vec<&'static CommandDef>,
     /// What it does, for the overview.
     pub line: &'static str,
+}
+
+const fn entry(
+    name: &'static str,
+    run: fn(Vec<String>) -> Outcome,
+    defs: fn() -> Vec<&'static CommandDef>,
+    line: &'static str,
+) -> Entry {
+    Entry { name, run, defs, line }
 }
 
 /// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then
 /// those of Grid Engine.
 pub const COMMANDS: &[Entry] = &[
-    Entry { name: "up", run: up::run, line: "creates a cell in a directory, or starts its daemons that do not run" },
-    Entry { name: "down", run: down::run, line: "ends the daemons of a directory; jobs go on" },
-    Entry { name: "env", run: env::run, line: "prints the settings of a shell that works with a cell" },
-    Entry { name: "join", run: join::run, line: "makes this machine a host of a cell, with a token" },
-    Entry { name: "token", run: token::run, line: "makes, lists and revokes the tokens with which hosts join" },
-    Entry { name: "host", run: host::run, line: "lists the hosts of the cell, removes and revokes one" },
-    Entry { name: "doctor", run: doctor::run, line: "checks this host and says what is wrong and how to mend it" },
-    Entry { name: "explain", run: explain::run, line: "says why a job waits, where it runs or how it ended" },
-    Entry { name: "events", run: events::run, line: "prints what happens in the cell, as it happens" },
-    Entry { name: "sensor", run: sensor::run, line: "shows the load sensors, or tries a script that is to be one" },
-    Entry {
-        name: "shares",
-        run: shares::run,
-        line: "prints the share tree: what each node is entitled to and has used",
-    },
-    Entry { name: "demo", run: demo::run, line: "shows the main things in a cell of its own, in under a minute" },
-    Entry { name: "qsub", run: qsub::run, line: "submits a job" },
-    Entry { name: "qstat", run: qstat::run, line: "shows jobs and queues; -j JOB everything about a job" },
-    Entry { name: "qdel", run: qdel::run, line: "deletes jobs and tasks" },
-    Entry { name: "qhold", run: hold::hold, line: "holds pending jobs and tasks" },
-    Entry { name: "qrls", run: hold::release, line: "releases held jobs and tasks" },
-    Entry { name: "qalter", run: qalter::alter, line: "changes jobs" },
-    Entry { name: "qresub", run: qalter::resubmit, line: "submits copies of jobs" },
-    Entry { name: "qacct", run: qacct::run, line: "shows what jobs that have ended used, and why they ended" },
-    Entry { name: "qhost", run: qhost::run, line: "shows hosts with their load values and resources" },
-    Entry { name: "qselect", run: qselect::run, line: "prints the names of the queue instances that fit" },
-    Entry { name: "qquota", run: qquota::run, line: "shows what resource quotas limit and how much of it is used" },
-    Entry { name: "qmod", run: qmod::run, line: "enables, disables, suspends and clears queues and jobs" },
-    Entry { name: "qconf", run: qconf::run, line: "shows and changes the configuration" },
-    Entry { name: "qrsub", run: qrsub::run, line: "reserves slots in advance" },
-    Entry { name: "qrstat", run: qrstat::run, line: "shows advance reservations" },
-    Entry { name: "qrdel", run: qrdel::run, line: "deletes advance reservations" },
-    Entry { name: "qsched", run: qsched::run, line: "shows what is kept for tasks that wait" },
-    Entry { name: "qrsh", run: qrsh::run, line: "inside of a parallel job: runs a command on another host of it" },
-    Entry { name: "qping", run: qping::run, line: "asks whether the master or an agent answers" },
-    Entry { name: "qevent", run: qevent::run, line: "runs a script whenever a job or a task has ended" },
+    entry("up", up::run, || vec![&up::UP], "creates a cell, or starts its daemons that do not run"),
+    entry("down", down::run, || vec![&down::DOWN], "ends the daemons of a directory; jobs go on"),
+    entry("env", env::run, || vec![&env::ENV], "prints the settings of a shell that works with a cell"),
+    entry("join", join::run, || vec![&join::JOIN], "makes this machine a host of a cell, with a token"),
+    entry("token", token::run, || vec![&token::TOKEN], "makes, lists and revokes the tokens with which hosts join"),
+    entry("host", host::run, || vec![&host::HOST], "lists the hosts of the cell, removes and revokes one"),
+    entry(
+        "doctor",
+        doctor::run,
+        || vec![&doctor::DOCTOR],
+        "checks this host and says what is wrong and how to mend it",
+    ),
+    entry("explain", explain::run, || vec![&explain::EXPLAIN], "says why a job waits, where it runs or how it ended"),
+    entry("events", events::run, || vec![&events::EVENTS], "prints what happens in the cell, as it happens"),
+    entry(
+        "sensor",
+        sensor::run,
+        || vec![&sensor::STATUS, &sensor::CHECK],
+        "shows the load sensors, or tries a script that is to be one",
+    ),
+    entry(
+        "shares",
+        shares::run,
+        || vec![&shares::SHARES],
+        "prints the share tree: what each node is entitled to and has used",
+    ),
+    entry("demo", demo::run, || vec![&demo::DEMO], "shows the main things in a cell of its own, in under a minute"),
+    entry("man", man::run, || vec![&man::MAN], "writes the manual pages into a directory"),
+    entry(
+        "completions",
+        completions::run,
+        || vec![&completions::COMPLETIONS],
+        "prints what lets a shell complete words",
+    ),
+    entry("qsub", qsub::run, || vec![&options::QSUB], "submits a job"),
+    entry("qstat", qstat::run, || vec![&qstat::QSTAT], "shows jobs and queues; -j JOB everything about a job"),
+    entry("qdel", qdel::run, || vec![&qdel::QDEL], "deletes jobs and tasks"),
+    entry("qhold", hold::hold, || vec![&hold::QHOLD], "holds pending jobs and tasks"),
+    entry("qrls", hold::release, || vec![&hold::QRLS], "releases held jobs and tasks"),
+    entry("qalter", qalter::alter, || vec![&options::QALTER], "changes jobs"),
+    entry("qresub", qalter::resubmit, || vec![&options::QRESUB], "submits copies of jobs"),
+    entry("qacct", qacct::run, || vec![&qacct::QACCT], "shows what jobs that have ended used, and why they ended"),
+    entry("qhost", qhost::run, || vec![&qhost::QHOST], "shows hosts with their load values and resources"),
+    entry("qselect", qselect::run, || vec![&qselect::QSELECT], "prints the names of the queue instances that fit"),
+    entry(
+        "qquota",
+        qquota::run,
+        || vec![&qquota::QQUOTA],
+        "shows what resource quotas limit and how much of it is used",
+    ),
+    entry("qmod", qmod::run, || vec![&qmod::QMOD], "enables, disables, suspends and clears queues and jobs"),
+    entry("qconf", qconf::run, || vec![&qconf::QCONF], "shows and changes the configuration"),
+    entry("qrsub", qrsub::run, || vec![&options::QRSUB], "reserves slots in advance"),
+    entry("qrstat", qrstat::run, || vec![&qrstat::QRSTAT], "shows advance reservations"),
+    entry("qrdel", qrdel::run, || vec![&qrdel::QRDEL], "deletes advance reservations"),
+    entry("qsched", qsched::run, || vec![&qsched::QSCHED], "shows what is kept for tasks that wait"),
+    entry("qrsh", qrsh::run, || vec![&qrsh::QRSH], "inside of a parallel job: runs a command on another host of it"),
+    entry("qping", qping::run, || vec![&qping::QPING], "asks whether the master or an agent answers"),
+    entry("qevent", qevent::run, || vec![&qevent::QEVENT], "runs a script whenever a job or a task has ended"),
 ];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.

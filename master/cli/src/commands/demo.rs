@@ -12,7 +12,7 @@ use crate::fail::Fail;
 use crate::{exit, output};
 use tour::Tour;
 
-const DEMO: CommandDef = CommandDef {
+pub const DEMO: CommandDef = CommandDef {
     name: "gridwright demo",
     summary: "Brings a cell up in a temporary directory, shows the main job, and verifies every step.",
     operand_placeholder: "",

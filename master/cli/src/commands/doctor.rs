@@ -9,7 +9,7 @@ use crate::{exit, output};
 use checks::Finding;
 use proto::diagnostic::{Code, Diagnostic};
 
-const DOCTOR: CommandDef = CommandDef {
+pub const DOCTOR: CommandDef = CommandDef {
     name: "gridwright doctor",
     summary: "Examines this host: name, daemons, certificate, UDP reach, clock, control groups, name service, space, sensors.",
     operand_placeholder: "",

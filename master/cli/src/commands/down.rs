@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-const DOWN: CommandDef = CommandDef {
+pub const DOWN: CommandDef = CommandDef {
     name: "gridwright down",
     summary: "Ends master, launcher and agent of the cell on this machine. Running jobs go on unless --kill-jobs is given.",
     operand_placeholder: "",

@@ -6,7 +6,7 @@ use crate::site::place::{self, Purpose};
 use crate::{directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 
-const ENV: CommandDef = CommandDef {
+pub const ENV: CommandDef = CommandDef {
     name: "gridwright env",
     summary: "Prints shell commands that put the q* names on PATH and name the cell: eval \"$(gridwright env --dir DIR)\".",
     operand_placeholder: "",

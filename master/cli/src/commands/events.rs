@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Names of objects in one line.
 const NAMES: usize = 5;
 
-const EVENTS: CommandDef = CommandDef {
+pub const EVENTS: CommandDef = CommandDef {
     name: "gridwright events",
     summary: "Prints what happens in the cell, a line for each event, until it is interrupted. For managers,\n\
               of everybody's own jobs for all.\n\

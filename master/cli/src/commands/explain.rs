@@ -20,7 +20,7 @@ use proto::wire::client::Query;
 use proto::wire::view::{Data, Explanation};
 use target::Chosen;
 
-const EXPLAIN: CommandDef = CommandDef {
+pub const EXPLAIN: CommandDef = CommandDef {
     name: "gridwright explain",
     summary: "Says why a job waits, with what is needed and free and who has it; where it runs; or how it ended.",
     operand_placeholder: "JOB | JOB.TASK | JOB.FIRST-LAST:STEP | NAME | NAME.TASK | PATTERN ...",

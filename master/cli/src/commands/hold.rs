@@ -26,7 +26,7 @@ const OPTIONS: &[OptionDef] = &[
 const EXIT_CODES: &str =
     "0 done; 3 no such job; 10 operator or manager needed; 18 not your job; 7 value does not parse";
 
-const QHOLD: CommandDef = CommandDef {
+pub const QHOLD: CommandDef = CommandDef {
     name: "qhold",
     summary: "Holds pending jobs and tasks.",
     operand_placeholder: "job_task_list",
@@ -35,7 +35,7 @@ const QHOLD: CommandDef = CommandDef {
     exit_codes: EXIT_CODES,
 };
 
-const QRLS: CommandDef = CommandDef { name: "qrls", summary: "Releases held jobs and tasks.", ..QHOLD };
+pub const QRLS: CommandDef = CommandDef { name: "qrls", summary: "Releases held jobs and tasks.", ..QHOLD };
 
 /// Runs `qhold`.
 pub fn hold(words: Vec<String>) -> Outcome {

@@ -13,7 +13,7 @@ use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Command;
 
-const HOST: CommandDef = CommandDef {
+pub const HOST: CommandDef = CommandDef {
     name: "gridwright host",
     summary: "list: the hosts of the cell, whether they report, and what names them.\n\
               remove HOST: takes a host out of queues, host groups and lists, deletes it and revokes its certificates. It is\n\

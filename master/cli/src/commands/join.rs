@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const JOIN: CommandDef = CommandDef {
+pub const JOIN: CommandDef = CommandDef {
     name: "gridwright join",
     summary: "Enrols this machine in a cell with a token (made by gridwright token create) and starts its launcher and agent.",
     operand_placeholder: "MASTER[:PORT] --token-file FILE | MASTER[:PORT] - | MASTER[:PORT] TOKEN",

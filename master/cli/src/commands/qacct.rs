@@ -30,7 +30,7 @@ use select::Selection;
 use std::collections::BTreeSet;
 use table::Sums;
 
-const QACCT: CommandDef = CommandDef {
+pub const QACCT: CommandDef = CommandDef {
     name: "qacct",
     summary: "Shows what jobs used: blocks with -j, else sums.",
     operand_placeholder: "[accounting_file]",

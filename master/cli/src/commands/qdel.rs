@@ -9,7 +9,7 @@ use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Command;
 
-const QDEL: CommandDef = CommandDef {
+pub const QDEL: CommandDef = CommandDef {
     name: "qdel",
     summary: "Deletes jobs and tasks: numbers, NUMBER.TASKS, names, patterns. A running one is ended on its host first.",
     operand_placeholder: "job_task_list",

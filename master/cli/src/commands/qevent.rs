@@ -17,7 +17,7 @@ use std::process::Command;
 /// The file in the working directory that names this process, so that a script can end it.
 const PID_FILE: &str = "qevent.pid";
 
-const QEVENT: CommandDef = CommandDef {
+pub const QEVENT: CommandDef = CommandDef {
     name: "qevent",
     summary: "Runs scripts when jobs and tasks end, until it is ended: kill $(cat qevent.pid). To managers it tells of all jobs, to\n\
               others of their own.",

@@ -20,7 +20,7 @@ use proto::wire::client::{HostFilter, JobFilter, Query, QueueFilter};
 use proto::wire::view::{HostView, JobRow, QueueView};
 use std::collections::BTreeMap;
 
-const QHOST: CommandDef = CommandDef {
+pub const QHOST: CommandDef = CommandDef {
     name: "qhost",
     summary: "Shows hosts with their load.",
     operand_placeholder: "",

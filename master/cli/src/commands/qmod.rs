@@ -32,7 +32,7 @@ const fn list(name: &'static str, placeholder: &'static str, help: &'static str)
     with(name, Values::AtLeast(1), placeholder, help)
 }
 
-const QMOD: CommandDef = CommandDef {
+pub const QMOD: CommandDef = CommandDef {
     name: "qmod",
     summary: "Changes the state of jobs and queues. Lists are names, patterns, NUMBER.TASKS, QUEUE@HOST.",
     operand_placeholder: "",

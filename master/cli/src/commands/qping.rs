@@ -20,7 +20,7 @@ use proto::wire::view::{CellStatus, Data, HostView};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-const QPING: CommandDef = CommandDef {
+pub const QPING: CommandDef = CommandDef {
     name: "qping",
     summary: "Asks the master (component qmaster) or the agent of a host (component execd) how it is.",
     operand_placeholder: "[host port component id]",

@@ -11,7 +11,7 @@ use proto::wire::client::{Answer, Query, QuotaFilter};
 use proto::wire::view::{Data, QuotaRow};
 use std::fmt::Write as _;
 
-const QQUOTA: CommandDef = CommandDef {
+pub const QQUOTA: CommandDef = CommandDef {
     name: "qquota",
     summary: "Shows what is in use of the limits of resource quota sets; without -u those of the user who asks.",
     operand_placeholder: "",

@@ -7,7 +7,7 @@ use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Command;
 
-const QRDEL: CommandDef = CommandDef {
+pub const QRDEL: CommandDef = CommandDef {
     name: "qrdel",
     summary: "Deletes advance reservations and the jobs in them: numbers, names, patterns.",
     operand_placeholder: "ar_id_list",

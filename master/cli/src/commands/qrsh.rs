@@ -31,7 +31,7 @@ const OPTIONS: &[OptionDef] = &[
     flag("-V", "export all environment variables"),
 ];
 
-const QRSH: CommandDef = CommandDef {
+pub const QRSH: CommandDef = CommandDef {
     name: "qrsh",
     summary: "Inside of a parallel job with control_slaves TRUE: runs a command on another host of the job.",
     operand_placeholder: "-inherit host command [args]",

@@ -17,7 +17,7 @@ use proto::wire::client::{Answer, Query};
 use proto::wire::view::Data;
 use std::fmt::Write as _;
 
-const QRSTAT: CommandDef = CommandDef {
+pub const QRSTAT: CommandDef = CommandDef {
     name: "qrstat",
     summary: "Shows advance reservations; without -u and -ar those of the user who asks.",
     operand_placeholder: "",

@@ -17,7 +17,7 @@ use proto::wire::view::{Data, KeptTask, QueueView, ResourceValue};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-const QSCHED: CommandDef = CommandDef {
+pub const QSCHED: CommandDef = CommandDef {
     name: "qsched",
     summary: "Shows what is kept for jobs that wait; without -u and -j those of the user who asks.",
     operand_placeholder: "",

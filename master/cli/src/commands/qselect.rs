@@ -8,7 +8,7 @@ use crate::{exit, output};
 use proto::wire::client::QueueFilter;
 use proto::wire::view::QueueView;
 
-const QSELECT: CommandDef = CommandDef {
+pub const QSELECT: CommandDef = CommandDef {
     name: "qselect",
     summary: "Prints the names of queue instances, one a line.",
     operand_placeholder: "",

@@ -19,7 +19,7 @@ mod xml;
 
 pub use shown::{Role, Shown, by_host, with_letters};
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, Values, detailed, flag, with};
 use crate::client::Client;
 use crate::commands::ask::{self, Format};
 use crate::commands::{Outcome, ask::unexpected};
@@ -32,7 +32,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Answer, Query, QueueFilter};
 use proto::wire::view::{Data, JobRow, QueueView};
 
-const QSTAT: CommandDef = CommandDef {
+pub const QSTAT: CommandDef = CommandDef {
     name: "qstat",
     summary: "Shows jobs and queues; without -u the caller's own jobs.",
     operand_placeholder: "",
@@ -52,11 +52,21 @@ const QSTAT: CommandDef = CommandDef {
         flag("-cb", "view binding (the default)"),
         with("-pe", Values::One, "pe_list", "only queues with one of these parallel environments"),
         with("-q", Values::One, "wc_queue_list", "only these queues"),
-        with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
+        detailed(
+            with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
+            "Several letters select instances in any of the states. Example: `qstat -f -qs E`.",
+        ),
         flag("-r", "show requested resources of jobs"),
-        with("-s", Values::One, "{p|r|s|z|h[uosdja]|a}", "only pending, running, suspended, finished or held jobs"),
+        detailed(
+            with("-s", Values::One, "{p|r|s|z|h[uosdja]|a}", "only pending, running, suspended, finished or held jobs"),
+            "`h` with a letter names one hold: `u`, `o`, `s` of user, operator and system; `j` and `d` of other jobs and \
+             arrays; `a` of a start time. `a` alone is `psr`, the default. Example: `-s rs`.",
+        ),
         flag("-t", "show task information (implies -g t)"),
-        with("-u", Values::One, "user_list", "jobs of these users, '*' for all"),
+        detailed(
+            with("-u", Values::One, "user_list", "jobs of these users, '*' for all"),
+            "Default: the jobs of the caller.",
+        ),
         with("-U", Values::One, "user_list", "only queues where these users have access"),
         flag("-urg", "display job urgency information"),
         flag("-pri", "display job priority information"),

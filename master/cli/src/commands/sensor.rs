@@ -18,7 +18,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, ExitStatus, Stdio};
 
-const STATUS: CommandDef = CommandDef {
+/// The command line of `gridwright sensor`.
+pub const STATUS: CommandDef = CommandDef {
     name: "gridwright sensor",
     summary: "check SCRIPT runs a load sensor as the agent would and says what was understood; status tells how the cell's sensors do.",
     operand_placeholder: "check SCRIPT | status [HOST ...]",
@@ -32,7 +33,8 @@ const STATUS: CommandDef = CommandDef {
     exit_codes: "0 the sensor is usable, or the status was printed; 1 it is not; 2 wrong option",
 };
 
-const CHECK: CommandDef = CommandDef {
+/// The command line of `gridwright sensor check`.
+pub const CHECK: CommandDef = CommandDef {
     name: "gridwright sensor check",
     summary: "Runs a load sensor as the agent would, tells line by line what was understood, and judges it.",
     operand_placeholder: "SCRIPT [ARGUMENTS]",

@@ -13,7 +13,7 @@ use proto::wire::view::{Data, ShareNode};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const SHARES: CommandDef = CommandDef {
+pub const SHARES: CommandDef = CommandDef {
     name: "gridwright shares",
     summary: "Shows the share tree: to what part of the cell each node is entitled, what it ought to get now, and what it has had.",
     operand_placeholder: "",

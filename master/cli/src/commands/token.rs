@@ -15,7 +15,7 @@ use proto::time::Wall;
 use proto::wire::client::{Command, Query};
 use proto::wire::view::{Data, TokenView};
 
-const TOKEN: CommandDef = CommandDef {
+pub const TOKEN: CommandDef = CommandDef {
     name: "gridwright token",
     summary: "create, or nothing: makes a join token. It is printed once and stored only as a hash.\n\
               list: shows the tokens with which hosts may join. revoke ID: no host joins with it any more.",

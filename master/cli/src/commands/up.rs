@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-const UP: CommandDef = CommandDef {
+pub const UP: CommandDef = CommandDef {
     name: "gridwright up",
     summary: "Brings up a cell on this machine: creates it if it is new, starts master, launcher and agent. Without --detach it stays \
               in the foreground, restarts what dies, and Ctrl-C ends the daemons; running jobs go on.",

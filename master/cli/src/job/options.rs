@@ -6,11 +6,12 @@
 //! [`super::request::JobRequest`] reads its rules. A row without a meaning does not compile: the
 //! meaning is a `match` over [`JobOption`].
 
+mod details;
 mod rules;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{CommandDef, Operands, OptionDef, Values, flag, unsupported, with};
+use crate::args::{self, CommandDef, Operands, OptionDef, Values, flag, unsupported, with};
 use std::sync::LazyLock;
 
 pub use rules::{ListRule, Rule};
@@ -403,7 +404,8 @@ pub fn row_of(name: &str, has_value: bool) -> Option<&'static Row> {
 
 /// The option list of a command.
 pub fn of_taker(taker: Taker) -> &'static [OptionDef] {
-    TABLE.iter().filter(|row| row.takers.contains(&taker)).map(|row| row.def).collect::<Vec<_>>().leak()
+    let detailed = |row: &Row| args::detailed(row.def, details::of(taker, row.option));
+    TABLE.iter().filter(|row| row.takers.contains(&taker)).map(detailed).collect::<Vec<_>>().leak()
 }
 
 /// `qsub`.

@@ -13,7 +13,7 @@ use proto::usage::{Failed, Rusage, Usage};
 use std::io::{BufRead as _, BufReader};
 
 /// How many fields a line has.
-const FIELDS: usize = 45;
+const FIELDS: usize = proto::accounting::FIELDS.len();
 
 /// Gives each record of a file to `each`. Lines that are none are counted on stderr and passed over.
 ///

@@ -1,0 +1,106 @@
+//! The script for bash: tables as `case` statements, and one function that looks things up in them.
+
+use super::{Names, Source, commands};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const ENGINE: &str = r#"
+# Completes the word at the cursor. A word of bash ends at = and :, one of a command at blanks.
+_gridwright() {
+    local line=${COMP_LINE:0:COMP_POINT} words cur= command prefix= REPLY=
+    read -ra words <<<"$line"
+    case $line in
+    *[[:space:]]) ;;
+    *) cur=${words[${#words[@]} - 1]} && unset "words[${#words[@]} - 1]" ;;
+    esac
+    COMPREPLY=()
+    command=${words[0]##*/}
+    if [ "$command" = gridwright ]; then
+        if [ ${#words[@]} -eq 1 ]; then
+            COMPREPLY=($(compgen -W "$_gridwright_commands" -- "$cur"))
+            return
+        fi
+        command=${words[1]}
+    fi
+    _gridwright_value "$command:${words[${#words[@]} - 1]}"
+    if [ -z "$REPLY" ]; then
+        case $cur in
+        -*)
+            _gridwright_options "$command"
+            COMPREPLY=($(compgen -W "$REPLY" -- "$cur"))
+            return
+            ;;
+        esac
+        _gridwright_operand "$command"
+    fi
+    case $REPLY in
+    files) return ;;
+    directories)
+        compopt -o dirnames +o default +o bashdefault 2>/dev/null
+        return
+        ;;
+    esac
+    compopt +o default +o bashdefault 2>/dev/null
+    case $REPLY in
+    choices\ *) COMPREPLY=($(compgen -W "${REPLY#choices }" -- "$cur")) ;;
+    nothing) ;;
+    *)
+        case $cur in *,*) prefix=${cur%,*}, ;; esac
+        [ "$REPLY" = resources ] && compopt -o nospace 2>/dev/null
+        COMPREPLY=($(compgen -P "$prefix" -W "$(_gridwright_names "$REPLY")" -- "${cur#"$prefix"}"))
+        prefix=${cur%"${COMP_WORDS[COMP_CWORD]}"}
+        COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+        ;;
+    esac
+}
+"#;
+
+/// The whole script.
+pub fn script() -> String {
+    let commands = commands();
+    let names: Vec<&str> = commands.iter().map(|command| command.name).collect();
+    let classic: Vec<&str> =
+        commands.iter().filter(|command| command.is_classic()).map(|command| command.name).collect();
+    let mut text = format!("# Completions of Gridwright {} for bash: gridwright completions bash\n", version::RELEASE);
+    let _ = writeln!(text, "_gridwright_commands='{} help'", names.join(" "));
+    text.push_str("\n_gridwright_names() {\n    case $1 in\n");
+    for names in Names::ALL {
+        let _ = writeln!(text, "    {}) {} ;;", names.word(), names.command());
+    }
+    text.push_str("    esac 2>/dev/null\n}\n\n_gridwright_options() {\n    case $1 in\n");
+    for command in &commands {
+        let options: Vec<&str> = command.options.iter().map(|option| option.name).collect();
+        let _ = writeln!(text, "    {}) REPLY='{}' ;;", command.name, options.join(" "));
+    }
+    let mut values: BTreeMap<Source, Vec<String>> = BTreeMap::new();
+    let mut operands: BTreeMap<Source, Vec<String>> = BTreeMap::new();
+    for command in &commands {
+        for option in &command.options {
+            if let Some(source) = Source::of_option(option) {
+                values.entry(source).or_default().push(format!("{}:{}", command.name, option.name));
+            }
+        }
+        operands.entry(command.operands.clone()).or_default().push(command.name.to_owned());
+    }
+    text.push_str("    esac\n}\n");
+    table(&mut text, "_gridwright_value", &values);
+    table(&mut text, "_gridwright_operand", &operands);
+    text.push_str(ENGINE);
+    let _ = writeln!(text, "\ncomplete -o bashdefault -o default -F _gridwright gridwright {}", classic.join(" "));
+    text
+}
+
+fn table(text: &mut String, function: &str, rows: &BTreeMap<Source, Vec<String>>) {
+    let _ = write!(text, "\n{function}() {{\n    case $1 in\n");
+    for (source, keys) in rows {
+        let word = match source {
+            Source::Choices(words) => format!("choices {}", words.join(" ")),
+            Source::Names(names) => names.word().to_owned(),
+            Source::Files => "files".to_owned(),
+            Source::Directories => "directories".to_owned(),
+            Source::Nothing => "nothing".to_owned(),
+        };
+        let _ = writeln!(text, "    {}) REPLY='{word}' ;;", keys.join(" | "));
+    }
+    text.push_str("    esac\n}\n");
+}

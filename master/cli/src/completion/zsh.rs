@@ -1,0 +1,97 @@
+//! The script for zsh: a call of `_arguments` for each command.
+
+use super::{Completed, Names, Source, commands};
+use crate::args::{OptionDef, Values};
+use std::fmt::Write as _;
+
+const ENGINE: &str = r#"
+# A list of names with commas between them.
+_gridwright_list() {
+    local -a names
+    names=(${(f)"$(_gridwright_names $1)"})
+    compset -P '*,'
+    if [[ $1 == resources ]]; then
+        compadd -S '' -a names
+    else
+        compadd -qS , -a names
+    fi
+}
+
+_gridwright() {
+    local command=$service
+    if [[ $command == gridwright ]]; then
+        if (( CURRENT == 2 )); then
+            _describe command _gridwright_commands
+            return
+        fi
+        command=$words[2]
+        shift words
+        (( CURRENT-- ))
+    fi
+    (( $+functions[_gridwright_$command] )) && _gridwright_$command
+}
+
+if [[ $funcstack[1] == _gridwright ]]; then
+    _gridwright "$@"
+else
+"#;
+
+/// The whole script.
+pub fn script() -> String {
+    let commands = commands();
+    let classic: Vec<&str> =
+        commands.iter().filter(|command| command.is_classic()).map(|command| command.name).collect();
+    let names = format!("gridwright {}", classic.join(" "));
+    let mut text = format!(
+        "#compdef {names}\n# Completions of Gridwright {} for zsh: gridwright completions zsh\n\n",
+        version::RELEASE
+    );
+    text.push_str("typeset -ga _gridwright_commands\n_gridwright_commands=(\n    'help:lists the commands'\n");
+    for command in &commands {
+        let _ = writeln!(text, "    {}", quoted(&format!("{}:{}", command.name, command.line.replace(':', "\\:"))));
+    }
+    text.push_str(")\n\n_gridwright_names() {\n    case $1 in\n");
+    for names in Names::ALL {
+        let _ = writeln!(text, "    {}) {} ;;", names.word(), names.command());
+    }
+    text.push_str("    esac 2>/dev/null\n}\n");
+    commands.iter().for_each(|command| function(&mut text, command));
+    let _ = writeln!(text, "{ENGINE}    compdef _gridwright {names}\nfi");
+    text
+}
+
+fn function(text: &mut String, command: &Completed) {
+    let _ = write!(text, "\n_gridwright_{}() {{\n    _arguments", command.name);
+    for option in &command.options {
+        let _ = write!(text, " \\\n        {}", quoted(&spec(option)));
+    }
+    let operands = format!("*:{}:{}", "operand", action(&command.operands));
+    let _ = writeln!(text, " \\\n        {}\n}}", quoted(&operands));
+}
+
+/// `*-N[specify job name]:name: `: the option may come again, what it does, its value.
+fn spec(option: &OptionDef) -> String {
+    let help = option.help.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
+    let value = Source::of_option(option).map_or_else(String::new, |source| {
+        let optional = if option.values == Values::Optional { ":" } else { "" };
+        let placeholder = option.placeholder.replace(':', "\\:");
+        let second = if option.values == Values::Two { ": : " } else { "" };
+        format!(":{optional}{placeholder}:{}{second}", action(&source))
+    });
+    format!("*{}[{help}]{value}", option.name)
+}
+
+fn action(source: &Source) -> String {
+    match source {
+        Source::Choices(words) => format!("({})", words.join(" ")),
+        Source::Names(names) => format!("_gridwright_list {}", names.word()),
+        Source::Files => "_files".to_owned(),
+        Source::Directories => "_files -/".to_owned(),
+        Source::Nothing => " ".to_owned(),
+    }
+}
+
+/// A word of zsh.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
