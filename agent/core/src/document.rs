@@ -243,11 +243,14 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     if let Some(starter) = &order.queue.starter_method {
         return by_starter(texts.in_command(starter), order, spec);
     }
-    let login = order.queue.shell_start_mode != "unix_behavior" && is_login_shell(order, shell);
+    let login = is_login_shell(order, shell);
     let shell = shell.to_owned();
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
-            Start::Script { shell, login, mode: start_mode(order), args: spec.args.clone() }
+            let mode = start_mode(order);
+            // The shell of a script is no login shell under `unix_behavior`; that of a command is, as in 8.1.9.
+            let login = login && mode != StartMode::UnixBehavior;
+            Start::Script { shell, login, mode, args: spec.args.clone() }
         }
         Program::Command { command } => {
             let argv = std::iter::once(command).chain(&spec.args).cloned().collect();

@@ -291,6 +291,25 @@ fn a_starter_method_stands_in_place_of_the_shell_and_is_told_about_it() {
 }
 
 #[test]
+fn shells_are_login_shells_unless_unix_behavior_starts_a_script() {
+    let mut command = spec();
+    (command.program, command.use_shell) = (Program::Command { command: "echo".to_owned() }, Some(true));
+    let is_login = |mode: &str, known: &str, spec: &JobSpec| {
+        let mut wanted = order(key(1, 1));
+        (wanted.queue.shell_start_mode, wanted.queue.login_shells) = (mode.to_owned(), vec![known.to_owned()]);
+        match document(&wanted, spec).start {
+            Start::Script { login, .. } | Start::Command { login, .. } => login,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (mode, script_is_login) in [("unix_behavior", false), ("posix_compliant", true), ("script_from_stdin", true)] {
+        assert_eq!(is_login(mode, "sh", &spec()), script_is_login, "a script, {mode}");
+        assert!(is_login(mode, "sh", &command), "a command, {mode}");
+        assert!(!is_login(mode, "csh", &spec()) && !is_login(mode, "csh", &command), "{mode}");
+    }
+}
+
+#[test]
 fn procedures_of_the_parallel_environment_come_from_the_order() {
     let mut wanted = order(key(1, 1));
     wanted.pe = Some("mpi".into());
