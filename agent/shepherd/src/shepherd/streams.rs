@@ -42,15 +42,19 @@ pub fn open(
         None => (read(NOTHING)?, NOTHING.to_owned()),
         Some(path) => {
             let path = expand(path, identity);
-            (read_awaited(&path, waits)?, path)
+            (
+                read_awaited(&path, waits)
+                    .map_err(|error| cannot_open("input", &full(folder, path.clone()), &error))?,
+                path,
+            )
         }
     };
-    let (stdout, output) = append(&streams.stdout, identity, waits)?;
+    let (stdout, output) = append(&streams.stdout, identity, folder, waits)?;
     let (stderr, errors) = if streams.merge {
         let same = stdout.try_clone().map_err(|error| cannot_open("standard error", "", &error))?;
         (same, output.clone())
     } else {
-        append(&streams.stderr, identity, waits)?
+        append(&streams.stderr, identity, folder, waits)?
     };
     let [stdin_path, stdout_path, stderr_path] = [input, output, errors].map(|path| full(folder, path));
     let places = Places { folder: folder.to_owned(), stdin: stdin_path, stdout: stdout_path, stderr: stderr_path };
@@ -97,20 +101,25 @@ const INPUT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS at once, and a job may start
 /// before the shell that submitted it has run its next command: so a missing file is waited for, briefly.
-fn read_awaited(path: &str, waits: Option<Waits<'_>>) -> Result<File, Failure> {
+fn read_awaited(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
     let end = Instant::now() + INPUT_PATIENCE;
     loop {
         match open_file(OpenOptions::new().read(true), path, waits) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < end => {
                 std::thread::sleep(INPUT_PAUSE)
             }
-            other => return other.map_err(|error| cannot_open("input", path, &error)),
+            other => return other,
         }
     }
 }
 
-/// The file and its path.
-fn append(output: &OutputPath, identity: &Identity, waits: Option<Waits<'_>>) -> Result<(File, String), Failure> {
+/// The file and its path. A relative path starts at `start`, the present working directory.
+fn append(
+    output: &OutputPath,
+    identity: &Identity,
+    start: &str,
+    waits: Option<Waits<'_>>,
+) -> Result<(File, String), Failure> {
     let mut path = expand(&output.path, identity);
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
     if path.is_empty() {
@@ -126,7 +135,7 @@ fn append(output: &OutputPath, identity: &Identity, waits: Option<Waits<'_>>) ->
         opened = append_to(&path, waits);
         asked.clone_from(&path);
     }
-    Ok((opened.map_err(|error| cannot_open("output", &asked, &error))?, path))
+    Ok((opened.map_err(|error| cannot_open("output", &full(start, asked), &error))?, path))
 }
 
 fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
@@ -174,7 +183,7 @@ fn plain_file(path: &str) -> Option<File> {
     file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
 }
 
-/// In the words of 8.1.9, with the path that was asked for.
+/// In the words of 8.1.9, with the path that was asked for, from the root of the file system on.
 fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
     let errno = error.raw_os_error().unwrap_or(0);
     Failure {
@@ -214,6 +223,27 @@ mod tests {
             assert!(!flags.contains(OFlag::O_NONBLOCK) && flags.contains(OFlag::O_APPEND), "{path}: {flags:?}");
         }
         fs::remove_dir_all(&base).expect("cleaned");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_named_from_the_root_on() {
+        let identity = crate::account::by_number(nix::unistd::Uid::effective().as_raw());
+        let reason = |path: &str, stdin: Option<String>| {
+            let output = OutputPath { path: path.to_owned(), default_name: "job.o7".to_owned() };
+            let streams = Streams { stdin, stdout: output.clone(), stderr: output, merge: false };
+            let failure = open(&streams, &identity, "/start", Some(&|| ())).err().expect("there is no such folder");
+            assert!(failure.text.contains(&format!("\"{}\"", failure.path)), "{failure:?}");
+            failure.path
+        };
+        // A file stands where a folder is named, so that nothing is waited for.
+        for (path, named) in [
+            ("Cargo.toml/x.1", "/start/Cargo.toml/x.1"),
+            ("Cargo.toml/x/", "/start/Cargo.toml/x/"),
+            ("/dev/null/x.1", "/dev/null/x.1"),
+        ] {
+            assert_eq!(reason(path, None), named);
+        }
+        assert_eq!(reason("", Some("Cargo.toml/in".to_owned())), "/start/Cargo.toml/in");
     }
 
     #[test]
