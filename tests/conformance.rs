@@ -7,7 +7,7 @@
 //! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the
 //! answer to a submission, values of load and usage, priorities other than 0 (in `28` to `31` every
 //! digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the
-//! submitting shell, `maxrss` of `qacct`, which is ours, a sensor value that had been left over,
+//! submitting shell, `peak_rss` of `qacct`, which is ours, a sensor value that had been left over,
 //! the order of load values and which of ours 8.1.9 does not have, what the daemons tell `qping`
 //! about themselves, and how often it was told; that `qconf` could not read a file of its own in
 //! `/tmp`, and a line of stderr that is the one before it once more. Ours and ignored: lines of

@@ -54,7 +54,7 @@ const MOVING: [&str; 25] = [
 ];
 
 /// What `qacct -j` says of a task that ended before its memory was measured.
-const UNMEASURED: &str = "unknown      maxvmem: the job ended before it was measured";
+const UNMEASURED: &str = "unmeasured   memory: the job ended before it was measured";
 
 /// The lines that 8.1.9 may have as well: no details of a diagnostic.
 fn comparable(lines: &[String]) -> Vec<String> {
@@ -127,7 +127,7 @@ fn differ(stream: &str, case: &Case, recorded: &[String], ours: &[String]) -> Op
 /// Lines without what is not compared.
 fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
     // Recorded with a variable TERM without a value, which we do not make up, and beside an old value of a sensor.
-    let left_out = ["env_list:", "\thl:lse=", "maxrss  "];
+    let left_out = ["env_list:", "\thl:lse=", "peak_rss "];
     let kept = lines.iter().filter(|line| !left_out.iter().any(|start| line.starts_with(start)));
     // Whether a short task was measured before it ended is chance. 8.1.9 says nothing of it.
     let kept = kept.filter(|line| *line != UNMEASURED);

@@ -221,7 +221,7 @@ fn typed(words: &[&str]) -> String {
 /// the rest is counted.
 fn telling(text: &str) -> String {
     const KEYS: [&str; 9] =
-        ["jobnumber", "taskid", "hostname", "owner", "failed", "exit_status", "ru_wallclock", "maxrss", "limit"];
+        ["jobnumber", "taskid", "hostname", "owner", "failed", "exit_status", "ru_wallclock", "peak_rss", "limit"];
     let records: Vec<&str> = text.split(SEPARATOR).map(str::trim_start).filter(|record| !record.is_empty()).collect();
     let mut shown = String::new();
     for record in records.iter().take(SHOWN_RECORDS) {

@@ -123,12 +123,12 @@ impl Block {
         self.bare("category", if record.category.is_empty() { "NONE" } else { &record.category });
     }
 
-    /// What the classic block has no line for.
+    /// What the classic block has no line for. No line holds the name of a classic field: scripts find those with `grep`.
     fn own(&mut self, record: &AccountingRecord) {
         if record.usage.maxrss_bytes > 0 {
-            self.bare("maxrss", format_args!("{}B", bytes(record.usage.maxrss_bytes)));
+            self.bare("peak_rss", format_args!("{}B", bytes(record.usage.maxrss_bytes)));
             if record.usage.maxvmem_bytes == 0 {
-                self.bare("unknown", "maxvmem: the job ended before it was measured");
+                self.bare("unmeasured", "memory: the job ended before it was measured");
             }
         }
         if let Some(hit) = &record.limit {

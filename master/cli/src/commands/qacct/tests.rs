@@ -124,11 +124,16 @@ fn failures_signals_and_unknown_times_have_words() {
 fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
     let mut entry = entries().remove(0);
     entry.record.usage.maxvmem_bytes = 0;
-    let unknown = "\nunknown      maxvmem: the job ended before it was measured\n";
-    let shows = |entry: &Entry| block::render(std::slice::from_ref(entry), &utc()).contains(unknown);
+    let unmeasured = "\nunmeasured   memory: the job ended before it was measured\n";
+    let shows = |entry: &Entry| block::render(std::slice::from_ref(entry), &utc()).contains(unmeasured);
     assert!(!shows(&entry), "a record of 8.1.9");
     entry.record.usage.maxrss_bytes = 8 << 20;
     assert!(shows(&entry));
+    let text = block::render(std::slice::from_ref(&entry), &utc());
+    assert!(text.contains("\npeak_rss     8.000MB\n"), "{text}");
+    for word in ["maxvmem", "maxrss"] {
+        assert_eq!(text.lines().filter(|line| line.contains(word)).count(), 1, "grep {word}:\n{text}");
+    }
     entry.record.usage.maxvmem_bytes = 9 << 20;
     assert!(!shows(&entry));
 }
