@@ -35,6 +35,8 @@ pub enum Shape {
     Names,
     /// `name=value` pairs with the name as their key, joined by commas.
     Assignments,
+    /// Letters, each its own key, written as one word.
+    Letters,
 }
 
 /// An object after an edit.
@@ -59,6 +61,7 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
         }
         "hostlist" | "qtype" | "subordinate_list" | "pe_list" | "ckpt_list" | "owner_list" | "user_lists"
         | "xuser_lists" | "projects" | "xprojects" | "report_variables" | "entries" | "acl" | "xacl" => Shape::Names,
+        "when" if kind == ObjectKind::Checkpoint => Shape::Letters,
         _ => Shape::Single,
     })
 }
@@ -97,15 +100,15 @@ pub fn edit(
         let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
         let change = Change { kind, key, name: name_of(kind, fields), old: &old, given: &given };
         setting = match (operation, shape, domain) {
-            (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments, domain)
+            (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments | Shape::Letters, domain)
             | (Operation::Add | Operation::Modify, Shape::Single, domain) => setting.with(domain, given),
-            (Operation::Add, Shape::Names | Shape::Assignments, domain) => {
+            (Operation::Add, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
                 setting.with(domain, change.extended(shape, &mut notes))
             }
-            (Operation::Modify, Shape::Names | Shape::Assignments, domain) => {
+            (Operation::Modify, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
                 setting.with(domain, change.merged(shape, &mut notes))
             }
-            (Operation::Delete, Shape::Names | Shape::Assignments, domain) => {
+            (Operation::Delete, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
                 setting.with(domain, change.reduced(shape, &mut notes))
             }
             (Operation::Delete, Shape::Single, Some(domain)) => {
@@ -205,23 +208,25 @@ fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGrou
     Ok(shape)
 }
 
-/// Refuses a value without elements where elements of a list are to be changed: the list would stay as it is, and the caller would
+/// Refuses a value without elements, or with `NONE` among its elements, where elements of a list are to be changed: the list would stay as it is, and the caller would
 /// believe it changed. Grid Engine 8.1.9 refuses `NONE` for `-mattr` alone, in these words.
 ///
 /// # Errors
 ///
-/// The value names no element and the list is edited, not replaced.
+/// The value names no element or `NONE`, and the list is edited, not replaced.
 pub fn check_elements(operation: Operation, shape: Shape, key: &str, given: &str) -> Result<(), Diagnostic> {
     let option = match (operation, shape) {
         (Operation::Replace, _) | (_, Shape::Single) => return Ok(()),
-        (Operation::Add, Shape::Names | Shape::Assignments) => "-aattr",
-        (Operation::Modify, Shape::Names | Shape::Assignments) => "-mattr",
-        (Operation::Delete, Shape::Names | Shape::Assignments) => "-dattr",
+        (Operation::Add, Shape::Names | Shape::Assignments | Shape::Letters) => "-aattr",
+        (Operation::Modify, Shape::Names | Shape::Assignments | Shape::Letters) => "-mattr",
+        (Operation::Delete, Shape::Names | Shape::Assignments | Shape::Letters) => "-dattr",
     };
-    if !split(shape, given).is_empty() {
+    let elements = split(shape, given);
+    let holds_none = elements.iter().any(|element| is_none(element));
+    if !elements.is_empty() && !holds_none {
         return Ok(());
     }
-    let what = match is_none(given.trim_ascii()) {
+    let what = match holds_none || is_none(given.trim_ascii()) {
         true => format!("\"NONE\" is not a valid list attribute value for {option}.  Try using -rattr instead."),
         false => invalid_value(key, given),
     };
@@ -281,7 +286,7 @@ impl Change<'_> {
         }
         for element in split(shape, self.given) {
             let own = element_key(element);
-            if shape == Shape::Names && elements.contains(&element) {
+            if matches!(shape, Shape::Names | Shape::Letters) && elements.contains(&element) {
                 continue;
             }
             let count = elements.len();
@@ -331,6 +336,10 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
         // The tree of slot-wise subordination (ALGORITHMS.md section 16) has commas inside and is one element.
         return vec![text];
     }
+    if shape == Shape::Letters {
+        let text = text.trim_ascii();
+        return text.char_indices().map(|(at, letter)| &text[at..at + letter.len_utf8()]).collect();
+    }
     let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());
     text.split(is_between).map(str::trim_ascii).filter(|element| !element.is_empty()).collect()
 }
@@ -342,6 +351,7 @@ fn join(shape: Shape, elements: &[&str]) -> String {
     match shape {
         Shape::Single | Shape::Names => elements.join(" "),
         Shape::Assignments => elements.join(","),
+        Shape::Letters => elements.concat(),
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::object::Object;
 use crate::object::value::Assignments;
 use crate::queue::ClusterQueue;
 use proptest::prelude::*;
@@ -199,6 +200,9 @@ fn a_list_is_not_said_to_be_changed_by_no_elements() {
             ("load_thresholds", "[n1=NONE]", none.as_str()),
             ("user_lists", "none", none.as_str()),
             ("hostlist", "NONE", none.as_str()),
+            ("user_lists", "NONE,NONE", none.as_str()),
+            ("user_lists", "staff none", none.as_str()),
+            ("load_thresholds", "np_load_avg=2,NONE", none.as_str()),
             ("user_lists", ",", "The attribute name (\"user_lists\") and/or value (\",\") is invalid"),
             ("user_lists", " ", "The attribute name (\"user_lists\") and/or value (\" \") is invalid"),
         ] {
@@ -208,6 +212,33 @@ fn a_list_is_not_said_to_be_changed_by_no_elements() {
     }
     assert_eq!(edited(&fields, Operation::Replace, "user_lists", "NONE", None).as_deref(), Ok("NONE"));
     assert_eq!(edited(&fields, Operation::Modify, "prolog", "NONE", None).as_deref(), Ok("NONE"));
+}
+
+#[test]
+fn when_state_is_written_is_a_list_of_letters() {
+    let kind = ObjectKind::Checkpoint;
+    let mut fields = crate::checkpoint::Checkpoint::template("c1").write();
+    fields.set("when", "xs");
+    for (operation, value, expected) in [
+        (Operation::Modify, "x", "xs"),
+        (Operation::Modify, "r", "xsr"),
+        (Operation::Modify, "rm", "xsmr"),
+        (Operation::Add, "s", "xs"),
+        (Operation::Add, "r", "xsr"),
+        (Operation::Delete, "x", "s"),
+        (Operation::Delete, "m", "xs"),
+        (Operation::Replace, "m", "m"),
+    ] {
+        let edited = edit(kind, &fields, operation, "when", value, None).unwrap();
+        let settled = kind.settle("c1", &edited.fields).unwrap();
+        assert_eq!(settled.value("when"), Some(expected), "{operation:?} {value}");
+    }
+    for (operation, value) in [(Operation::Delete, "xs"), (Operation::Modify, "q"), (Operation::Replace, "NONE")] {
+        let edited = edit(kind, &fields, operation, "when", value, None).unwrap();
+        let refusals = kind.settle("c1", &edited.fields).unwrap_err();
+        assert_eq!(refusals[0].what, "Invalid \"when\" attribute for ckpt \"c1\"", "{operation:?} {value}");
+    }
+    assert!(edit(kind, &fields, Operation::Modify, "when", "NONE", None).is_err());
 }
 
 #[test]
