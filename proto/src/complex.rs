@@ -272,6 +272,14 @@ impl Complex {
         self.attributes.is_empty()
     }
 
+    /// Refuses to remove an attribute that every complex has.
+    ///
+    /// # Errors
+    /// The attribute is built in.
+    pub fn check_removal(name: &AttributeName) -> Result<(), Diagnostic> {
+        rules::check_removal(name.as_str()).map_or(Ok(()), Err)
+    }
+
     /// What changes if `new` takes this complex's place; nothing if they are equal.
     ///
     /// # Errors

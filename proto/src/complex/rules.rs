@@ -53,16 +53,19 @@ pub(super) fn check(attribute: &Attribute, refusals: &mut Vec<Diagnostic>) {
     refusals.extend(broken.into_iter().flatten().map(|refusal| refusal.at(place.clone())));
 }
 
+/// What forbids to remove an attribute: that it is built in.
+pub(super) fn check_removal(name: &str) -> Option<Diagnostic> {
+    let what = format!("The built-in complex \"{name}\" cannot be deleted");
+    is_built_in(name).then(|| Diagnostic::new(Code::Immutable, what).fix("put its line back"))
+}
+
 /// What forbids the attribute `old` to be as it is in `new`, or not to be there.
 pub(super) fn check_built_in(old: &Attribute, new: &Complex) -> Option<Diagnostic> {
     let name = &old.name;
     if !is_built_in(name.as_str()) {
         return None;
     }
-    let Some(attribute) = new.attributes.get(name) else {
-        let what = format!("The built-in complex \"{name}\" cannot be deleted");
-        return Some(Diagnostic::new(Code::Immutable, what).fix("put its line back"));
-    };
+    let Some(attribute) = new.attributes.get(name) else { return check_removal(name.as_str()) };
     if attribute.r#type == old.r#type || (is_text(attribute.r#type) && is_text(old.r#type)) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! A set of changes: all of them or none.
+//! A set of changes: all of them or none. A complex alone may be changed in part, see [`super::complex`].
 //!
 //! Each change is made on a copy of the configuration and sees those before it. Only when all are good does one event make
 //! them true together.
