@@ -86,7 +86,7 @@ impl fmt::Display for Reason {
                 write!(f, "cannot run in queue instance \"{level}\" because it is not of type {kind}")
             }
             What::NotInPe { pe } => {
-                write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in pe list")
+                write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list")
             }
             What::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
             What::MayRunThere => {

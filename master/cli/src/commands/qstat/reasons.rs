@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Numbers of messages, by how they begin. 0 stands for what 8.1.9 never says.
+/// Numbers of messages, by a part of their text; the first that fits counts. 0 stands for what 8.1.9 never says.
 const NUMBERS: &[(&str, bool, u32)] = &[
     ("dropped because it is temporarily not available", true, 40),
     ("dropped because it is disabled", true, 39),
@@ -23,7 +23,17 @@ const NUMBERS: &[(&str, bool, u32)] = &[
     ("execution time not reached", false, 31),
     ("job dependencies", false, 35),
     ("max_aj_instances", false, 45),
-    ("because job requests unknown resource", false, 17),
+    ("has no permission for ", false, 1),
+    ("does not have the correct project ", false, 3),
+    ("not contained in its hard queue list", false, 6),
+    ("is not in PE list", false, 8),
+    ("is not of type checkpointing", false, 9),
+    ("is not of type batch", false, 12),
+    ("because no access to PE ", false, 25),
+    ("cannot run in PE ", false, 24),
+    ("cannot run because it exceeds limit ", false, 50),
+    ("cannot run globally because ", false, 20),
+    (") cannot run in queue ", false, 17),
 ];
 
 /// How a list of jobs tells what a job alone tells otherwise, by how that ends.

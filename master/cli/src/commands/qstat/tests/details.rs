@@ -317,6 +317,33 @@ fn detailed_documents_are_those_of_8_1_9() {
 }
 
 #[test]
+fn reasons_have_the_numbers_of_8_1_9() {
+    for (line, number) in [
+        ("has no permission for cluster queue \"a.q\"", 1),
+        ("(no project) does not have the correct project to run in cluster queue \"a.q\"", 3),
+        ("cannot run in queue \"a.q\" because it is not contained in its hard queue list (-q)", 6),
+        ("cannot run in queue \"a.q\" because PE \"smp\" is not in PE list", 8),
+        ("cannot run in queue instance \"a.q@h\" because it is not of type checkpointing", 9),
+        ("cannot run in queue instance \"a.q@h\" because it is not of type batch", 12),
+        ("(-l mem=1) cannot run in queue \"a.q@h\" because it offers only qf:mem=0.000", 17),
+        ("(-l mem=1) cannot run in queue \"a.q@h\" because of cluster queue", 17),
+        ("(-l mem=1) cannot run globally because it offers only gc:mem=0.000", 20),
+        ("(-l mem=1) cannot run at host \"h\" because it offers only hc:mem=0.000", 0),
+        ("cannot run in PE \"smp\" because it only offers 2 slots", 24),
+        ("cannot run because no access to PE \"smp\"", 25),
+        ("cannot run because it exceeds limit \"u/////\" in rule \"set/1\"", 50),
+    ] {
+        let mut detail = failed_job();
+        detail.scheduling_info = vec![line.to_owned()];
+        let document = reasons::Reasons::of(&[detail]).xml();
+        assert!(
+            document.contains(&format!("<MES_message_number>{number}</MES_message_number>")),
+            "{line}:\n{document}"
+        );
+    }
+}
+
+#[test]
 fn reasons_name_the_jobs_that_they_keep() {
     let found = reasons::Reasons::of(&[failed_job(), detail_of(4, |_| ())]);
     let text = found.text();
