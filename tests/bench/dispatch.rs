@@ -190,7 +190,7 @@ fn specification(cell: &Cell) -> JobSpec {
         "owner": {"user": "overwritten", "uid": 1, "gid": 1, "group": "overwritten"}}"#;
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
     let home = cell.work().display().to_string();
-    let carried = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG", "HOST", "WORKDIR"];
+    let carried = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "HOST", "WORKDIR"];
     spec.environment = carried.map(|name| (format!("SGE_O_{name}"), home.clone())).to_vec().into();
     spec.submit_directory = home;
     spec

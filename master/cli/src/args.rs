@@ -81,6 +81,8 @@ pub enum Operands {
     UntilDash,
     /// The first one ends the options: it and all that follows are operands (`qsub [options] script args`).
     EndOptions,
+    /// Like [`Operands::EndOptions`], and `--` is an operand too: it stands for a script on standard input.
+    EndOptionsOrDashes,
 }
 
 /// One command.
@@ -166,7 +168,8 @@ impl CommandDef {
         let mut words = VecDeque::from(words);
         let mut parsed = Parsed::default();
         while let Some(word) = words.pop_front() {
-            if !is_option(&word) {
+            let is_operand = word == "--" && self.operands == Operands::EndOptionsOrDashes;
+            if is_operand || !is_option(&word) {
                 self.take_operand(&mut parsed, word, &mut words)?;
                 continue;
             }
@@ -193,7 +196,7 @@ impl CommandDef {
                 }
                 Ok(())
             }
-            Operands::EndOptions => {
+            Operands::EndOptions | Operands::EndOptionsOrDashes => {
                 parsed.operands.push(word);
                 parsed.operands.extend(words.drain(..));
                 Ok(())

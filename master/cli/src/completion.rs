@@ -172,7 +172,7 @@ impl Source {
             "calendar_name" => Names::Calendars,
             "ckpt_name" | "ckpt-name" => Names::Checkpoints,
             "dir" | "working_directory" => return Source::Directories,
-            word if word.contains("file") || ["fname", "path_list", "command|-}", "script"].contains(&word) => {
+            word if word.contains("file") || ["fname", "path_list", "command|-|--}", "script"].contains(&word) => {
                 return Source::Files;
             }
             word if word.contains("queue") => Names::Queues,

@@ -66,6 +66,10 @@ fn interrupted() -> Diagnostic {
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument
 /// may have swallowed.
 fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
+    if command_line.operands == ["--"] {
+        let refusal = Diagnostic::new(Code::BadSyntax, "qsub: -- option must be followed by job arguments");
+        return Err(Fail::new(exit::USAGE, refusal.fix("leave -- out for a script without arguments")));
+    }
     JobRequest::new("qsub").apply_line(&command_line.given)
 }
 
@@ -112,9 +116,9 @@ fn merged(files: Source, command_line: &Parsed) -> Result<Submission, Fail> {
     request.directive_prefix = prefix;
     if let Program::Script { path, .. } = &program
         && request.binary
-        && command_line.operands.first().is_some_and(|word| word != "-")
     {
-        program = Program::Command { command: path.clone() };
+        let is_file = command_line.operands.first().is_some_and(|word| !sources::is_standard_input(word));
+        program = if is_file { Program::Command { command: path.clone() } } else { return Err(command_required()) };
     }
     Ok(Submission { request, program, sources })
 }
@@ -135,6 +139,12 @@ fn binary_was_cleared() -> Fail {
     rejected(refusal)
 }
 
+/// `-b y` without a command; a script on standard input may say it as well.
+fn command_required() -> Fail {
+    let refusal = Diagnostic::new(Code::BadSyntax, "qsub: command required for a binary job");
+    Fail::new(exit::USAGE, refusal.fix("name the command behind the options"))
+}
+
 /// What is to run: the file or command named first, or standard input.
 fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
     match command_line.operands.first() {
@@ -142,13 +152,11 @@ fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
             let refusal = Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"");
             Err(Fail::new(exit::USAGE, refusal.why("standard input is no command").fix("leave -b y out for a script")))
         }
+        Some(command) if binary && command == "--" => Err(command_required()),
         Some(command) if binary => Ok(Program::Command { command: command.clone() }),
-        None if binary => {
-            let refusal = Diagnostic::new(Code::BadSyntax, "qsub: command required for a binary job");
-            Err(Fail::new(exit::USAGE, refusal.fix("name the command behind the options")))
-        }
+        None if binary => Err(command_required()),
         None => Ok(Program::Script { path: "STDIN".to_owned(), content: script::read_stdin()?.into() }),
-        Some(name) if name == "-" => {
+        Some(name) if sources::is_standard_input(name) => {
             Ok(Program::Script { path: "STDIN".to_owned(), content: script::read_stdin()?.into() })
         }
         Some(path) => Ok(Program::Script { path: path.clone(), content: script::read_file(path)?.into() }),
@@ -234,6 +242,22 @@ mod tests {
             assert_eq!(used_and_shown, (Some(name), prefix), "{files:?} {line:?}");
         }
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn two_dashes_stand_for_a_script_on_standard_input_with_arguments() {
+        let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let parsed = QSUB.parse(words(&["-N", "dd", "-cwd", "--", "a", "b c", "-N"])).unwrap();
+        assert_eq!(parsed.operands, ["--", "a", "b c", "-N"]);
+        assert_eq!(parsed.given.len(), 2);
+        let fail = program(&parsed, true).unwrap_err();
+        assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (2, "qsub: command required for a binary job"));
+        assert_eq!(Origin::Script.line(b"-N x --", String::new()).unwrap_err().exit, 5);
+        let fail = refuse_bad_options(&QSUB.parse(words(&["--"])).unwrap()).unwrap_err();
+        assert_eq!(
+            (fail.exit, fail.diagnostic.what.as_str()),
+            (2, "qsub: -- option must be followed by job arguments")
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn a_placeholder_tells_what_can_stand_there() {
         ("resource_list", Source::Names(Names::Resources)),
         ("[host_list|global]", Source::Names(Names::Hosts)),
         ("job_task_list|-uall [- script_args]", Source::Names(Names::Jobs)),
-        ("[{command|-} [command_args]]", Source::Files),
+        ("[{command|-|--} [command_args]]", Source::Files),
         ("FILE", Source::Files),
         ("DIR", Source::Directories),
         ("NAME|UID:GID", Source::Nothing),

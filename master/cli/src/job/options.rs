@@ -412,8 +412,8 @@ pub fn of_taker(taker: Taker) -> &'static [OptionDef] {
 pub static QSUB: LazyLock<CommandDef> = LazyLock::new(|| CommandDef {
     name: "qsub",
     summary: "Submits a batch job. Options are also read from lines of the script that begin with #$, and from sge_request files.",
-    operand_placeholder: "[{command|-} [command_args]]",
-    operands: Operands::EndOptions,
+    operand_placeholder: "[{command|-|--} [command_args]]",
+    operands: Operands::EndOptionsOrDashes,
     options: of_taker(Taker::Qsub),
     exit_codes: "0 submitted; 1 rejected; 2 wrong option; 4 script unreadable; 5 a word in a script or file that is no option; \
                  7 value does not parse; 14 no such script; 25 job limit reached, try again later; 75 outcome unknown; with \

@@ -110,6 +110,11 @@ fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
     }
 }
 
+/// Whether an operand stands for a script on standard input. Words behind it are arguments of the script.
+pub fn is_standard_input(word: &str) -> bool {
+    word == "-" || word == "--"
+}
+
 /// The words of one line, which a blank parts unless it is between two quotation marks of a kind. A
 /// word that begins with `#` begins a comment. A backslash is a character like others, as in 8.1.9;
 /// one that stands alone at the end of the line is left out. An unclosed quotation mark reaches to

@@ -9,7 +9,7 @@ use proto::id::{HostName, UserName};
 use proto::job::{ContextChange, JobSpec, Owner, Program, Requests, SUBMISSION_END, Validation};
 
 /// Names of the submitting environment that travel as `SGE_O_NAME`.
-const CARRIED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "LANG"];
+const CARRIED: [&str; 7] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM"];
 
 /// The specification of a new job.
 pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) -> JobSpec {
@@ -114,12 +114,16 @@ fn host() -> HostName {
 /// The environment that travels: `SGE_O_*` of the submission, then what `-V` and `-v` export. A
 /// variable that the user calls `SGE_O_…` stands behind the submission's own.
 fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
-    let carried = CARRIED.iter().filter_map(|name| Some((format!("SGE_O_{name}"), environment::value(name)?)));
-    let mut all: Vec<(String, String)> = carried.collect();
+    let mut all = carried(environment::value);
     all.push(("SGE_O_HOST".to_owned(), host().to_string()));
     all.push((SUBMISSION_END.to_owned(), here.to_owned()));
     all.extend(exported(request));
     all
+}
+
+/// `SGE_O_*` of a submitting environment, of the variables that it has.
+fn carried(value: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    CARRIED.iter().filter_map(|name| Some((format!("SGE_O_{name}"), value(name)?))).collect()
 }
 
 /// What `-V` and `-v` export, each variable once.
@@ -195,6 +199,14 @@ mod tests {
         request.apply_line(options).unwrap();
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
+    }
+
+    #[test]
+    fn a_job_carries_the_variables_that_it_carries_in_8_1_9() {
+        let environment = ["HOME", "LANG", "LC_ALL", "PATH", "TZ", "USER"];
+        let value = |name: &str| environment.contains(&name).then(|| format!("of {name}"));
+        let names: Vec<String> = carried(value).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["SGE_O_HOME", "SGE_O_PATH", "SGE_O_TZ"]);
     }
 
     #[test]
