@@ -1,5 +1,6 @@
 //! Configuration objects: what is taken, what is refused and in which words, and that a bad change changes nothing.
 
+mod complex;
 mod strict;
 
 use super::cell::{Cell, texts};
@@ -256,27 +257,6 @@ fn an_object_that_others_name_stays() {
 }
 
 #[test]
-fn a_complex_keeps_what_cannot_go_and_takes_the_rest() {
-    let mut cell = referring();
-    let mut table = complex("");
-    table.remove("m_thread");
-    let consumable = table.value("h_vmem").unwrap().replace("YES NO", "YES YES");
-    table.set("h_vmem", consumable);
-    let reply = cell.change(vec![object_change(K::ComplexTable, "", Do::Replace(table))]);
-    assert_eq!(
-        texts(&reply),
-        [
-            "denied: Complex attribute \"lic\" is still referenced in host \"h1\".",
-            "The built-in complex \"m_thread\" cannot be deleted",
-            "boss@sub modified \"h_vmem\" in complex entry list",
-        ]
-    );
-    let complex = &cell.core.state().config.complex;
-    assert!(complex.lookup("m_thread").is_some() && complex.lookup("lic").is_some());
-    assert!(complex.lookup("h_vmem").unwrap().consumable.is_consumable());
-}
-
-#[test]
 fn an_object_names_only_what_exists() {
     let refusals = [
         (
@@ -456,29 +436,6 @@ fn each_queue_and_each_parameter_is_judged_by_itself() {
     let here_and_there = attribute(Replace, "processors", "0-3,[h1=4-7]");
     let reply = cell.change(vec![object_change(K::Queue, "all.q", here_and_there)]);
     assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")), "{reply:?}");
-}
-
-#[test]
-fn a_new_name_is_no_pattern_unless_it_comes_with_a_whole_cell() {
-    let mut cell = Cell::ready();
-    let text = "denied: the name \"a*b\" of a parallel environment contains '*'";
-    refuses(&mut cell, K::Pe, "a*b", Do::Add(pe("a*b", &[])), Code::BadValue, text);
-    for (name, text) in [
-        ("all", "Keyword (\"ALL\") not allowed as objectname"),
-        ("Template", "Keyword (\"TEMPLATE\") not allowed as objectname"),
-        (".a", "Dot ('.') not allowed as first character of objectname"),
-    ] {
-        refuses(&mut cell, K::Pe, name, Do::Add(pe(name, &[])), Code::BadValue, text);
-    }
-    let imported = cell.command(
-        "boss",
-        Command::Import(Import {
-            changes: vec![object_change(K::Pe, "a*b", Do::Add(pe("a*b", &[])))],
-            ..Import::default()
-        }),
-    );
-    assert_eq!(warnings(&imported), []);
-    assert_eq!(warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])), []);
 }
 
 #[test]

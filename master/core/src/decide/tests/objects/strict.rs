@@ -253,3 +253,26 @@ fn a_procedure_of_root_that_its_hosts_do_not_list_is_warned_about() {
     lists(&mut cell, &vec![""; 100_000]);
     assert!(set(&mut cell, "root@/x/missing too").is_empty());
 }
+
+#[test]
+fn a_new_name_is_no_pattern_unless_it_comes_with_a_whole_cell() {
+    let mut cell = Cell::ready();
+    let text = "denied: the name \"a*b\" of a parallel environment contains '*'";
+    refuses(&mut cell, K::Pe, "a*b", Do::Add(pe("a*b", &[])), Code::BadValue, text);
+    for (name, text) in [
+        ("all", "Keyword (\"ALL\") not allowed as objectname"),
+        ("Template", "Keyword (\"TEMPLATE\") not allowed as objectname"),
+        (".a", "Dot ('.') not allowed as first character of objectname"),
+    ] {
+        refuses(&mut cell, K::Pe, name, Do::Add(pe(name, &[])), Code::BadValue, text);
+    }
+    let imported = cell.command(
+        "boss",
+        Command::Import(Import {
+            changes: vec![object_change(K::Pe, "a*b", Do::Add(pe("a*b", &[])))],
+            ..Import::default()
+        }),
+    );
+    assert_eq!(warnings(&imported), []);
+    assert_eq!(warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])), []);
+}
