@@ -125,7 +125,7 @@ pub struct Demand {
     pub reservation: Option<ReservationId>,
     /// Whether quotas ignore it: a job of an advance reservation, or such a reservation itself.
     pub is_exempt: bool,
-    /// The hard requests as the job made them, `-l NONE` if it made none.
+    /// The hard requests of the job in the order of their names, `-l NONE` if it made none.
     pub text: String,
 }
 
@@ -273,17 +273,20 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
     texts.iter().map(|text| QueuePattern::new(text)).collect()
 }
 
-/// Hard requests by the full names of their attributes.
+/// Hard requests by the full names of their attributes, in their order: jobs that ask for the same have one text.
 fn text(complex: &Complex, requests: &Requests) -> String {
     let named = |request: &ResourceRequest| {
         let name = complex.lookup(&request.name).map_or(request.name.clone(), |attribute| attribute.name.to_string());
-        ResourceRequest { name, value: request.value.clone() }.to_string()
+        ResourceRequest { name, value: request.value.clone() }
+    };
+    let listed = |list: &[ResourceRequest]| {
+        let mut list: Vec<ResourceRequest> = list.iter().map(named).collect();
+        list.sort_by(|one, other| one.name.cmp(&other.name));
+        list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     let Requests { hard, master, slaves, .. } = requests;
     let lists = [("-l", hard), ("-scope master -l", master), ("-scope slave -l", slaves)];
     let asked = lists.into_iter().filter(|(_, list)| !list.is_empty());
-    let texts: Vec<String> = asked
-        .map(|(option, list)| format!("{option} {}", list.iter().map(named).collect::<Vec<_>>().join(",")))
-        .collect();
+    let texts: Vec<String> = asked.map(|(option, list)| format!("{option} {}", listed(list))).collect();
     if texts.is_empty() { "-l NONE".to_owned() } else { texts.join(" ") }
 }

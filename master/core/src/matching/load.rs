@@ -132,9 +132,10 @@ impl Cluster<'_> {
     }
 
     /// How a job's request for a load value counts at a level. Consumables are requested per slot
-    /// in any case.
+    /// in any case. A static value describes the host, which all slots of the job have as it is.
     pub(super) fn counted(&self, attribute: &Attribute) -> Counted {
-        match attribute.consumable.is_consumable() || self.config.scheduler.load_per_slot() {
+        let is_divided = || self.config.scheduler.load_per_slot() && !is_static_load(attribute.name.as_str());
+        match attribute.consumable.is_consumable() || is_divided() {
             true => Counted::EachSlot,
             false => Counted::Once,
         }

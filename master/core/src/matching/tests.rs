@@ -217,6 +217,40 @@ fn load_is_asked_for_once_where_the_configuration_says_so() {
 }
 
 #[test]
+fn numbers_that_describe_a_host_are_asked_for_once_whatever_the_slots() {
+    let lab = lab("complex swap_total st MEMORY <= YES YES 0 0
+        host a swap_total=8G mem_total=48G | m_core=2 m_socket=1 m_thread=4 num_proc=4 mem_total=64G swap_total=8G mem_free=64G
+        pe smp 99 $pe_slots
+        queue all.q a slots=9");
+    for request in
+        ["m_core=2", "m_socket=1", "m_thread=4", "num_proc=4", "mem_total=48G", "swap_total=2G", "mem_free=16G"]
+    {
+        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), Vec::<String>::new(), "{request}");
+    }
+    let offers = |slots: u32| format!("cannot run in PE \"smp\" because it only offers {slots} slots");
+    let at_host =
+        |asked: &str, has: &str| format!("(-l {asked}) cannot run at host \"a\" because it offers only {has}");
+    for (request, said) in [
+        ("m_core=3", vec![at_host("m_core=3", "hl:m_core=2.000000"), offers(0)]),
+        ("mem_total=49G", vec![at_host("mem_total=49G", "hf:mem_total=48.000G"), offers(0)]),
+        ("swap_total=3G", vec![offers(2)]),
+        ("mem_free=17G", vec![offers(3)]),
+    ] {
+        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), said, "{request}");
+    }
+}
+
+#[test]
+fn reasons_have_the_requests_in_the_order_of_their_names() {
+    let lab = lab("host a | arch=lx-amd64 mem_free=8G
+        queue all.q a slots=9");
+    let said = "(-l arch=foo,h_rt=3600,mem_free=1G) cannot run at host \"a\" because it offers only hl:arch=lx-amd64";
+    for request in ["-l mem_free=1G,h_rt=3600,arch=foo", "-l arch=foo,mem_free=1G,h_rt=3600"] {
+        assert_eq!(verdict(&lab, request, Mode::Now), [said], "{request}");
+    }
+}
+
+#[test]
 fn a_consumable_with_load_offers_the_lesser_of_both() {
     // ALGORITHMS.md section 4.2: capacity 1024M, booked 400M.
     for (load, left) in [("300M", "hl:mem=300.000M"), ("900M", "hc:mem=624.000M")] {
