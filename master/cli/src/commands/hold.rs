@@ -13,6 +13,7 @@ use proto::wire::client::{Answer, Command};
 
 /// Exit codes of these two commands, as recorded of 8.1.9.
 const UNKNOWN: u8 = 3;
+const NO_ARRAY: u8 = 4;
 const NOT_OPERATOR: u8 = 10;
 const NOT_OWNER: u8 = 18;
 
@@ -23,8 +24,8 @@ const OPTIONS: &[OptionDef] = &[
     with("-u", Values::One, "user_list", "jobs of these users; * is everybody"),
 ];
 
-const EXIT_CODES: &str =
-    "0 done; 3 no such job; 10 operator or manager needed; 18 not your job; 7 value does not parse";
+const EXIT_CODES: &str = "0 done; 3 no such job; 4 several tasks of a job that is not an array; \
+    10 operator or manager needed; 18 not your job; 7 value does not parse";
 
 pub const QHOLD: CommandDef = CommandDef {
     name: "qhold",
@@ -69,6 +70,7 @@ fn exit_code(answer: &Answer) -> Option<u8> {
     let Answer::Refused(refusal) = answer else { return None };
     Some(match refusal.code {
         Code::UnknownJob => UNKNOWN,
+        Code::BadValue => NO_ARRAY,
         Code::NotPermitted if refusal.what.contains("owner") => NOT_OWNER,
         Code::NotPermitted => NOT_OPERATOR,
         code => code.exit_code(),

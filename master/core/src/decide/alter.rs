@@ -19,6 +19,7 @@ use fields::Alteration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
 use proto::job::{JobChanges, JobSpec, Requests, Validation};
+use proto::request::TaskRange;
 use proto::wire::client::{Answer, JobSelection, Reply};
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ pub(super) fn alter_one(
 ) {
     let outcome = match selected {
         Ok(selected) => altered(turn, caller, selected, changes),
-        Err(missing) => Err(vec![unknown(missing)]),
+        Err(missing) => Err(vec![refused(turn, caller, missing)]),
     };
     match outcome {
         Ok(done) => answers.extend(done),
@@ -55,11 +56,33 @@ pub(super) fn alter_one(
     }
 }
 
+fn refused(turn: &Turn<'_>, caller: &Caller, missing: &Missing) -> Diagnostic {
+    let job = match missing {
+        Missing::Tasks { job, tasks } => turn.state().job(*job).filter(|job| is_wrongly_divided(job, &[*tasks])),
+        Missing::Number(_) | Missing::Name { .. } | Missing::Users(_) => None,
+    };
+    match job {
+        Some(job) => may_alter(caller, job).err().unwrap_or_else(|| not_an_array(job)),
+        None => unknown(missing),
+    }
+}
+
+/// Whether several tasks are named of a job that is not an array. Grid Engine 8.1.9 takes one number with any job.
+fn is_wrongly_divided(job: &Job, tasks: &[TaskRange]) -> bool {
+    job.spec.array.is_none() && tasks.iter().any(|range| range.count() > 1)
+}
+
+fn not_an_array(job: &Job) -> Diagnostic {
+    Diagnostic::new(Code::BadValue, format!("{} is not a job array", job.number)).fix("name the job without tasks")
+}
+
 fn unknown(missing: &Missing) -> Diagnostic {
     let what = match missing {
         Missing::Number(job) | Missing::Name { name: job, .. } => format!("denied: job \"{job}\" does not exist"),
         Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Task { job, task } => format!("job \"{job}\" task \"{task}\" does not exist"),
+        Missing::Tasks { job, tasks } => {
+            format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
+        }
     };
     Diagnostic::new(Code::UnknownJob, what)
 }
@@ -81,6 +104,9 @@ fn altered(
     if !selected.tasks.is_empty() && !fields::concern_tasks_alone(changes) {
         let what = "denied: the selected option works only on jobs and not on tasks";
         return Err(one(Diagnostic::new(Code::BadSyntax, what).fix("name the job without its tasks")));
+    }
+    if is_wrongly_divided(job, &selected.tasks) {
+        return Err(one(not_an_array(job)));
     }
     let holds = changes.holds.map(|change| holds::effective(job, selected, change));
     holds.map_or(Ok(()), |change| caller.may_change_holds(change)).map_err(one)?;

@@ -33,7 +33,9 @@ fn unknown(missing: &Missing) -> Diagnostic {
         Missing::Number(number) => format!("denied: job \"{number}\" does not exist"),
         Missing::Name { name, users } => format!("The job {name} of user(s) {users} does not exist"),
         Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Task { job, task } => format!("job \"{job}\" task \"{task}\" does not exist"),
+        Missing::Tasks { job, tasks } => {
+            format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
+        }
     };
     Diagnostic::new(Code::UnknownJob, what)
 }

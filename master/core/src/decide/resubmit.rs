@@ -29,7 +29,9 @@ fn unknown(missing: &Missing) -> Diagnostic {
     let what = match missing {
         Missing::Number(job) | Missing::Name { name: job, .. } => format!("job \"{job}\" does not exist"),
         Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Task { job, task } => format!("job \"{job}\" task \"{task}\" does not exist"),
+        Missing::Tasks { job, tasks } => {
+            format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
+        }
     };
     Diagnostic::new(Code::UnknownJob, what)
 }

@@ -34,8 +34,13 @@ pub(super) enum Missing {
     Name { name: String, users: String },
     /// These users have no jobs.
     Users(String),
-    /// A task of a job.
-    Task { job: JobNumber, task: String },
+    /// Tasks of a job.
+    Tasks { job: JobNumber, tasks: TaskRange },
+}
+
+/// `5`, or `5-7:1`.
+pub(super) fn task_words(tasks: TaskRange) -> String {
+    if tasks.count() == 1 { tasks.first().to_string() } else { tasks.to_string() }
 }
 
 /// Everything that a selection names, in its order.
@@ -89,10 +94,7 @@ fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>
     if tasks.is_empty() || !known.is_empty() {
         found.push(Ok(Selected { seq: job.seq, tasks: known }));
     }
-    found.extend(unknown.into_iter().map(|range| {
-        let task = if range.count() == 1 { range.first().to_string() } else { range.to_string() };
-        Err(Missing::Task { job: job.number, task })
-    }));
+    found.extend(unknown.into_iter().map(|tasks| Err(Missing::Tasks { job: job.number, tasks })));
     found
 }
 

@@ -255,6 +255,29 @@ fn holds_need_the_role_they_are_named_after() {
 }
 
 #[test]
+fn several_tasks_are_those_of_an_array() {
+    let mut cell = Cell::ready();
+    let held = |cell: &mut Cell, target: &str, change: JobChanges| alter(cell, "u1", target, change);
+    let number = cell.submit(job());
+    let refusal = [format!("{number} is not a job array")];
+    for tasks in ["1-2", "3-4", "2-9:7"] {
+        for change in [hold(USER), release(USER)] {
+            assert_eq!(held(&mut cell, &format!("{number}.{tasks}"), change), refusal, "{tasks}");
+        }
+    }
+    let denied = [format!("denied: \"u2\" must be at least owner of job {number} to change job attributes")];
+    for tasks in ["1-2", "3-4"] {
+        assert_eq!(alter(&mut cell, "u2", &format!("{number}.{tasks}"), hold(USER)), denied, "{tasks}");
+    }
+    assert!(!cell.job(number).spec.holds.any());
+    for (tasks, said) in
+        [("1", format!("modified hold of job {number}")), ("5", format!("job \"{number}\" task \"5\" does not exist"))]
+    {
+        assert_eq!(held(&mut cell, &format!("{number}.{tasks}"), hold(USER)), [said], "{tasks}");
+    }
+}
+
+#[test]
 fn who_releases_a_hold_of_others_is_told_that_it_stays_and_who_may() {
     let answers = |cell: &mut Cell, changes: JobChanges| {
         let command = Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) };
