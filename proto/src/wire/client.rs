@@ -468,11 +468,15 @@ pub struct JobStates {
     /// Of the pending, only those in one of these holds (`hu ho hs hd hj ha h`), where any is
     /// given.
     pub only_holds: HoldFilter,
+    /// Tasks on hosts in one of these holds, whatever `running` and `suspended` say (`hu ho hs h`).
+    /// Dependencies and start times do not count: they keep no task that is on a host.
+    pub held_on_hosts: HoldFilter,
 }
 
 impl Default for JobStates {
     fn default() -> Self {
-        Self { pending: true, running: true, suspended: true, finished: false, only_holds: HoldFilter::default() }
+        let (only_holds, held_on_hosts) = (HoldFilter::default(), HoldFilter::default());
+        Self { pending: true, running: true, suspended: true, finished: false, only_holds, held_on_hosts }
     }
 }
 

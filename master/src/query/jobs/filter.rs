@@ -7,7 +7,7 @@ use master_core::ledger::Level;
 use master_core::matching::{self, Mode, QueuePattern, is_in_queue_list};
 use proto::diagnostic::Diagnostic;
 use proto::id::{JobNumber, QueueInstanceName};
-use proto::job::{Condition, JobSpec, Phase, Requests};
+use proto::job::{Condition, Holds, JobSpec, Phase, Requests};
 use proto::wire::client::{HoldFilter, JobFilter, JobStates};
 use proto::wire::view::{JobRow, PendingTasks, TaskRow};
 use std::collections::BTreeSet;
@@ -59,9 +59,15 @@ impl Chosen {
         let is_there = |instances: &BTreeSet<QueueInstanceName>, task: &TaskRow| {
             task.granted.iter().any(|granted| instances.contains(&granted.instance))
         };
+        let job = model.state.job(row.number);
+        let is_held = |task: &TaskRow| {
+            let known = job.and_then(|job| job.tasks.get(&task.task));
+            let is_on_host = task.condition.phase != Phase::Finished;
+            is_on_host && known.is_some_and(|known| has_named_hold(known.holds, self.states.held_on_hosts))
+        };
         row.tasks.retain(|task| {
             let is_meant = self.instances.as_ref().is_none_or(|instances| is_there(instances, task));
-            self.has_state(&task.condition) && is_meant
+            (self.has_state(&task.condition) || is_held(task)) && is_meant
         });
     }
 
@@ -80,7 +86,7 @@ impl Chosen {
     }
 
     fn has_state(&self, condition: &Condition) -> bool {
-        let JobStates { pending: _, running, suspended, finished, only_holds: _ } = self.states;
+        let JobStates { pending: _, running, suspended, finished, only_holds: _, held_on_hosts: _ } = self.states;
         let is_stopped = condition.suspended || condition.queue_suspended || condition.threshold_suspended;
         match condition.phase {
             Phase::Pending => false,
@@ -91,15 +97,19 @@ impl Chosen {
     }
 }
 
+/// Whether one of the holds that somebody set is meant.
+fn has_named_hold(holds: Holds, meant: HoldFilter) -> bool {
+    let HoldFilter { user, operator, system, dependency: _, start_time: _ } = meant;
+    (user && holds.user) || (operator && holds.operator) || (system && holds.system)
+}
+
 fn has_hold(group: &PendingTasks, only: HoldFilter, waits: bool) -> bool {
     if only == HoldFilter::default() {
         return true;
     }
-    let HoldFilter { user, operator, system, dependency, start_time } = only;
+    let HoldFilter { dependency, start_time, .. } = only;
     let held_by_others = waits || (group.condition.held && !group.holds.any());
-    (user && group.holds.user)
-        || (operator && group.holds.operator)
-        || (system && group.holds.system)
+    has_named_hold(group.holds, only)
         || (dependency && held_by_others)
         || (start_time && group.since.0 > 0 && !group.condition.held)
 }

@@ -327,10 +327,10 @@ mod tests {
     use crate::testing::{self, cell_events, ended_task, key, spec};
     use master_core::event::{Actor, Event, Record, Then};
     use proto::id::{EventSeq, UserName};
-    use proto::job::{Holds, JobSpec};
-    use proto::request::TaskSet;
+    use proto::job::{HoldChange, Holds, JobSpec};
+    use proto::request::{TaskRange, TaskSet};
     use proto::time::{Now, Tick, Wall};
-    use proto::wire::client::JobStates;
+    use proto::wire::client::{HoldFilter, JobStates};
     use proto::wire::view::PendingTasks;
     use std::sync::Arc;
 
@@ -463,6 +463,36 @@ mod tests {
             let parts = cell.walk(walk, |_, _| ());
             let replies = parts.iter().map(Vec::len).sum::<usize>();
             assert_eq!((told(&parts.concat()), replies), (jobs.clone(), jobs.len() + 1));
+        }
+    }
+
+    #[test]
+    fn held_tasks_on_hosts_are_shown_with_their_hold_whatever_their_state() {
+        let mut cell = Cell::new();
+        (1..=3).for_each(|job| cell.submit(job, |_| ()));
+        for job in [1, 2] {
+            let (key, maps) = (key(job, 1), Vec::new());
+            cell.happens(Event::TaskPlaced { key, granted: testing::granted(), pe: None, maps });
+            cell.happens(Event::TaskStarted { key, at: Wall(0) });
+        }
+        let change = HoldChange { set: Holds { user: true, ..Holds::default() }, ..HoldChange::default() };
+        cell.happens(Event::HoldsChanged { seq: SubmitSeq(1), tasks: vec![TaskRange::new(1, 1, 1).unwrap()], change });
+        let [none, user, system] = [(false, false), (true, false), (false, true)].map(|(user, system)| HoldFilter {
+            user,
+            system,
+            ..HoldFilter::default()
+        });
+        for (pending, running, held_on_hosts, expected) in [
+            (false, false, none, vec![]),
+            (false, false, user, vec![1]),
+            (false, false, system, vec![]),
+            (false, true, system, vec![1, 2]),
+            (true, false, user, vec![1, 3]),
+        ] {
+            let states = JobStates { pending, running, suspended: false, held_on_hosts, ..JobStates::default() };
+            let filter = JobFilter { states, ..JobFilter::default() };
+            let walk = Walk::rows(&cell.0, &filter).ok().unwrap();
+            assert_eq!(told(&cell.walk(walk, |_, _| ()).concat()), expected, "{states:?}");
         }
     }
 

@@ -192,6 +192,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
         suspended: false,
         finished: false,
         only_holds: HoldFilter::default(),
+        held_on_hosts: HoldFilter::default(),
     };
     let mut waits = Waits::default();
     let mut letters = text.chars().peekable();
@@ -206,6 +207,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
             _ => return Err(unknown_state(letter)),
         }
     }
+    states.held_on_hosts = HoldFilter { dependency: false, start_time: false, ..states.only_holds };
     if states.pending {
         // All pending tasks, the held ones among them.
         states.only_holds = HoldFilter::default();

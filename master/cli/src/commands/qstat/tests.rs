@@ -18,6 +18,7 @@ use proto::amount::Type;
 use proto::diagnostic::Code;
 use proto::job::{Condition, Holds, Phase};
 use proto::request::TaskRange;
+use proto::wire::client::{HoldFilter, JobStates};
 use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// The options of a command line, asked by `root`.
@@ -395,7 +396,11 @@ fn states_select_as_the_manual_says() {
     let user = states("hu");
     assert!(user.pending && !user.running && user.only_holds.user && !user.only_holds.operator);
     assert!(states("rhs").running && states("rhs").only_holds.system);
-    assert_eq!(states("ph"), states("p"));
+    assert!(user.held_on_hosts.user && !user.held_on_hosts.operator && !states("p").held_on_hosts.user);
+    assert!(states("rhs").held_on_hosts.system && states("h").held_on_hosts.user);
+    assert_eq!(states("hjhdha").held_on_hosts, HoldFilter::default());
+    // All pending tasks, and those on hosts that are held.
+    assert_eq!(states("ph"), JobStates { held_on_hosts: states("h").held_on_hosts, ..states("p") });
     let parsed = super::QSTAT.parse(vec!["-s".to_owned(), "x".to_owned()]).unwrap();
     assert_eq!(Options::of(&parsed, "root").unwrap_err().exit, 1);
 }
