@@ -19,7 +19,7 @@ fn has_no_control_characters(said: &Said) {
 fn control_characters_of_a_job_are_shown_and_not_obeyed() {
     let cell = Cell::up();
     let words =
-        ["-h", "-N", NAME, "-A", NAME, "-ac", CONTEXT, "-v", "X=a\u{1b}c", "-o", "/dev/null", "-j", "y", "-b", "y"];
+        ["-h", "-N", "shown", "-A", NAME, "-ac", CONTEXT, "-v", "X=a\u{1b}c", "-o", "/dev/null", "-j", "y", "-b", "y"];
     let submitted = cell.user(&[&["qsub"], &words[..], &["echo", ARGUMENT]].concat()).ok();
     has_no_control_characters(&submitted);
     let job = submitted.out.split_whitespace().nth(2).expect("a number").to_owned();
@@ -35,9 +35,13 @@ fn control_characters_of_a_job_are_shown_and_not_obeyed() {
         &["qstat", "-xml"],
         &["qstat", "-j", &job, "-xml"],
         &["qstat", "-fmt", "json"],
-        &["qalter", "-N", NAME, &job],
+        &["qalter", "-A", NAME, &job],
     ] {
         has_no_control_characters(&cell.user(words).ok());
+    }
+    // A name goes into file names and commands: it may have none.
+    for words in [&["qalter", "-N", NAME, &job][..], &["qsub", "-N", NAME, "-b", "y", "true"]] {
+        has_no_control_characters(&cell.user(words).refused(&["EVIL"]));
     }
     let details = cell.user(&["qstat", "-j", &job]).ok().out;
     assert!(!details.lines().any(|line| line.starts_with("hard resource_list")), "{details}");
