@@ -63,11 +63,21 @@ fn main() -> ExitCode {
         role(words);
         return ExitCode::SUCCESS;
     }
-    let named: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    let named: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let is_exact = words.iter().any(|word| word == "--exact");
     let is_chosen = |attack: &&Attack| {
         named.is_empty()
-            || named.iter().any(|word| if is_exact { attack.name == *word } else { attack.name.contains(word) })
+            || named.iter().any(|word| {
+                if is_exact {
+                    attack.name == *word
+                } else {
+                    attack.name.contains(word)
+                }
+            })
     };
     let chosen: Vec<&Attack> = all().into_iter().filter(is_chosen).collect();
     if words.iter().any(|word| word == "--list") {

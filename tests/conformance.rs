@@ -112,22 +112,36 @@ fn commands_answer_as_recorded() {
         replay(folders, &mut report);
     }
     // What is wrong is printed alone: logs of automatic runs are cut.
-    assert!(report.different().is_empty(), "no longer as recorded:\n{}", report.different().join("\n"));
+    assert!(
+        report.different().is_empty(),
+        "no longer as recorded:\n{}",
+        report.different().join("\n")
+    );
     print!("{report}");
     let percent = report.percent_agreed();
-    assert!(wanted.is_some() || percent >= REQUIRED_PERCENT, "only {percent} of 100 cases agree");
+    assert!(
+        wanted.is_some() || percent >= REQUIRED_PERCENT,
+        "only {percent} of 100 cases agree"
+    );
 }
 
 /// How a cell with simulated hosts is brought up: four, with the load values that the hosts of the
 /// recording had.
 fn simulated() -> String {
-    format!("--slots 4 --sim-hosts 4 --sim-load {}", case::path("22sched.load").with_extension("").display())
+    format!(
+        "--slots 4 --sim-hosts 4 --sim-load {}",
+        case::path("22sched.load").with_extension("").display()
+    )
 }
 
 /// Replays folders in a fresh cell.
 fn replay(folders: &[&str], report: &mut Report) {
     let is_simulated = folders.iter().any(|folder| SIMULATED.contains(folder));
-    let cell = if is_simulated { Cell::up_with(&simulated()) } else { Cell::up() };
+    let cell = if is_simulated {
+        Cell::up_with(&simulated())
+    } else {
+        Cell::up()
+    };
     for folder in folders {
         let mut ours = case::ours(folder);
         let mut by_design = BTreeSet::new();
@@ -155,7 +169,9 @@ fn judge(cell: &Cell, folder: &str, case: &Case, ours: &mut BTreeMap<String, Ans
     }
     let answer = cell.run(case.user.as_deref(), case.instead.as_ref().unwrap_or(&case.command));
     keep(folder, case, &answer);
-    let Some(difference) = normalise::first_difference(case, &case.recorded, &answer) else { return Outcome::Same };
+    let Some(difference) = normalise::first_difference(case, &case.recorded, &answer) else {
+        return Outcome::Same;
+    };
     if matches!(case.verdict, Verdict::Agrees) {
         return Outcome::Differs(difference);
     }
@@ -163,7 +179,9 @@ fn judge(cell: &Cell, folder: &str, case: &Case, ours: &mut BTreeMap<String, Ans
         ours.insert(case.name.clone(), normalise::answer(case, &answer));
     }
     let Some(ours) = ours.get(&case.name) else {
-        return Outcome::Differs(format!("captures/ours does not say what we answer; {WRITE}=1 writes it"));
+        return Outcome::Differs(format!(
+            "captures/ours does not say what we answer; {WRITE}=1 writes it"
+        ));
     };
     normalise::first_difference(case, ours, &answer).map_or(Outcome::AsOurs, Outcome::Differs)
 }
@@ -186,9 +204,16 @@ fn write(folder: &str, ours: &BTreeMap<String, Answer>) {
 
 /// Writes an answer where whoever looks for a difference wants it.
 fn keep(folder: &str, case: &Case, answer: &Answer) {
-    let Some(dir) = std::env::var_os("GRIDWRIGHT_CONFORMANCE_KEEP") else { return };
+    let Some(dir) = std::env::var_os("GRIDWRIGHT_CONFORMANCE_KEEP") else {
+        return;
+    };
     let Answer { exit, stdout, stderr } = answer;
-    let text = format!("$ {}\n= {exit}\n{}\n--- stderr\n{}\n", case.command, stdout.join("\n"), stderr.join("\n"));
+    let text = format!(
+        "$ {}\n= {exit}\n{}\n--- stderr\n{}\n",
+        case.command,
+        stdout.join("\n"),
+        stderr.join("\n")
+    );
     let path = std::path::Path::new(&dir).join(format!("{folder}-{}", case.name.replace('/', "_")));
     std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }

@@ -83,7 +83,11 @@ fn steps(text: &str) -> Vec<Step> {
         for (number, line) in (first..).zip(lines) {
             let is_fresh = steps.last().is_some_and(|step| step.shown.is_empty());
             if let Some(command) = line.strip_prefix("$ ") {
-                steps.push(Step { command: command.to_owned(), shown: String::new(), lines: number + 1..number + 1 });
+                steps.push(Step {
+                    command: command.to_owned(),
+                    shown: String::new(),
+                    lines: number + 1..number + 1,
+                });
                 continue;
             }
             let step = steps.last_mut().expect("a console block begins with a command");
@@ -112,23 +116,50 @@ impl Shell {
         let (temp, account) = (TempDir::new(), Account::shared());
         let programs = Programs::find(temp.path());
         let home = temp.path().join("home");
-        copy(&root().join("sensors/scripts"), &home.join("gridwright/sensors/scripts"));
-        let given = Command::new("chown").args(["-R", &format!("{}:{}", account.uid, account.gid)]).arg(&home).status();
+        copy(
+            &root().join("sensors/scripts"),
+            &home.join("gridwright/sensors/scripts"),
+        );
+        let given = Command::new("chown")
+            .args(["-R", &format!("{}:{}", account.uid, account.gid)])
+            .arg(&home)
+            .status();
         assert!(given.is_ok_and(|status| status.success()), "chown {}", home.display());
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", programs.dir().display());
+        let path = format!(
+            "{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            programs.dir().display()
+        );
         let mut command = Command::new("bash");
-        command.args(["--norc", "-s"]).env_clear().env("PATH", path).env("HOME", &home).env("LC_ALL", "C.UTF-8");
+        command
+            .args(["--norc", "-s"])
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", &home)
+            .env("LC_ALL", "C.UTF-8");
         // Any free port: cells of other tests look for one at the same time.
         command.env("SGE_QMASTER_PORT", "0");
-        command.env("USER", &account.name).env("LOGNAME", &account.name).current_dir(&home);
+        command
+            .env("USER", &account.name)
+            .env("LOGNAME", &account.name)
+            .current_dir(&home);
         if account.is_made() {
             command.uid(account.uid).gid(account.gid);
         }
         let out = std::fs::File::create(temp.path().join("out")).unwrap();
         let err = out.try_clone().unwrap();
-        let mut child = command.stdin(Stdio::piped()).stdout(out).stderr(err).spawn().expect("bash starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .expect("bash starts");
         let stdin = child.stdin.take().unwrap();
-        Self { child, stdin, account, temp }
+        Self {
+            child,
+            stdin,
+            account,
+            temp,
+        }
     }
 
     /// Runs a command to its end and returns what it printed, with the names that documents use.
@@ -137,8 +168,17 @@ impl Shell {
         let read = || String::from_utf8_lossy(&std::fs::read(&out).unwrap_or_default()).into_owned();
         let (before, mark) = (read().len(), "--- end of step ---\n");
         std::fs::write(&script, format!("{}\n", replace_word(command, "node1", &host()))).unwrap();
-        writeln!(self.stdin, ". {} </dev/null; echo '{}'", script.display(), mark.trim_end()).unwrap();
-        wait_until(|| format!("the end of {command:?}: {}", read()), || read()[before..].ends_with(mark));
+        writeln!(
+            self.stdin,
+            ". {} </dev/null; echo '{}'",
+            script.display(),
+            mark.trim_end()
+        )
+        .unwrap();
+        wait_until(
+            || format!("the end of {command:?}: {}", read()),
+            || read()[before..].ends_with(mark),
+        );
         let said = read()[before..].strip_suffix(mark).unwrap().to_owned();
         let said = self.with_names(&said);
         if command.starts_with("gridwright up") {
@@ -161,7 +201,11 @@ impl Shell {
         // An account or a host may be called like a word of the output.
         let shown = self.with_names(&step.shown);
         let is_question = QUESTIONS.split('|').any(|question| step.command.starts_with(question));
-        let patience = if is_writing() { Duration::from_secs(15) } else { PATIENCE };
+        let patience = if is_writing() {
+            Duration::from_secs(15)
+        } else {
+            PATIENCE
+        };
         if is_question && !agrees(&shown, &said) {
             wait_for(patience, || {
                 said = self.run(&step.command);
@@ -212,7 +256,10 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
 fn mask(text: &str) -> String {
     let line = |line: &str| {
         let is_host = line.contains("lx-a");
-        line.split_whitespace().map(|word| mask_word(word, is_host)).collect::<Vec<_>>().join(" ")
+        line.split_whitespace()
+            .map(|word| mask_word(word, is_host))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     text.trim_end().lines().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -225,12 +272,18 @@ fn mask_word(word: &str, is_host: bool) -> String {
     let word = word.replace("lx-arm64", "lx-amd64");
     let (mut masked, mut rest) = (String::new(), word.as_str());
     while let Some(c) = rest.chars().next() {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && !".:/".contains(c)).unwrap_or(rest.len());
+        let number = rest
+            .find(|c: char| !c.is_ascii_digit() && !".:/".contains(c))
+            .unwrap_or(rest.len());
         if c.is_ascii_digit() {
             let (number, behind) = rest.split_at(number);
             let is_kept = !is_host && number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
             masked.push_str(if is_kept { number } else { "#" });
-            rest = if is_host { behind.trim_start_matches(['K', 'M', 'G', 'T']) } else { behind };
+            rest = if is_host {
+                behind.trim_start_matches(['K', 'M', 'G', 'T'])
+            } else {
+                behind
+            };
             continue;
         }
         if !("-=".contains(c) && masked.ends_with(c)) {
@@ -245,8 +298,12 @@ fn mask_word(word: &str, is_host: bool) -> String {
 fn agrees(shown: &str, said: &str) -> bool {
     let (shown, said) = (mask(shown).replace("…\n", "…").replace("\n…", "…"), mask(said));
     let pieces: Vec<&str> = shown.split('…').collect();
-    let [first, middle @ .., last] = pieces.as_slice() else { return shown == said };
-    let Some(mut rest) = said.strip_prefix(first) else { return false };
+    let [first, middle @ .., last] = pieces.as_slice() else {
+        return shown == said;
+    };
+    let Some(mut rest) = said.strip_prefix(first) else {
+        return false;
+    };
     for piece in middle {
         let Some(at) = rest.find(piece) else { return false };
         rest = &rest[at + piece.len()..];
@@ -265,17 +322,27 @@ fn follow(document: &str, prepare: &str) {
     let (mut differences, mut shift) = (Vec::new(), 0isize);
     for step in steps(&text) {
         let Err(said) = shell.follow(&step) else { continue };
-        differences.push(format!("$ {}\n--- shown\n{}--- printed\n{said}", step.command, step.shown));
+        differences.push(format!(
+            "$ {}\n--- shown\n{}--- printed\n{said}",
+            step.command, step.shown
+        ));
         let said: Vec<String> = said.trim_end().lines().map(|line| line.trim_end().to_owned()).collect();
         let at = |line: usize| line.checked_add_signed(shift).unwrap();
-        let (range, more) = (at(step.lines.start)..at(step.lines.end), said.len() as isize - step.lines.len() as isize);
+        let (range, more) = (
+            at(step.lines.start)..at(step.lines.end),
+            said.len() as isize - step.lines.len() as isize,
+        );
         lines.splice(range, said);
         shift += more;
     }
     if is_writing() {
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     } else {
-        assert!(differences.is_empty(), "{document} differs from what is printed:\n{}", differences.join("\n"));
+        assert!(
+            differences.is_empty(),
+            "{document} differs from what is printed:\n{}",
+            differences.join("\n")
+        );
     }
 }
 

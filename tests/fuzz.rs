@@ -9,12 +9,17 @@ use gridwright_tests::fuzz::{TARGETS, Target};
 const INPUTS: u64 = 4_000;
 
 fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 fn run(name: &str) {
-    let Target { run, seeds, cost, .. } =
-        TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
+    let Target { run, seeds, cost, .. } = TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .expect("a target of that name");
     seeds().iter().for_each(|text| run(text));
     let mut mutator = Mutator::new(seeds(), number("GRIDWRIGHT_SEED", 1));
     for count in 0..number("GRIDWRIGHT_FUZZ", INPUTS) / cost {

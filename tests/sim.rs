@@ -56,7 +56,9 @@ fn a_while_of_a_large_cluster() {
 /// them.
 #[test]
 fn long_runs_of_a_larger_cluster() {
-    let Ok(count) = std::env::var("GRIDWRIGHT_LONG") else { return };
+    let Ok(count) = std::env::var("GRIDWRIGHT_LONG") else {
+        return;
+    };
     let last = count.parse().expect("GRIDWRIGHT_LONG is a number");
     let counts = run_many(1, last, Plan::long).unwrap_or_else(|report| panic!("{report}"));
     println!("{counts:#?}");
@@ -65,7 +67,9 @@ fn long_runs_of_a_larger_cluster() {
 /// Repeats the seed of `GRIDWRIGHT_SEED`, and prints everything that happens.
 #[test]
 fn one_seed() {
-    let Ok(seed) = std::env::var("GRIDWRIGHT_SEED") else { return };
+    let Ok(seed) = std::env::var("GRIDWRIGHT_SEED") else {
+        return;
+    };
     let seed = seed.parse().expect("GRIDWRIGHT_SEED is a number");
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let plan = match () {

@@ -19,17 +19,39 @@ const IMPORTS: [(&str, &[&str], &[&str]); 12] = [
     ("sensors", &["proto"], &["procfs", "sysinfo"]),
     ("agent/core", &["proto"], &[]),
     ("master/core", &["proto"], &[]),
-    ("agent/shepherd", &["proto", "folder", "version"], &["nix", "caps", "libc"]),
-    ("agent", &["agent_core", "sensors", "proto", "folder", "logging", "quic", "version"], &["tokio", "nix", "procfs"]),
-    ("master", &["master_core", "proto", "folder", "logging", "quic", "version"], &["tokio", "nix", "rusqlite"]),
+    (
+        "agent/shepherd",
+        &["proto", "folder", "version"],
+        &["nix", "caps", "libc"],
+    ),
+    (
+        "agent",
+        &["agent_core", "sensors", "proto", "folder", "logging", "quic", "version"],
+        &["tokio", "nix", "procfs"],
+    ),
+    (
+        "master",
+        &["master_core", "proto", "folder", "logging", "quic", "version"],
+        &["tokio", "nix", "rusqlite"],
+    ),
     ("master/cli", &["proto", "quic", "version"], &["tokio", "nix", "rustix"]),
 ];
 
-const OURS: [&str; 9] =
-    ["proto", "folder", "logging", "quic", "version", "sensors", "agent_core", "master_core", "shepherd"];
+const OURS: [&str; 9] = [
+    "proto",
+    "folder",
+    "logging",
+    "quic",
+    "version",
+    "sensors",
+    "agent_core",
+    "master_core",
+    "shepherd",
+];
 
-const RESTRICTED: [&str; 10] =
-    ["tokio", "quinn", "rustls", "nix", "rustix", "caps", "libc", "procfs", "sysinfo", "rusqlite"];
+const RESTRICTED: [&str; 10] = [
+    "tokio", "quinn", "rustls", "nix", "rustix", "caps", "libc", "procfs", "sysinfo", "rusqlite",
+];
 
 /// Packages that the workspace uses, and where.
 const USED: [(&str, &str); 8] = [
@@ -74,7 +96,11 @@ fn files(extensions: &[&str], mut open: Vec<PathBuf>) -> Vec<PathBuf> {
                 if path.file_name().is_none_or(|name| name != "target") {
                     open.push(path);
                 }
-            } else if path.extension().and_then(|it| it.to_str()).is_some_and(|it| extensions.contains(&it)) {
+            } else if path
+                .extension()
+                .and_then(|it| it.to_str())
+                .is_some_and(|it| extensions.contains(&it))
+            {
                 found.push(path);
             }
         }
@@ -94,14 +120,19 @@ fn assert_none(rule: &str, offences: &[String]) {
 /// Whether a path is a test: below `tests`, or a `tests.rs`, or a helper of tests.
 fn is_test(path: &Path) -> bool {
     let path = shown(path);
-    path.split('/').any(|part| part == "tests" || part == "testing.rs" || part == "tests.rs" || part == "testing")
+    path.split('/')
+        .any(|part| part == "tests" || part == "testing.rs" || part == "tests.rs" || part == "testing")
 }
 
 /// The named dependencies of one table of a manifest.
 fn dependencies(package: &str, table: &str) -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
     let manifest: toml::Table = text.parse().unwrap();
-    manifest.get(table).and_then(toml::Value::as_table).map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    manifest
+        .get(table)
+        .and_then(toml::Value::as_table)
+        .map(|table| table.keys().cloned().collect())
+        .unwrap_or_default()
 }
 
 #[test]
@@ -115,8 +146,11 @@ fn the_top_level_holds_what_the_code_map_names() {
         }
     }
     assert_none("at the top level beside what ARCHITECTURE.md names", &offences);
-    let missing: Vec<String> =
-        FILES.iter().filter(|file| !root().join(file).exists()).map(|file| (*file).to_owned()).collect();
+    let missing: Vec<String> = FILES
+        .iter()
+        .filter(|file| !root().join(file).exists())
+        .map(|file| (*file).to_owned())
+        .collect();
     assert_none("missing at the top level", &missing);
 }
 
@@ -137,8 +171,13 @@ fn packages_import_what_the_table_allows() {
 
 #[test]
 fn the_shepherd_depends_on_its_complete_list_and_nothing_else() {
-    let allowed: BTreeSet<String> = ["proto", "folder", "version", "nix", "caps", "libc"].map(str::to_owned).into();
-    let offences: Vec<String> = dependencies("agent/shepherd", "dependencies").difference(&allowed).cloned().collect();
+    let allowed: BTreeSet<String> = ["proto", "folder", "version", "nix", "caps", "libc"]
+        .map(str::to_owned)
+        .into();
+    let offences: Vec<String> = dependencies("agent/shepherd", "dependencies")
+        .difference(&allowed)
+        .cloned()
+        .collect();
     assert_none("the root part depends on", &offences);
 }
 
@@ -167,7 +206,8 @@ impl Lengths<'_> {
     fn measure(&mut self, name: &syn::Ident, block: proc_macro2::Span) {
         let lines = block.end().line - block.start().line + 1;
         if lines > MAX_FUNCTION_LINES {
-            self.offences.push(format!("{}: {name} has {lines} lines", shown(self.path)));
+            self.offences
+                .push(format!("{}: {name} has {lines} lines", shown(self.path)));
         }
     }
 }
@@ -199,7 +239,10 @@ fn no_function_passes_seventy_lines_and_no_file_seven_hundred() {
             offences.push(format!("{} has {lines} lines", shown(&path)));
         }
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", shown(&path)));
-        let mut lengths = Lengths { path: &path, offences: Vec::new() };
+        let mut lengths = Lengths {
+            path: &path,
+            offences: Vec::new(),
+        };
         lengths.visit_file(&file);
         offences.extend(lengths.offences);
     }
@@ -212,8 +255,9 @@ fn unsafe_code_is_in_the_shepherd_alone() {
     for (package, _, _) in IMPORTS.iter().filter(|(package, _, _)| *package != "agent/shepherd") {
         let text = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
         if !text.contains("[lints]\nworkspace = true") {
-            offences
-                .push(format!("{package}/Cargo.toml does not take the workspace's lints, which forbid unsafe code"));
+            offences.push(format!(
+                "{package}/Cargo.toml does not take the workspace's lints, which forbid unsafe code"
+            ));
         }
     }
     assert_none("unsafe code could be in", &offences);
@@ -262,7 +306,10 @@ impl Bans {
 
 fn flatten(tree: &syn::UseTree) -> Vec<String> {
     match tree {
-        syn::UseTree::Path(path) => [path.ident.to_string()].into_iter().chain(flatten(&path.tree)).collect(),
+        syn::UseTree::Path(path) => [path.ident.to_string()]
+            .into_iter()
+            .chain(flatten(&path.tree))
+            .collect(),
         syn::UseTree::Name(name) => vec![name.ident.to_string()],
         syn::UseTree::Rename(rename) => vec![rename.ident.to_string()],
         syn::UseTree::Glob(_) | syn::UseTree::Group(_) => Vec::new(),
@@ -272,13 +319,20 @@ fn flatten(tree: &syn::UseTree) -> Vec<String> {
 #[test]
 fn the_cores_touch_neither_clock_nor_world() {
     let mut offences = Vec::new();
-    let in_core =
-        |path: &PathBuf| ["agent/core/src", "master/core/src"].iter().any(|core| shown(path).starts_with(core));
+    let in_core = |path: &PathBuf| {
+        ["agent/core/src", "master/core/src"]
+            .iter()
+            .any(|core| shown(path).starts_with(core))
+    };
     for path in sources().into_iter().filter(in_core).filter(|path| !is_test(path)) {
         let file = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let mut bans = Bans { found: BTreeMap::new() };
         bans.visit_file(&file);
-        offences.extend(bans.found.into_iter().map(|(name, why)| format!("{}: {name} ({why})", shown(&path))));
+        offences.extend(
+            bans.found
+                .into_iter()
+                .map(|(name, why)| format!("{}: {name} ({why})", shown(&path))),
+        );
     }
     assert_none("in a pure core", &offences);
 }
@@ -296,7 +350,10 @@ fn every_module_says_its_duty() {
 #[test]
 fn no_test_is_ignored_without_a_reason_and_no_stub_is_left() {
     let mut offences = Vec::new();
-    for path in sources().into_iter().filter(|path| !shown(path).ends_with("tests/tidy.rs")) {
+    for path in sources()
+        .into_iter()
+        .filter(|path| !shown(path).ends_with("tests/tidy.rs"))
+    {
         let text = std::fs::read_to_string(&path).unwrap();
         for (index, line) in text.lines().enumerate() {
             let bare = line.trim();
@@ -322,7 +379,12 @@ const UNKNOWN_DOCUMENTS: [&str; 3] = ["DESIGN", "SEMANTICS", "CATALOGUE"];
 /// what it refuses.
 fn readable_files() -> Vec<PathBuf> {
     let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
-    open.extend([".github", ".ci"].map(|folder| root().join(folder)).into_iter().filter(|path| path.exists()));
+    open.extend(
+        [".github", ".ci"]
+            .map(|folder| root().join(folder))
+            .into_iter()
+            .filter(|path| path.exists()),
+    );
     let mut found = files(&["rs", "md", "toml", "sh", "py", "yml"], open);
     found.extend(FILES.map(|file| root().join(file)));
     found.retain(|path| !["CHANGELOG.md", "tests/tidy.rs", "Cargo.lock"].contains(&shown(path).as_str()));
@@ -331,13 +393,20 @@ fn readable_files() -> Vec<PathBuf> {
 
 /// The text of a file on one line, without the marks of comments, so that a citation may be wrapped.
 fn on_one_line(text: &str) -> String {
-    let bare = |line: &str| line.trim_start().trim_start_matches(['/', '!', '#', '*']).trim().to_owned();
+    let bare = |line: &str| {
+        line.trim_start()
+            .trim_start_matches(['/', '!', '#', '*'])
+            .trim()
+            .to_owned()
+    };
     text.lines().map(bare).collect::<Vec<String>>().join(" ")
 }
 
 /// A document that is cited in a file: beside it, at the root, or the only one of its name.
 fn cited_document(citing: &Path, name: &str) -> Option<PathBuf> {
-    let near = [citing.parent().unwrap().join(name), root().join(name)].into_iter().find(|path| path.exists());
+    let near = [citing.parent().unwrap().join(name), root().join(name)]
+        .into_iter()
+        .find(|path| path.exists());
     let by_name = || {
         let all = files(&["md"], FOLDERS.iter().map(|folder| root().join(folder)).collect());
         let mut same = all.into_iter().filter(|path| path.ends_with(name));
@@ -351,19 +420,26 @@ fn cited_sections(rest: &str) -> Vec<String> {
     if let Some(heading) = rest.strip_prefix(" \"").and_then(|rest| rest.split_once('"')) {
         return vec![heading.0.to_owned()];
     }
-    let Some(mut rest) = rest.strip_prefix(" sections ").or_else(|| rest.strip_prefix(" section ")) else {
+    let Some(mut rest) = rest
+        .strip_prefix(" sections ")
+        .or_else(|| rest.strip_prefix(" section "))
+    else {
         return Vec::new();
     };
     let mut numbers = Vec::new();
     loop {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let number = rest[..end].trim_end_matches('.');
         if number.is_empty() {
             return numbers;
         }
         numbers.push(format!("{number} "));
         let after = &rest[number.len()..];
-        let next = [", ", " and ", " to "].iter().find_map(|separator| after.strip_prefix(separator));
+        let next = [", ", " and ", " to "]
+            .iter()
+            .find_map(|separator| after.strip_prefix(separator));
         let Some(next) = next else { return numbers };
         rest = next;
     }
@@ -371,9 +447,13 @@ fn cited_sections(rest: &str) -> Vec<String> {
 
 /// Whether a document has a heading: the whole text of one, or a number that ends with a blank and begins one.
 fn has_heading(document: &str, section: &str) -> bool {
-    let headings =
-        document.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
-    headings.into_iter().any(|heading| heading == section || section.ends_with(' ') && heading.starts_with(section))
+    let headings = document
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim());
+    headings
+        .into_iter()
+        .any(|heading| heading == section || section.ends_with(' ') && heading.starts_with(section))
 }
 
 #[test]
@@ -421,7 +501,10 @@ fn nothing_cites_what_is_not_in_the_repository() {
 
 #[test]
 fn a_citation_of_several_sections_names_each() {
-    assert_eq!(cited_sections(" sections 3.3, 9 and 14.1. More"), ["3.3 ", "9 ", "14.1 "]);
+    assert_eq!(
+        cited_sections(" sections 3.3, 9 and 14.1. More"),
+        ["3.3 ", "9 ", "14.1 "]
+    );
     assert_eq!(cited_sections(" section 2), 3"), ["2 "]);
     assert_eq!(cited_sections(" \"On a host\" and more"), ["On a host"]);
     assert_eq!(cited_sections(" says more"), [] as [&str; 0]);

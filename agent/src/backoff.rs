@@ -15,7 +15,11 @@ pub struct Backoff {
 impl Backoff {
     /// Pauses from `first` to `last`.
     pub fn new(first: Duration, last: Duration) -> Self {
-        Self { first, last, next: first }
+        Self {
+            first,
+            last,
+            next: first,
+        }
     }
 
     /// Begins again with the first pause.
@@ -42,7 +46,10 @@ mod tests {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_millis(300));
         for whole in [100, 200, 300, 300] {
             let pause = backoff.pause();
-            assert!(pause >= Duration::from_millis(whole / 2) && pause <= Duration::from_millis(whole), "{pause:?}");
+            assert!(
+                pause >= Duration::from_millis(whole / 2) && pause <= Duration::from_millis(whole),
+                "{pause:?}"
+            );
         }
         backoff.reset();
         assert!(backoff.pause() <= Duration::from_millis(100));

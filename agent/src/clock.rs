@@ -25,7 +25,9 @@ pub fn until(then: Tick) -> Duration {
 /// This boot of the machine; empty where the kernel does not say. A process lives in one.
 pub fn boot_id() -> String {
     static BOOT_ID: OnceLock<String> = OnceLock::new();
-    BOOT_ID.get_or_init(|| procfs::sys::kernel::random::boot_id().unwrap_or_default()).clone()
+    BOOT_ID
+        .get_or_init(|| procfs::sys::kernel::random::boot_id().unwrap_or_default())
+        .clone()
 }
 
 /// What the wall clock shows.
@@ -49,7 +51,9 @@ pub fn instance(dir: &str, host: &str) -> u128 {
 fn fnv1a(bytes: &[u8]) -> u128 {
     const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+    bytes.iter().fold(OFFSET_BASIS, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+    })
 }
 
 #[cfg(test)]

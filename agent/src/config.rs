@@ -20,9 +20,18 @@ pub const KEYS: &[(&str, &str)] = &[
     ("host", "The name of this host, as in its certificate."),
     ("master_host", "The host of the master."),
     ("port", "The UDP port of the master."),
-    ("sensor_user", "Under whom load sensors run: a name, or UID:GID. Default: gridwright-sensor."),
-    ("cgroup_parent", "A control group of ours below which each task gets one of its own. Default: none."),
-    ("clients", "Commands of users that may be connected to this host's socket. Default: 1000."),
+    (
+        "sensor_user",
+        "Under whom load sensors run: a name, or UID:GID. Default: gridwright-sensor.",
+    ),
+    (
+        "cgroup_parent",
+        "A control group of ours below which each task gets one of its own. Default: none.",
+    ),
+    (
+        "clients",
+        "Commands of users that may be connected to this host's socket. Default: 1000.",
+    ),
     ("clients_per_user", "Of these, commands of one user. Default: 200."),
     (
         "client_idle_s",
@@ -37,7 +46,10 @@ pub const KEYS: &[(&str, &str)] = &[
         "log_bytes",
         "Bytes of the log file, where one is used, at which it is turned over; two older ones are kept. Default: 16777216.",
     ),
-    ("sensor", "[[sensor]] sections: path, and user, interval_s, deadline_s where they differ from the others'."),
+    (
+        "sensor",
+        "[[sensor]] sections: path, and user, interval_s, deadline_s where they differ from the others'.",
+    ),
 ];
 
 /// The settings of one host.
@@ -132,7 +144,9 @@ impl File {
         UserLimits {
             clients: or(self.clients, default.clients),
             clients_per_user: or(self.clients_per_user, default.clients_per_user),
-            client_idle: self.client_idle_s.map_or(default.client_idle, |seconds| Duration::from_secs(seconds.get())),
+            client_idle: self
+                .client_idle_s
+                .map_or(default.client_idle, |seconds| Duration::from_secs(seconds.get())),
             waits: or(self.waits, default.waits),
             waits_per_user: or(self.waits_per_user, default.waits_per_user),
         }
@@ -172,9 +186,15 @@ pub enum ConfigError {
 /// # Errors
 /// As [`ConfigError`].
 pub fn read(path: &Path) -> Result<Config, ConfigError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-    parse(&text).map_err(|(line, what)| ConfigError::Refused { path: path.to_owned(), line, what })
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(&text).map_err(|(line, what)| ConfigError::Refused {
+        path: path.to_owned(),
+        line,
+        what,
+    })
 }
 
 /// What the text of the file says, or the line that is wrong and why.
@@ -184,11 +204,23 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
         (line_of(text, at), error.message().to_owned())
     })?;
     let users = file.users();
-    let File { host, master_host, port, sensor_user, cgroup_parent, log_bytes, sensor, .. } = file;
+    let File {
+        host,
+        master_host,
+        port,
+        sensor_user,
+        cgroup_parent,
+        log_bytes,
+        sensor,
+        ..
+    } = file;
     let given = |text: String| (!text.is_empty()).then_some(text);
     Ok(Config {
         host: HostName::new(&host),
-        master: MasterAddress { host: master_host, port },
+        master: MasterAddress {
+            host: master_host,
+            port,
+        },
         sensor_user: given(sensor_user),
         cgroup_parent: given(cgroup_parent),
         users,
@@ -241,10 +273,16 @@ mod tests {
 
     #[test]
     fn what_a_new_host_gets_reads_back() {
-        let master = MasterAddress { host: "m".to_owned(), port: 7000 };
+        let master = MasterAddress {
+            host: "m".to_owned(),
+            port: 7000,
+        };
         let config = parse(&document(&HostName::new("Node1"), &master)).unwrap();
         assert_eq!((config.host.as_str(), config.master), ("node1", master));
-        assert_eq!((config.sensor_user, config.cgroup_parent, config.sensors), (None, None, vec![]));
+        assert_eq!(
+            (config.sensor_user, config.cgroup_parent, config.sensors),
+            (None, None, vec![])
+        );
     }
 
     #[test]
@@ -254,6 +292,9 @@ mod tests {
         let config = parse(text).unwrap();
         assert_eq!(config.master.port, DEFAULT_PORT);
         assert_eq!(config.sensor_user.as_deref(), Some("900:900"));
-        assert_eq!((config.sensors[0].path.as_str(), config.sensors[0].deadline_s), ("/s", Some(5)));
+        assert_eq!(
+            (config.sensors[0].path.as_str(), config.sensors[0].deadline_s),
+            ("/s", Some(5))
+        );
     }
 }

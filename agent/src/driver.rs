@@ -175,7 +175,13 @@ impl Driver {
     fn decide(&mut self, input: Input) -> ControlFlow<()> {
         let epoch = self.core.epoch();
         let boot_id = std::mem::take(&mut self.boot_id);
-        let effects = self.core.handle(input, &Now { boot_ms: clock::boot_ms(), boot_id: &boot_id });
+        let effects = self.core.handle(
+            input,
+            &Now {
+                boot_ms: clock::boot_ms(),
+                boot_id: &boot_id,
+            },
+        );
         self.boot_id = boot_id;
         if self.core.epoch() != epoch {
             self.keep_epoch();
@@ -186,7 +192,10 @@ impl Driver {
     fn open(&mut self) -> Opening {
         let (sender, outbox) = mpsc::channel(OUTBOX);
         self.outbox = Some(sender);
-        let now = Now { boot_ms: clock::boot_ms(), boot_id: &self.boot_id };
+        let now = Now {
+            boot_ms: clock::boot_ms(),
+            boot_id: &self.boot_id,
+        };
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
             software: env!("CARGO_PKG_VERSION").to_owned(),
@@ -197,7 +206,12 @@ impl Driver {
             wall_ms: clock::wall().0,
             takes_tickets: self.core.takes_tickets(),
             boot_ms: now.boot_ms,
-            marks: self.ports.marks_file.as_deref().map(directory::marks).unwrap_or_default(),
+            marks: self
+                .ports
+                .marks_file
+                .as_deref()
+                .map(directory::marks)
+                .unwrap_or_default(),
         };
         Opening { hello, outbox }
     }
@@ -219,7 +233,10 @@ impl Driver {
             },
             Effect::Launcher { request, script } => {
                 let attached = script.map_or_else(|| self.streams_for(&request), Attached::Script);
-                self.ports.launcher.push(ToLauncher { request: *request, attached });
+                self.ports.launcher.push(ToLauncher {
+                    request: *request,
+                    attached,
+                });
             }
             Effect::Configure(config) => {
                 self.usage_interval = Duration::from_millis(config.usage_interval_ms);
@@ -256,7 +273,9 @@ impl Driver {
     fn streams_for(&self, request: &Request) -> Attached {
         match (request, &self.ports.slaves) {
             (Request::Launch(document), Some(slaves)) => {
-                let Start::Connected { has_input, .. } = document.start else { return Attached::Nothing };
+                let Start::Connected { has_input, .. } = document.start else {
+                    return Attached::Nothing;
+                };
                 match slaves.begin(document.key, has_input) {
                     Ok(streams) => Attached::Streams(streams),
                     Err(error) => {
@@ -332,5 +351,10 @@ fn write_epoch(path: &PathBuf, epoch: Epoch) -> std::io::Result<()> {
 
 /// The highest epoch that an earlier life of this agent has obeyed; 0 if there was none.
 pub fn read_epoch(path: &std::path::Path) -> Epoch {
-    Epoch(std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
+    Epoch(
+        std::fs::read_to_string(path)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(0),
+    )
 }

@@ -59,7 +59,9 @@ fn unusable(layout: &Layout, name: &str) -> impl FnOnce(IdentityError) -> Creden
 pub fn renewal_request(layout: &Layout) -> Result<String, CredentialsError> {
     let path = layout.agent("host.key");
     let key = std::fs::read_to_string(&path).map_err(|source| CredentialsError::Unreadable { path, source })?;
-    HostKey::from_pem(&key).and_then(|key| key.csr_pem()).map_err(unusable(layout, "host.key"))
+    HostKey::from_pem(&key)
+        .and_then(|key| key.csr_pem())
+        .map_err(unusable(layout, "host.key"))
 }
 
 /// Writes a file so that it is whole or not there, whatever happens.
@@ -75,7 +77,11 @@ pub fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
             Ok(()) | Err(_) => {}
         }
         // A new file: what is there already could be a link, or have other rights.
-        let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
+        let mut file: File = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&draft, path)
@@ -97,8 +103,14 @@ mod tests {
         let layout = Layout::new(&dir).unwrap();
         let now = Wall(1_800_000_000_000);
         let (ca, key) = (ClusterCa::create(CellId(1), now).unwrap(), HostKey::generate().unwrap());
-        let certificate = ca.sign_csr(&key.csr_pem().unwrap(), &HostName::new("node1"), now, 86_400).unwrap();
-        let files = [("host.crt", certificate), ("host.key", key.to_pem()), ("ca.crt", ca.certificate().to_pem())];
+        let certificate = ca
+            .sign_csr(&key.csr_pem().unwrap(), &HostName::new("node1"), now, 86_400)
+            .unwrap();
+        let files = [
+            ("host.crt", certificate),
+            ("host.key", key.to_pem()),
+            ("ca.crt", ca.certificate().to_pem()),
+        ];
         for (name, text) in &files {
             std::fs::write(layout.agent(name), text).unwrap();
         }
@@ -106,7 +118,10 @@ mod tests {
         for (name, text) in &files {
             std::fs::write(layout.agent(name), "garbage").unwrap();
             let told = read(&layout).unwrap_err().to_string();
-            assert!(told.contains(&layout.agent(name).display().to_string()), "{name}: {told}");
+            assert!(
+                told.contains(&layout.agent(name).display().to_string()),
+                "{name}: {told}"
+            );
             std::fs::write(layout.agent(name), text).unwrap();
         }
         std::fs::remove_dir_all(&dir).unwrap();

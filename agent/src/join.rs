@@ -50,7 +50,10 @@ pub struct Options {
 /// # Errors
 /// The refusal with its remedy.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
     let outcome = runtime.block_on(join(options));
     runtime.shutdown_background();
     let (host, layout) = outcome.map_err(|refusal| Failure::refusal(&refusal))?;
@@ -89,16 +92,23 @@ async fn enrol_here(
     refuse_another_cell(layout, token)?;
     let key = HostKey::generate().map_err(|error| bad_key(&error))?;
     let csr = key.csr_pem().map_err(|error| bad_key(&error))?;
-    let connection =
-        Client::join(master, token.ca_fingerprint(), CONNECT_DEADLINE).await.map_err(|error| error.diagnostic())?;
-    let request =
-        JoinRequest { version: PROTOCOL_VERSION, token: options.token.trim().to_owned(), host: host.clone(), csr };
+    let connection = Client::join(master, token.ca_fingerprint(), CONNECT_DEADLINE)
+        .await
+        .map_err(|error| error.diagnostic())?;
+    let request = JoinRequest {
+        version: PROTOCOL_VERSION,
+        token: options.token.trim().to_owned(),
+        host: host.clone(),
+        csr,
+    };
     let enrolment = timeout(REPLY_DEADLINE, enrol(&connection, &request)).await;
     connection.close(CloseCode::Done, "the answer is here");
     // The transport needs a moment to say so; without it the master waits for nothing.
     sleep(GOODBYE).await;
     let reply = enrolment.map_err(|_| broken(&"it did not answer in time"))??;
-    let host = PeerIdentity::from_pem(&reply.certificate).map_err(|error| bad_key(&error))?.host;
+    let host = PeerIdentity::from_pem(&reply.certificate)
+        .map_err(|error| bad_key(&error))?
+        .host;
     write(layout, &host, master, &key, &reply).map_err(|error| unwritable(layout.dir(), &error))?;
     Ok(host)
 }
@@ -107,7 +117,11 @@ async fn enrol(connection: &quic::JoinConnection, request: &JoinRequest) -> Resu
     let failed = |error: StreamError| broken(&error);
     let (mut sender, mut receiver) = connection.open().await.map_err(failed)?;
     sender.send(Kind::Request, 1, request).await.map_err(failed)?;
-    let frame = receiver.recv().await.map_err(failed)?.ok_or_else(|| broken(&"it went without an answer"))?;
+    let frame = receiver
+        .recv()
+        .await
+        .map_err(failed)?
+        .ok_or_else(|| broken(&"it went without an answer"))?;
     if frame.kind == Kind::Refusal {
         let refusal: Diagnostic = frame.message().map_err(|error| error.diagnostic())?;
         return Err(with_remedy(refusal, &request.host));
@@ -143,24 +157,40 @@ fn address(text: &str) -> Result<MasterAddress, Diagnostic> {
     };
     let port = match port {
         Some(port) => port.parse().map_err(|_| bad())?,
-        None => std::env::var("SGE_QMASTER_PORT").ok().and_then(|port| port.parse().ok()).unwrap_or(DEFAULT_PORT),
+        None => std::env::var("SGE_QMASTER_PORT")
+            .ok()
+            .and_then(|port| port.parse().ok())
+            .unwrap_or(DEFAULT_PORT),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    if host.is_empty() { Err(bad()) } else { Ok(MasterAddress { host: host.to_owned(), port }) }
+    if host.is_empty() {
+        Err(bad())
+    } else {
+        Ok(MasterAddress {
+            host: host.to_owned(),
+            port,
+        })
+    }
 }
 
 /// The name that was given, or the first part of what `hostname` says.
 fn host_name(given: Option<&str>) -> Result<HostName, Diagnostic> {
-    let own = || nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let own = || {
+        nix::unistd::gethostname()
+            .ok()
+            .and_then(|name| name.into_string().ok())
+            .unwrap_or_default()
+    };
     let name = match given {
         Some(name) => HostName::new(name),
         None => HostName::new(own().split('.').next().unwrap_or_default()),
     };
     match name.as_str() {
-        "" | "localhost" | "global" => {
-            Err(Diagnostic::new(Code::BadValue, format!("{name:?} cannot name a host of a cell"))
-                .fix("give this machine a name with hostnamectl, or use --host NAME"))
-        }
+        "" | "localhost" | "global" => Err(Diagnostic::new(
+            Code::BadValue,
+            format!("{name:?} cannot name a host of a cell"),
+        )
+        .fix("give this machine a name with hostnamectl, or use --host NAME")),
         _ => Ok(name),
     }
 }
@@ -168,15 +198,24 @@ fn host_name(given: Option<&str>) -> Result<HostName, Diagnostic> {
 /// The directories of a host, and those that were not there before, outer ones first.
 fn make_directories(dir: &Path) -> io::Result<(Layout, Vec<PathBuf>)> {
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
-    let mut missing: Vec<PathBuf> = dir.ancestors().filter(|dir| !dir.exists()).map(Path::to_owned).collect();
+    let mut missing: Vec<PathBuf> = dir
+        .ancestors()
+        .filter(|dir| !dir.exists())
+        .map(Path::to_owned)
+        .collect();
     missing.reverse();
     std::fs::create_dir_all(dir)?;
     let found = std::fs::metadata(dir)?;
     if found.uid() != geteuid().as_raw() {
-        return Err(io::Error::other(format!("the directory belongs to uid {}", found.uid())));
+        return Err(io::Error::other(format!(
+            "the directory belongs to uid {}",
+            found.uid()
+        )));
     }
     if geteuid().is_root() && found.mode() & WRITABLE != 0 {
-        return Err(io::Error::other("others than root can write to the directory: chmod go-w is missing"));
+        return Err(io::Error::other(
+            "others than root can write to the directory: chmod go-w is missing",
+        ));
     }
     let below = ["etc", "agent", "run", "log", "tasks"].map(|name| dir.join(name));
     missing.extend(below.iter().filter(|dir| !dir.exists()).cloned());
@@ -189,7 +228,11 @@ fn make_directories(dir: &Path) -> io::Result<(Layout, Vec<PathBuf>)> {
 /// anywhere.
 fn as_owner<T>(layout: &Layout, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(layout.dir().join("agent"))?.metadata()?;
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(layout.dir().join("agent"))?
+        .metadata()?;
     let own = (geteuid(), getegid());
     if !own.0.is_root() || folder.uid() == own.0.as_raw() {
         return work();
@@ -306,6 +349,9 @@ mod tests {
     #[test]
     fn names_that_every_machine_has_are_refused() {
         assert!(host_name(Some("localhost")).is_err());
-        assert_eq!(host_name(Some("Node1.Example.Org")).unwrap().as_str(), "node1.example.org");
+        assert_eq!(
+            host_name(Some("Node1.Example.Org")).unwrap().as_str(),
+            "node1.example.org"
+        );
     }
 }

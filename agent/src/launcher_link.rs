@@ -70,7 +70,13 @@ pub struct LauncherRequests {
 pub fn queue() -> (LauncherQueue, LauncherRequests) {
     let (sender, requests) = mpsc::channel(REQUEST_QUEUE);
     let reset = Arc::new(Notify::new());
-    (LauncherQueue { requests: sender, reset: reset.clone() }, LauncherRequests { requests, reset })
+    (
+        LauncherQueue {
+            requests: sender,
+            reset: reset.clone(),
+        },
+        LauncherRequests { requests, reset },
+    )
 }
 
 impl LauncherQueue {
@@ -132,7 +138,9 @@ impl LauncherLink {
             match self.connect().await {
                 Ok(stream) => {
                     pause = FIRST_PAUSE;
-                    let Some(end) = self.converse(&stream).await else { return };
+                    let Some(end) = self.converse(&stream).await else {
+                        return;
+                    };
                     tracing::warn!("the launcher is gone: {end}");
                 }
                 Err(error) if pause == LAST_PAUSE => tracing::debug!("no launcher yet: {error}"),
@@ -164,10 +172,17 @@ impl LauncherLink {
                 () = &mut wake => return true,
                 request = self.queue.requests.recv() => request,
             };
-            let Some(ToLauncher { request, attached: _ }) = request else { return false };
+            let Some(ToLauncher { request, attached: _ }) = request else {
+                return false;
+            };
             if let Request::StartSensor(spec) = request {
                 let text = "the launcher is not running".to_owned();
-                if self.sensors.send(SensorNotice::Refused { id: spec.id, text }).await.is_err() {
+                if self
+                    .sensors
+                    .send(SensorNotice::Refused { id: spec.id, text })
+                    .await
+                    .is_err()
+                {
                     return false;
                 }
             }
@@ -176,9 +191,18 @@ impl LauncherLink {
 
     /// One connection; none once there is nothing more to do for anybody.
     async fn converse(&mut self, stream: &UnixStream) -> Option<String> {
-        let process = stream.peer_cred().ok().and_then(|peer| peer.pid()).and_then(LauncherProcess::of);
+        let process = stream
+            .peer_cred()
+            .ok()
+            .and_then(|peer| peer.pid())
+            .and_then(LauncherProcess::of);
         self.driver.send(DriverInput::LauncherConnected(process)).await.ok()?;
-        let Self { queue, driver, sensors, layout: _ } = self;
+        let Self {
+            queue,
+            driver,
+            sensors,
+            layout: _,
+        } = self;
         let end = tokio::select! {
             end = write(stream, &mut queue.requests, driver) => end?,
             end = read(stream, driver, sensors) => end?,
@@ -200,7 +224,10 @@ async fn write(
         let descriptors = match descriptors(attached) {
             Ok(descriptors) => descriptors,
             Err(error) => {
-                driver.send(DriverInput::Launcher(Box::new(not_passed_on(&request, &error)))).await.ok()?;
+                driver
+                    .send(DriverInput::Launcher(Box::new(not_passed_on(&request, &error))))
+                    .await
+                    .ok()?;
                 continue;
             }
         };
@@ -212,9 +239,18 @@ async fn write(
 
 /// The answer to a request whose script found no memory file: the launcher never hears of it.
 fn not_passed_on(request: &Request, error: &io::Error) -> Notice {
-    let key = if let Request::Launch(document) = request { Some(document.key) } else { None };
+    let key = if let Request::Launch(document) = request {
+        Some(document.key)
+    } else {
+        None
+    };
     let text = format!("the agent cannot pass the script on: {error}");
-    Notice::Refused { key, sensor: None, text, blame: Blame::Host }
+    Notice::Refused {
+        key,
+        sensor: None,
+        text,
+        blame: Blame::Host,
+    }
 }
 
 async fn read(
@@ -258,7 +294,12 @@ async fn deliver(
     let for_sensor = match notice {
         Notice::SensorStarted { id, pid } => SensorNotice::Started { id, pid },
         Notice::SensorEnded { id, pid, status } => SensorNotice::Ended { id, pid, status },
-        Notice::Refused { sensor: Some(id), key: _, text, blame: _ } => SensorNotice::Refused { id, text },
+        Notice::Refused {
+            sensor: Some(id),
+            key: _,
+            text,
+            blame: _,
+        } => SensorNotice::Refused { id, text },
         notice @ (Notice::Accepted { .. }
         | Notice::Refused { sensor: None, .. }
         | Notice::Executed { .. }

@@ -36,7 +36,9 @@ impl Layout {
     /// If the directory is not there.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
-        Ok(Self { dir: std::fs::canonicalize(dir).map_err(named)? })
+        Ok(Self {
+            dir: std::fs::canonicalize(dir).map_err(named)?,
+        })
     }
 
     /// The state directory.
@@ -83,12 +85,18 @@ impl Layout {
         let (folder, name) = (self.run(daemon), format!("{daemon}.sock"));
         let direct = folder.join(&name);
         if direct.as_os_str().len() < SOCKET_PATH_MAX {
-            return Ok(SocketPath { path: direct, _folder: None });
+            return Ok(SocketPath {
+                path: direct,
+                _folder: None,
+            });
         }
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY;
         let folder = OpenOptions::new().read(true).custom_flags(flags.bits()).open(folder)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()));
-        Ok(SocketPath { path, _folder: Some(folder) })
+        Ok(SocketPath {
+            path,
+            _folder: Some(folder),
+        })
     }
 }
 
@@ -139,11 +147,18 @@ impl DaemonLock {
     /// # Errors
     /// `Held` if another process has it.
     pub fn take(layout: &Layout, name: &str) -> Result<Self, LockError> {
-        let folder = layout.folder(name).map_err(|source| unwritable(layout.run(name), source))?;
+        let folder = layout
+            .folder(name)
+            .map_err(|source| unwritable(layout.run(name), source))?;
         let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
-        let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
+        let file = folder
+            .open_lock("lock")
+            .map_err(|source| unwritable(path.clone(), source))?;
         let lock = alone(file).map_err(|errno| match errno {
-            Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), who: holder(&pid_file) },
+            Errno::EWOULDBLOCK => LockError::Held {
+                path: path.clone(),
+                who: holder(&pid_file),
+            },
             errno => unwritable(path.clone(), errno.into()),
         })?;
         folder::note_holder(&lock).map_err(|source| unwritable(path, source))?;
@@ -183,7 +198,11 @@ fn alone(mut file: File) -> Result<Flock<File>, Errno> {
 
 fn holder(pid_file: &Path) -> String {
     let pid = std::fs::read_to_string(pid_file).unwrap_or_default();
-    if pid.trim().is_empty() { String::new() } else { format!(" as process {}", pid.trim()) }
+    if pid.trim().is_empty() {
+        String::new()
+    } else {
+        format!(" as process {}", pid.trim())
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +223,10 @@ mod tests {
         let held = DaemonLock::take(&layout, "agent").unwrap();
         ends.join().unwrap();
         let noted = std::fs::read_to_string(layout.run("agent").join("lock")).unwrap();
-        assert!(noted.starts_with(&format!("{} ", std::process::id())) && noted.split(' ').count() == 3, "{noted}");
+        assert!(
+            noted.starts_with(&format!("{} ", std::process::id())) && noted.split(' ').count() == 3,
+            "{noted}"
+        );
         assert!(matches!(DaemonLock::take(&layout, "agent"), Err(LockError::Held { who, .. }) if !who.is_empty()));
         drop(held);
         std::fs::remove_dir_all(&dir).unwrap();

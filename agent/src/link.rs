@@ -109,7 +109,9 @@ impl Link {
     }
 
     async fn session(&mut self, address: &MasterAddress) -> SessionEnd {
-        let Ok(permit) = self.handshakes.clone().acquire_owned().await else { return SessionEnd::AgentEnds };
+        let Ok(permit) = self.handshakes.clone().acquire_owned().await else {
+            return SessionEnd::AgentEnds;
+        };
         let connection = match self.client.connect(address).await {
             Ok(connection) => connection,
             Err(error) => return refused(&error),
@@ -121,7 +123,10 @@ impl Link {
         drop(permit);
         tracing::info!("connected to the master at {}", connection.remote_address());
         self.online.send_replace(Some(connection.clone()));
-        let renewal = Renewal { layout: self.layout.as_ref(), connection: &connection };
+        let renewal = Renewal {
+            layout: self.layout.as_ref(),
+            connection: &connection,
+        };
         tokio::select! {
             end = session::converse(&connection, control, &self.driver) => end,
             client = renewal.run(&self.client) => {
@@ -143,7 +148,10 @@ fn addresses(master: &MasterAddress, host: &HostName) -> Vec<MasterAddress> {
     if named.short() != host.short() {
         return vec![master.clone()];
     }
-    let local = MasterAddress { host: "127.0.0.1".to_owned(), port: master.port };
+    let local = MasterAddress {
+        host: "127.0.0.1".to_owned(),
+        port: master.port,
+    };
     vec![local, master.clone()]
 }
 
@@ -153,9 +161,15 @@ mod tests {
 
     #[test]
     fn on_the_masters_own_host_loopback_is_tried_first() {
-        let master = MasterAddress { host: "m.example.org".to_owned(), port: 6444 };
+        let master = MasterAddress {
+            host: "m.example.org".to_owned(),
+            port: 6444,
+        };
         let tried = |host: &str| -> Vec<String> {
-            addresses(&master, &HostName::new(host)).iter().map(ToString::to_string).collect()
+            addresses(&master, &HostName::new(host))
+                .iter()
+                .map(ToString::to_string)
+                .collect()
         };
         assert_eq!(tried("m"), ["127.0.0.1 udp/6444", "m.example.org udp/6444"]);
         assert_eq!(tried("node1"), ["m.example.org udp/6444"]);

@@ -78,7 +78,10 @@ impl From<lexopt::Error> for Usage {
 
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1);
-    if let Some(text) = AGENT.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(AGENT.name)) {
+    if let Some(text) = AGENT.answer(
+        first.as_ref().and_then(|word| word.to_str()),
+        &version::line(AGENT.name),
+    ) {
         print!("{text}");
         return ExitCode::SUCCESS;
     }
@@ -156,28 +159,49 @@ impl Given {
 
     /// The words behind the command, which must be that many.
     fn words<const N: usize>(&self, names: &str) -> Result<[String; N], Usage> {
-        self.words.clone().try_into().map_err(|_| Usage(format!("expected {names}")))
+        self.words
+            .clone()
+            .try_into()
+            .map_err(|_| Usage(format!("expected {names}")))
     }
 }
 
 fn run_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
     given.words::<0>("no argument")?;
-    let options = run::Options { dir: given.dir()?, sensor_user: given.sensor_user.clone() };
-    Ok(begin(&given).and_then(|()| run::run(&options)).map(|()| ExitCode::SUCCESS))
+    let options = run::Options {
+        dir: given.dir()?,
+        sensor_user: given.sensor_user.clone(),
+    };
+    Ok(begin(&given)
+        .and_then(|()| run::run(&options))
+        .map(|()| ExitCode::SUCCESS))
 }
 
 fn sim_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
     given.words::<0>("no argument")?;
     let count = given.count.ok_or_else(|| Usage("--count is missing".to_owned()))?;
-    let options = sim::Options { dir: given.dir()?, count, slots: given.slots, load: given.load.clone() };
-    Ok(begin(&given).and_then(|()| sim::run(&options)).map(|()| ExitCode::SUCCESS))
+    let options = sim::Options {
+        dir: given.dir()?,
+        count,
+        slots: given.slots,
+        load: given.load.clone(),
+    };
+    Ok(begin(&given)
+        .and_then(|()| sim::run(&options))
+        .map(|()| ExitCode::SUCCESS))
 }
 
 fn join_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
     let [master, token] = given.words("MASTER TOKEN")?;
     let dir = given.dir()?;
     let joined = token_of(token).and_then(|token| {
-        join::run(&join::Options { master, token, dir, host: given.host.clone() }).map(|()| ExitCode::SUCCESS)
+        join::run(&join::Options {
+            master,
+            token,
+            dir,
+            host: given.host.clone(),
+        })
+        .map(|()| ExitCode::SUCCESS)
     });
     Ok(joined)
 }
@@ -197,7 +221,10 @@ fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage
     if given.words.is_empty() {
         return Err(Usage("expected SCRIPT".to_owned()));
     }
-    let dir = given.dir.clone().or_else(|| std::env::var_os("SGE_ROOT").map(PathBuf::from));
+    let dir = given
+        .dir
+        .clone()
+        .or_else(|| std::env::var_os("SGE_ROOT").map(PathBuf::from));
     let options = sensor_check::Options {
         sensor: given.words.join(" "),
         dir: dir.unwrap_or_else(|| "/var/lib/gridwright".into()),

@@ -7,7 +7,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Sends `message` to the manager that `NOTIFY_SOCKET` names, if there is one.
 pub fn tell_manager(message: &str) {
-    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
     if let Err(error) = send(&address, message) {
         tracing::warn!("cannot tell the service manager {message}: {error}");
     }

@@ -149,7 +149,10 @@ impl Reporter {
         report.older = ledger.older(ages, report.sampled_ago_ms);
         connection.send_report(Kind::Load, report.sequence, &report).await?;
         ledger.sent();
-        let statuses = answers.iter().zip(&judged).map(|(answer, judged)| with_faults(answer, judged.as_ref()));
+        let statuses = answers
+            .iter()
+            .zip(&judged)
+            .map(|(answer, judged)| with_faults(answer, judged.as_ref()));
         let statuses: Vec<SensorStatus> = statuses.collect();
         for (answer, block) in answers.iter().zip(&judged) {
             let faulty = block.iter().flat_map(|block| &block.verdicts.faulty);
@@ -173,7 +176,10 @@ impl Reporter {
     async fn tell_health(&mut self, statuses: Vec<SensorStatus>) {
         if self.sensors.is_some() {
             // The driver is gone only when the agent ends.
-            let _ = self.driver.send(DriverInput::Soft(Box::new(AgentMessage::Sensors(statuses)))).await;
+            let _ = self
+                .driver
+                .send(DriverInput::Soft(Box::new(AgentMessage::Sensors(statuses))))
+                .await;
         }
     }
 }
@@ -183,7 +189,10 @@ impl MachineValues {
     pub async fn sample(&mut self, mem_free: MemFree) -> Values {
         let collector = match self.collector.take() {
             Some((kind, collector)) if kind == mem_free => collector,
-            Some(_) | None => Collector::new(collector::Settings { mem_free, ..collector::Settings::default() }),
+            Some(_) | None => Collector::new(collector::Settings {
+                mem_free,
+                ..collector::Settings::default()
+            }),
         };
         let asked = tokio::task::spawn_blocking(move || {
             let mut collector = collector;
@@ -213,7 +222,10 @@ struct Judged<'a> {
 impl<'a> Judged<'a> {
     fn of(answer: &'a Answer, types: &AttributeTypes) -> Option<Self> {
         let sampled = answer.values.as_ref()?;
-        Some(Self { sampled, verdicts: judge(sampled.block.values(), types) })
+        Some(Self {
+            sampled,
+            verdicts: judge(sampled.block.values(), types),
+        })
     }
 }
 
@@ -223,14 +235,20 @@ fn with_faults(answer: &Answer, judged: Option<&Judged<'_>>) -> SensorStatus {
         let block = &judged.sampled.block;
         with_long_lines(judged.verdicts.faults(block.values()), block.long_lines())
     });
-    SensorStatus { faults: faults.unwrap_or_default(), ..answer.status.clone() }
+    SensorStatus {
+        faults: faults.unwrap_or_default(),
+        ..answer.status.clone()
+    }
 }
 
 /// Adds the lines that were too long: the cell cannot use a value that was cut.
 fn with_long_lines(mut faults: ValueFaults, long_lines: &LongLines) -> ValueFaults {
     if long_lines.count > 0 {
         faults.count = faults.count.saturating_add(long_lines.count);
-        faults.examples.insert(0, format!("a line is too long, and its value does not count: {}", long_lines.first));
+        faults.examples.insert(
+            0,
+            format!("a line is too long, and its value does not count: {}", long_lines.first),
+        );
     }
     faults
 }

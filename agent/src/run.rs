@@ -53,10 +53,21 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let client = Client::new(&credentials).map_err(Failure::new)?;
     let host = credentials.identity().host.clone();
     if host != config.host {
-        tracing::warn!("etc/agent.toml names this host {}, its certificate {host}, which counts", config.host);
+        tracing::warn!(
+            "etc/agent.toml names this host {}, its certificate {host}, which counts",
+            config.host
+        );
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
-    let agent = Agent { layout, config: Config { host, ..config }, client, options: options.clone() };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
+    let agent = Agent {
+        layout,
+        config: Config { host, ..config },
+        client,
+        options: options.clone(),
+    };
     let outcome = runtime.block_on(agent.run());
     // A name service or file system that hangs must not keep the agent from ending.
     runtime.shutdown_background();
@@ -103,7 +114,11 @@ impl Agent {
         let (slaves, slave_messages) = Slaves::new(self.layout.agent("slaves"), wires.driver.clone());
         let exists = |key: TaskKey| self.layout.dir().join("tasks").join(key.to_string()).exists();
         slaves.recover(exists).map_err(Failure::new)?;
-        tokio::spawn(slaves::link::run(slaves.clone(), slave_messages, wires.online.subscribe()));
+        tokio::spawn(slaves::link::run(
+            slaves.clone(),
+            slave_messages,
+            wires.online.subscribe(),
+        ));
         let ports = Ports {
             slaves: Some(slaves.clone()),
             launcher: wires.launcher.clone(),
@@ -123,7 +138,15 @@ impl Agent {
         tokio::spawn(end_tasks_on_signal(wires.driver.clone()));
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
         let (layout, driver) = (self.layout.clone(), wires.driver.clone());
-        tokio::spawn(LauncherLink { layout, queue: launcher_requests, driver, sensors: notices }.run());
+        tokio::spawn(
+            LauncherLink {
+                layout,
+                queue: launcher_requests,
+                driver,
+                sensors: notices,
+            }
+            .run(),
+        );
         let counter = Counter {
             online: wires.online.subscribe(),
             hurry: wires.hurry.clone(),
@@ -141,7 +164,10 @@ impl Agent {
             () = end_on_signal(wires.stop.clone()) => {}
         }
         // The socket of users is in the way of nothing; the next agent makes it anew.
-        let _ = self.layout.folder("agent").and_then(|folder| folder.remove("agent.sock"));
+        let _ = self
+            .layout
+            .folder("agent")
+            .and_then(|folder| folder.remove("agent.sock"));
         Ok(())
     }
 
@@ -203,7 +229,12 @@ impl Agent {
     }
 
     fn sensor_site(&self) -> SensorSite {
-        let Config { host, sensor_user, sensors, .. } = &self.config;
+        let Config {
+            host,
+            sensor_user,
+            sensors,
+            ..
+        } = &self.config;
         let user = self.options.sensor_user.clone().or_else(|| sensor_user.clone());
         SensorSite {
             names: sensors::self_names(host),
@@ -246,12 +277,17 @@ const NOT_INHERITED: &[&str] = &[
 fn own_environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let is_ours = |name: &str| NOT_INHERITED.contains(&name) || name.starts_with("GRIDWRIGHT_");
-    std::env::vars_os().filter_map(text).filter(|(name, _)| !is_ours(name)).collect()
+    std::env::vars_os()
+        .filter_map(text)
+        .filter(|(name, _)| !is_ours(name))
+        .collect()
 }
 
 /// SIGUSR2 of `gridwright down --kill-jobs` ends the tasks of this host; the agent stays to tell the master.
 async fn end_tasks_on_signal(driver: mpsc::Sender<DriverInput>) {
-    let Ok(mut ends) = signal(SignalKind::user_defined2()) else { return };
+    let Ok(mut ends) = signal(SignalKind::user_defined2()) else {
+        return;
+    };
     while ends.recv().await.is_some() {
         tracing::info!("the administrator of this host ends its tasks; none is started any more");
         if driver.send(DriverInput::EndTasks).await.is_err() {

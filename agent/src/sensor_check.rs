@@ -47,7 +47,10 @@ pub struct Options {
 /// # Errors
 /// What keeps it from being run at all.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::new)?;
     let outcome = runtime.block_on(check(options));
     runtime.shutdown_background();
     let transcript = outcome?;
@@ -75,11 +78,17 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
     let rest = options.sensor.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
     let path = path.map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "the load sensor cannot be read").at(&options.sensor);
-        Failure::refusal(&refusal.why(error.to_string()).fix("name its file, as load_sensor would"))
+        Failure::refusal(
+            &refusal
+                .why(error.to_string())
+                .fix("name its file, as load_sensor would"),
+        )
     })?;
     let entry = format!("{} {rest}", path.display());
     let specs = parse_load_sensor(&entry).map_err(|refusal| Failure::refusal(&refusal))?;
-    let [spec] = specs.as_slice() else { return Err(Failure::text(format!("{entry}: name one sensor"))) };
+    let [spec] = specs.as_slice() else {
+        return Err(Failure::text(format!("{entry}: name one sensor")));
+    };
     let account = account(options.user.as_deref())?;
     check_file(&spec.path, Uid(account.uid)).await.map_err(|why| {
         let refusal = Diagnostic::new(Code::BadValue, format!("load sensor {spec} would be refused: {why}"));
@@ -89,7 +98,9 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
     let settings = settings(options.deadline_s);
     let deadline_s = settings.deadline_ms / 1000;
     let (uid, path) = (account.uid, &spec.path);
-    tell(&[format!("checking {path} as uid {uid}: {REQUESTS} requests, {deadline_s} s for each answer")]);
+    tell(&[format!(
+        "checking {path} as uid {uid}: {REQUESTS} requests, {deadline_s} s for each answer"
+    )]);
     let check = Check {
         spec: spec.clone(),
         account,
@@ -104,25 +115,44 @@ async fn check(options: &Options) -> Result<Transcript, Failure> {
 /// As the agent would have it, but asked more often. Who must not take long to answer must not take
 /// longer to leave.
 fn settings(deadline_s: Option<u32>) -> Settings {
-    let usual = Settings { interval_ms: INTERVAL_MS, trace: Trace::Lines, ..Settings::default() };
+    let usual = Settings {
+        interval_ms: INTERVAL_MS,
+        trace: Trace::Lines,
+        ..Settings::default()
+    };
     let deadline_ms = deadline_s.map_or(usual.deadline_ms, |seconds| u64::from(seconds) * 1000);
-    Settings { deadline_ms, quit_wait_ms: usual.quit_wait_ms.min(deadline_ms), ..usual }
+    Settings {
+        deadline_ms,
+        quit_wait_ms: usual.quit_wait_ms.min(deadline_ms),
+        ..usual
+    }
 }
 
 fn own_host() -> String {
-    nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
+    nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_default()
 }
 
 fn account(user: Option<&str>) -> Result<Account, Failure> {
     let own = nix::unistd::geteuid();
     let wanted = match user {
         None if own.is_root() => "gridwright-sensor",
-        None => return Ok(Account { uid: own.as_raw(), change_to: None }),
+        None => {
+            return Ok(Account {
+                uid: own.as_raw(),
+                change_to: None,
+            });
+        }
         Some(user) => user,
     };
     let ids = match wanted.split_once(':') {
         Some((uid, gid)) => uid.parse().ok().zip(gid.parse().ok()),
-        None => User::from_name(wanted).ok().flatten().map(|user| (user.uid.as_raw(), Gid::as_raw(user.gid))),
+        None => User::from_name(wanted)
+            .ok()
+            .flatten()
+            .map(|user| (user.uid.as_raw(), Gid::as_raw(user.gid))),
     };
     let (uid, gid) = ids.ok_or_else(|| {
         let refusal = Diagnostic::new(Code::BadValue, format!("user {wanted} is not known here"));
@@ -130,7 +160,10 @@ fn account(user: Option<&str>) -> Result<Account, Failure> {
     })?;
     match (uid == own.as_raw(), own.is_root()) {
         (true, _) => Ok(Account { uid, change_to: None }),
-        (false, true) => Ok(Account { uid, change_to: Some((uid, gid)) }),
+        (false, true) => Ok(Account {
+            uid,
+            change_to: Some((uid, gid)),
+        }),
         (false, false) => Err(Failure::text(format!("only root can run a sensor as {wanted}"))),
     }
 }
@@ -173,7 +206,12 @@ impl Check {
         let read_out = self.machine.pause_until(now).is_none();
         // The next request is due by its interval; the machine's own timers are for what goes
         // wrong.
-        let timer = self.machine.next_timer().into_iter().chain([now.plus_ms(INTERVAL_MS / 10)]).min();
+        let timer = self
+            .machine
+            .next_timer()
+            .into_iter()
+            .chain([now.plus_ms(INTERVAL_MS / 10)])
+            .min();
         let timer = sleep(timer.map_or(Duration::ZERO, clock::until));
         match &mut self.running {
             None => {
@@ -285,7 +323,10 @@ impl Check {
         let mut command = std::process::Command::new(&words[0]);
         command.args(&words[1..]).env_clear().current_dir("/").process_group(0);
         command.envs(self.environment.iter().filter_map(|entry| entry.split_once('=')));
-        command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+        command
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
         if let Some((uid, gid)) = self.account.change_to {
             command.uid(uid).gid(gid);
         }
@@ -295,7 +336,9 @@ impl Check {
     }
 
     fn signal(&self, signal: Signal) {
-        let Some(Running { pid, .. }) = &self.running else { return };
+        let Some(Running { pid, .. }) = &self.running else {
+            return;
+        };
         let signal = match signal {
             Signal::Terminate => nix::sys::signal::Signal::SIGTERM,
             Signal::Kill => nix::sys::signal::Signal::SIGKILL,

@@ -141,8 +141,14 @@ impl Sensors {
     /// The sensors of a host, none yet, and how to ask them.
     pub fn new(site: SensorSite, launcher: LauncherQueue) -> (Self, SensorAnswers, SensorAsks) {
         let (sender, asks) = mpsc::channel(1);
-        let sensors =
-            Self { site, launcher, wanted: Vec::new(), tasks: JoinSet::new(), routes: Vec::new(), last_id: 0 };
+        let sensors = Self {
+            site,
+            launcher,
+            wanted: Vec::new(),
+            tasks: JoinSet::new(),
+            routes: Vec::new(),
+            last_id: 0,
+        };
         (sensors, SensorAnswers { asks: sender }, SensorAsks(asks))
     }
 
@@ -182,7 +188,9 @@ impl Sensors {
         let mut before = std::mem::take(&mut self.wanted);
         for spec in specs {
             let settings = self.settings(&spec, config);
-            let known = before.iter().position(|known| known.spec == spec && known.settings == settings);
+            let known = before
+                .iter()
+                .position(|known| known.spec == spec && known.settings == settings);
             let sensor = match known {
                 Some(at) => before.remove(at),
                 None => self.start(spec, settings),
@@ -199,13 +207,25 @@ impl Sensors {
         self.last_id += 1;
         let id = self.last_id;
         let (sender, inputs) = mpsc::channel(SENSOR_QUEUE);
-        let task = SensorTask::new(id, spec.clone(), self.user(&spec), settings, &self.site, self.launcher.clone());
+        let task = SensorTask::new(
+            id,
+            spec.clone(),
+            self.user(&spec),
+            settings,
+            &self.site,
+            self.launcher.clone(),
+        );
         self.routes.push((id, sender.clone()));
         self.tasks.spawn(async move {
             task.run(inputs).await;
             id
         });
-        Wanted { id, spec, settings, inputs: sender }
+        Wanted {
+            id,
+            spec,
+            settings,
+            inputs: sender,
+        }
     }
 
     fn of(&self, spec: &SensorSpec) -> Option<&SensorSettings> {
@@ -213,7 +233,9 @@ impl Sensors {
     }
 
     fn user(&self, spec: &SensorSpec) -> String {
-        self.of(spec).and_then(|settings| settings.user.clone()).unwrap_or_else(|| self.site.user.clone())
+        self.of(spec)
+            .and_then(|settings| settings.user.clone())
+            .unwrap_or_else(|| self.site.user.clone())
     }
 
     fn settings(&self, spec: &SensorSpec, config: &AgentConfig) -> Settings {
@@ -248,7 +270,8 @@ impl Sensors {
     }
 
     fn forget(&mut self, ended: Option<u64>) {
-        self.routes.retain(|(id, inputs)| Some(*id) != ended && !inputs.is_closed());
+        self.routes
+            .retain(|(id, inputs)| Some(*id) != ended && !inputs.is_closed());
         self.wanted.retain(|sensor| Some(sensor.id) != ended);
     }
 
@@ -293,7 +316,10 @@ fn ask(inputs: &mpsc::Sender<SensorInput>) -> oneshot::Receiver<Answer> {
 fn specs(entries: &[String], binaries: &Path, use_qidle: bool) -> Vec<SensorSpec> {
     let names = [Some("qloadsensor"), use_qidle.then_some("qidle")];
     let paths = names.into_iter().flatten().map(|name| binaries.join(name));
-    let standard: Vec<String> = paths.filter(|path| path.is_file()).map(|path| path.display().to_string()).collect();
+    let standard: Vec<String> = paths
+        .filter(|path| path.is_file())
+        .map(|path| path.display().to_string())
+        .collect();
     let mut specs: Vec<SensorSpec> = Vec::new();
     for entry in standard.iter().chain(entries) {
         match parse_load_sensor(entry) {
@@ -317,7 +343,10 @@ pub fn environment(root: &str, host: &proto::id::HostName) -> Vec<String> {
         host,
         job_spool_dir: &job_spool_dir,
     };
-    ::sensors::launch::environment(&site).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    ::sensors::launch::environment(&site)
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
 }
 
 /// Every name by which this host is known to itself.

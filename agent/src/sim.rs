@@ -58,14 +58,24 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let _lock = DaemonLock::take(&layout, "sim").map_err(Failure::new)?;
     let config = config::read(&layout.etc("agent.toml")).map_err(Failure::new)?;
     let mut load = SharedLoad::new(options.load.clone()).map_err(Failure::new)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(Failure::new)?;
     let outcome = runtime.block_on(async {
         let issued = certificates::obtain(&layout, options).await.map_err(Failure::new)?;
         let values = load.sample().await.map_err(Failure::new)?;
         let (sender, values) = watch::channel(values);
         tokio::spawn(load.keep_fresh(sender));
-        Fleet { layout, config, values, handshakes: Arc::new(Semaphore::new(HANDSHAKES)) }.run(issued).await
+        Fleet {
+            layout,
+            config,
+            values,
+            handshakes: Arc::new(Semaphore::new(HANDSHAKES)),
+        }
+        .run(issued)
+        .await
     });
     runtime.shutdown_background();
     outcome
@@ -101,7 +111,10 @@ impl Fleet {
         tracing::info!("{count} simulated hosts start");
         tokio::spawn(async move {
             first.join_all().await;
-            tracing::info!("{count} simulated hosts are connected after {:.1} s", begin.elapsed().as_secs_f32());
+            tracing::info!(
+                "{count} simulated hosts are connected after {:.1} s",
+                begin.elapsed().as_secs_f32()
+            );
         });
         tokio::select! {
             _ = async { while links.join_next().await.is_some() {} } => {}

@@ -62,8 +62,18 @@ impl Slaves {
     /// [`link::run`] is to send comes out of the receiver.
     pub fn new(folder: PathBuf, driver: mpsc::Sender<DriverInput>) -> (Self, mpsc::Receiver<Message>) {
         let (to_master, messages) = mpsc::channel(TO_MASTER);
-        let shared = Shared { folder, driver, to_master, ends: Mutex::default() };
-        (Self { shared: Arc::new(shared) }, messages)
+        let shared = Shared {
+            folder,
+            driver,
+            to_master,
+            ends: Mutex::default(),
+        };
+        (
+            Self {
+                shared: Arc::new(shared),
+            },
+            messages,
+        )
     }
 
     /// Makes the streams of a task that is about to be started, and gives those that are the
@@ -106,7 +116,10 @@ impl Slaves {
             flow.run(inbox).await;
             let mut ends = slaves.ends();
             // A start that is repeated has pipes of its own.
-            if own.upgrade().is_some_and(|own| ends.tasks.get(&key).is_some_and(|present| present.same_channel(&own))) {
+            if own
+                .upgrade()
+                .is_some_and(|own| ends.tasks.get(&key).is_some_and(|present| present.same_channel(&own)))
+            {
                 ends.tasks.remove(&key);
             }
         });
@@ -159,7 +172,11 @@ impl Slaves {
     fn deliver(&self, message: Message) {
         let Message { key, part } = message;
         let ends = self.ends();
-        let end = if is_for_the_task(&part) { ends.tasks.get(&key) } else { ends.commands.get(&key) };
+        let end = if is_for_the_task(&part) {
+            ends.tasks.get(&key)
+        } else {
+            ends.commands.get(&key)
+        };
         if end.is_some_and(|end| matches!(end.try_send(part), Err(mpsc::error::TrySendError::Full(_)))) {
             tracing::warn!("slave task {key}: {INBOX} messages wait already, one is dropped");
         }
@@ -173,7 +190,13 @@ impl Slaves {
             // One whose inbox is full has enough to answer.
             let _ = command.try_send(Part::Present);
         }
-        ends.tasks.keys().map(|key| Message { key: *key, part: Part::Present }).collect()
+        ends.tasks
+            .keys()
+            .map(|key| Message {
+                key: *key,
+                part: Part::Present,
+            })
+            .collect()
     }
 
     fn is_used(&self) -> bool {
@@ -190,7 +213,11 @@ impl Slaves {
 fn is_for_the_task(part: &Part) -> bool {
     use proto::wire::slave::Stream;
     match part {
-        Part::Attach { .. } | Part::Left | Part::Data { stream: Stream::Input, .. } => true,
+        Part::Attach { .. }
+        | Part::Left
+        | Part::Data {
+            stream: Stream::Input, ..
+        } => true,
         Part::Have { stream, .. } => *stream != Stream::Input,
         Part::Attached { .. } | Part::Present | Part::Data { .. } | Part::Over { .. } | Part::Refused(_) => false,
     }

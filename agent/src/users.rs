@@ -82,12 +82,28 @@ pub struct Counter {
 
 /// Serves clients of the socket until the agent ends.
 pub async fn serve(listener: UnixListener, counter: Counter) {
-    let Counter { online, hurry, limits, driver, slaves } = counter;
+    let Counter {
+        online,
+        hurry,
+        limits,
+        driver,
+        slaves,
+    } = counter;
     let waits = Shares::new(limits.waits.min(STREAMS - STREAMS_WITHOUT_WAITS), limits.waits_per_user);
     let streams = Arc::new(Semaphore::new(STREAMS));
     let slave_commands = Shares::new(SLAVE_COMMANDS, SLAVE_COMMANDS_PER_USER);
     let pulse = Pulse::default();
-    let desk = Desk { online, hurry, streams, waits, limits, driver, slaves, slave_commands, pulse };
+    let desk = Desk {
+        online,
+        hurry,
+        streams,
+        waits,
+        limits,
+        driver,
+        slaves,
+        slave_commands,
+        pulse,
+    };
     let clients = Shares::new(limits.clients, limits.clients_per_user);
     loop {
         match listener.accept().await {
@@ -117,9 +133,10 @@ fn place(clients: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
     };
     let uid = stream.peer_cred().map_err(unknown)?.uid();
     clients.take(uid).map_err(|full| match full {
-        Full::All { limit } => {
-            overloaded(format!("error: {limit} commands of this host are connected already"), "clients")
-        }
+        Full::All { limit } => overloaded(
+            format!("error: {limit} commands of this host are connected already"),
+            "clients",
+        ),
         Full::Each { limit } => overloaded(
             format!("error: {limit} commands of user id {uid} are connected already on this host"),
             "clients_per_user",
@@ -130,7 +147,9 @@ fn place(clients: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
 async fn refuse(stream: UnixStream, refusal: &Diagnostic) {
     tracing::info!("{refusal}");
     // A client that is gone needs no answer.
-    let _ = FrameSender::new(stream, FrameLimits::REPLY).send(Kind::Refusal, 0, refusal).await;
+    let _ = FrameSender::new(stream, FrameLimits::REPLY)
+        .send(Kind::Refusal, 0, refusal)
+        .await;
 }
 
 /// A refusal because a limit is reached, with the key that sets it.
@@ -171,7 +190,11 @@ impl Desk {
     ) -> Result<(), Diagnostic> {
         let mut hello = None;
         loop {
-            let patience = if hello.is_some() { self.limits.client_idle } else { FIRST_FRAME };
+            let patience = if hello.is_some() {
+                self.limits.client_idle
+            } else {
+                FIRST_FRAME
+            };
             match timeout(patience, from_client.recv()).await {
                 Err(_) => {
                     let what = format!("the connection was idle for {} s", patience.as_secs());
@@ -189,7 +212,10 @@ impl Desk {
                     return slave::attend(&self.slaves, &vouch, &frame, &mut from_client, to_client).await;
                 }
                 Ok(Ok(Some(frame))) => {
-                    match self.pass_on(&vouch, hello.as_ref(), frame, &mut from_client, to_client).await? {
+                    match self
+                        .pass_on(&vouch, hello.as_ref(), frame, &mut from_client, to_client)
+                        .await?
+                    {
                         End::Answered => {}
                         End::Gone => return Ok(()),
                     }
@@ -256,7 +282,9 @@ fn too_many_slaves(full: Full) -> Diagnostic {
 fn busy() -> Diagnostic {
     let what = format!("error: all {STREAMS} streams of this host to the master are in use");
     let why = format!("none was free within {} s", STREAM_PATIENCE.as_secs());
-    Diagnostic::new(Code::Overloaded, what).why(why).fix("try again in a moment, or from the master's host")
+    Diagnostic::new(Code::Overloaded, what)
+        .why(why)
+        .fix("try again in a moment, or from the master's host")
 }
 
 fn silent() -> Diagnostic {
@@ -266,13 +294,19 @@ fn silent() -> Diagnostic {
 /// A change was passed on, and nobody knows whether it arrived: the command repeats it, with the
 /// same id.
 fn unanswered() -> Diagnostic {
-    Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
-        .why(silent().why)
-        .fix("look with qstat or qconf whether the change was made before repeating it")
+    Diagnostic::new(
+        Code::OutcomeUnknown,
+        "error: no answer from qmaster: the outcome is unknown",
+    )
+    .why(silent().why)
+    .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
 fn no_master(why: &str) -> Diagnostic {
-    Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: no connection to the master")
-        .why(why)
-        .fix("check that the master runs and that UDP passes between the hosts: gridwright doctor")
+    Diagnostic::new(
+        Code::NoMaster,
+        "error: unable to send message to qmaster: no connection to the master",
+    )
+    .why(why)
+    .fix("check that the master runs and that UDP passes between the hosts: gridwright doctor")
 }

@@ -54,10 +54,19 @@ impl AccountingFile {
     /// # Errors
     /// As [`AccountingError`].
     pub fn open(path: &Path, store: &Store) -> Result<Self, AccountingError> {
-        let failed = |source| AccountingError::File { path: path.to_owned(), source };
+        let failed = |source| AccountingError::File {
+            path: path.to_owned(),
+            source,
+        };
         let opened = open(path).map_err(failed)?;
         let inode = opened.metadata().map_err(failed)?.ino();
-        let mut file = Self { path: path.to_owned(), file: opened, inode, last: EventSeq(0), is_behind: true };
+        let mut file = Self {
+            path: path.to_owned(),
+            file: opened,
+            inode,
+            last: EventSeq(0),
+            is_behind: true,
+        };
         while file.is_behind {
             file.catch_up(store)?;
         }
@@ -68,7 +77,10 @@ impl AccountingFile {
     /// Brings the file nearer to the database by [`PART`] records at most, and notes how far it is
     /// then: an attempt that fails later begins there.
     fn catch_up(&mut self, store: &Store) -> Result<(), AccountingError> {
-        let failed = |source| AccountingError::File { path: self.path.clone(), source };
+        let failed = |source| AccountingError::File {
+            path: self.path.clone(),
+            source,
+        };
         let mut file = open(&self.path).map_err(failed)?;
         let inode = file.metadata().map_err(failed)?.ino();
         let cursor = store.accounting_cursor()?;
@@ -77,7 +89,11 @@ impl AccountingFile {
         let bytes = reconcile(&mut file, known, &text).map_err(failed)?;
         if more {
             file.sync_data().map_err(failed)?;
-            store.keep_accounting_cursor(AccountingCursor { seq: last, bytes, inode })?;
+            store.keep_accounting_cursor(AccountingCursor {
+                seq: last,
+                bytes,
+                inode,
+            })?;
         }
         (self.file, self.inode, self.last, self.is_behind) = (file, inode, last, more);
         Ok(())
@@ -113,7 +129,10 @@ impl AccountingFile {
             Ok(()) => self.last = last,
             Err(source) => {
                 self.is_behind = true;
-                let error = AccountingError::File { path: self.path.clone(), source };
+                let error = AccountingError::File {
+                    path: self.path.clone(),
+                    source,
+                };
                 tracing::error!(
                     "{}; the database has the records, they are written when that is possible again",
                     crate::error_chain(&error)
@@ -140,10 +159,17 @@ impl AccountingFile {
     }
 
     fn keep_cursor(&self, store: &Store) -> Result<(), AccountingError> {
-        let failed = |source| AccountingError::File { path: self.path.clone(), source };
+        let failed = |source| AccountingError::File {
+            path: self.path.clone(),
+            source,
+        };
         self.file.sync_data().map_err(failed)?;
         let bytes = self.file.metadata().map_err(failed)?.len();
-        Ok(store.keep_accounting_cursor(AccountingCursor { seq: self.last, bytes, inode: self.inode })?)
+        Ok(store.keep_accounting_cursor(AccountingCursor {
+            seq: self.last,
+            bytes,
+            inode: self.inode,
+        })?)
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
@@ -185,7 +211,11 @@ struct Missing {
 
 /// The lines of `most` records behind an event.
 fn missing(store: &Store, after: EventSeq, most: usize) -> Result<Missing, StoreError> {
-    let mut missing = Missing { text: String::new(), last: after, more: false };
+    let mut missing = Missing {
+        text: String::new(),
+        last: after,
+        more: false,
+    };
     let mut count = 0;
     store.accounting(after, None, |row| {
         match row {
@@ -218,14 +248,21 @@ fn reconcile(file: &mut File, known: u64, expected: &str) -> io::Result<u64> {
     file.seek(SeekFrom::Start(known))?;
     let mut there = Vec::new();
     (&*file).take(expected.len() as u64).read_to_end(&mut there)?;
-    let same = there.iter().zip(expected.as_bytes()).take_while(|(a, b)| a == b).count();
+    let same = there
+        .iter()
+        .zip(expected.as_bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
     // Only a line that was torn by the crash is cut; text that somebody else put there stays, and
     // lines are written behind it.
     let is_torn = known + there.len() as u64 == len && !there[same..].contains(&b'\n');
     if is_torn && same < there.len() {
         file.set_len(known + same as u64)?;
     }
-    let whole_lines = expected.as_bytes()[..same].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let whole_lines = expected.as_bytes()[..same]
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |end| end + 1);
     let from = if is_torn { same } else { whole_lines };
     if from == expected.len() {
         return Ok(known + from as u64);

@@ -76,13 +76,22 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         "part" => &["dir", "original"],
         other => return Err(format!("no subcommand {other:?}: init, run, check, tree or part")),
     };
-    let Some(given) = options(&mut parser, allowed)? else { return Ok(Action::Help) };
+    let Some(given) = options(&mut parser, allowed)? else {
+        return Ok(Action::Help);
+    };
     let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
     let dir = std::path::absolute(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     Ok(match subcommand.as_str() {
         "init" => Action::Init(plan(given, dir)?),
-        "run" => Action::Run(RunOptions { dir, daemon: given.daemon, log_file: given.log_file }),
-        "part" => Action::Part { dir, original: given.original.ok_or("--original PATH is missing")? },
+        "run" => Action::Run(RunOptions {
+            dir,
+            daemon: given.daemon,
+            log_file: given.log_file,
+        }),
+        "part" => Action::Part {
+            dir,
+            original: given.original.ok_or("--original PATH is missing")?,
+        },
         "tree" => Action::Tree { dir, user: this_user() },
         _ => Action::Check { dir },
     })
@@ -127,7 +136,9 @@ fn plan(given: Given, dir: PathBuf) -> Result<Plan, String> {
 
 fn port_of_environment() -> Result<u16, String> {
     match std::env::var("SGE_QMASTER_PORT") {
-        Ok(port) if !port.is_empty() => port.parse().map_err(|_| format!("SGE_QMASTER_PORT is {port:?}, no port")),
+        Ok(port) if !port.is_empty() => port
+            .parse()
+            .map_err(|_| format!("SGE_QMASTER_PORT is {port:?}, no port")),
         Ok(_) | Err(_) => Ok(DEFAULT_PORT),
     }
 }
@@ -152,11 +163,24 @@ mod tests {
 
     #[test]
     fn subcommands_and_options_are_read() {
-        let run = RunOptions { dir: "/d".into(), daemon: true, log_file: false };
+        let run = RunOptions {
+            dir: "/d".into(),
+            daemon: true,
+            log_file: false,
+        };
         assert_eq!(check("run --dir /d --daemon"), Ok(Action::Run(run)));
         assert_eq!(check("check --dir=/d"), Ok(Action::Check { dir: "/d".into() }));
-        assert_eq!(check("tree --dir /d"), Ok(Action::Tree { dir: "/d".into(), user: this_user() }));
-        let part = Action::Part { dir: "/d".into(), original: "/a".to_owned() };
+        assert_eq!(
+            check("tree --dir /d"),
+            Ok(Action::Tree {
+                dir: "/d".into(),
+                user: this_user()
+            })
+        );
+        let part = Action::Part {
+            dir: "/d".into(),
+            original: "/a".to_owned(),
+        };
         assert_eq!(check("part --dir /d --original /a"), Ok(part));
         assert_eq!(check("run --help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {

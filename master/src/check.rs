@@ -11,7 +11,9 @@ use std::path::Path;
 /// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name
 /// and in a directory where that account could have made links.
 fn become_owner(dir: &Path) -> Result<(), StoreError> {
-    let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else { return Ok(()) };
+    let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else {
+        return Ok(());
+    };
     if !nix::unistd::geteuid().is_root() || found.uid() == 0 {
         return Ok(());
     }
@@ -20,7 +22,10 @@ fn become_owner(dir: &Path) -> Result<(), StoreError> {
         nix::unistd::setgid(Gid::from_raw(found.gid()))?;
         nix::unistd::setuid(Uid::from_raw(found.uid()))
     };
-    become_it().map_err(|errno| StoreError::Account { uid: found.uid(), source: errno.into() })
+    become_it().map_err(|errno| StoreError::Account {
+        uid: found.uid(),
+        source: errno.into(),
+    })
 }
 
 /// Replays the log twice, from the newest snapshot and from the first event, and says what was
@@ -31,7 +36,12 @@ fn become_owner(dir: &Path) -> Result<(), StoreError> {
 pub fn check(dir: &Path) -> Result<String, StoreError> {
     become_owner(dir)?;
     let store = Store::open_to_read(&Layout::new(dir).database())?;
-    let Replayed { state, snapshot, events, passed_over } = replay(&store)?;
+    let Replayed {
+        state,
+        snapshot,
+        events,
+        passed_over,
+    } = replay(&store)?;
     let mut report = String::new();
     for line in &passed_over {
         report.push_str(&format!("passed over: {line}\n"));
@@ -45,12 +55,18 @@ pub fn check(dir: &Path) -> Result<String, StoreError> {
             Ok(whole) if whole.state == state => report.push_str("the whole log gives the same state\n"),
             Ok(_) => report.push_str("WARNING: the whole log gives another state than the snapshot; report this\n"),
             Err(StoreError::Gap { expected: 1, found }) => {
-                report.push_str(&format!("the log begins with event {found}: what came before was trimmed\n"));
+                report.push_str(&format!(
+                    "the log begins with event {found}: what came before was trimmed\n"
+                ));
             }
             Err(error) => return Err(error),
         }
     }
-    let tasks: u64 = state.jobs.values().map(|job| u64::from(job.untouched.len()) + job.tasks.len() as u64).sum();
+    let tasks: u64 = state
+        .jobs
+        .values()
+        .map(|job| u64::from(job.untouched.len()) + job.tasks.len() as u64)
+        .sum();
     report.push_str(&format!(
         "{} jobs with {tasks} tasks, {} queue instances, {} hosts with certificates\n",
         state.jobs.len(),

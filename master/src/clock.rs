@@ -5,7 +5,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The wall clock now.
 pub fn wall_now() -> Wall {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis());
     Wall(i64::try_from(since).unwrap_or(i64::MAX))
 }
 
@@ -22,12 +24,18 @@ impl Clock {
     /// if it was set forward.
     pub fn continue_from(last: Now) -> Self {
         let pause_ms = u64::try_from(wall_now().0.saturating_sub(last.wall.0)).unwrap_or(0);
-        Self { started: Instant::now(), first: last.tick.plus_ms(pause_ms) }
+        Self {
+            started: Instant::now(),
+            first: last.tick.plus_ms(pause_ms),
+        }
     }
 
     /// What time it is.
     pub fn now(&self) -> Now {
-        Now { tick: self.tick(), wall: wall_now() }
+        Now {
+            tick: self.tick(),
+            wall: wall_now(),
+        }
     }
 
     /// The monotone clock alone.

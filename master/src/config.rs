@@ -174,7 +174,10 @@ pub fn document(title: &str, keys: &[Key], set: &[(&str, String)]) -> String {
         for line in key.doc.lines() {
             text.push_str(&format!("# {line}\n"));
         }
-        let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value.as_str());
+        let value = set
+            .iter()
+            .find(|(name, _)| *name == key.name)
+            .map(|(_, value)| value.as_str());
         let shown = key.form.written(value.or(key.default).unwrap_or_default());
         let comment = if value.is_some() { "" } else { "#" };
         text.push_str(&format!("{comment}{} = {shown}\n", key.name));
@@ -190,12 +193,21 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn read(path: &'a Path, keys: &[Key]) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        let mut values = Self { path, values: BTreeMap::new() };
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut values = Self {
+            path,
+            values: BTreeMap::new(),
+        };
         let table = DeTable::parse(&text).map_err(|error| {
             let line = line_of(&text, error.span().map_or(0, |span| span.start));
-            ConfigError::Refused { path: path.to_owned(), line, what: error.message().to_owned() }
+            ConfigError::Refused {
+                path: path.to_owned(),
+                line,
+                what: error.message().to_owned(),
+            }
         })?;
         for (name, value) in table.get_ref() {
             let line = line_of(&text, name.span().start);
@@ -207,15 +219,25 @@ impl<'a> Values<'a> {
 
     /// Takes one line of the file.
     fn take(&mut self, keys: &[Key], name: &str, value: &DeValue<'_>, line: usize) -> Result<(), ConfigError> {
-        let refuse = |what: String| ConfigError::Refused { path: self.path.to_owned(), line, what };
+        let refuse = |what: String| ConfigError::Refused {
+            path: self.path.to_owned(),
+            line,
+            what,
+        };
         if RETIRED_KEYS.contains(&name) {
             return Ok(());
         }
         let Some(key) = keys.iter().find(|key| key.name == name) else {
             let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            return Err(refuse(format!("unknown key {name}; the keys of this file are {}", known.join(", "))));
+            return Err(refuse(format!(
+                "unknown key {name}; the keys of this file are {}",
+                known.join(", ")
+            )));
         };
-        let text = key.form.read(value).map_err(|expected| refuse(format!("{name} must be {expected}")))?;
+        let text = key
+            .form
+            .read(value)
+            .map_err(|expected| refuse(format!("{name} must be {expected}")))?;
         self.values.insert(key.name, (text, line));
         Ok(())
     }
@@ -223,7 +245,10 @@ impl<'a> Values<'a> {
     fn fill_in(&mut self, keys: &[Key]) -> Result<(), ConfigError> {
         for key in keys {
             if !self.values.contains_key(key.name) {
-                let missing = ConfigError::Missing { path: self.path.to_owned(), key: key.name };
+                let missing = ConfigError::Missing {
+                    path: self.path.to_owned(),
+                    key: key.name,
+                };
                 let default = key.default.ok_or(missing)?;
                 self.values.insert(key.name, (default.to_owned(), 0));
             }
@@ -236,12 +261,18 @@ impl<'a> Values<'a> {
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, ConfigError> {
-        self.text(name).parse().map_err(|_| self.refused(name, "a smaller number"))
+        self.text(name)
+            .parse()
+            .map_err(|_| self.refused(name, "a smaller number"))
     }
 
     fn refused(&self, name: &str, expected: &str) -> ConfigError {
         let line = self.values[name].1;
-        ConfigError::Refused { path: self.path.to_owned(), line, what: format!("{name} must be {expected}") }
+        ConfigError::Refused {
+            path: self.path.to_owned(),
+            line,
+            what: format!("{name} must be {expected}"),
+        }
     }
 }
 
@@ -260,7 +291,9 @@ impl Form {
             (Form::Count { min, max }, DeValue::Integer(number)) => {
                 let number = i64::from_str_radix(number.as_str(), number.radix()).ok();
                 let inside = number.filter(|number| (*min..=*max).contains(number));
-                inside.map(|number| number.to_string()).ok_or_else(|| format!("a number from {min} to {max}"))
+                inside
+                    .map(|number| number.to_string())
+                    .ok_or_else(|| format!("a number from {min} to {max}"))
             }
             (Form::Count { min, max }, _) => Err(format!("a number from {min} to {max}")),
         }

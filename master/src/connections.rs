@@ -34,9 +34,12 @@ struct Agent {
 impl Agent {
     fn cut_off(self) {
         let why = format!("{} messages wait for it", self.outgoing.max_capacity());
-        let overload = Diagnostic::new(Code::Overloaded, format!("agent {} does not take its messages", self.host))
-            .why(why)
-            .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
+        let overload = Diagnostic::new(
+            Code::Overloaded,
+            format!("agent {} does not take its messages", self.host),
+        )
+        .why(why)
+        .fix("it connects again by itself; agent_queue of etc/master.toml is the limit");
         // Whoever served the connection has gone.
         let _ = self.overrun.send(overload);
     }
@@ -61,8 +64,18 @@ impl Connections {
     pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> Outbox {
         let (sender, receiver) = mpsc::channel(limit);
         let (overrun, overrun_receiver) = tokio::sync::oneshot::channel();
-        self.agents().insert(connection, Agent { host, outgoing: sender, overrun });
-        Outbox { outgoing: receiver, overrun: overrun_receiver }
+        self.agents().insert(
+            connection,
+            Agent {
+                host,
+                outgoing: sender,
+                overrun,
+            },
+        );
+        Outbox {
+            outgoing: receiver,
+            overrun: overrun_receiver,
+        }
     }
 
     /// Removes a connection that has ended.
@@ -114,7 +127,9 @@ impl Admitted {
         let serials = |(host, certificates): (&HostName, &BTreeMap<String, _>)| {
             (host.clone(), certificates.keys().cloned().collect())
         };
-        Self { serials: RwLock::new(state.certificates.iter().map(serials).collect()) }
+        Self {
+            serials: RwLock::new(state.certificates.iter().map(serials).collect()),
+        }
     }
 
     /// Follows events. Returns the serials that are no longer admitted.
@@ -134,12 +149,17 @@ impl Admitted {
     /// Whether a certificate is admitted now.
     pub fn judge(&self, peer: &PeerIdentity) -> Verdict {
         let serials = self.serials.read().unwrap_or_else(PoisonError::into_inner);
-        let known = serials.get(&peer.host).is_some_and(|serials| serials.contains(&peer.serial.to_string()));
+        let known = serials
+            .get(&peer.host)
+            .is_some_and(|serials| serials.contains(&peer.serial.to_string()));
         if known {
             Verdict::Admit
         } else {
             Verdict::Refuse {
-                why: format!("the certificate {} of {} was revoked or never issued", peer.serial, peer.host),
+                why: format!(
+                    "the certificate {} of {} was revoked or never issued",
+                    peer.serial, peer.host
+                ),
             }
         }
     }

@@ -39,7 +39,9 @@ pub fn part(dir: &Path, original: &str) -> Result<String, RunError> {
     let mut store = Store::open(&layout.database())?;
     let state = replay(&store)?.state;
     if state.cell != cell.cell {
-        return Err(RunError::OtherCell { path: layout.database() });
+        return Err(RunError::OtherCell {
+            path: layout.database(),
+        });
     }
     let clock = Clock::continue_from(state.now);
     let mut core = Core::new(state);

@@ -217,13 +217,19 @@ impl Driver {
     /// timer, which is an input too.
     fn wait(&mut self, waiting: &mut Vec<DriverInput>, until: Option<Instant>) {
         let now = self.clock.tick();
-        let timer = self.core.next_timer().map(|tick| Instant::now() + Duration::from_millis(tick.since_ms(now)));
+        let timer = self
+            .core
+            .next_timer()
+            .map(|tick| Instant::now() + Duration::from_millis(tick.since_ms(now)));
         let inputs = &mut self.inputs;
         let Some(due) = [until, timer].into_iter().flatten().min() else {
             self.ending |= self.runtime.block_on(inputs.recv_many(waiting, BATCH)) == 0;
             return;
         };
-        match self.runtime.block_on(async { timeout_at(due.into(), inputs.recv_many(waiting, BATCH)).await }) {
+        match self
+            .runtime
+            .block_on(async { timeout_at(due.into(), inputs.recv_many(waiting, BATCH)).await })
+        {
             Ok(count) => {
                 self.ending |= count == 0;
                 // Commands about many jobs continue, however much comes.
@@ -261,8 +267,9 @@ impl Driver {
         let mut is_planned = !wants || self.ending;
         while !is_planned && turn.records.len() < BATCH && waiting.is_empty() {
             let inputs = &mut self.inputs;
-            let took =
-                self.runtime.block_on(async { timeout_at(until.into(), inputs.recv_many(waiting, BATCH)).await });
+            let took = self
+                .runtime
+                .block_on(async { timeout_at(until.into(), inputs.recv_many(waiting, BATCH)).await });
             is_planned =
                 !took.is_ok_and(|count| count > 0) || waiting.iter().any(|input| matches!(input, DriverInput::Planned));
             self.handle(waiting, turn);
@@ -325,7 +332,12 @@ impl Driver {
         if turn.is_empty() {
             return Ok(());
         }
-        let Turn { records, planned: _, out, is_urgent: _ } = turn;
+        let Turn {
+            records,
+            planned: _,
+            out,
+            is_urgent: _,
+        } = turn;
         if !records.is_empty() {
             let scripts = self.scripts.follow(&records);
             self.make_durable(&records, &scripts)?;
@@ -352,7 +364,10 @@ impl Driver {
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Reply { to, reply } => self.to_query(QueryInput::Deliver(to, reply)),
-            Effect::Send { connection, mut message } => {
+            Effect::Send {
+                connection,
+                mut message,
+            } => {
                 if let MasterMessage::Describe { spec, .. } = &mut *message {
                     *spec = self.scripts.put_in(spec, &self.store);
                 }
@@ -371,7 +386,11 @@ impl Driver {
                 self.to_query(QueryInput::Observed(observation.clone()));
                 self.to_scheduler(SchedulerInput::Observed(observation));
             }
-            Effect::OrderRefused { scheduler: _, order, why } => {
+            Effect::OrderRefused {
+                scheduler: _,
+                order,
+                why,
+            } => {
                 self.to_scheduler(SchedulerInput::Refused { order, why });
             }
             Effect::TriggerScheduling => self.trigger(Monitoring::Off),
@@ -383,8 +402,18 @@ impl Driver {
                 }
                 self.to_scheduler(SchedulerInput::Placing(by));
             }
-            Effect::CutOff { to, ids, is_manager, by } => {
-                self.to_query(QueryInput::CutOff { to, ids, is_manager, by });
+            Effect::CutOff {
+                to,
+                ids,
+                is_manager,
+                by,
+            } => {
+                self.to_query(QueryInput::CutOff {
+                    to,
+                    ids,
+                    is_manager,
+                    by,
+                });
             }
             Effect::Shutdown => self.ending = true,
             Effect::Alarm(alarm) => raise(&alarm),
@@ -420,8 +449,15 @@ fn raise(alarm: &Alarm) {
 impl Turn {
     /// A new turn with the capacity of this one, which avoids growing it again and again.
     fn like(last: &Self) -> Self {
-        let (records, out) = (Vec::with_capacity(last.records.len()), Vec::with_capacity(last.out.len()));
-        Self { records, out, ..Self::default() }
+        let (records, out) = (
+            Vec::with_capacity(last.records.len()),
+            Vec::with_capacity(last.out.len()),
+        );
+        Self {
+            records,
+            out,
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, out: Out) {

@@ -99,14 +99,28 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     let identity = Identity::create(cell, &plan.host, now)?;
     identity.write(&layout)?;
     make_database(&layout, plan, cell, &identity, now)?;
-    tree::write_classic_files(&layout, &Classic { master_host: &plan.host, port: plan.port, user: &plan.user })?;
+    tree::write_classic_files(
+        &layout,
+        &Classic {
+            master_host: &plan.host,
+            port: plan.port,
+            user: &plan.user,
+        },
+    )?;
     for written_by_the_master in tree::WRITTEN_BY_THE_MASTER {
         tree::write(&layout.common(written_by_the_master), "", 0o644)?;
     }
     write_configuration(&layout, plan)?;
-    let set =
-        [("cell", format!("{:016x}", cell.0)), ("master_host", plan.host.to_string()), ("port", plan.port.to_string())];
-    tree::write(&marker, &config::document("What all daemons of this cell agree on.", CELL_KEYS, &set), 0o644)?;
+    let set = [
+        ("cell", format!("{:016x}", cell.0)),
+        ("master_host", plan.host.to_string()),
+        ("port", plan.port.to_string()),
+    ];
+    tree::write(
+        &marker,
+        &config::document("What all daemons of this cell agree on.", CELL_KEYS, &set),
+        0o644,
+    )?;
     Ok(cell)
 }
 
@@ -117,8 +131,19 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
 /// `Config` if the directory belongs to no cell, `Unwritable` if a file cannot be made.
 pub fn write_tree(dir: &Path, user: &UserName) -> Result<(), InitError> {
     let layout = Layout::new(dir);
-    let CellConfig { cell: _, master_host, port } = CellConfig::read(&layout.etc("cell.toml"))?;
-    tree::write_classic_files(&layout, &Classic { master_host: &master_host, port, user })
+    let CellConfig {
+        cell: _,
+        master_host,
+        port,
+    } = CellConfig::read(&layout.etc("cell.toml"))?;
+    tree::write_classic_files(
+        &layout,
+        &Classic {
+            master_host: &master_host,
+            port,
+            user,
+        },
+    )
 }
 
 /// The database with the first events of the cell.
@@ -142,7 +167,10 @@ fn make_database(layout: &Layout, plan: &Plan, cell: CellId, identity: &Identity
 
 /// What the core says of a new cell, and the certificate of its first host.
 fn first_events(plan: &Plan, cell: CellId, certificate: (Serial, Wall), now: Wall) -> Vec<Arc<Record>> {
-    let now = Now { tick: Tick(0), wall: now };
+    let now = Now {
+        tick: Tick(0),
+        wall: now,
+    };
     let (core, Step { mut events, effects: _ }) = Core::create(cell, objects::first_objects(plan), now);
     let (serial, not_after) = certificate;
     events.push(Arc::new(Record {
@@ -150,14 +178,20 @@ fn first_events(plan: &Plan, cell: CellId, certificate: (Serial, Wall), now: Wal
         now,
         actor: Actor::Master,
         request: None,
-        event: Event::CertificateIssued { host: plan.host.clone(), serial: serial.to_string(), not_after },
+        event: Event::CertificateIssued {
+            host: plan.host.clone(),
+            serial: serial.to_string(),
+            not_after,
+        },
     }));
     events
 }
 
 #[cfg(test)]
 pub(crate) fn first_events_of(plan: &Plan, cell: CellId, now: Wall) -> Vec<Record> {
-    let serial = "000000000000000000000000000000ab".parse().expect("32 digits are a serial");
+    let serial = "000000000000000000000000000000ab"
+        .parse()
+        .expect("32 digits are a serial");
     let events = first_events(plan, cell, (serial, Wall(now.0 + 1)), now);
     events.into_iter().map(Arc::unwrap_or_clone).collect()
 }
@@ -165,24 +199,36 @@ pub(crate) fn first_events_of(plan: &Plan, cell: CellId, now: Wall) -> Vec<Recor
 fn write_configuration(layout: &Layout, plan: &Plan) -> Result<(), InitError> {
     let master = config::document("Settings of the master.", MASTER_KEYS, &[]);
     tree::write(&layout.etc("master.toml"), &master, 0o644)?;
-    let set =
-        [("host", plan.host.to_string()), ("master_host", plan.host.to_string()), ("port", plan.port.to_string())];
+    let set = [
+        ("host", plan.host.to_string()),
+        ("master_host", plan.host.to_string()),
+        ("port", plan.port.to_string()),
+    ];
     let agent = config::document("Settings of this machine's agent.", AGENT_KEYS, &set);
     tree::write(&layout.etc("agent.toml"), &agent, 0o644)
 }
 
 fn random_number() -> Result<u64, InitError> {
     let mut bytes = [0; 8];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| InitError::NoRandomness)?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| InitError::NoRandomness)?;
     Ok(u64::from_be_bytes(bytes))
 }
 
 /// The name of this machine as `hostname` says it, in the canonical form: the part before the first
 /// dot, in lower case.
 pub fn this_host() -> HostName {
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let name = nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_default();
     let host = HostName::new(name.split('.').next().unwrap_or_default());
-    if host.as_str().is_empty() { HostName::new("localhost") } else { host }
+    if host.as_str().is_empty() {
+        HostName::new("localhost")
+    } else {
+        host
+    }
 }
 
 /// How many processors this process may use.

@@ -118,7 +118,11 @@ fn read(path: PathBuf) -> Result<String, KeyError> {
 impl Issuer {
     /// An issuer of certificates that are valid for `days`.
     pub fn new(ca: Arc<ClusterCa>, days: i64, inputs: mpsc::Sender<DriverInput>) -> Self {
-        Self { ca, validity_s: days * DAY_S, inputs }
+        Self {
+            ca,
+            validity_s: days * DAY_S,
+            inputs,
+        }
     }
 
     /// The CA.
@@ -133,7 +137,11 @@ impl Issuer {
     pub fn sign(&self, csr: &str, host: &HostName) -> Result<Issued, IdentityError> {
         let certificate = self.ca.sign_csr(csr, host, wall_now(), self.validity_s)?;
         let PeerIdentity { serial, not_after, .. } = PeerIdentity::from_pem(&certificate)?;
-        Ok(Issued { certificate, serial: serial.to_string(), not_after })
+        Ok(Issued {
+            certificate,
+            serial: serial.to_string(),
+            not_after,
+        })
     }
 
     /// Issues certificates for simulated hosts beside the driver, has the core admit them, and answers.
@@ -152,10 +160,22 @@ impl Issuer {
         let mut certificates = Vec::with_capacity(hosts.len());
         for host in hosts {
             let key = HostKey::generate()?;
-            let Issued { certificate, serial, not_after } = self.sign(&key.csr_pem()?, &host)?;
-            let input = Input::CertificateRenewed { host: host.clone(), serial, not_after };
+            let Issued {
+                certificate,
+                serial,
+                not_after,
+            } = self.sign(&key.csr_pem()?, &host)?;
+            let input = Input::CertificateRenewed {
+                host: host.clone(),
+                serial,
+                not_after,
+            };
             let _ = self.inputs.blocking_send(DriverInput::Core(input));
-            certificates.push(IssuedCertificate { host, certificate, key: key.to_pem() });
+            certificates.push(IssuedCertificate {
+                host,
+                certificate,
+                key: key.to_pem(),
+            });
         }
         Ok(Reply::data(Data::Certificates(certificates)))
     }

@@ -40,7 +40,9 @@ pub enum LockError {
 
 impl LockError {
     fn is_disk_full(&self) -> bool {
-        let Self::Unwritable { source, .. } = self else { return false };
+        let Self::Unwritable { source, .. } = self else {
+            return false;
+        };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 }
@@ -48,12 +50,19 @@ impl LockError {
 /// Removes the file that keeps room for the log. The reserve is made anew when there is room again.
 fn give_up_reserve(layout: &Layout) -> io::Result<()> {
     let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(layout.dir().join("master"))?;
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(layout.dir().join("master"))?;
     Ok(unlinkat(&folder, "reserve", UnlinkatFlags::NoRemoveDir)?)
 }
 
 fn who(pid: &str) -> String {
-    if pid.is_empty() { String::new() } else { format!(" by process {pid}") }
+    if pid.is_empty() {
+        String::new()
+    } else {
+        format!(" by process {pid}")
+    }
 }
 
 /// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
@@ -92,18 +101,27 @@ impl MasterLock {
     }
 
     fn try_take(layout: &Layout) -> Result<Self, LockError> {
-        let folder = layout.folder().map_err(|source| unwritable(layout.dir().join("run/master"), source))?;
+        let folder = layout
+            .folder()
+            .map_err(|source| unwritable(layout.dir().join("run/master"), source))?;
         let (path, pid_file) = (folder.path("lock"), folder.path("pid"));
         let holder = || std::fs::read_to_string(&pid_file).unwrap_or_default().trim().to_owned();
-        let file = folder.open_lock("lock").map_err(|source| unwritable(path.clone(), source))?;
+        let file = folder
+            .open_lock("lock")
+            .map_err(|source| unwritable(path.clone(), source))?;
         let run = alone(file).map_err(|errno| match errno {
-            Errno::EWOULDBLOCK => LockError::Held { path: path.clone(), pid: holder() },
+            Errno::EWOULDBLOCK => LockError::Held {
+                path: path.clone(),
+                pid: holder(),
+            },
             errno => unwritable(path.clone(), errno.into()),
         })?;
         let database = lock_database(layout, holder)?;
         folder::note_holder(&run).map_err(|source| unwritable(path, source))?;
         let pid = format!("{}\n", std::process::id());
-        folder.write("pid", &pid, 0o644).map_err(|source| unwritable(pid_file, source))?;
+        folder
+            .write("pid", &pid, 0o644)
+            .map_err(|source| unwritable(pid_file, source))?;
         Ok(Self { run, database })
     }
 }
@@ -157,9 +175,14 @@ mod tests {
         let dir = crate::testing::TempDir::new("lock-full");
         let layout = Layout::new(dir.path());
         std::fs::create_dir_all(layout.master("")).unwrap();
-        ["reserve", "state.db"].iter().for_each(|name| std::fs::write(layout.master(name), "kept").unwrap());
+        ["reserve", "state.db"]
+            .iter()
+            .for_each(|name| std::fs::write(layout.master(name), "kept").unwrap());
         let full = |kind: io::ErrorKind| unwritable(layout.master(""), kind.into()).is_disk_full();
-        assert_eq!([io::ErrorKind::StorageFull, io::ErrorKind::NotFound].map(full), [true, false]);
+        assert_eq!(
+            [io::ErrorKind::StorageFull, io::ErrorKind::NotFound].map(full),
+            [true, false]
+        );
         give_up_reserve(&layout).unwrap();
         assert!(!layout.master("reserve").exists() && layout.master("state.db").exists());
         assert!(give_up_reserve(&layout).is_err());
@@ -173,6 +196,9 @@ mod tests {
         let _held = MasterLock::take(&layout).unwrap();
         std::fs::remove_dir_all(dir.path().join("run")).unwrap();
         let refused = MasterLock::take(&layout);
-        assert!(matches!(&refused, Err(LockError::Held { path, .. }) if path.ends_with("master")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(LockError::Held { path, .. }) if path.ends_with("master")),
+            "{refused:?}"
+        );
     }
 }

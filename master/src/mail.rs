@@ -52,10 +52,16 @@ impl Postmaster {
     pub fn notice(&mut self, state: &State, record: &Record) -> Vec<Mail> {
         match &record.event {
             Event::TaskStarted { key, at } => self.started(state, *key, *at).into_iter().collect(),
-            Event::TaskEnded { key, record: Some(ended), then, .. } => self.ended(state, *key, ended, then),
-            Event::TasksDeleted { seq, tasks } => {
-                state.jobs.get(seq).map_or_else(Vec::new, |job| deleted(state, job, tasks, &record.actor))
-            }
+            Event::TaskEnded {
+                key,
+                record: Some(ended),
+                then,
+                ..
+            } => self.ended(state, *key, ended, then),
+            Event::TasksDeleted { seq, tasks } => state
+                .jobs
+                .get(seq)
+                .map_or_else(Vec::new, |job| deleted(state, job, tasks, &record.actor)),
             Event::TaskDeletionRequested { key } => match state.placed(*key) {
                 Some((job, ..)) => deleted(state, job, &one(key.task), &record.actor),
                 None => Vec::new(),
@@ -67,11 +73,14 @@ impl Postmaster {
                 let known = state.instances.get(instance).map_or(0, |before| before.errors.len());
                 let error = now.errors.get(known..).and_then(<[String]>::last);
                 let of_error = error.and_then(|error| self.queue_error(state, instance, error));
-                of_error.into_iter().chain(reservations::failing(state, instance, now)).collect()
+                of_error
+                    .into_iter()
+                    .chain(reservations::failing(state, instance, now))
+                    .collect()
             }
-            Event::ReservationChanged { id, state: now } => {
-                reservations::changed(self, state, *id, *now, record).into_iter().collect()
-            }
+            Event::ReservationChanged { id, state: now } => reservations::changed(self, state, *id, *now, record)
+                .into_iter()
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -89,7 +98,9 @@ impl Postmaster {
 
     fn ended(&mut self, state: &State, key: TaskKey, ended: &AccountingRecord, then: &Then) -> Vec<Mail> {
         self.failed = (ended.failed != Failed::NO).then(|| Box::new(ended.clone()));
-        let Some((job, _, placement)) = state.placed(key) else { return Vec::new() };
+        let Some((job, _, placement)) = state.placed(key) else {
+            return Vec::new();
+        };
         let wish = job.spec.mail;
         let of_job = if placement.deleting {
             // The deletion was told when it was asked for.
@@ -164,7 +175,11 @@ impl Postmaster {
 
     fn suspended(&self, state: &State, key: TaskKey, is_suspended: bool) -> Option<Mail> {
         let (job, _, placement) = state.placed(key).filter(|(job, ..)| job.spec.mail.suspend)?;
-        let subject = format!("{} {}", named(job, key.task), if is_suspended { "Suspended" } else { "Continued" });
+        let subject = format!(
+            "{} {}",
+            named(job, key.task),
+            if is_suspended { "Suspended" } else { "Continued" }
+        );
         let text = format!(
             "{subject}\n Master queue    = {}\n Owner           = {}\n Submission time = {}\n Start time      = {}\n",
             placement.master(),
@@ -180,7 +195,11 @@ impl Postmaster {
         let action = format!("Queue \"{instance}\" set to ERROR");
         let is_cause = |ended: &AccountingRecord| ended.queue == instance.queue && ended.host == instance.host;
         // One job is not the cause where many failed.
-        match self.failed.take().filter(|ended| is_cause(ended) && !fitness::is_about_host(error)) {
+        match self
+            .failed
+            .take()
+            .filter(|ended| is_cause(ended) && !fitness::is_about_host(error))
+        {
             Some(ended) => self.caused(state, &ended, &action),
             None => to_administrator(state, action.clone(), format!("{action}\n{error}\n")),
         }
@@ -212,7 +231,10 @@ impl Postmaster {
     /// `11/21/2026 01:46:27`; `<unknown>` for what never was.
     fn time(&self, at: Wall) -> String {
         match Timestamp::from_millisecond(at.0) {
-            Ok(time) if at.0 > 0 => time.to_zoned(self.zone.clone()).strftime("%m/%d/%Y %H:%M:%S").to_string(),
+            Ok(time) if at.0 > 0 => time
+                .to_zoned(self.zone.clone())
+                .strftime("%m/%d/%Y %H:%M:%S")
+                .to_string(),
             _ => "<unknown>".to_owned(),
         }
     }
@@ -230,7 +252,10 @@ fn deleted(state: &State, job: &Job, tasks: &[TaskRange], actor: &Actor) -> Vec<
     };
     let mail = |(subject, text): (String, String)| to_job(state, &job.spec, subject, text);
     let whole = |number: JobNumber, name: &str| {
-        (format!("Job {number} ({name}) Killed"), format!("Job {number} ({name})  was killed by {by}\n"))
+        (
+            format!("Job {number} ({name}) Killed"),
+            format!("Job {number} ({name})  was killed by {by}\n"),
+        )
     };
     if job.spec.array.is_none() {
         return vec![mail(whole(job.number, &job.spec.name))];
@@ -258,15 +283,33 @@ fn named(job: &Job, task: TaskId) -> String {
 /// To those whom `-M` names, else to the owner where the job was submitted.
 fn to_job(state: &State, spec: &JobSpec, subject: String, text: String) -> Mail {
     let owner = || vec![format!("{}@{}", spec.owner.user, spec.submit_host)];
-    let to = if spec.mail_to.is_empty() { owner() } else { spec.mail_to.clone() };
-    Mail { mailer: mailer(state), to, subject, text }
+    let to = if spec.mail_to.is_empty() {
+        owner()
+    } else {
+        spec.mail_to.clone()
+    };
+    Mail {
+        mailer: mailer(state),
+        to,
+        subject,
+        text,
+    }
 }
 
 /// To `administrator_mail`, a list; nobody if there is none.
 fn to_administrator(state: &State, subject: String, text: String) -> Option<Mail> {
     let addresses = state.config.settings.administrator_mail.value()?.to_string();
-    let to: Vec<String> = addresses.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    (!to.is_empty()).then(|| Mail { mailer: mailer(state), to, subject, text })
+    let to: Vec<String> = addresses
+        .split([',', ' '])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    (!to.is_empty()).then(|| Mail {
+        mailer: mailer(state),
+        to,
+        subject,
+        text,
+    })
 }
 
 fn mailer(state: &State) -> String {
@@ -277,7 +320,11 @@ fn mailer(state: &State) -> String {
 fn duration(ms: u64) -> String {
     let s = ms / 1_000;
     let clock = format!("{:02}:{:02}:{:02}", s / 3_600 % 24, s / 60 % 60, s % 60);
-    if s < 86_400 { clock } else { format!("{}:{clock}", s / 86_400) }
+    if s < 86_400 {
+        clock
+    } else {
+        format!("{}:{clock}", s / 86_400)
+    }
 }
 
 /// `1.500M`; `NA` where nothing was measured.
@@ -297,6 +344,11 @@ fn memory(bytes: u64) -> String {
 
 /// `KILL`; `unknown signal` for a number that names none.
 fn signal_name(number: u32) -> String {
-    let signal = i32::try_from(number).ok().and_then(|number| nix::sys::signal::Signal::try_from(number).ok());
-    signal.map_or_else(|| "unknown signal".to_owned(), |signal| signal.as_str().trim_start_matches("SIG").to_owned())
+    let signal = i32::try_from(number)
+        .ok()
+        .and_then(|number| nix::sys::signal::Signal::try_from(number).ok());
+    signal.map_or_else(
+        || "unknown signal".to_owned(),
+        |signal| signal.as_str().trim_start_matches("SIG").to_owned(),
+    )
 }

@@ -54,7 +54,10 @@ const EXIT_RUNNING: u8 = 3;
 
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1);
-    if let Some(text) = MASTER.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(MASTER.name)) {
+    if let Some(text) = MASTER.answer(
+        first.as_ref().and_then(|word| word.to_str()),
+        &version::line(MASTER.name),
+    ) {
         print!("{text}");
         return ExitCode::SUCCESS;
     }
@@ -99,7 +102,11 @@ fn run_master(options: &RunOptions) -> ExitCode {
     }
     let log = options.log_file.then(|| options.dir.join("log/master.log"));
     if let Err(refusal) = logging::start(log.as_deref()) {
-        eprintln!("gridwright-master: {}\n{}", refusal.what, refusal.detail_lines().join("\n"));
+        eprintln!(
+            "gridwright-master: {}\n{}",
+            refusal.what,
+            refusal.detail_lines().join("\n")
+        );
         return ExitCode::FAILURE;
     }
     abort_on_panic();

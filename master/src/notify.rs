@@ -10,7 +10,9 @@ use std::os::unix::net::UnixDatagram;
 /// # Errors
 /// If the file cannot be written. A manager that does not take the datagram is its own problem.
 pub fn ready(layout: &Layout) -> io::Result<()> {
-    layout.folder()?.write("ready", &format!("{}\n", std::process::id()), 0o644)?;
+    layout
+        .folder()?
+        .write("ready", &format!("{}\n", std::process::id()), 0o644)?;
     tell_manager("READY=1");
     Ok(())
 }
@@ -23,7 +25,9 @@ pub fn stopping(layout: &Layout) {
 }
 
 fn tell_manager(message: &str) {
-    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
     if let Err(error) = send(&address, message) {
         tracing::warn!("cannot tell the service manager {message}: {error}");
     }

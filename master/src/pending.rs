@@ -16,7 +16,10 @@ pub struct Pending<T> {
 
 impl<T> Default for Pending<T> {
     fn default() -> Self {
-        Self { next: AtomicU64::new(1), waiting: Mutex::default() }
+        Self {
+            next: AtomicU64::new(1),
+            waiting: Mutex::default(),
+        }
     }
 }
 

@@ -78,7 +78,13 @@ mod tests {
     use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
 
     fn forget() -> Outgoing {
-        let key = TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 0, attempt: 1 };
+        let key = TaskKey {
+            cell: CellId(1),
+            seq: SubmitSeq(1),
+            task: TaskId(1),
+            pe_task: 0,
+            attempt: 1,
+        };
         Outgoing::Message(Box::new(MasterMessage::Forget { key }))
     }
 
@@ -100,7 +106,12 @@ mod tests {
         fn new() -> Self {
             let connections = Connections::default();
             let outbox = connections.enter(AGENT, HostName::new("n1"), 10);
-            Self { post: Post::default(), connections, outbox, now: Instant::now() }
+            Self {
+                post: Post::default(),
+                connections,
+                outbox,
+                now: Instant::now(),
+            }
         }
 
         fn add(&mut self, outgoing: Outgoing) {

@@ -219,7 +219,12 @@ impl QueryThread {
         replies: Arc<Pending<Reply>>,
         upkeep: Upkeep,
     ) -> Self {
-        let snapshots = Snapshots::new(&model.state, upkeep.snapshot_events, upkeep.trim_log, upkeep.signs.clone());
+        let snapshots = Snapshots::new(
+            &model.state,
+            upkeep.snapshot_events,
+            upkeep.trim_log,
+            upkeep.signs.clone(),
+        );
         Self {
             model,
             store,
@@ -324,14 +329,24 @@ impl QueryThread {
             QueryInput::Observed(observation) => {
                 self.model.observe(&observation);
                 self.subscribers.observed(&self.model, &observation);
-                let Model { state, observations, statics, .. } = &self.model;
+                let Model {
+                    state,
+                    observations,
+                    statics,
+                    ..
+                } = &self.model;
                 let now_s = statics.clock.now().wall.seconds();
                 self.files.reporting.observed(state, observations, &observation, now_s);
             }
             QueryInput::Deliver(to, reply) => self.replies.answer(to, *reply),
             QueryInput::Scheduling(update) => self.learn(*update),
             QueryInput::PassWanted => self.subscribers.soft(&self.model, || Some(Change::PassWanted {})),
-            QueryInput::CutOff { to, ids, is_manager, by } => {
+            QueryInput::CutOff {
+                to,
+                ids,
+                is_manager,
+                by,
+            } => {
                 self.replies.answer(to, self.subscribers.kill(&ids, is_manager, &by));
             }
             QueryInput::Stop => return true,
@@ -348,8 +363,15 @@ impl QueryThread {
         let has_shares = update.shares.is_some();
         self.model.scheduling.take(update);
         if has_shares {
-            let Model { state, statics, scheduling, .. } = &self.model;
-            self.files.reporting.shares(state, scheduling.shares(), statics.clock.now());
+            let Model {
+                state,
+                statics,
+                scheduling,
+                ..
+            } = &self.model;
+            self.files
+                .reporting
+                .shares(state, scheduling.shares(), statics.clock.now());
         }
         if !is_monitored {
             return;
@@ -363,9 +385,14 @@ impl QueryThread {
     /// Accounting records are in the file before their jobs leave `qstat` (ARCHITECTURE.md
     /// "Storage").
     fn fold(&mut self, records: &[Arc<Record>]) {
-        let Files { accounting, reporting, .. } = &mut self.files;
-        let is_written =
-            if reporting.params().accounting { accounting.append(records) } else { accounting.skip(records) };
+        let Files {
+            accounting, reporting, ..
+        } = &mut self.files;
+        let is_written = if reporting.params().accounting {
+            accounting.append(records)
+        } else {
+            accounting.skip(records)
+        };
         if is_written {
             self.sync_at.get_or_insert_with(|| Instant::now() + FILE_SYNC);
         }
@@ -378,19 +405,31 @@ impl QueryThread {
             self.subscribers.event(record, job);
             for host in &touched.hosts {
                 let config = &self.model.state.config;
-                self.subscribers.soft(&self.model, || Some(master_core::stream::instances(config, host)));
+                self.subscribers
+                    .soft(&self.model, || Some(master_core::stream::instances(config, host)));
             }
-            self.files.reporting.after(&self.model.state, &self.model.observations, record);
+            self.files
+                .reporting
+                .after(&self.model.state, &self.model.observations, record);
             self.waiters.notice(record, &self.model, &self.store);
         }
         self.snapshots.follow(&self.model.state, &self.store);
     }
 
     fn answer(&mut self, question: Question) {
-        let Question { mut query, from, asker, answer } = question;
+        let Question {
+            mut query,
+            from,
+            asker,
+            answer,
+        } = question;
         let Model { state, statics, .. } = &self.model;
         let names = state.config.host_names(&statics.naming, &from);
-        Rewriter { names, complex: &state.config.complex }.query(&mut query);
+        Rewriter {
+            names,
+            complex: &state.config.complex,
+        }
+        .query(&mut query);
         match query {
             Query::Wait { job } => self.waiters.wait(job, answer, &self.model, &self.store),
             Query::EventClients => {
@@ -449,7 +488,10 @@ fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> Answ
 /// The next part of a walk.
 fn walked(model: &Model, walk: Walk) -> Answered {
     let (replies, rest) = walk.part(model);
-    Answered { replies, rest: rest.map(Box::new) }
+    Answered {
+        replies,
+        rest: rest.map(Box::new),
+    }
 }
 
 /// The whole answer to a question, in parts of bearable size.
@@ -470,7 +512,9 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
         Query::Sensors { hosts } => vec![hosts::sensors(model, &hosts)],
         Query::HostNames { names } => vec![Reply::data(Data::Names(names))],
         Query::WithoutEffect => {
-            vec![Reply::data(Data::Warnings(master_core::decide::objects::without_effect(&model.state.config)))]
+            vec![Reply::data(Data::Warnings(
+                master_core::decide::objects::without_effect(&model.state.config),
+            ))]
         }
         Query::Status => vec![status::status(model)],
         Query::Tokens => vec![hosts::tokens(model)],
@@ -485,7 +529,10 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
         | Query::WaitPlaced { .. }
         | Query::Events(_)
         | Query::EventClients => {
-            vec![Reply::refusal(Diagnostic::new(Code::BadMessage, "this question is not for the query thread"))]
+            vec![Reply::refusal(Diagnostic::new(
+                Code::BadMessage,
+                "this question is not for the query thread",
+            ))]
         }
     }
 }

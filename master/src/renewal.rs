@@ -22,7 +22,12 @@ pub struct Renewal {
 impl Renewal {
     /// `served` is what the server was bound with.
     pub fn new(layout: Layout, issuer: Arc<Issuer>, server: Arc<Server>, served: PeerIdentity) -> Self {
-        Self { layout, issuer, server, served }
+        Self {
+            layout,
+            issuer,
+            server,
+            served,
+        }
     }
 
     /// Looks after the certificate, for ever.
@@ -30,7 +35,10 @@ impl Renewal {
         loop {
             tokio::time::sleep(LOOK).await;
             if let Err(error) = self.look(wall_now()) {
-                tracing::warn!("the master's certificate was not renewed: {}", crate::error_chain(&error));
+                tracing::warn!(
+                    "the master's certificate was not renewed: {}",
+                    crate::error_chain(&error)
+                );
             }
         }
     }
@@ -41,7 +49,9 @@ impl Renewal {
             return Ok(());
         }
         let credentials = master_credentials(&self.layout, self.issuer.ca(), now)?;
-        self.server.replace_credentials(&credentials).map_err(KeyError::NotServed)?;
+        self.server
+            .replace_credentials(&credentials)
+            .map_err(KeyError::NotServed)?;
         self.served = credentials.identity().clone();
         tracing::info!("the master's certificate was renewed, it is {} now", self.served.serial);
         Ok(())
@@ -64,7 +74,14 @@ mod tests {
     fn new_cell(dir: &TempDir) -> Layout {
         let dir = dir.path().join("cell");
         let (host, user) = (HostName::new("node1"), UserName::from("alice"));
-        init(&Plan { dir: dir.clone(), port: 7_000, slots: 1, host, user }).unwrap();
+        init(&Plan {
+            dir: dir.clone(),
+            port: 7_000,
+            slots: 1,
+            host,
+            user,
+        })
+        .unwrap();
         Layout::new(dir)
     }
 
@@ -74,7 +91,10 @@ mod tests {
         let csr = HostKey::from_pem(&key).unwrap().csr_pem().unwrap();
         let made = Wall(wall_now().0 - days * DAY_MS);
         let host = HostName::new("node1");
-        let old = read_ca(layout).unwrap().sign_master_csr(&csr, &host, made, quic::DEFAULT_VALIDITY_S).unwrap();
+        let old = read_ca(layout)
+            .unwrap()
+            .sign_master_csr(&csr, &host, made, quic::DEFAULT_VALIDITY_S)
+            .unwrap();
         std::fs::write(layout.master("master.crt"), old).unwrap();
     }
 
@@ -94,8 +114,17 @@ mod tests {
         let read = |name: &str| std::fs::read_to_string(layout.agent(name)).unwrap();
         let host = Credentials::from_pem(&read("host.crt"), &read("host.key"), &read("ca.crt")).unwrap();
         let port = server.local_addr().unwrap().port();
-        let master = MasterAddress { host: "127.0.0.1".to_owned(), port };
-        Client::new(&host).unwrap().connect(&master).await.unwrap().peer().clone()
+        let master = MasterAddress {
+            host: "127.0.0.1".to_owned(),
+            port,
+        };
+        Client::new(&host)
+            .unwrap()
+            .connect(&master)
+            .await
+            .unwrap()
+            .peer()
+            .clone()
     }
 
     #[tokio::test]
@@ -104,7 +133,11 @@ mod tests {
         let layout = new_cell(&dir);
         age(&layout, 300);
         let (server, old) = serve(&layout);
-        let issuer = Arc::new(Issuer::new(Arc::new(read_ca(&layout).unwrap()), 365, mpsc::channel(1).0));
+        let issuer = Arc::new(Issuer::new(
+            Arc::new(read_ca(&layout).unwrap()),
+            365,
+            mpsc::channel(1).0,
+        ));
         let mut renewal = Renewal::new(layout.clone(), issuer, server.clone(), old.clone());
         assert_eq!(shown(&layout, &server).await.serial, old.serial);
         renewal.look(wall_now()).unwrap();
@@ -113,7 +146,11 @@ mod tests {
         let kept = PeerIdentity::from_pem(&std::fs::read_to_string(layout.master("master.crt")).unwrap()).unwrap();
         assert_eq!(kept.serial, new.serial);
         renewal.look(wall_now()).unwrap();
-        assert_eq!(shown(&layout, &server).await.serial, new.serial, "a fresh certificate stays");
+        assert_eq!(
+            shown(&layout, &server).await.serial,
+            new.serial,
+            "a fresh certificate stays"
+        );
     }
 
     #[test]

@@ -41,5 +41,10 @@ fn fold(store: &Store, mut state: State, passed_over: Vec<String>) -> Result<Rep
         state.apply(&record);
         events += 1;
     })?;
-    Ok(Replayed { state, snapshot, events, passed_over })
+    Ok(Replayed {
+        state,
+        snapshot,
+        events,
+        passed_over,
+    })
 }

@@ -54,7 +54,17 @@ impl ReportingFile {
     pub fn new(path: PathBuf, host: String, state: &State) -> Self {
         let params = state.config.settings.reporting();
         let (waiting, touched, failing) = (String::new(), Vec::new(), BTreeSet::new());
-        Self { path, host, waiting, params, touched, failing, due: None, shares_told: None, is_failing: false }
+        Self {
+            path,
+            host,
+            waiting,
+            params,
+            touched,
+            failing,
+            due: None,
+            shares_told: None,
+            is_failing: false,
+        }
     }
 
     /// `reporting_params` as they are now.
@@ -75,7 +85,9 @@ impl ReportingFile {
         match &record.event {
             Event::TaskPlaced { granted, .. } => self.touched.clone_from(granted),
             Event::TaskEnded { key, .. } => {
-                self.touched = state.placed(*key).map_or_else(Vec::new, |(.., placement)| placement.granted.clone());
+                self.touched = state
+                    .placed(*key)
+                    .map_or_else(Vec::new, |(.., placement)| placement.granted.clone());
             }
             _ => {}
         }
@@ -111,23 +123,33 @@ impl ReportingFile {
     /// (`sharelog`).
     pub fn shares(&mut self, state: &State, nodes: &[ShareNode], now: Now) {
         let interval_ms = self.params.sharelog_s.saturating_mul(1000);
-        let is_recent = self.shares_told.is_some_and(|told| now.tick.since_ms(told) < interval_ms);
+        let is_recent = self
+            .shares_told
+            .is_some_and(|told| now.tick.since_ms(told) < interval_ms);
         if interval_ms == 0 || nodes.is_empty() || is_recent {
             return;
         }
         self.shares_told = Some(now.tick);
-        self.note(state, |lines| nodes.iter().for_each(|node| lines.of_share(node, now.wall.seconds())));
+        self.note(state, |lines| {
+            nodes.iter().for_each(|node| lines.of_share(node, now.wall.seconds()))
+        });
     }
 
     fn note(&mut self, cell: &State, add: impl FnOnce(&mut Lines<'_>)) {
         if !self.params.reporting {
             return;
         }
-        add(&mut Lines { out: &mut self.waiting, master: &self.host, cell, params: &self.params });
+        add(&mut Lines {
+            out: &mut self.waiting,
+            master: &self.host,
+            cell,
+            params: &self.params,
+        });
         if self.waiting.is_empty() {
             return;
         }
-        self.due.get_or_insert_with(|| Instant::now() + Duration::from_secs(self.params.flush_time_s));
+        self.due
+            .get_or_insert_with(|| Instant::now() + Duration::from_secs(self.params.flush_time_s));
         if self.waiting.len() > WAITING_MAX {
             self.flush();
         }
@@ -151,6 +173,10 @@ impl ReportingFile {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(text.as_bytes())
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path)?
+            .write_all(text.as_bytes())
     }
 }

@@ -109,17 +109,26 @@ impl Reserve {
             let why = format!("a quota keeps the master from writing; {needed_mib} MiB must be left of it");
             (why, "make room within that quota or raise it")
         } else {
-            (format!("{} MiB are free, {needed_mib} MiB must be", self.free >> 20), "make room on that file system")
+            (
+                format!("{} MiB are free, {needed_mib} MiB must be", self.free >> 20),
+                "make room on that file system",
+            )
         };
         Diagnostic::new(Code::SystemRefused, what)
             .at(format!("{folder} on the master's host"))
             .why(why)
-            .fix(format!("{room}: the master goes on by itself; disk_reserve_bytes of etc/master.toml is the limit"))
+            .fix(format!(
+                "{room}: the master goes on by itself; disk_reserve_bytes of etc/master.toml is the limit"
+            ))
     }
 
     /// Bytes that must be free before changes are taken again.
     fn needed(&self) -> u64 {
-        if self.is_whole { self.bytes } else { self.bytes.saturating_mul(2) }
+        if self.is_whole {
+            self.bytes
+        } else {
+            self.bytes.saturating_mul(2)
+        }
     }
 
     fn look(&mut self, now: Instant) {
@@ -140,8 +149,16 @@ impl Reserve {
                 }
             }
         }
-        let least = if before == DiskRoom::Enough { self.bytes / 2 } else { self.bytes };
-        self.room = if self.is_whole && self.free >= least { DiskRoom::Enough } else { DiskRoom::Short };
+        let least = if before == DiskRoom::Enough {
+            self.bytes / 2
+        } else {
+            self.bytes
+        };
+        self.room = if self.is_whole && self.free >= least {
+            DiskRoom::Enough
+        } else {
+            DiskRoom::Short
+        };
         match (before, self.room) {
             (DiskRoom::Enough, DiskRoom::Short) => tracing::error!("{}", self.refusal()),
             (DiskRoom::Short, DiskRoom::Enough) => {
@@ -155,13 +172,21 @@ impl Reserve {
 /// Bytes that the file system of a file has for us. One that cannot be asked counts as roomy: writing tells.
 fn free_bytes(path: &std::path::Path) -> u64 {
     let folder = path.parent().unwrap_or(path);
-    statvfs(folder).map_or(u64::MAX, |stat| stat.blocks_available().saturating_mul(stat.fragment_size()))
+    statvfs(folder).map_or(u64::MAX, |stat| {
+        stat.blocks_available().saturating_mul(stat.fragment_size())
+    })
 }
 
 /// Makes the file, and shows that `beside` more bytes could be taken.
 fn make(path: &std::path::Path, bytes: u64, beside: u64) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600).custom_flags(O_NOFOLLOW).open(path)?;
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(O_NOFOLLOW)
+        .open(path)?;
     let length = i64::try_from(bytes.saturating_add(beside)).map_err(io::Error::other)?;
     posix_fallocate(&file, 0, length)?;
     file.set_len(bytes)
@@ -195,7 +220,10 @@ mod tests {
         let mut reserve = Reserve::new(path.clone(), 1 << 20);
         assert!(reserve.release());
         let refusal = reserve.refusal();
-        assert!(refusal.why.contains("a quota") && refusal.fix.contains("raise it"), "{refusal}");
+        assert!(
+            refusal.why.contains("a quota") && refusal.fix.contains("raise it"),
+            "{refusal}"
+        );
         assert_eq!(reserve.room(Instant::now() + LATER), DiskRoom::Enough);
         assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
         assert!(!reserve.refusal().why.contains("quota"));
@@ -207,7 +235,10 @@ mod tests {
         let mut reserve = Reserve::new(dir.path().join("reserve"), 1 << 60);
         assert_eq!(reserve.room(Instant::now()), DiskRoom::Short);
         let refusal = reserve.refusal();
-        assert!(refusal.what.contains("disk is full") && refusal.fix.contains("make room"), "{refusal}");
+        assert!(
+            refusal.what.contains("disk is full") && refusal.fix.contains("make room"),
+            "{refusal}"
+        );
         assert!(!dir.path().join("reserve").exists());
     }
 

@@ -129,14 +129,24 @@ fn open_store(layout: &Layout, reserve: &mut Reserve) -> Result<Store, StoreErro
 }
 
 fn restore(store: &Store, cell: &CellConfig, layout: &Layout) -> Result<State, RunError> {
-    let Replayed { state, snapshot, events, passed_over } = replay(store)?;
+    let Replayed {
+        state,
+        snapshot,
+        events,
+        passed_over,
+    } = replay(store)?;
     for line in &passed_over {
         tracing::warn!("{line}");
     }
     if state.cell != cell.cell {
-        return Err(RunError::OtherCell { path: layout.database() });
+        return Err(RunError::OtherCell {
+            path: layout.database(),
+        });
     }
-    tracing::info!("{events} events replayed behind the snapshot after event {}", snapshot.0);
+    tracing::info!(
+        "{events} events replayed behind the snapshot after event {}",
+        snapshot.0
+    );
     Ok(state)
 }
 
@@ -182,17 +192,41 @@ impl Master {
         let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
         let (desk, queues) = open_desk(layout, cell, config, ca, Slaves::of(&state));
         let (revoked, revocations) = mpsc::unbounded_channel();
-        let threads =
-            Threads::start(runtime.handle(), layout, &desk, queues, Start { disk, state, admitted, revoked })?;
+        let threads = Threads::start(
+            runtime.handle(),
+            layout,
+            &desk,
+            queues,
+            Start {
+                disk,
+                state,
+                admitted,
+                revoked,
+            },
+        )?;
         let server = Arc::new(server);
         let served = credentials.identity().clone();
         let renewal = Renewal::new(layout.clone(), desk.issuer.clone(), server.clone(), served);
-        Ok(Self { desk, server, tickets, renewal, revocations, threads })
+        Ok(Self {
+            desk,
+            server,
+            tickets,
+            renewal,
+            revocations,
+            threads,
+        })
     }
 
     /// Serves until a signal or the core ends the master, then ends everything in order.
     async fn serve(self, layout: &Layout) -> Result<(), RunError> {
-        let Self { desk, server, tickets, renewal, revocations, threads } = self;
+        let Self {
+            desk,
+            server,
+            tickets,
+            renewal,
+            revocations,
+            threads,
+        } = self;
         let socket = unix::listen(layout).map_err(system("listen on run/master/master.sock"))?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system("wait for signals"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("wait for signals"))?;
@@ -205,8 +239,17 @@ impl Master {
         ];
         let address = server.local_addr().map_err(system("use the UDP socket"))?;
         notify::ready(layout).map_err(system("write run/master/ready"))?;
-        tracing::info!("master of cell {:016x} on {} serves udp {address}", desk.cell.0, desk.host);
-        let Threads { driver, mut driver_ended, query, scheduler } = threads;
+        tracing::info!(
+            "master of cell {:016x} on {} serves udp {address}",
+            desk.cell.0,
+            desk.host
+        );
+        let Threads {
+            driver,
+            mut driver_ended,
+            query,
+            scheduler,
+        } = threads;
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: the master ends"),
             _ = interrupt.recv() => tracing::info!("SIGINT: the master ends"),
@@ -222,8 +265,10 @@ impl Master {
             let rest = [query.join(), scheduler.join()];
             (outcome, rest)
         });
-        let ended =
-            outcome.await.map_err(|error| RunError::System { action: "end the threads", source: error.into() })?;
+        let ended = outcome.await.map_err(|error| RunError::System {
+            action: "end the threads",
+            source: error.into(),
+        })?;
         server.shutdown().await;
         let (Ok(stored), _) = ended else {
             return Err(system("go on: a thread panicked")(io::ErrorKind::Other.into()));
@@ -240,12 +285,21 @@ fn bind(
     tickets: &Tickets,
     admitted: &Arc<Admitted>,
 ) -> Result<Server, RunError> {
-    let listen: IpAddr = config.listen.parse().map_err(|_| RunError::Listen(config.listen.clone()))?;
+    let listen: IpAddr = config
+        .listen
+        .parse()
+        .map_err(|_| RunError::Listen(config.listen.clone()))?;
     let judge = admitted.clone();
     let admission: quic::Admission = Arc::new(move |peer| judge.judge(peer));
     let _inside = runtime.enter();
     let address = SocketAddr::new(listen, cell.port);
-    Ok(Server::bind(address, credentials, tickets.keys(), ServerLimits::default(), admission)?)
+    Ok(Server::bind(
+        address,
+        credentials,
+        tickets.keys(),
+        ServerLimits::default(),
+        admission,
+    )?)
 }
 
 /// The desk, and the other ends of its queues.
@@ -281,8 +335,20 @@ fn open_desk(
         last_connection: AtomicU64::new(0),
         config,
     };
-    let asked = Asked { questions: question_receiver, more: more_receiver, subscribers: subscriber_receiver };
-    (Arc::new(desk), Queues { inputs: input_receiver, to_query, from_driver, asked })
+    let asked = Asked {
+        questions: question_receiver,
+        more: more_receiver,
+        subscribers: subscriber_receiver,
+    };
+    (
+        Arc::new(desk),
+        Queues {
+            inputs: input_receiver,
+            to_query,
+            from_driver,
+            asked,
+        },
+    )
 }
 
 /// What the threads begin with.
@@ -301,8 +367,18 @@ impl Threads {
         queues: Queues,
         start: Start,
     ) -> Result<Self, RunError> {
-        let Queues { inputs, to_query, from_driver, asked } = queues;
-        let Start { disk, state, admitted, revoked } = start;
+        let Queues {
+            inputs,
+            to_query,
+            from_driver,
+            asked,
+        } = queues;
+        let Start {
+            disk,
+            state,
+            admitted,
+            revoked,
+        } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
         let query = query_thread(
@@ -315,7 +391,13 @@ impl Threads {
         let query = spawn("master-query", move || query.run(from_driver, asked, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
         let zone = crate::zone::local();
-        let scheduler = SchedulerThread::new(state.clone(), zone.clone(), clock, desk.inputs.clone(), to_query.clone());
+        let scheduler = SchedulerThread::new(
+            state.clone(),
+            zone.clone(),
+            clock,
+            desk.inputs.clone(),
+            to_query.clone(),
+        );
         let on = runtime.clone();
         let scheduler = spawn("master-sched", move || scheduler.run(scheduler_inputs, &on))?;
         let outlets = Outlets {
@@ -331,7 +413,10 @@ impl Threads {
         };
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
-        let load = LoadLimits { values: desk.config.load_values, bytes: desk.config.load_value_bytes };
+        let load = LoadLimits {
+            values: desk.config.load_values,
+            bytes: desk.config.load_value_bytes,
+        };
         let core = Core::new(state).at(Site {
             master_host: Some(desk.host.clone()),
             naming,
@@ -346,7 +431,12 @@ impl Threads {
             let _ended = ended;
             driver.run()
         })?;
-        Ok(Self { driver, driver_ended, query, scheduler })
+        Ok(Self {
+            driver,
+            driver_ended,
+            query,
+            scheduler,
+        })
     }
 }
 
@@ -367,7 +457,14 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
 
 fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Statics {
     let run_log = layout.common("schedd_runlog");
-    Statics { host: desk.host.to_string(), port: desk.port, naming, clock, zone: crate::zone::local(), run_log }
+    Statics {
+        host: desk.host.to_string(),
+        port: desk.port,
+        naming,
+        clock,
+        zone: crate::zone::local(),
+        run_log,
+    }
 }
 
 fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {
@@ -383,11 +480,25 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
         event_queue: desk.config.event_queue,
         signs: desk.signs.clone(),
     };
-    Ok(QueryThread::new(model, store, Files { accounting, reporting, schedule }, outbox, desk.replies.clone(), upkeep))
+    Ok(QueryThread::new(
+        model,
+        store,
+        Files {
+            accounting,
+            reporting,
+            schedule,
+        },
+        outbox,
+        desk.replies.clone(),
+        upkeep,
+    ))
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(system("start a thread"))
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(system("start a thread"))
 }
 
 /// SIGHUP, which ends a process that does not wait for it: also while it replays a long log.

@@ -162,7 +162,11 @@ impl SchedulerThread {
     pub fn run(mut self, mut inputs: mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let mut waiting = Vec::with_capacity(BATCH);
         while !self.is_ending {
-            let due = if self.is_wanted { self.not_before } else { self.at_latest };
+            let due = if self.is_wanted {
+                self.not_before
+            } else {
+                self.at_latest
+            };
             let is_listing = self.listing.is_some();
             runtime.block_on(async {
                 tokio::select! {
@@ -268,7 +272,11 @@ impl SchedulerThread {
     fn plan(&mut self, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
         let (mut profile, now) = (Profile::begin(), self.clock.now());
         let began = Instant::now();
-        let reserving = if began < self.reserve_after { Reserving::Keep } else { Reserving::Anew };
+        let reserving = if began < self.reserve_after {
+            Reserving::Keep
+        } else {
+            Reserving::Anew
+        };
         self.scheduler.begin(now, reserving);
         let is_monitored = self.scheduler.model().state().config.scheduler.monitor();
         while !self.stands_by && self.room == DiskRoom::Enough && !self.is_ending {
@@ -296,13 +304,18 @@ impl SchedulerThread {
         }
         self.owes_reserving = reserving == Reserving::Keep;
         if is_monitored {
-            let entry = self.monitor.over(model, self.clock.now(), self.update.schedule.is_none());
+            let entry = self
+                .monitor
+                .over(model, self.clock.now(), self.update.schedule.is_none());
             self.update.schedule = self.update.schedule.take().or(entry);
         } else {
             self.monitor.stop();
         }
         if model.state().config.scheduler.profile() {
-            profile.lines(model, now).iter().for_each(|line| tracing::info!("{line}"));
+            profile
+                .lines(model, now)
+                .iter()
+                .for_each(|line| tracing::info!("{line}"));
         }
     }
 
@@ -315,7 +328,10 @@ impl SchedulerThread {
     /// Hands orders to the core. While its queue is full, the stream is read, so that the two never
     /// wait for each other.
     fn give(&mut self, orders: Vec<Order>, inputs: &mut mpsc::UnboundedReceiver<SchedulerInput>, runtime: &Handle) {
-        let input = DriverInput::Core(Input::Orders { scheduler: ALGORITHM.to_owned(), orders });
+        let input = DriverInput::Core(Input::Orders {
+            scheduler: ALGORITHM.to_owned(),
+            orders,
+        });
         let sender = self.orders.clone();
         runtime.block_on(async {
             loop {
@@ -355,7 +371,9 @@ impl SchedulerThread {
     /// Continues the priority numbers, if they are being computed: a few jobs at a time, so that
     /// jobs that fit start meanwhile.
     fn list(&mut self) {
-        let Some((listing, spent)) = &mut self.listing else { return };
+        let Some((listing, spent)) = &mut self.listing else {
+            return;
+        };
         let (began, moment) = (Instant::now(), self.clock.now());
         let is_whole = self.scheduler.list(listing, LISTED, moment);
         if !is_whole {

@@ -57,7 +57,11 @@ impl Scripts {
         for job in state.jobs.values() {
             scripts.enter(job.seq, &job.spec);
         }
-        let left: Vec<_> = store.scripts()?.into_iter().filter(|digest| !scripts.uses.contains_key(digest)).collect();
+        let left: Vec<_> = store
+            .scripts()?
+            .into_iter()
+            .filter(|digest| !scripts.uses.contains_key(digest))
+            .collect();
         if !left.is_empty() {
             store.drop_scripts(left)?;
         }
@@ -66,13 +70,25 @@ impl Scripts {
 
     /// Takes a long script out of a submission.
     pub fn take_out(&mut self, mut input: Input) -> Input {
-        let Input::Command { command, .. } = &mut input else { return input };
-        let Command::Submit(spec) = &mut **command else { return input };
-        let Program::Script { path, content } = &mut spec.program else { return input };
+        let Input::Command { command, .. } = &mut input else {
+            return input;
+        };
+        let Command::Submit(spec) = &mut **command else {
+            return input;
+        };
+        let Program::Script { path, content } = &mut spec.program else {
+            return input;
+        };
         if content.len() > SHORT_BYTES {
-            let script = StoredScript { digest: digest(content), bytes: content.len() as u64 };
+            let script = StoredScript {
+                digest: digest(content),
+                bytes: content.len() as u64,
+            };
             self.fresh.insert(script.digest, content.clone());
-            spec.program = Program::Stored { path: std::mem::take(path), script: Box::new(script) };
+            spec.program = Program::Stored {
+                path: std::mem::take(path),
+                script: Box::new(script),
+            };
         }
         input
     }
@@ -94,7 +110,10 @@ impl Scripts {
                 self.leave(*seq);
             }
         }
-        changes.dropped = before.into_iter().filter(|digest| !self.uses.contains_key(digest)).collect();
+        changes.dropped = before
+            .into_iter()
+            .filter(|digest| !self.uses.contains_key(digest))
+            .collect();
         self.has_left_room |= !changes.dropped.is_empty();
         self.cache.retain(|(digest, _)| !changes.dropped.contains(digest));
         self.forget_refused();
@@ -123,13 +142,25 @@ impl Scripts {
 
     /// A description as an agent gets it: with the script in its place.
     pub fn put_in(&mut self, spec: &Arc<JobSpec>, store: &Store) -> Arc<JobSpec> {
-        let Program::Stored { path, script } = &spec.program else { return spec.clone() };
+        let Program::Stored { path, script } = &spec.program else {
+            return spec.clone();
+        };
         let content = self.content(&script.digest, store).unwrap_or_else(|why| {
-            tracing::error!("the script of job \"{}\" of {} cannot be sent: {why}", spec.name, spec.owner.user);
+            tracing::error!(
+                "the script of job \"{}\" of {} cannot be sent: {why}",
+                spec.name,
+                spec.owner.user
+            );
             lost(&why)
         });
-        let program = Program::Script { path: path.clone(), content };
-        Arc::new(JobSpec { program, ..(**spec).clone() })
+        let program = Program::Script {
+            path: path.clone(),
+            content,
+        };
+        Arc::new(JobSpec {
+            program,
+            ..(**spec).clone()
+        })
     }
 
     fn content(&mut self, digest: &ScriptDigest, store: &Store) -> Result<Arc<[u8]>, String> {
@@ -168,8 +199,10 @@ impl Scripts {
 /// Runs in the place of a script that is lost: the job goes into error with the reason in its
 /// output, and never counts as done.
 fn lost(why: &str) -> Arc<[u8]> {
-    let why: String =
-        why.chars().filter(|character| character.is_ascii_alphanumeric() || " .,:/-".contains(*character)).collect();
+    let why: String = why
+        .chars()
+        .filter(|character| character.is_ascii_alphanumeric() || " .,:/-".contains(*character))
+        .collect();
     Arc::from(
         format!("#!/bin/sh\necho 'gridwright: the script of this job is lost: {why}' >&2\nexit 100\n").into_bytes(),
     )

@@ -86,7 +86,10 @@ impl Desk {
     /// Waits until all earlier inputs are durable.
     async fn until_durable(&self) -> Result<(), Ended> {
         let (to, answer) = self.replies.expect();
-        self.inputs.send(DriverInput::Deliver(to, Box::default())).await.map_err(|_| Ended)?;
+        self.inputs
+            .send(DriverInput::Deliver(to, Box::default()))
+            .await
+            .map_err(|_| Ended)?;
         answer.await.map(drop).map_err(|_| Ended)
     }
 }

@@ -46,7 +46,11 @@ pub struct SetAside {
 #[derive(Clone, Debug)]
 enum Mark {
     /// News of a task. There are so many that they are put in words only when they are needed.
-    Task { key: TaskKey, stage: &'static str, host: Option<HostName> },
+    Task {
+        key: TaskKey,
+        stage: &'static str,
+        host: Option<HostName>,
+    },
     /// Everything else.
     Words(Cow<'static, str>),
 }
@@ -55,7 +59,11 @@ impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mark::Task { key, stage, host } => {
-                write!(f, "task {key} {stage} on host {}", host.as_ref().map_or("nobody", HostName::as_str))
+                write!(
+                    f,
+                    "task {key} {stage} on host {}",
+                    host.as_ref().map_or("nobody", HostName::as_str)
+                )
             }
             Mark::Words(words) => f.write_str(words),
         }
@@ -66,12 +74,20 @@ impl SetAside {
     /// What is set aside by the file, which need not be there.
     pub fn read(path: PathBuf) -> Self {
         let aborts = Aborts::read(&path);
-        let aside: Vec<String> =
-            aborts.0.into_iter().filter(|(_, count)| *count >= ABORTS_MAX).map(|(mark, _)| mark).collect();
+        let aside: Vec<String> = aborts
+            .0
+            .into_iter()
+            .filter(|(_, count)| *count >= ABORTS_MAX)
+            .map(|(mark, _)| mark)
+            .collect();
         for mark in &aside {
             tracing::error!("set aside, because it ended the master {ABORTS_MAX} times: {mark}; report this");
         }
-        Self { path, in_hand: Arc::new(Mutex::new(Mark::Words(Cow::default()))), aside }
+        Self {
+            path,
+            in_hand: Arc::new(Mutex::new(Mark::Words(Cow::default()))),
+            aside,
+        }
     }
 
     /// From now on a panic of the core thread notes what is in hand, after what it does otherwise.
@@ -129,7 +145,11 @@ impl Aborts {
 
     /// One more abort. One that was not followed by another of the same input is forgotten.
     fn count(&mut self, mark: String) {
-        let before = self.0.iter().find(|(known, _)| *known == mark).map_or(0, |(_, count)| *count);
+        let before = self
+            .0
+            .iter()
+            .find(|(known, _)| *known == mark)
+            .map_or(0, |(_, count)| *count);
         self.0.retain(|(known, count)| *known != mark && *count >= ABORTS_MAX);
         self.0.push((mark, before + 1));
         let over = self.0.len().saturating_sub(MARKS_MAX);
@@ -158,7 +178,11 @@ fn mark(core: &Core, input: &Input) -> Mark {
         Input::AgentMessage { connection, message } => match &**message {
             AgentMessage::Task(report) => {
                 let host = core.host_of(*connection).cloned();
-                return Mark::Task { key: report.key, stage: stage(&report.state), host };
+                return Mark::Task {
+                    key: report.key,
+                    stage: stage(&report.state),
+                    host,
+                };
             }
             AgentMessage::Usage(_) => format!("use of tasks on host {}", host_of(*connection)),
             AgentMessage::Sensors(_) => format!("sensors of host {}", host_of(*connection)),
@@ -210,10 +234,22 @@ fn instead(input: Input, mark: &str) -> Step {
     let warn = Effect::Warn(why.clone());
     let effects = match input {
         Input::Command { reply_to, .. } => {
-            vec![warn, Effect::Reply { to: reply_to, reply: Box::new(Reply::refusal(why)) }]
+            vec![
+                warn,
+                Effect::Reply {
+                    to: reply_to,
+                    reply: Box::new(Reply::refusal(why)),
+                },
+            ]
         }
         Input::AgentConnected { connection, .. } => vec![warn, Effect::Disconnect { connection, why }],
-        Input::Join { reply_to, .. } => vec![warn, Effect::Joined { to: reply_to, outcome: Err(why) }],
+        Input::Join { reply_to, .. } => vec![
+            warn,
+            Effect::Joined {
+                to: reply_to,
+                outcome: Err(why),
+            },
+        ],
         Input::Orders { scheduler, orders } => {
             let refused = orders.into_iter().map(|order| Effect::OrderRefused {
                 scheduler: scheduler.clone(),
@@ -229,7 +265,10 @@ fn instead(input: Input, mark: &str) -> Step {
         | Input::Tickets(_)
         | Input::Tick => vec![warn],
     };
-    Step { events: Vec::new(), effects }
+    Step {
+        events: Vec::new(),
+        effects,
+    }
 }
 
 #[cfg(test)]
@@ -246,7 +285,13 @@ mod tests {
         Input::Command {
             reply_to: ReplyTo(7),
             id: RequestId(id),
-            owner: Owner { user: "u1".into(), uid: 2001, gid: 2001, group: "u1".into(), groups: Vec::new() },
+            owner: Owner {
+                user: "u1".into(),
+                uid: 2001,
+                gid: 2001,
+                group: "u1".into(),
+                groups: Vec::new(),
+            },
             host: HostName::new("node1"),
             entropy: [0; 32],
             command: Box::new(Command::TriggerScheduling),
@@ -281,7 +326,10 @@ mod tests {
         abort_over(&path, 1);
         assert!(is_refused(&path, 1) && !is_refused(&path, 2));
         abort_over(&path, 2);
-        assert!(is_refused(&path, 1), "what is set aside stays so when another input aborts");
+        assert!(
+            is_refused(&path, 1),
+            "what is set aside stays so when another input aborts"
+        );
     }
 
     #[test]
@@ -318,7 +366,14 @@ mod tests {
                 let _ = aside.admit(&core, request(9));
                 panic!("an assertion of {name}");
             };
-            assert!(std::thread::Builder::new().name(name.to_owned()).spawn(work).unwrap().join().is_err());
+            assert!(
+                std::thread::Builder::new()
+                    .name(name.to_owned())
+                    .spawn(work)
+                    .unwrap()
+                    .join()
+                    .is_err()
+            );
         }
         let _ = std::panic::take_hook();
         let noted = fs::read_to_string(path).unwrap();

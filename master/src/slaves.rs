@@ -55,10 +55,20 @@ fn sender(part: &Part) -> End {
     match part {
         Part::Attach { .. } | Part::Left => End::Command,
         Part::Attached { .. } | Part::Present => End::Task,
-        Part::Data { stream: Stream::Input, .. } => End::Command,
-        Part::Data { stream: Stream::Output | Stream::Error, .. } => End::Task,
-        Part::Have { stream: Stream::Input, .. } => End::Task,
-        Part::Have { stream: Stream::Output | Stream::Error, .. } => End::Command,
+        Part::Data {
+            stream: Stream::Input, ..
+        } => End::Command,
+        Part::Data {
+            stream: Stream::Output | Stream::Error,
+            ..
+        } => End::Task,
+        Part::Have {
+            stream: Stream::Input, ..
+        } => End::Task,
+        Part::Have {
+            stream: Stream::Output | Stream::Error,
+            ..
+        } => End::Command,
         Part::Over { .. } | Part::Refused(_) => End::Master,
     }
 }
@@ -68,28 +78,61 @@ impl Slaves {
     pub fn of(state: &State) -> Self {
         let mut routes = BTreeMap::new();
         for (_, placement) in state.jobs.values().flat_map(|job| job.placements()) {
-            let key = |number: u32| TaskKey { pe_task: number, ..placement.key };
+            let key = |number: u32| TaskKey {
+                pe_task: number,
+                ..placement.key
+            };
             for (number, slave) in &placement.slaves().live {
                 let (host, from) = (slave.instance.host.clone(), slave.from.clone());
-                routes.insert(key(*number), Route { host, from, status: None });
+                routes.insert(
+                    key(*number),
+                    Route {
+                        host,
+                        from,
+                        status: None,
+                    },
+                );
             }
             for (number, from, status) in &placement.slaves().ended {
-                let route = Route { host: from.clone(), from: from.clone(), status: Some(*status) };
+                let route = Route {
+                    host: from.clone(),
+                    from: from.clone(),
+                    status: Some(*status),
+                };
                 routes.insert(key(*number), route);
             }
         }
-        Self { inner: Mutex::new(Inner { routes, outboxes: BTreeMap::new() }) }
+        Self {
+            inner: Mutex::new(Inner {
+                routes,
+                outboxes: BTreeMap::new(),
+            }),
+        }
     }
 
     /// Follows durable events: a command learns of the end of its task.
     pub fn apply(&self, records: &[Arc<Record>]) {
         for record in records {
             match &record.event {
-                Event::SlavePlaced { key, instance, from, .. } => {
+                Event::SlavePlaced {
+                    key, instance, from, ..
+                } => {
                     let (host, from) = (instance.host.clone(), from.clone());
-                    self.inner().routes.insert(*key, Route { host, from, status: None });
+                    self.inner().routes.insert(
+                        *key,
+                        Route {
+                            host,
+                            from,
+                            status: None,
+                        },
+                    );
                 }
-                Event::SlaveEnded { key, exit_status, reason, .. } => {
+                Event::SlaveEnded {
+                    key,
+                    exit_status,
+                    reason,
+                    ..
+                } => {
                     self.inner().ended(*key, *exit_status, reason.clone());
                 }
                 Event::TaskEnded { key, .. } => self.inner().routes.retain(|slave, _| task_of(*slave) != *key),
@@ -102,7 +145,10 @@ impl Slaves {
     fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<Part>) {
         let inner = self.inner();
         let Some(route) = inner.routes.get(&message.key) else {
-            return (None, (sender(&message.part) == End::Command).then(|| Part::Refused(unknown())));
+            return (
+                None,
+                (sender(&message.part) == End::Command).then(|| Part::Refused(unknown())),
+            );
         };
         let (is_right, to) = match sender(&message.part) {
             End::Command => (route.from == *host, &route.host),
@@ -113,7 +159,13 @@ impl Slaves {
             return (None, None);
         }
         let status = route.status.filter(|_| matches!(message.part, Part::Attach { .. }));
-        (inner.outboxes.get(to).cloned(), status.map(|status| Part::Over { status, reason: String::new() }))
+        (
+            inner.outboxes.get(to).cloned(),
+            status.map(|status| Part::Over {
+                status,
+                reason: String::new(),
+            }),
+        )
     }
 
     /// Enters the stream of a host, in place of an earlier one. Only the table keeps its outbox,
@@ -128,7 +180,11 @@ impl Slaves {
     fn leave(&self, host: &HostName, own: &mpsc::WeakSender<Message>) {
         let Some(own) = own.upgrade() else { return };
         let mut inner = self.inner();
-        if inner.outboxes.get(host).is_some_and(|present| present.same_channel(&own)) {
+        if inner
+            .outboxes
+            .get(host)
+            .is_some_and(|present| present.same_channel(&own))
+        {
             inner.outboxes.remove(host);
         }
     }
@@ -143,12 +199,21 @@ impl Inner {
         let Some(route) = self.routes.get_mut(&key) else { return };
         route.status = Some(status);
         let from = route.from.clone();
-        let message = Message { key, part: Part::Over { status, reason } };
-        if self.outboxes.get(&from).is_some_and(|outbox| outbox.try_send(message).is_err()) {
+        let message = Message {
+            key,
+            part: Part::Over { status, reason },
+        };
+        if self
+            .outboxes
+            .get(&from)
+            .is_some_and(|outbox| outbox.try_send(message).is_err())
+        {
             // Its stream ends with the outbox.
             self.outboxes.remove(&from);
         }
-        let forgotten = key.pe_task.checked_sub(u32::try_from(ENDED_SLAVES_KEPT).unwrap_or(u32::MAX));
+        let forgotten = key
+            .pe_task
+            .checked_sub(u32::try_from(ENDED_SLAVES_KEPT).unwrap_or(u32::MAX));
         if let Some(number) = forgotten {
             let old = TaskKey { pe_task: number, ..key };
             if self.routes.get(&old).is_some_and(|route| route.status.is_some()) {
@@ -159,8 +224,11 @@ impl Inner {
 }
 
 fn unknown() -> Diagnostic {
-    Diagnostic::new(Code::UnknownJob, "error: the slave task of this command is not known any more")
-        .why("its job has ended, or it ended long ago")
+    Diagnostic::new(
+        Code::UnknownJob,
+        "error: the slave task of this command is not known any more",
+    )
+    .why("its job has ended, or it ended long ago")
 }
 
 /// Serves the stream of one agent until it ends.
@@ -216,18 +284,32 @@ mod tests {
     use super::*;
     use proto::id::{CellId, SubmitSeq, TaskId};
 
-    const KEY: TaskKey = TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 1, attempt: 1 };
+    const KEY: TaskKey = TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(1),
+        task: TaskId(1),
+        pe_task: 1,
+        attempt: 1,
+    };
 
     /// Slave task 1 of a job runs on `h2`; its command is on `h1`.
     fn slaves() -> Slaves {
         let slaves = Slaves::default();
-        let route = Route { host: "h2".into(), from: "h1".into(), status: None };
+        let route = Route {
+            host: "h2".into(),
+            from: "h1".into(),
+            status: None,
+        };
         slaves.inner().routes.insert(KEY, route);
         slaves
     }
 
     fn data(stream: Stream) -> Part {
-        Part::Data { stream, at: 0, bytes: b"x".to_vec() }
+        Part::Data {
+            stream,
+            at: 0,
+            bytes: b"x".to_vec(),
+        }
     }
 
     #[test]
@@ -239,7 +321,11 @@ mod tests {
             assert_eq!(answer, None);
             let is_its =
                 |own: &mpsc::WeakSender<Message>| to.as_ref().is_some_and(|to| own.upgrade().unwrap().same_channel(to));
-            ["h1", "h2", "h3"].into_iter().zip(&streams).find(|(_, (own, _))| is_its(own)).map(|(host, _)| host)
+            ["h1", "h2", "h3"]
+                .into_iter()
+                .zip(&streams)
+                .find(|(_, (own, _))| is_its(own))
+                .map(|(host, _)| host)
         };
         let attach = || Part::Attach { output: 0, error: 0 };
         for (part, right, to) in [
@@ -248,8 +334,22 @@ mod tests {
             (data(Stream::Input), "h1", "h2"),
             (data(Stream::Output), "h2", "h1"),
             (Part::Present, "h2", "h1"),
-            (Part::Have { stream: Stream::Input, until: 1 }, "h2", "h1"),
-            (Part::Have { stream: Stream::Error, until: 1 }, "h1", "h2"),
+            (
+                Part::Have {
+                    stream: Stream::Input,
+                    until: 1,
+                },
+                "h2",
+                "h1",
+            ),
+            (
+                Part::Have {
+                    stream: Stream::Error,
+                    until: 1,
+                },
+                "h1",
+                "h2",
+            ),
         ] {
             for host in ["h1", "h2", "h3"] {
                 let expected = (host == right).then_some(to);
@@ -257,7 +357,13 @@ mod tests {
             }
         }
         assert_eq!(
-            goes_to("h1", Part::Over { status: 0, reason: String::new() }),
+            goes_to(
+                "h1",
+                Part::Over {
+                    status: 0,
+                    reason: String::new()
+                }
+            ),
             None,
             "the end is the master's to say"
         );
@@ -268,10 +374,25 @@ mod tests {
         let slaves = slaves();
         let (_, mut told) = slaves.enter(&"h1".into());
         slaves.inner().ended(KEY, 3, "why".to_owned());
-        assert_eq!(told.try_recv().unwrap().part, Part::Over { status: 3, reason: "why".to_owned() });
-        let message = |key| Message { key, part: Part::Attach { output: 0, error: 0 } };
+        assert_eq!(
+            told.try_recv().unwrap().part,
+            Part::Over {
+                status: 3,
+                reason: "why".to_owned()
+            }
+        );
+        let message = |key| Message {
+            key,
+            part: Part::Attach { output: 0, error: 0 },
+        };
         let (_, again) = slaves.route(&"h1".into(), &message(KEY));
-        assert_eq!(again, Some(Part::Over { status: 3, reason: String::new() }));
+        assert_eq!(
+            again,
+            Some(Part::Over {
+                status: 3,
+                reason: String::new()
+            })
+        );
         let (_, unknown) = slaves.route(&"h1".into(), &message(TaskKey { pe_task: 2, ..KEY }));
         assert!(matches!(unknown, Some(Part::Refused(_))));
     }

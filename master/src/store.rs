@@ -215,8 +215,16 @@ impl Store {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)
             .and_then(|db| db.busy_timeout(BUSY).map(|()| db))
-            .map_err(|source| StoreError::Database { action: "open", path: path.to_owned(), source })?;
-        Ok(Self { db, path: path.to_owned(), room: Room::default() })
+            .map_err(|source| StoreError::Database {
+                action: "open",
+                path: path.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            db,
+            path: path.to_owned(),
+            room: Room::default(),
+        })
     }
 
     /// Where it is.
@@ -236,14 +244,25 @@ impl Store {
 
     /// The version of its tables, one of those that we know.
     fn version(&self) -> Result<i32, StoreError> {
-        let pragma = |name| self.run("read", |db| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0)));
-        let foreign = |why| Err(StoreError::Foreign { path: self.path.clone(), why });
+        let pragma = |name| {
+            self.run("read", |db| {
+                db.pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+            })
+        };
+        let foreign = |why| {
+            Err(StoreError::Foreign {
+                path: self.path.clone(),
+                why,
+            })
+        };
         if pragma("application_id")? != APPLICATION_ID {
             return foreign("its header is another program's".to_owned());
         }
         match pragma("user_version")? {
             known if known == SCHEMA_VERSION || OLD_VERSIONS.contains(&known) => Ok(known),
-            other => foreign(format!("its tables are of version {other}, ours of version {SCHEMA_VERSION}")),
+            other => foreign(format!(
+                "its tables are of version {other}, ours of version {SCHEMA_VERSION}"
+            )),
         }
     }
 
@@ -256,7 +275,11 @@ impl Store {
     }
 
     fn failed(&self, action: &'static str, source: rusqlite::Error) -> StoreError {
-        StoreError::Database { action, path: self.path.clone(), source }
+        StoreError::Database {
+            action,
+            path: self.path.clone(),
+            source,
+        }
     }
 }
 

@@ -49,14 +49,28 @@ impl Drop for TempDir {
 /// The events of a new cell, then of `jobs` jobs that each run to their end: what a live core and
 /// an agent make together.
 pub fn cell_events(jobs: u64) -> Vec<Record> {
-    let plan =
-        Plan { dir: "/nowhere".into(), port: 1, slots: 2, host: HostName::new("node1"), user: UserName::from("alice") };
+    let plan = Plan {
+        dir: "/nowhere".into(),
+        port: 1,
+        slots: 2,
+        host: HostName::new("node1"),
+        user: UserName::from("alice"),
+    };
     let mut events = crate::init::first_events_of(&plan, CellId(1), Wall(1_800_000_000_000));
     for job in 1..=jobs {
         for event in life_of(job) {
             let seq = EventSeq(events.len() as u64 + 1);
-            let now = Now { tick: Tick(seq.0 * 10), wall: Wall(1_800_000_000_000 + seq.0.cast_signed() * 10) };
-            events.push(Record { seq, now, actor: Actor::Master, request: None, event });
+            let now = Now {
+                tick: Tick(seq.0 * 10),
+                wall: Wall(1_800_000_000_000 + seq.0.cast_signed() * 10),
+            };
+            events.push(Record {
+                seq,
+                now,
+                actor: Actor::Master,
+                request: None,
+                event,
+            });
         }
     }
     events
@@ -80,7 +94,10 @@ pub fn model(records: &[Record]) -> Model {
 fn life_of(job: u64) -> [Event; 5] {
     let seq = SubmitSeq(job);
     let key = key(job, 1);
-    let spec = JobSpec { name: format!("job{job}"), ..spec() };
+    let spec = JobSpec {
+        name: format!("job{job}"),
+        ..spec()
+    };
     [
         Event::JobSubmitted {
             seq,
@@ -89,8 +106,16 @@ fn life_of(job: u64) -> [Event; 5] {
             waits_for: Vec::new(),
             array_waits_for: Vec::new(),
         },
-        Event::TaskPlaced { key, granted: granted(), pe: None, maps: Vec::new() },
-        Event::TaskStarted { key, at: Wall(1_800_000_000_000) },
+        Event::TaskPlaced {
+            key,
+            granted: granted(),
+            pe: None,
+            maps: Vec::new(),
+        },
+        Event::TaskStarted {
+            key,
+            at: Wall(1_800_000_000_000),
+        },
         ended_task(0, job, 1).event,
         Event::JobFinished { seq },
     ]
@@ -135,16 +160,34 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         saved_pid: None,
         charged: None,
     };
-    let now = Now { tick: Tick(0), wall: Wall(0) };
-    Record { seq: EventSeq(seq), now, actor: Actor::Master, request: None, event }
+    let now = Now {
+        tick: Tick(0),
+        wall: Wall(0),
+    };
+    Record {
+        seq: EventSeq(seq),
+        now,
+        actor: Actor::Master,
+        request: None,
+        event,
+    }
 }
 
 pub fn key(job: u64, task: u32) -> TaskKey {
-    TaskKey { cell: CellId(1), seq: SubmitSeq(job), task: TaskId(task), pe_task: 0, attempt: 1 }
+    TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(job),
+        task: TaskId(task),
+        pe_task: 0,
+        attempt: 1,
+    }
 }
 
 pub fn granted() -> Vec<Granted> {
-    let instance = QueueInstanceName { queue: QueueName::from("all.q"), host: HostName::new("node1") };
+    let instance = QueueInstanceName {
+        queue: QueueName::from("all.q"),
+        host: HostName::new("node1"),
+    };
     vec![Granted { instance, slots: 1 }]
 }
 

@@ -28,12 +28,15 @@ impl Tickets {
     /// `Unusable` if the system gives no random numbers.
     pub fn read(layout: &Layout) -> Result<Self, KeyError> {
         let path = layout.master("tickets.key");
-        let stored = std::fs::read_to_string(&path).ok().and_then(|text| TicketKeys::import(text.trim()).ok());
+        let stored = std::fs::read_to_string(&path)
+            .ok()
+            .and_then(|text| TicketKeys::import(text.trim()).ok());
         let keys = match stored {
             Some(keys) => keys,
-            None => {
-                TicketKeys::generate(wall_now()).map_err(|source| KeyError::Unusable { path: path.clone(), source })?
-            }
+            None => TicketKeys::generate(wall_now()).map_err(|source| KeyError::Unusable {
+                path: path.clone(),
+                source,
+            })?,
         };
         Ok(Self { keys, path })
     }
@@ -61,7 +64,12 @@ impl Tickets {
 
     fn write(&self) -> io::Result<()> {
         let new = self.path.with_extension("new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
         file.write_all(self.keys.export().as_bytes())?;
         file.sync_all()?;
         std::fs::rename(new, &self.path)

@@ -15,8 +15,10 @@ pub fn local() -> Zone {
 
 fn of(zone: &TimeZone) -> Zone {
     let first = Timestamp::UNIX_EPOCH;
-    let changes =
-        zone.following(first).take(CHANGES).map(|change| (change.timestamp().as_second(), change.offset().seconds()));
+    let changes = zone
+        .following(first)
+        .take(CHANGES)
+        .map(|change| (change.timestamp().as_second(), change.offset().seconds()));
     Zone::new(zone.to_offset(first).seconds(), changes.collect())
 }
 
@@ -29,7 +31,10 @@ mod tests {
     fn the_table_shows_what_the_time_zone_shows() {
         let central = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let table = of(&central);
-        for seconds in (1_700_000_000..5_000_000_000_i64).step_by(1_234_567).chain([1_774_745_999, 1_774_746_000]) {
+        for seconds in (1_700_000_000..5_000_000_000_i64)
+            .step_by(1_234_567)
+            .chain([1_774_745_999, 1_774_746_000])
+        {
             let expected = Timestamp::from_second(seconds).unwrap().to_zoned(central.clone());
             let day = Day::of(
                 expected.year().into(),
@@ -37,7 +42,14 @@ mod tests {
                 expected.day().cast_unsigned().into(),
             );
             let second = expected.hour() as u32 * 3600 + expected.minute() as u32 * 60 + expected.second() as u32;
-            assert_eq!(table.local(Wall::from_seconds(seconds)), LocalTime { day: day.unwrap(), second }, "{expected}");
+            assert_eq!(
+                table.local(Wall::from_seconds(seconds)),
+                LocalTime {
+                    day: day.unwrap(),
+                    second
+                },
+                "{expected}"
+            );
         }
         assert_eq!(of(&TimeZone::UTC), Zone::utc());
     }

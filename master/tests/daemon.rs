@@ -24,7 +24,9 @@ async fn run_tasks(agent: &mut Agent, count: usize) {
                     TaskReportState::Running { for_ms: 0 },
                     TaskReportState::Ended(Box::new(cell::success())),
                 ] {
-                    agent.say(AgentMessage::Task(TaskReport { key: order.key, state })).await;
+                    agent
+                        .say(AgentMessage::Task(TaskReport { key: order.key, state }))
+                        .await;
                 }
             }
             MasterMessage::Forget { .. } => forgotten += 1,
@@ -49,7 +51,11 @@ fn a_master_answers_says_that_it_is_ready_and_ends_at_sigterm() {
     assert!(cell.second_master().contains("is running already"));
     cell.terminate();
     assert!(!cell.path("run/master/ready").exists());
-    assert!(cell.check().contains("the whole log gives the same state"), "{}", cell.check());
+    assert!(
+        cell.check().contains("the whole log gives the same state"),
+        "{}",
+        cell.check()
+    );
 }
 
 #[test]
@@ -69,11 +75,19 @@ fn an_array_goes_from_submission_to_accounting() {
         number
     });
     let ended = cell.query(Query::Wait { job: number });
-    assert!(matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 20), "{ended:?}");
+    assert!(
+        matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 20),
+        "{ended:?}"
+    );
     let jobs = cell.query(Query::Jobs(JobFilter::default()));
     assert_eq!(jobs.data, Some(Data::Jobs(Vec::new())));
-    let filter = AccountingFilter { jobs: vec![number.to_string()], ..AccountingFilter::default() };
-    let Some(Data::Accounting(records)) = cell.query(Query::Accounting(filter)).data else { panic!("no records") };
+    let filter = AccountingFilter {
+        jobs: vec![number.to_string()],
+        ..AccountingFilter::default()
+    };
+    let Some(Data::Accounting(records)) = cell.query(Query::Accounting(filter)).data else {
+        panic!("no records")
+    };
     assert_eq!(records.len(), 20);
     assert_eq!(cell.accounting_lines(), 20);
 }
@@ -198,7 +212,10 @@ fn a_silent_command_is_disconnected_and_one_that_waits_for_a_job_is_not() {
         agent.report_load().await;
         run_tasks(&mut agent, 1).await;
         let ended = cell::reply(&mut waiting).unwrap();
-        assert!(matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 1), "{ended:?}");
+        assert!(
+            matches!(ended.data, Some(Data::Ended(ref tasks)) if tasks.len() == 1),
+            "{ended:?}"
+        );
     });
 }
 
@@ -242,15 +259,23 @@ fn connections_that_are_refused_again_and_again_leave_few_lines_in_the_log() {
         assert_eq!(cell::reply(&mut client).unwrap_err().code, Code::Overloaded);
     }
     let log = std::fs::read_to_string(cell.path("log/master.log")).unwrap();
-    let lines = log.lines().filter(|line| line.contains("are connected already")).count();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("are connected already"))
+        .count();
     assert!(lines > 0 && lines < REFUSED / 2, "{lines} lines");
 }
 
 /// The environments of all jobs as a reply shows them, and whether it says that values are left
 /// out.
 fn environments(reply: Reply) -> Vec<(Vec<(String, String)>, bool)> {
-    let Some(Data::JobDetails(found)) = reply.data else { panic!("no details: {reply:?}") };
-    found.into_iter().map(|detail| (detail.spec.environment.to_vec(), detail.hides_environment)).collect()
+    let Some(Data::JobDetails(found)) = reply.data else {
+        panic!("no details: {reply:?}")
+    };
+    found
+        .into_iter()
+        .map(|detail| (detail.spec.environment.to_vec(), detail.hides_environment))
+        .collect()
 }
 
 #[test]
@@ -261,10 +286,21 @@ fn the_environment_of_a_job_is_shown_to_its_owner_and_to_operators_and_others_se
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let (secret, home) = (pair("SECRET", "hunter2"), pair("SGE_O_HOME", "/home/alice"));
         let environment = vec![secret.clone(), home.clone()];
-        agent.submit(JobSpec { environment: environment.clone().into(), ..cell::job("mine", None) }).await;
+        agent
+            .submit(JobSpec {
+                environment: environment.clone().into(),
+                ..cell::job("mine", None)
+            })
+            .await;
         let details = || Query::JobDetails { targets: Vec::new() };
-        assert_eq!(environments(agent.ask("alice", details()).await), [(environment.clone(), false)]);
-        assert_eq!(environments(agent.ask("bob", details()).await), [(vec![home, pair("SECRET", "")], true)]);
+        assert_eq!(
+            environments(agent.ask("alice", details()).await),
+            [(environment.clone(), false)]
+        );
+        assert_eq!(
+            environments(agent.ask("bob", details()).await),
+            [(vec![home, pair("SECRET", "")], true)]
+        );
         // Who runs the test on the master's host brought the cell up and administers it.
         let asked = cell.query(details());
         assert_eq!(environments(asked), [(environment, false)]);
@@ -274,12 +310,22 @@ fn the_environment_of_a_job_is_shown_to_its_owner_and_to_operators_and_others_se
 /// A job whose script is long, of one character that tells it from others.
 fn long_job(name: char) -> JobSpec {
     let text = format!("#!/bin/sh\n#{}\n", name.to_string().repeat(2 << 20));
-    let program = Program::Script { path: "long.sh".to_owned(), content: text.into_bytes().into() };
-    JobSpec { program, ..cell::job("long", None) }
+    let program = Program::Script {
+        path: "long.sh".to_owned(),
+        content: text.into_bytes().into(),
+    };
+    JobSpec {
+        program,
+        ..cell::job("long", None)
+    }
 }
 
 fn script(spec: &JobSpec) -> &[u8] {
-    if let Program::Script { content, .. } = &spec.program { content } else { panic!("{:?}", spec.program) }
+    if let Program::Script { content, .. } = &spec.program {
+        content
+    } else {
+        panic!("{:?}", spec.program)
+    }
 }
 
 #[test]
@@ -287,7 +333,8 @@ fn a_long_script_lies_in_the_database_once_reaches_its_host_and_goes_with_its_la
     let mut cell = Cell::new();
     let scripts = |cell: &Cell| {
         let db = rusqlite::Connection::open(cell.path("master/state.db")).unwrap();
-        db.query_row("SELECT count(*) FROM scripts", [], |row| row.get::<_, u32>(0)).unwrap()
+        db.query_row("SELECT count(*) FROM scripts", [], |row| row.get::<_, u32>(0))
+            .unwrap()
     };
     let runtime = cell::runtime();
     let numbers = runtime.block_on(async {
@@ -309,8 +356,13 @@ fn a_long_script_lies_in_the_database_once_reaches_its_host_and_goes_with_its_la
             match agent.message().await {
                 MasterMessage::Describe { spec, .. } => described.push(spec),
                 MasterMessage::Start(order) => {
-                    for state in [TaskReportState::Accepted, TaskReportState::Ended(Box::new(cell::success()))] {
-                        agent.say(AgentMessage::Task(TaskReport { key: order.key, state })).await;
+                    for state in [
+                        TaskReportState::Accepted,
+                        TaskReportState::Ended(Box::new(cell::success())),
+                    ] {
+                        agent
+                            .say(AgentMessage::Task(TaskReport { key: order.key, state }))
+                            .await;
                     }
                 }
                 MasterMessage::Forget { .. } => forgotten += 1,
@@ -326,7 +378,11 @@ fn a_long_script_lies_in_the_database_once_reaches_its_host_and_goes_with_its_la
     });
     cell::wait_until("the scripts are gone", || scripts(&cell) == 0);
     cell.terminate();
-    assert!(cell.check().contains("the whole log gives the same state"), "{}", cell.check());
+    assert!(
+        cell.check().contains("the whole log gives the same state"),
+        "{}",
+        cell.check()
+    );
 }
 
 #[test]
@@ -334,9 +390,23 @@ fn who_knows_the_checksum_of_a_script_does_not_get_it() {
     let cell = Cell::new();
     cell::runtime().block_on(async {
         let mut agent = Agent::connect(&cell).await;
-        let script = Box::new(StoredScript { digest: ScriptDigest([1; 32]), bytes: 10_000 });
-        let program = Program::Stored { path: "x".to_owned(), script };
-        let reply = agent.change(77, Command::Submit(Box::new(JobSpec { program, ..cell::job("x", None) }))).await;
+        let script = Box::new(StoredScript {
+            digest: ScriptDigest([1; 32]),
+            bytes: 10_000,
+        });
+        let program = Program::Stored {
+            path: "x".to_owned(),
+            script,
+        };
+        let reply = agent
+            .change(
+                77,
+                Command::Submit(Box::new(JobSpec {
+                    program,
+                    ..cell::job("x", None)
+                })),
+            )
+            .await;
         assert!(
             matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.code == Code::BadMessage),
             "{reply:?}"

@@ -21,7 +21,10 @@ pub const FIELDS: [(&str, &str); 45] = [
     ("start_time", "When it began; 0 if it never did."),
     ("end_time", "When it ended; 0 if it never began."),
     ("failed", "Where it failed; 0 if the job ran, whatever it returned."),
-    ("exit_status", "The exit status of the job, 128 plus the number of a signal that ended it."),
+    (
+        "exit_status",
+        "The exit status of the job, 128 plus the number of a signal that ended it.",
+    ),
     ("ru_wallclock", "Seconds from start to end."),
     ("ru_utime", "Seconds of processor time of the job itself."),
     ("ru_stime", "Seconds of processor time of the system for the job."),
@@ -44,7 +47,10 @@ pub const FIELDS: [(&str, &str); 45] = [
     ("department", "The department of its owner."),
     ("granted_pe", "Its parallel environment, or `NONE`."),
     ("slots", "Its slots."),
-    ("task_number", "The number of the array task; 0 for a job without tasks."),
+    (
+        "task_number",
+        "The number of the array task; 0 for a job without tasks.",
+    ),
     ("cpu", "Seconds of processor time of all processes."),
     ("mem", "Memory over time, in GB seconds."),
     ("io", "Input and output in GB."),
@@ -142,19 +148,37 @@ impl AccountingRecord {
         line.text(self.queue.as_str()).text(self.host.as_str());
         line.text(&self.group).text(self.owner.as_str()).text(&self.job_name);
         line.number(self.job_number.0).text(&self.account).number(self.priority);
-        line.number(self.submitted.seconds()).number(self.started.seconds()).number(self.ended.seconds());
-        line.number(self.failed.0).number(self.exit_status).number(self.wallclock_s());
+        line.number(self.submitted.seconds())
+            .number(self.started.seconds())
+            .number(self.ended.seconds());
+        line.number(self.failed.0)
+            .number(self.exit_status)
+            .number(self.wallclock_s());
         let r = &self.rusage;
-        line.seconds(r.utime_ms).seconds(r.stime_ms).whole(r.maxrss_kib).plain("0:0:0:0");
-        line.number(r.minflt).number(r.majflt).plain("0").whole(r.inblock).number(r.oublock).plain("0:0:0");
+        line.seconds(r.utime_ms)
+            .seconds(r.stime_ms)
+            .whole(r.maxrss_kib)
+            .plain("0:0:0:0");
+        line.number(r.minflt)
+            .number(r.majflt)
+            .plain("0")
+            .whole(r.inblock)
+            .number(r.oublock)
+            .plain("0:0:0");
         line.number(r.nvcsw).number(r.nivcsw);
         line.name(&self.project).text(&self.department).name(&self.granted_pe);
         line.number(self.slots).number(self.task_number);
         let u = &self.usage;
         line.seconds(u.cpu_ms).gib_seconds(u.mem_kib_ms).gib(u.io_bytes);
-        line.text(if self.category.is_empty() { "NONE" } else { &self.category });
+        line.text(if self.category.is_empty() {
+            "NONE"
+        } else {
+            &self.category
+        });
         line.seconds(u.iow_ms).name(&self.pe_task).whole(u.maxvmem_bytes);
-        let (id, granted) = self.reservation.map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
+        let (id, granted) = self
+            .reservation
+            .map_or((0, 0), |(id, granted)| (id.0, granted.seconds()));
         line.number(id).number(granted);
         // The last field has none behind it.
         line.0.pop();
@@ -174,7 +198,11 @@ impl Line<'_> {
 
     /// A text, without what separates fields and lines.
     fn text(&mut self, text: &str) -> &mut Self {
-        if text.contains([':', '\n']) { self.plain(&text.replace([':', '\n'], " ")) } else { self.plain(text) }
+        if text.contains([':', '\n']) {
+            self.plain(&text.replace([':', '\n'], " "))
+        } else {
+            self.plain(text)
+        }
     }
 
     fn name(&mut self, name: &Option<String>) -> &mut Self {
@@ -231,7 +259,13 @@ mod tests {
 
     fn record() -> AccountingRecord {
         AccountingRecord {
-            key: TaskKey { cell: CellId(1), seq: SubmitSeq(205), task: TaskId(1), pe_task: 0, attempt: 1 },
+            key: TaskKey {
+                cell: CellId(1),
+                seq: SubmitSeq(205),
+                task: TaskId(1),
+                pe_task: 0,
+                attempt: 1,
+            },
             queue: QueueName::from("all.q"),
             host: HostName::new("vm"),
             group: "u1".to_owned(),
@@ -263,7 +297,11 @@ mod tests {
             granted_pe: None,
             slots: 1,
             task_number: 0,
-            usage: Usage { cpu_ms: 36, maxvmem_bytes: 3_526_656, ..Usage::default() },
+            usage: Usage {
+                cpu_ms: 36,
+                maxvmem_bytes: 3_526_656,
+                ..Usage::default()
+            },
             category: "-q all.q".to_owned(),
             limit: None,
             maps: Vec::new(),
@@ -290,12 +328,21 @@ mod tests {
     #[test]
     fn a_line_counts_whole_seconds_from_start_to_end() {
         let line = |started: i64, ended: i64| {
-            let record =
-                AccountingRecord { started: Wall(started), ended: Wall(ended), wallclock_ms: 10_549, ..record() };
+            let record = AccountingRecord {
+                started: Wall(started),
+                ended: Wall(ended),
+                wallclock_ms: 10_549,
+                ..record()
+            };
             record.to_line().split(':').nth(13).unwrap_or_default().to_owned()
         };
         assert_eq!(
-            [line(11_900, 12_100), line(11_000, 21_549), line(0, 12_000), line(12_000, 11_000)],
+            [
+                line(11_900, 12_100),
+                line(11_000, 21_549),
+                line(0, 12_000),
+                line(12_000, 11_000)
+            ],
             ["1", "10", "0", "0"]
         );
     }
@@ -307,12 +354,21 @@ mod tests {
             write(&mut Line(&mut text));
             text
         };
-        for (ms, seconds) in [(0, "0.000000:"), (7, "0.007000:"), (1_000, "1.000000:"), (61_050, "61.050000:")] {
+        for (ms, seconds) in [
+            (0, "0.000000:"),
+            (7, "0.007000:"),
+            (1_000, "1.000000:"),
+            (61_050, "61.050000:"),
+        ] {
             assert_eq!(written(&|line| _ = line.seconds(ms)), seconds);
         }
         assert_eq!(written(&|line| _ = line.seconds(u64::MAX)), "18446744073709551.615000:");
         assert_eq!(written(&|line| _ = line.gib((1 << 30) + 1_074)), "1.000001:");
         assert_eq!(written(&|line| _ = line.gib(u64::MAX)), "17179869183.999999:");
-        assert_eq!(written(&|line| _ = line.gib_seconds(1000 << 19)), "0.500000:", "half a GB for a second");
+        assert_eq!(
+            written(&|line| _ = line.gib_seconds(1000 << 19)),
+            "0.500000:",
+            "half a GB for a second"
+        );
     }
 }

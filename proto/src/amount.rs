@@ -74,7 +74,9 @@ impl Type {
 
     /// The type of that name, in any case.
     pub fn parse(text: &str) -> Option<Type> {
-        Type::ALL.into_iter().find(|r#type| r#type.as_str().eq_ignore_ascii_case(text))
+        Type::ALL
+            .into_iter()
+            .find(|r#type| r#type.as_str().eq_ignore_ascii_case(text))
     }
 
     /// Whether values are numbers; the others are matched as text (`crate::restring`).
@@ -129,7 +131,10 @@ impl Millionths {
     /// As [`Amount::parse`]; INFINITY is refused as out of range.
     pub fn parse(text: &str) -> Result<Millionths, ValueError> {
         let amount = Amount::parse(text, Type::Double)?;
-        amount.finite().map(Millionths).ok_or_else(|| ValueError::whole(text, Type::Double, Reason::OutOfRange))
+        amount
+            .finite()
+            .map(Millionths)
+            .ok_or_else(|| ValueError::whole(text, Type::Double, Reason::OutOfRange))
     }
 }
 
@@ -216,8 +221,13 @@ impl Amount {
     /// This scaled by a factor, rounded to the nearest base unit, halves away from zero; INFINITY
     /// stays, overflow becomes it.
     pub fn scaled(self, factor: Millionths) -> Amount {
-        let Some(units) = self.finite() else { return Amount::INFINITY };
-        saturated(rounded_division(i128::from(units) * i128::from(factor.0), i128::from(Millionths::ONE.0)))
+        let Some(units) = self.finite() else {
+            return Amount::INFINITY;
+        };
+        saturated(rounded_division(
+            i128::from(units) * i128::from(factor.0),
+            i128::from(Millionths::ONE.0),
+        ))
     }
 }
 
@@ -232,7 +242,10 @@ impl fmt::Debug for Amount {
 
 /// The number if it fits below INFINITY.
 fn finite_or_none(units: i128) -> Option<Amount> {
-    i64::try_from(units).ok().map(Amount).filter(|amount| !amount.is_infinite())
+    i64::try_from(units)
+        .ok()
+        .map(Amount)
+        .filter(|amount| !amount.is_infinite())
 }
 
 /// The number, INFINITY above the range, the least number below it.
@@ -247,5 +260,9 @@ fn saturated(units: i128) -> Amount {
 /// The quotient of `dividend` by a positive `divisor`, rounded to nearest, halves away from zero.
 fn rounded_division(dividend: i128, divisor: i128) -> i128 {
     let (quotient, rest) = (dividend / divisor, (dividend % divisor).abs());
-    if rest >= divisor - rest { quotient + dividend.signum() } else { quotient }
+    if rest >= divisor - rest {
+        quotient + dividend.signum()
+    } else {
+        quotient
+    }
 }

@@ -94,7 +94,11 @@ enum Days {
 impl Calendar {
     /// What `qconf -acal` opens: a calendar of that name that says nothing.
     pub fn template(name: CalendarName) -> Self {
-        Self { name, year: Schedule::none(), week: Schedule::none() }
+        Self {
+            name,
+            year: Schedule::none(),
+            week: Schedule::none(),
+        }
     }
 
     /// Reads a calendar.
@@ -107,9 +111,10 @@ impl Calendar {
         let mut calendar = Self::template(CalendarName::from("template"));
         let mut reader = Reader::new(ObjectKind::Calendar, fields, KEYS, KEYS);
         reader.read("calendar_name", &mut calendar.name, value::name);
-        for (key, field, target) in
-            [("year", parse::Field::Year, &mut calendar.year), ("week", parse::Field::Week, &mut calendar.week)]
-        {
+        for (key, field, target) in [
+            ("year", parse::Field::Year, &mut calendar.year),
+            ("week", parse::Field::Week, &mut calendar.week),
+        ] {
             match fields.value(key).map(|text| parse::schedule(field, text)) {
                 Some(Ok(schedule)) => *target = schedule,
                 Some(Err(fault)) => {
@@ -126,7 +131,11 @@ impl Calendar {
     /// The calendar as text fields, in the order of `qconf -scal`.
     pub fn to_fields(&self) -> Fields {
         let Self { name, year, week } = self;
-        let fields = [("calendar_name", name.to_string()), ("year", year.text.clone()), ("week", week.text.clone())];
+        let fields = [
+            ("calendar_name", name.to_string()),
+            ("year", year.text.clone()),
+            ("week", week.text.clone()),
+        ];
         fields.into_iter().collect()
     }
 
@@ -152,18 +161,27 @@ impl Calendar {
         let marks = self.marks();
         let mut times: BTreeSet<Wall> = BTreeSet::new();
         for day in days {
-            times.extend(marks.iter().flat_map(|second| zone.instants(LocalTime { day, second: *second })));
+            times.extend(
+                marks
+                    .iter()
+                    .flat_map(|second| zone.instants(LocalTime { day, second: *second })),
+            );
         }
         let (first, last) = (*times.first()?, *times.last()?);
         times.extend(zone.changes(first, last));
-        let later = times.into_iter().filter(|at| *at > now).map(|at| (at, self.state_at(zone.local(at))));
+        let later = times
+            .into_iter()
+            .filter(|at| *at > now)
+            .map(|at| (at, self.state_at(zone.local(at))));
         later.into_iter().find(|(_, state)| *state != current)
     }
 
     /// The seconds of a day at which anything may change.
     fn marks(&self) -> BTreeSet<u32> {
         let entries = self.year.entries.iter().chain(&self.week.entries);
-        let ends = entries.flat_map(|entry| &entry.times).flat_map(|(from, until)| [*from, *until]);
+        let ends = entries
+            .flat_map(|entry| &entry.times)
+            .flat_map(|(from, until)| [*from, *until]);
         ends.filter(|second| *second < DAY_S).chain([0]).collect()
     }
 
@@ -174,7 +192,9 @@ impl Calendar {
             Days::Ranges(ranges) => ranges.as_slice(),
             Days::Every | Days::Week(_) => &[],
         });
-        let ends = ranges.flat_map(|(first, last)| [*first, *last]).filter(|day| *day >= today);
+        let ends = ranges
+            .flat_map(|(first, last)| [*first, *last])
+            .filter(|day| *day >= today);
         let around = |day: Day| (-1..=WEEK_AND_MORE).map(move |days| day.plus(days));
         ends.chain([today]).flat_map(around).collect()
     }
@@ -197,7 +217,10 @@ impl Object for Calendar {
 impl Schedule {
     /// `NONE`: nothing is said.
     pub fn none() -> Self {
-        Self { text: "NONE".to_owned(), entries: Vec::new() }
+        Self {
+            text: "NONE".to_owned(),
+            entries: Vec::new(),
+        }
     }
 
     /// The text as it was written.

@@ -31,11 +31,20 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "The command that writes the state of a job, with `$` variables such as `$job_id`, \
          `$job_pid` and `$ckpt_dir`.",
     ),
-    ("migr_command", "The command that writes the state of a job and ends it, so that it can go on elsewhere."),
-    ("restart_command", "The command that starts a job again from its state, with `hibernator` and `cpr`."),
+    (
+        "migr_command",
+        "The command that writes the state of a job and ends it, so that it can go on elsewhere.",
+    ),
+    (
+        "restart_command",
+        "The command that starts a job again from its state, with `hibernator` and `cpr`.",
+    ),
     ("clean_command", "The command that runs when the job has ended."),
     ("ckpt_dir", "The directory of the state."),
-    ("signal", "The signal that tells a job to write its state, without `SIG`, or `NONE`."),
+    (
+        "signal",
+        "The signal that tells a job to write its state, without `SIG`, or `NONE`.",
+    ),
     (
         "when",
         "When the state is written: letters of `s` (the agent is shut down), `m` (at the interval \
@@ -133,14 +142,18 @@ impl Interface {
     /// Whether a job whose state was written is started again by a command and not by its own
     /// script.
     pub fn restarts_by_command(&self) -> bool {
-        RESTARTED_BY_COMMAND.iter().any(|known| known.eq_ignore_ascii_case(&self.0))
+        RESTARTED_BY_COMMAND
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&self.0))
     }
 }
 
 impl CkptSignal {
     /// The number of the signal; none of `NONE`.
     pub fn number(&self) -> Option<i32> {
-        self.value().and_then(|text| text.to_ascii_uppercase().parse::<Signal>().ok()).map(|signal| signal.number())
+        self.value()
+            .and_then(|text| text.to_ascii_uppercase().parse::<Signal>().ok())
+            .map(|signal| signal.number())
     }
 }
 
@@ -148,13 +161,19 @@ fn check_interface(text: &str) -> Result<(), Malformed> {
     if INTERFACES.iter().any(|known| known.eq_ignore_ascii_case(text)) {
         return Ok(());
     }
-    Err(Malformed::said(format!("no valid checkpoint interface {text}"), format!("one of {}", INTERFACES.join(", "))))
+    Err(Malformed::said(
+        format!("no valid checkpoint interface {text}"),
+        format!("one of {}", INTERFACES.join(", ")),
+    ))
 }
 
 fn check_command(text: &str) -> Result<(), Malformed> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     for after in text.split('$').skip(1) {
-        let name = after.split(|letter: char| !is_letter(letter)).next().unwrap_or_default();
+        let name = after
+            .split(|letter: char| !is_letter(letter))
+            .next()
+            .unwrap_or_default();
         if !VARIABLES.contains(&name) {
             let known: Vec<String> = VARIABLES.iter().map(|name| format!("${name}")).collect();
             return Err(Malformed::new(format!(
@@ -204,19 +223,34 @@ impl FromStr for When {
                 'm' => when.periodic = true,
                 'r' => when.unknown = true,
                 _ => {
-                    return Err(Malformed::said("Invalid \"when\" attribute", "one or more of the letters x, s, m, r"));
+                    return Err(Malformed::said(
+                        "Invalid \"when\" attribute",
+                        "one or more of the letters x, s, m, r",
+                    ));
                 }
             }
         }
-        if text.is_empty() { Err(Malformed::new("one or more of the letters x, s, m, r")) } else { Ok(when) }
+        if text.is_empty() {
+            Err(Malformed::new("one or more of the letters x, s, m, r"))
+        } else {
+            Ok(when)
+        }
     }
 }
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { suspended, shutdown, periodic, unknown } = *self;
+        let Self {
+            suspended,
+            shutdown,
+            periodic,
+            unknown,
+        } = *self;
         let letters = [('x', suspended), ('s', shutdown), ('m', periodic), ('r', unknown)];
-        let text: String = letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect();
+        let text: String = letters
+            .into_iter()
+            .filter_map(|(letter, is_set)| is_set.then_some(letter))
+            .collect();
         f.pad(&text)
     }
 }
@@ -271,7 +305,10 @@ impl FromStr for Occasion {
 fn seconds(text: &str) -> Option<u64> {
     let is_time = matches!(text.matches(':').count(), 0 | 2);
     let amount = Amount::parse(text, Type::Time).ok().filter(|_| is_time)?;
-    amount.finite().and_then(|base| u64::try_from(base).ok()).filter(|seconds| *seconds > 0)
+    amount
+        .finite()
+        .and_then(|base| u64::try_from(base).ok())
+        .filter(|seconds| *seconds > 0)
 }
 
 impl Occasion {
@@ -329,7 +366,11 @@ impl Object for Checkpoint {
             clean_command: none(),
             ckpt_dir: "/tmp".parse().expect("it starts with a slash"),
             signal: CkptSignal("none".to_owned()),
-            when: When { suspended: true, shutdown: true, ..When::default() },
+            when: When {
+                suspended: true,
+                shutdown: true,
+                ..When::default()
+            },
         }
     }
 

@@ -58,7 +58,11 @@ impl<T: Ord> PartialOrd for Common<T> {
 
 impl<T: Ord> Ord for Common<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        if self.is_shared_with(other) { Ordering::Equal } else { self.0.cmp(&other.0) }
+        if self.is_shared_with(other) {
+            Ordering::Equal
+        } else {
+            self.0.cmp(&other.0)
+        }
     }
 }
 

@@ -220,11 +220,22 @@ impl Complex {
             rules::check(&attribute, &mut refusals);
             complex.insert(attribute, &mut refusals);
         }
-        let booked = complex.attributes.values().filter(|attribute| attribute.consumable.is_consumable());
-        complex.consumables = booked.map(|attribute| (attribute.clone(), attribute.default_amount())).collect();
-        let forced = complex.iter().filter(|attribute| attribute.requestable == Requestable::Forced);
+        let booked = complex
+            .attributes
+            .values()
+            .filter(|attribute| attribute.consumable.is_consumable());
+        complex.consumables = booked
+            .map(|attribute| (attribute.clone(), attribute.default_amount()))
+            .collect();
+        let forced = complex
+            .iter()
+            .filter(|attribute| attribute.requestable == Requestable::Forced);
         complex.forced = forced.map(|attribute| attribute.name.clone()).collect();
-        if refusals.is_empty() { Ok(complex) } else { Err(refusals) }
+        if refusals.is_empty() {
+            Ok(complex)
+        } else {
+            Err(refusals)
+        }
     }
 
     /// The attributes that every cell has, with the definitions that 8.1.9 ships.
@@ -239,12 +250,17 @@ impl Complex {
 
     /// The same for those who keep it: all share one.
     pub fn shared(&self, name: &str) -> Option<&Arc<Attribute>> {
-        self.attributes.get(name).or_else(|| self.attributes.get(self.names_by_shortcut.get(name)?))
+        self.attributes
+            .get(name)
+            .or_else(|| self.attributes.get(self.names_by_shortcut.get(name)?))
     }
 
     /// The attribute of that name, or shortcut, as [`Complex::lookup`] finds it; sooner where the name is the full one.
     pub fn get(&self, name: &AttributeName) -> Option<&Attribute> {
-        self.attributes.get(name).map(AsRef::as_ref).or_else(|| self.lookup(name.as_str()))
+        self.attributes
+            .get(name)
+            .map(AsRef::as_ref)
+            .or_else(|| self.lookup(name.as_str()))
     }
 
     /// Every attribute in the order of the names, as `qconf -sc` prints them.
@@ -254,7 +270,9 @@ impl Complex {
 
     /// The consumables in the order of the names, each with what a job takes that does not ask for it, in base units.
     pub fn consumables(&self) -> impl Iterator<Item = (&Arc<Attribute>, Amount)> {
-        self.consumables.iter().map(|(attribute, default)| (attribute, *default))
+        self.consumables
+            .iter()
+            .map(|(attribute, default)| (attribute, *default))
     }
 
     /// The attributes for which a job has to ask (FORCED), in their order.
@@ -290,16 +308,23 @@ impl Complex {
         let mut refusals: Vec<Diagnostic> = self.iter().filter_map(|old| rules::check_built_in(old, new)).collect();
         let is_kept =
             |attribute: &&Attribute| self.attributes.get(&attribute.name).map(AsRef::as_ref) == Some(*attribute);
-        refusals.extend(new.iter().filter(|attribute| !is_kept(attribute)).filter_map(rules::check_new_default));
+        refusals.extend(
+            new.iter()
+                .filter(|attribute| !is_kept(attribute))
+                .filter_map(rules::check_new_default),
+        );
         if !refusals.is_empty() {
             return Err(refusals);
         }
         let removed = self.iter().filter(|old| !new.attributes.contains_key(&old.name));
         let mut changes: Vec<Change> = removed.map(|old| Change::Removed(old.name.clone())).collect();
-        changes.extend(new.iter().filter_map(|attribute| match self.attributes.get(&attribute.name) {
-            None => Some(Change::Added(attribute.name.clone())),
-            Some(old) => (old.as_ref() != attribute).then(|| Change::Modified(attribute.name.clone())),
-        }));
+        changes.extend(
+            new.iter()
+                .filter_map(|attribute| match self.attributes.get(&attribute.name) {
+                    None => Some(Change::Added(attribute.name.clone())),
+                    Some(old) => (old.as_ref() != attribute).then(|| Change::Modified(attribute.name.clone())),
+                }),
+        );
         Ok(changes)
     }
 
@@ -309,7 +334,11 @@ impl Complex {
         if self.lookup(name.as_str()).is_some() || self.lookup(shortcut).is_some() {
             let what = format!("complex with name {name} or shortcut {shortcut} already exists");
             let why = "names and shortcuts are unique over both";
-            refusals.push(Diagnostic::new(Code::AlreadyExists, what).at(format!("attribute {name}")).why(why));
+            refusals.push(
+                Diagnostic::new(Code::AlreadyExists, what)
+                    .at(format!("attribute {name}"))
+                    .why(why),
+            );
             return;
         }
         self.names_by_shortcut.insert(shortcut.clone(), name.clone());

@@ -228,7 +228,10 @@ impl Settings {
 
 /// Where an entry may stand; `None` if there is no such entry.
 pub fn scope_of(key: &str) -> Option<Scope> {
-    ENTRIES.iter().find(|(name, ..)| *name == key).map(|(_, scope, ..)| *scope)
+    ENTRIES
+        .iter()
+        .find(|(name, ..)| *name == key)
+        .map(|(_, scope, ..)| *scope)
 }
 
 /// The global configuration, or the local one of a host, as text.
@@ -271,12 +274,18 @@ impl ClusterConf {
     pub fn template() -> Self {
         let shown = ENTRIES.iter().filter(|(_, _, shown, _)| *shown == Shown::Always);
         let fields = shown.map(|(key, _, _, default)| (*key, *default)).collect();
-        Self { host: HostName::global(), fields }
+        Self {
+            host: HostName::global(),
+            fields,
+        }
     }
 
     /// A local configuration that changes nothing.
     pub fn local_template(host: HostName) -> Self {
-        Self { host, fields: Fields::new() }
+        Self {
+            host,
+            fields: Fields::new(),
+        }
     }
 
     /// Reads the global configuration (`host` is `global`) or the local one of a host.
@@ -295,12 +304,19 @@ impl ClusterConf {
         for field in fields.iter().filter(|field| is_misplaced(&field.key)) {
             reader.refuse(misplaced(&field.key, host).at(fields.place(&field.key)));
         }
-        let base = if host.is_global() { Self::template() } else { Self::local_template(host.clone()) };
+        let base = if host.is_global() {
+            Self::template()
+        } else {
+            Self::local_template(host.clone())
+        };
         let entry = |key: &&'static str| {
             let value = fields.value(key).or_else(|| base.fields.value(key))?;
             Some((*key, value.to_owned()))
         };
-        let conf = Self { host: host.clone(), fields: KEYS.iter().filter_map(entry).collect() };
+        let conf = Self {
+            host: host.clone(),
+            fields: KEYS.iter().filter_map(entry).collect(),
+        };
         reader.finish(conf)
     }
 
@@ -322,20 +338,29 @@ impl ClusterConf {
     /// Warnings about names in the parameter lists that neither 8.1.9 nor Gridwright knows.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let lists = ["qmaster_params", "execd_params", "reporting_params"];
-        let given = lists.into_iter().filter_map(|key| Some((key, self.value(key)?.parse().ok()?)));
+        let given = lists
+            .into_iter()
+            .filter_map(|key| Some((key, self.value(key)?.parse().ok()?)));
         given.flat_map(|(key, list)| parameters::unknown(key, &list)).collect()
     }
 
     /// The text of `qconf -sconf`: `#host:`, the entries, an empty line.
     pub fn print(&self, wrap: Wrap) -> String {
-        format!("#{}:\n{}\n", self.host, self.fields.print(ObjectKind::ClusterConf, wrap))
+        format!(
+            "#{}:\n{}\n",
+            self.host,
+            self.fields.print(ObjectKind::ClusterConf, wrap)
+        )
     }
 }
 
 fn misplaced(key: &str, host: &HostName) -> Diagnostic {
-    Diagnostic::new(Code::BadValue, format!("\"{key}\" is not allowed in the local configuration of host \"{host}\""))
-        .why("it holds for the whole cell and cannot differ from host to host")
-        .fix(format!("remove it here; \"qconf -mconf\" changes {key} for the cell"))
+    Diagnostic::new(
+        Code::BadValue,
+        format!("\"{key}\" is not allowed in the local configuration of host \"{host}\""),
+    )
+    .why("it holds for the whole cell and cannot differ from host to host")
+    .fix(format!("remove it here; \"qconf -mconf\" changes {key} for the cell"))
 }
 
 impl Object for ClusterConf {

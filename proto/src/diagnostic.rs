@@ -164,7 +164,13 @@ impl Diagnostic {
     /// A refusal that says only what; the other parts are added with [`Diagnostic::at`],
     /// [`Diagnostic::why`] and [`Diagnostic::fix`].
     pub fn new(code: Code, what: impl Into<String>) -> Self {
-        Self { code, what: what.into(), place: String::new(), why: String::new(), fix: String::new() }
+        Self {
+            code,
+            what: what.into(),
+            place: String::new(),
+            why: String::new(),
+            fix: String::new(),
+        }
     }
 
     /// The same, saying where.
@@ -187,20 +193,34 @@ impl Diagnostic {
 
     /// What to do about it: its own remedy, or else that of its code.
     pub fn remedy(&self) -> &str {
-        if self.fix.is_empty() { self.code.remedy() } else { &self.fix }
+        if self.fix.is_empty() {
+            self.code.remedy()
+        } else {
+            &self.fix
+        }
     }
 
     /// The lines that follow `what` on stderr: `  where: …` and `  why: …` where `what` does not
     /// say it, and always `  fix: …`.
     pub fn detail_lines(&self) -> Vec<String> {
-        [("where", self.place.as_str()), ("why", &self.why), ("fix", self.remedy())]
-            .into_iter()
-            .filter(|(_, text)| !text.is_empty())
-            .flat_map(|(label, text)| {
-                let first = move |at: usize| if at == 0 { format!("  {label}: ") } else { "    ".to_owned() };
-                text.lines().enumerate().map(move |(at, line)| first(at) + line)
-            })
-            .collect()
+        [
+            ("where", self.place.as_str()),
+            ("why", &self.why),
+            ("fix", self.remedy()),
+        ]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .flat_map(|(label, text)| {
+            let first = move |at: usize| {
+                if at == 0 {
+                    format!("  {label}: ")
+                } else {
+                    "    ".to_owned()
+                }
+            };
+            text.lines().enumerate().map(move |(at, line)| first(at) + line)
+        })
+        .collect()
     }
 }
 
@@ -236,7 +256,11 @@ mod tests {
             let lines = Diagnostic::new(*code, "no").detail_lines();
             assert_eq!(lines, [format!("  fix: {}", code.remedy())]);
             let is_one_line = !code.remedy().is_empty() && !code.remedy().contains('\n');
-            assert!(is_one_line && !code.remedy().ends_with('.'), "{code}: {}", code.remedy());
+            assert!(
+                is_one_line && !code.remedy().ends_with('.'),
+                "{code}: {}",
+                code.remedy()
+            );
         }
     }
 

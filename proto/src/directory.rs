@@ -48,7 +48,10 @@ pub enum Kinship {
 impl DirectoryIdentity {
     /// The directory at `path` as it is now.
     pub fn of(path: &Path, metadata: &Metadata, boot: &str) -> Self {
-        let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+        let born = metadata
+            .created()
+            .ok()
+            .and_then(|born| born.duration_since(UNIX_EPOCH).ok());
         Self {
             inode: metadata.ino(),
             // Images of file systems are made with the epoch as the birth of everything.
@@ -81,7 +84,11 @@ impl DirectoryIdentity {
             return Kinship::Copy;
         }
         let is_on_another = self.boot == now.boot && self.device != now.device;
-        if is_on_another { Kinship::OtherDevice } else { Kinship::Same }
+        if is_on_another {
+            Kinship::OtherDevice
+        } else {
+            Kinship::Same
+        }
     }
 
     /// The refusal to run in `dir`, whose file says `text`, where that makes it a copy. Without the
@@ -108,14 +115,26 @@ impl DirectoryIdentity {
             )
         };
         let what = "error: the directory is a copy: its running jobs, its port and its keys belong to the original";
-        let why = format!("{FILE} names {} (inode {}), and this is another directory", self.path, self.inode);
-        Diagnostic::new(Code::WrongState, what).at(shown.to_string()).why(why).fix(fix)
+        let why = format!(
+            "{FILE} names {} (inode {}), and this is another directory",
+            self.path, self.inode
+        );
+        Diagnostic::new(Code::WrongState, what)
+            .at(shown.to_string())
+            .why(why)
+            .fix(fix)
     }
 }
 
 impl fmt::Display for DirectoryIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inode, born_ns, device, boot, path } = self;
+        let Self {
+            inode,
+            born_ns,
+            device,
+            boot,
+            path,
+        } = self;
         writeln!(
             f,
             "# Names the directory that holds this file. The daemons refuse to run in a copy of it. Do not edit."
@@ -133,12 +152,21 @@ mod tests {
     use super::*;
 
     fn original() -> DirectoryIdentity {
-        DirectoryIdentity { inode: 7, born_ns: Some(10), device: 3, boot: "b1".into(), path: "/a b".into() }
+        DirectoryIdentity {
+            inode: 7,
+            born_ns: Some(10),
+            device: 3,
+            boot: "b1".into(),
+            path: "/a b".into(),
+        }
     }
 
     #[test]
     fn what_is_written_is_read_again() {
-        let unborn = DirectoryIdentity { born_ns: None, ..original() };
+        let unborn = DirectoryIdentity {
+            born_ns: None,
+            ..original()
+        };
         for identity in [original(), unborn] {
             assert_eq!(DirectoryIdentity::parse(&identity.to_string()), Some(identity));
         }
@@ -151,13 +179,58 @@ mod tests {
     fn a_directory_that_was_moved_is_the_same_and_a_copy_is_not() {
         let check = |now: DirectoryIdentity, expected| assert_eq!(original().kinship(&now), expected, "{now:?}");
         check(original(), Kinship::Same);
-        check(DirectoryIdentity { path: "/c".into(), ..original() }, Kinship::Same);
-        check(DirectoryIdentity { inode: 8, born_ns: Some(11), ..original() }, Kinship::Copy);
-        check(DirectoryIdentity { born_ns: Some(11), ..original() }, Kinship::Copy);
-        check(DirectoryIdentity { inode: 8, born_ns: None, ..original() }, Kinship::Copy);
-        check(DirectoryIdentity { born_ns: None, ..original() }, Kinship::Same);
-        check(DirectoryIdentity { device: 4, ..original() }, Kinship::OtherDevice);
-        check(DirectoryIdentity { device: 4, boot: "b2".into(), ..original() }, Kinship::Same);
+        check(
+            DirectoryIdentity {
+                path: "/c".into(),
+                ..original()
+            },
+            Kinship::Same,
+        );
+        check(
+            DirectoryIdentity {
+                inode: 8,
+                born_ns: Some(11),
+                ..original()
+            },
+            Kinship::Copy,
+        );
+        check(
+            DirectoryIdentity {
+                born_ns: Some(11),
+                ..original()
+            },
+            Kinship::Copy,
+        );
+        check(
+            DirectoryIdentity {
+                inode: 8,
+                born_ns: None,
+                ..original()
+            },
+            Kinship::Copy,
+        );
+        check(
+            DirectoryIdentity {
+                born_ns: None,
+                ..original()
+            },
+            Kinship::Same,
+        );
+        check(
+            DirectoryIdentity {
+                device: 4,
+                ..original()
+            },
+            Kinship::OtherDevice,
+        );
+        check(
+            DirectoryIdentity {
+                device: 4,
+                boot: "b2".into(),
+                ..original()
+            },
+            Kinship::Same,
+        );
     }
 
     #[test]

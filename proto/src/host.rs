@@ -24,8 +24,14 @@ pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
 
 /// What each attribute means, for the manual page.
 pub const MEANINGS: &[(&str, &str)] = &[
-    ("hostname", "The name of the host; `global` stands for the whole cluster."),
-    ("load_scaling", "Factors by which reported load values are multiplied, such as `np_load_avg=0.5`."),
+    (
+        "hostname",
+        "The name of the host; `global` stands for the whole cluster.",
+    ),
+    (
+        "load_scaling",
+        "Factors by which reported load values are multiplied, such as `np_load_avg=0.5`.",
+    ),
     (
         "complex_values",
         "Capacities of consumables and fixed values of other attributes, such as \
@@ -33,16 +39,31 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ),
     ("load_values", "The load values that the host reports; shown, not set."),
     ("processors", "The processors of the host; shown, not set."),
-    ("user_lists", "The access lists whose users may use the host; `NONE` admits everybody."),
-    ("xuser_lists", "The access lists whose users may not use the host; wins over `user_lists`."),
-    ("projects", "The projects that may use the host; `NONE` admits all jobs."),
-    ("xprojects", "The projects that may not use the host; wins over `projects`."),
+    (
+        "user_lists",
+        "The access lists whose users may use the host; `NONE` admits everybody.",
+    ),
+    (
+        "xuser_lists",
+        "The access lists whose users may not use the host; wins over `user_lists`.",
+    ),
+    (
+        "projects",
+        "The projects that may use the host; `NONE` admits all jobs.",
+    ),
+    (
+        "xprojects",
+        "The projects that may not use the host; wins over `projects`.",
+    ),
     (
         "usage_scaling",
         "Factors for `cpu`, `mem` and `io` usage in the share tree, and for `acct_cpu`, \
          `acct_mem` and `acct_io` in accounting.",
     ),
-    ("report_variables", "The load values that are written to the reporting file."),
+    (
+        "report_variables",
+        "The load values that are written to the reporting file.",
+    ),
 ];
 
 /// The attributes that the text must state. `load_values` and `processors` are shown, not set.
@@ -190,7 +211,11 @@ impl FromStr for Scaling {
 
 impl fmt::Display for Scaling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts = self.0.iter().map(|(name, factor)| (name.clone(), factor.to_string())).collect();
+        let texts = self
+            .0
+            .iter()
+            .map(|(name, factor)| (name.clone(), factor.to_string()))
+            .collect();
         Assignments(texts).fmt(f)
     }
 }
@@ -202,7 +227,10 @@ fn usage_scaling(text: &str) -> Result<Scaling, Malformed> {
     if scaling.iter().all(|(name, _)| USAGE_NAMES.contains(&name.as_str())) {
         Ok(scaling)
     } else {
-        Err(Malformed::new(format!("a factor for none but {}", USAGE_NAMES.join(", "))))
+        Err(Malformed::new(format!(
+            "a factor for none but {}",
+            USAGE_NAMES.join(", ")
+        )))
     }
 }
 

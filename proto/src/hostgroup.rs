@@ -23,8 +23,10 @@ use std::str::FromStr;
 pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
 
 /// What each attribute means, for the manual page.
-pub const MEANINGS: &[(&str, &str)] =
-    &[("group_name", "The name, which begins with `@`."), ("hostlist", "The hosts and host groups in it, or `NONE`.")];
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("group_name", "The name, which begins with `@`."),
+    ("hostlist", "The hosts and host groups in it, or `NONE`."),
+];
 
 /// A host, or a group of hosts, which starts with `@`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +42,11 @@ impl FromStr for HostOrGroup {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        if text.starts_with('@') { group_name(text).map(Self::Group) } else { host_name(text).map(Self::Host) }
+        if text.starts_with('@') {
+            group_name(text).map(Self::Group)
+        } else {
+            host_name(text).map(Self::Host)
+        }
     }
 }
 
@@ -139,7 +145,10 @@ pub struct HostGroup {
 impl HostGroup {
     /// What `qconf -ahgrp` opens: a group of that name without members.
     pub fn template(name: HostGroupName) -> Self {
-        Self { name, members: HostList::default() }
+        Self {
+            name,
+            members: HostList::default(),
+        }
     }
 
     /// Reads a group.
@@ -158,7 +167,9 @@ impl HostGroup {
     /// The group as text fields, in the order of `qconf -shgrp`.
     pub fn to_fields(&self) -> Fields {
         let Self { name, members } = self;
-        [("group_name", name.to_string()), ("hostlist", members.to_string())].into_iter().collect()
+        [("group_name", name.to_string()), ("hostlist", members.to_string())]
+            .into_iter()
+            .collect()
     }
 }
 

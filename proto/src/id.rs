@@ -241,7 +241,13 @@ pub struct TaskKey {
 
 impl fmt::Display for TaskKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TaskKey { cell, seq, task, pe_task, attempt } = self;
+        let TaskKey {
+            cell,
+            seq,
+            task,
+            pe_task,
+            attempt,
+        } = self;
         write!(f, "{:016x}.{}.{}.{}.{}", cell.0, seq.0, task.0, pe_task, attempt)
     }
 }
@@ -258,7 +264,13 @@ impl std::str::FromStr for TaskKey {
         let task = next()?.parse().map_err(|_| bad())?;
         let pe_task = next()?.parse().map_err(|_| bad())?;
         let attempt = next()?.parse().map_err(|_| bad())?;
-        let key = TaskKey { cell: CellId(cell), seq: SubmitSeq(seq), task: TaskId(task), pe_task, attempt };
+        let key = TaskKey {
+            cell: CellId(cell),
+            seq: SubmitSeq(seq),
+            task: TaskId(task),
+            pe_task,
+            attempt,
+        };
         // Only the form that Display writes is a key: a directory has one name.
         if key.to_string() == text { Ok(key) } else { Err(bad()) }
     }
@@ -297,12 +309,22 @@ mod tests {
 
     #[test]
     fn a_task_key_reads_back_from_what_it_prints_and_from_nothing_else() {
-        let key = TaskKey { cell: CellId(0xab), seq: SubmitSeq(7), task: TaskId(3), pe_task: 0, attempt: 2 };
+        let key = TaskKey {
+            cell: CellId(0xab),
+            seq: SubmitSeq(7),
+            task: TaskId(3),
+            pe_task: 0,
+            attempt: 2,
+        };
         assert_eq!(key.to_string(), "00000000000000ab.7.3.0.2");
         assert_eq!(key.to_string().parse(), Ok(key));
-        for bad in
-            ["", "ab.7.3.0.2", "00000000000000ab.7.3.0", "00000000000000ab.7.3.0.2.1", "00000000000000ab.+7.3.0.2"]
-        {
+        for bad in [
+            "",
+            "ab.7.3.0.2",
+            "00000000000000ab.7.3.0",
+            "00000000000000ab.7.3.0.2.1",
+            "00000000000000ab.+7.3.0.2",
+        ] {
             assert!(bad.parse::<TaskKey>().is_err(), "{bad}");
         }
     }

@@ -136,8 +136,16 @@ pub struct Requests {
 impl Requests {
     /// Brings the resource requests to their canonical form, see [`make_canonical`].
     pub fn make_canonical(&mut self, complex: &Complex) {
-        let Requests { hard, soft, master, slaves, .. } = self;
-        [hard, soft, master, slaves].into_iter().for_each(|list| make_canonical(list, complex));
+        let Requests {
+            hard,
+            soft,
+            master,
+            slaves,
+            ..
+        } = self;
+        [hard, soft, master, slaves]
+            .into_iter()
+            .for_each(|list| make_canonical(list, complex));
     }
 }
 
@@ -302,12 +310,16 @@ pub const SUBMISSION_END: &str = "SGE_O_WORKDIR";
 impl JobSpec {
     /// The variables that say where the job was submitted. `qalter` does not change them.
     pub fn submission_variables(&self) -> impl Iterator<Item = &(String, String)> {
-        self.variables().filter(|(origin, _)| *origin == VariableOrigin::Submission).map(|(_, variable)| variable)
+        self.variables()
+            .filter(|(origin, _)| *origin == VariableOrigin::Submission)
+            .map(|(_, variable)| variable)
     }
 
     /// The variables that `-V` and `-v` exported.
     pub fn exported_variables(&self) -> impl Iterator<Item = &(String, String)> {
-        self.variables().filter(|(origin, _)| *origin == VariableOrigin::Export).map(|(_, variable)| variable)
+        self.variables()
+            .filter(|(origin, _)| *origin == VariableOrigin::Export)
+            .map(|(_, variable)| variable)
     }
 
     /// All variables in their order, each with its origin.
@@ -317,7 +329,10 @@ impl JobSpec {
             true if name.starts_with("SGE_O_") => VariableOrigin::Submission,
             true | false => VariableOrigin::Export,
         };
-        self.environment.iter().enumerate().map(move |(at, variable)| (origin(at, &variable.0), variable))
+        self.environment
+            .iter()
+            .enumerate()
+            .map(move |(at, variable)| (origin(at, &variable.0), variable))
     }
 }
 
@@ -562,34 +577,167 @@ mod tests {
     #[test]
     fn state_letters_are_those_that_programs_know() {
         let pending = Condition::default();
-        let running = Condition { phase: Phase::Running, ..pending };
-        let moving = Condition { phase: Phase::Transferring, ..pending };
+        let running = Condition {
+            phase: Phase::Running,
+            ..pending
+        };
+        let moving = Condition {
+            phase: Phase::Transferring,
+            ..pending
+        };
         for (condition, letters) in [
             (pending, "qw"),
             (Condition { held: true, ..pending }, "hqw"),
-            (Condition { held: true, restarted: true, ..pending }, "hRwq"),
-            (Condition { restarted: true, ..pending }, "Rq"),
+            (
+                Condition {
+                    held: true,
+                    restarted: true,
+                    ..pending
+                },
+                "hRwq",
+            ),
+            (
+                Condition {
+                    restarted: true,
+                    ..pending
+                },
+                "Rq",
+            ),
             (Condition { error: true, ..pending }, "Eqw"),
-            (Condition { error: true, held: true, ..pending }, "Ehqw"),
-            (Condition { error: true, restarted: true, ..pending }, "Eqw"),
-            (Condition { error: true, held: true, restarted: true, ..pending }, "EhRqw"),
+            (
+                Condition {
+                    error: true,
+                    held: true,
+                    ..pending
+                },
+                "Ehqw",
+            ),
+            (
+                Condition {
+                    error: true,
+                    restarted: true,
+                    ..pending
+                },
+                "Eqw",
+            ),
+            (
+                Condition {
+                    error: true,
+                    held: true,
+                    restarted: true,
+                    ..pending
+                },
+                "EhRqw",
+            ),
             (running, "r"),
             (moving, "t"),
-            (Condition { restarted: true, ..running }, "Rr"),
-            (Condition { restarted: true, ..moving }, "Rt"),
-            (Condition { suspended: true, ..running }, "s"),
-            (Condition { queue_suspended: true, ..running }, "S"),
-            (Condition { threshold_suspended: true, ..running }, "T"),
-            (Condition { suspended: true, ..moving }, "ts"),
-            (Condition { suspended: true, restarted: true, ..moving }, "Rts"),
-            (Condition { deleting: true, ..running }, "dr"),
-            (Condition { deleting: true, suspended: true, restarted: true, ..running }, "dRs"),
+            (
+                Condition {
+                    restarted: true,
+                    ..running
+                },
+                "Rr",
+            ),
+            (
+                Condition {
+                    restarted: true,
+                    ..moving
+                },
+                "Rt",
+            ),
+            (
+                Condition {
+                    suspended: true,
+                    ..running
+                },
+                "s",
+            ),
+            (
+                Condition {
+                    queue_suspended: true,
+                    ..running
+                },
+                "S",
+            ),
+            (
+                Condition {
+                    threshold_suspended: true,
+                    ..running
+                },
+                "T",
+            ),
+            (
+                Condition {
+                    suspended: true,
+                    ..moving
+                },
+                "ts",
+            ),
+            (
+                Condition {
+                    suspended: true,
+                    restarted: true,
+                    ..moving
+                },
+                "Rts",
+            ),
+            (
+                Condition {
+                    deleting: true,
+                    ..running
+                },
+                "dr",
+            ),
+            (
+                Condition {
+                    deleting: true,
+                    suspended: true,
+                    restarted: true,
+                    ..running
+                },
+                "dRs",
+            ),
             (Condition { held: true, ..running }, "hr"),
-            (Condition { held: true, suspended: true, ..running }, "hs"),
-            (Condition { held: true, deleting: true, ..running }, "dhr"),
-            (Condition { queue_suspended: true, suspended: true, ..running }, "Ss"),
-            (Condition { held: true, queue_suspended: true, suspended: true, ..running }, "Shs"),
-            (Condition { phase: Phase::Finished, ..pending }, "z"),
+            (
+                Condition {
+                    held: true,
+                    suspended: true,
+                    ..running
+                },
+                "hs",
+            ),
+            (
+                Condition {
+                    held: true,
+                    deleting: true,
+                    ..running
+                },
+                "dhr",
+            ),
+            (
+                Condition {
+                    queue_suspended: true,
+                    suspended: true,
+                    ..running
+                },
+                "Ss",
+            ),
+            (
+                Condition {
+                    held: true,
+                    queue_suspended: true,
+                    suspended: true,
+                    ..running
+                },
+                "Shs",
+            ),
+            (
+                Condition {
+                    phase: Phase::Finished,
+                    ..pending
+                },
+                "z",
+            ),
         ] {
             assert_eq!(condition.letters(), letters, "{condition:?}");
         }

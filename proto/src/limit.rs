@@ -69,8 +69,12 @@ impl LimitKind {
         LimitKind::Vmem,
     ];
     /// The kinds that only `execd_params` sets.
-    pub const PARAMS: [LimitKind; 4] =
-        [LimitKind::Descriptors, LimitKind::MaxProc, LimitKind::MemoryLocked, LimitKind::Locks];
+    pub const PARAMS: [LimitKind; 4] = [
+        LimitKind::Descriptors,
+        LimitKind::MaxProc,
+        LimitKind::MemoryLocked,
+        LimitKind::Locks,
+    ];
 
     /// The attribute, such as `h_vmem`, or the key of `execd_params`, such as `S_LOCKS`.
     pub fn name(self, bound: Bound) -> &'static str {
@@ -150,7 +154,11 @@ impl LimitKind {
 
     /// The largest value that is set: 65,535 descriptors, no bound for the others.
     pub fn ceiling(self) -> Amount {
-        if self == LimitKind::Descriptors { Amount::from_base(65_535) } else { Amount::INFINITY }
+        if self == LimitKind::Descriptors {
+            Amount::from_base(65_535)
+        } else {
+            Amount::INFINITY
+        }
     }
 }
 

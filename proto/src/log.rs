@@ -25,9 +25,13 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The part that is wrong, and what can be written instead.
 pub fn check_filter(text: &str) -> Result<(), Diagnostic> {
     for part in text.split(',') {
-        let (module, level) = part.split_once('=').map_or(("all", part), |(module, level)| (module.trim(), level));
-        let is_module =
-            !module.is_empty() && module.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte));
+        let (module, level) = part
+            .split_once('=')
+            .map_or(("all", part), |(module, level)| (module.trim(), level));
+        let is_module = !module.is_empty()
+            && module
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte));
         let is_level = LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level.trim()));
         if !is_module || !is_level {
             let what = format!("error: {VARIABLE}={} is not understood", escaped(text));
@@ -82,7 +86,13 @@ impl Limiter {
     /// A limiter with its whole burst left. Both numbers are lines.
     pub fn new(burst: u32, per_s: u32) -> Self {
         let (burst, per_s) = (u64::from(burst), u64::from(per_s));
-        Self { burst, per_s, credit: burst * 1_000, refilled_ms: 0, suppressed: 0 }
+        Self {
+            burst,
+            per_s,
+            credit: burst * 1_000,
+            refilled_ms: 0,
+            suppressed: 0,
+        }
     }
 
     /// Returns how many lines were left out since the last one that was written; `None` if this one
@@ -92,7 +102,10 @@ impl Limiter {
     pub fn admit(&mut self, now_ms: u64) -> Option<u64> {
         let passed = now_ms.saturating_sub(self.refilled_ms);
         self.refilled_ms = self.refilled_ms.max(now_ms);
-        self.credit = self.credit.saturating_add(passed.saturating_mul(self.per_s)).min(self.burst * 1_000);
+        self.credit = self
+            .credit
+            .saturating_add(passed.saturating_mul(self.per_s))
+            .min(self.burst * 1_000);
         match self.credit.checked_sub(1_000) {
             Some(left) => {
                 self.credit = left;
@@ -133,17 +146,38 @@ mod tests {
     fn no_control_character_is_left_in_a_line() {
         assert!(matches!(escaped("plain text, ö and \\n"), Cow::Borrowed(_)));
         assert_eq!(escaped("x@y\nforged line\r\t"), "x@y\\nforged line\\r\\t");
-        assert_eq!(escaped("\u{1b}[31m\u{7}\u{9b}\u{202e}"), "\\u{1b}[31m\\u{7}\\u{9b}\\u{202e}");
+        assert_eq!(
+            escaped("\u{1b}[31m\u{7}\u{9b}\u{202e}"),
+            "\\u{1b}[31m\\u{7}\\u{9b}\\u{202e}"
+        );
     }
 
     #[test]
     fn a_filter_names_levels_or_modules_with_levels() {
-        for good in ["info", "DEBUG", "off", "warn,quic=debug", "gridwright_master::query=trace, info"] {
+        for good in [
+            "info",
+            "DEBUG",
+            "off",
+            "warn,quic=debug",
+            "gridwright_master::query=trace, info",
+        ] {
             assert_eq!(check_filter(good.replace(", ", ",").as_str()), Ok(()), "{good}");
         }
-        for bad in ["nonsense", "", "info,", "quic=", "=info", "quic=loud", "info;debug", "a\nb"] {
+        for bad in [
+            "nonsense",
+            "",
+            "info,",
+            "quic=",
+            "=info",
+            "quic=loud",
+            "info;debug",
+            "a\nb",
+        ] {
             let refusal = check_filter(bad).unwrap_err();
-            assert!(refusal.what.contains(VARIABLE) && !refusal.what.contains('\n'), "{bad}: {refusal}");
+            assert!(
+                refusal.what.contains(VARIABLE) && !refusal.what.contains('\n'),
+                "{bad}: {refusal}"
+            );
         }
     }
 }

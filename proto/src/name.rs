@@ -44,7 +44,10 @@ impl Name {
 
 impl From<Arc<str>> for Name {
     fn from(text: Arc<str>) -> Self {
-        Self { head: head(&text), text }
+        Self {
+            head: head(&text),
+            text,
+        }
     }
 }
 
@@ -104,11 +107,13 @@ impl PartialOrd for Name {
 impl Ord for Name {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.head.cmp(&other.head).then_with(
-            || {
-                if self == other { Ordering::Equal } else { self.text.cmp(&other.text) }
-            },
-        )
+        self.head.cmp(&other.head).then_with(|| {
+            if self == other {
+                Ordering::Equal
+            } else {
+                self.text.cmp(&other.text)
+            }
+        })
     }
 }
 

@@ -21,11 +21,26 @@ pub const KEYS: &[&str] = &names::<{ MEANINGS.len() }>(MEANINGS);
 /// What each attribute means, for the manual page.
 pub const MEANINGS: &[(&str, &str)] = &[
     ("pe_name", "The name."),
-    ("slots", "The slots that all jobs of the environment may use together, 0 to 9999999."),
-    ("user_lists", "The access lists whose users may use it; `NONE` admits everybody."),
-    ("xuser_lists", "The access lists whose users may not use it; wins over `user_lists`."),
-    ("start_proc_args", "A program that runs on the master host before the job, with its arguments."),
-    ("stop_proc_args", "A program that runs on the master host after the job, with its arguments."),
+    (
+        "slots",
+        "The slots that all jobs of the environment may use together, 0 to 9999999.",
+    ),
+    (
+        "user_lists",
+        "The access lists whose users may use it; `NONE` admits everybody.",
+    ),
+    (
+        "xuser_lists",
+        "The access lists whose users may not use it; wins over `user_lists`.",
+    ),
+    (
+        "start_proc_args",
+        "A program that runs on the master host before the job, with its arguments.",
+    ),
+    (
+        "stop_proc_args",
+        "A program that runs on the master host after the job, with its arguments.",
+    ),
     (
         "allocation_rule",
         "How slots are placed. `$pe_slots`: all on one host. `$fill_up`: as many as fit on a \
@@ -37,9 +52,18 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "Whether the job starts its tasks on other hosts by `qrsh -inherit`, under the limits and \
          in the accounting of the job.",
     ),
-    ("job_is_first_task", "Whether the job script is one of the tasks. `FALSE` gives it a slot of its own."),
-    ("urgency_slots", "The slots that urgency assumes for a range: `min`, `max`, `avg` or a number."),
-    ("accounting_summary", "Whether one accounting record sums up all tasks of a job."),
+    (
+        "job_is_first_task",
+        "Whether the job script is one of the tasks. `FALSE` gives it a slot of its own.",
+    ),
+    (
+        "urgency_slots",
+        "The slots that urgency assumes for a range: `min`, `max`, `avg` or a number.",
+    ),
+    (
+        "accounting_summary",
+        "Whether one accounting record sums up all tasks of a job.",
+    ),
     ("qsort_args", "A library that sorts queues; shown and not used."),
 ];
 
@@ -59,7 +83,10 @@ pub const LATER_MEANINGS: &[(&str, &str)] = &[
         "Whether the job starts its tasks on the host of the master by itself; `TRUE` is not \
          supported.",
     ),
-    ("daemon_forks_slaves", "Whether the first task on a host starts the others there; `TRUE` is not supported."),
+    (
+        "daemon_forks_slaves",
+        "Whether the first task on a host starts the others there; `TRUE` is not supported.",
+    ),
 ];
 
 /// The attributes that older versions do not have, so that their files are read too.
@@ -278,8 +305,13 @@ impl ParallelEnvironment {
             accounting_summary.to_string(),
             qsort_args.to_string(),
         ];
-        let later = LATER_KEYS.iter().copied().zip([ign_sreq_on_mhost, master_forks_slaves, daemon_forks_slaves]);
-        let later = later.filter(|(_, flag)| flag.0).map(|(key, flag)| (key, flag.to_string()));
+        let later = LATER_KEYS
+            .iter()
+            .copied()
+            .zip([ign_sreq_on_mhost, master_forks_slaves, daemon_forks_slaves]);
+        let later = later
+            .filter(|(_, flag)| flag.0)
+            .map(|(key, flag)| (key, flag.to_string()));
         KEYS.iter().copied().zip(values).chain(later).collect()
     }
 }

@@ -185,14 +185,22 @@ impl SchedulerConf {
     /// Seconds that are added to the expected run time of a job when resources are planned; 60 by
     /// default.
     pub fn duration_offset_s(&self) -> u64 {
-        let set = self.params.value("DURATION_OFFSET").and_then(|text| TimeText::finite(text).ok());
+        let set = self
+            .params
+            .value("DURATION_OFFSET")
+            .and_then(|text| TimeText::finite(text).ok());
         set.and_then(|time| time.seconds()).unwrap_or(DURATION_OFFSET_S)
     }
 
     /// Seconds without a sign of a scheduler outside the master after which the built-in one takes
     /// over (`algorithm external`): `EXTERNAL_TIMEOUT` of `params`, 30 unless set, at least 1.
     pub fn external_timeout_s(&self) -> u64 {
-        self.params.seconds(EXTERNAL_TIMEOUT).ok().flatten().unwrap_or(EXTERNAL_TIMEOUT_S).max(1)
+        self.params
+            .seconds(EXTERNAL_TIMEOUT)
+            .ok()
+            .flatten()
+            .unwrap_or(EXTERNAL_TIMEOUT_S)
+            .max(1)
     }
 
     /// Whether each pass of the scheduler tells in the log what it cost: `PROFILE` of `params`,
@@ -232,7 +240,10 @@ impl SchedulerConf {
 
     /// The attributes with a settle time, by full name, and the time in seconds.
     pub fn settle_times(&self) -> impl Iterator<Item = (&str, u64)> {
-        let set = self.params.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME));
+        let set = self
+            .params
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME));
         set.filter_map(|(_, value)| settle_time(value).ok())
     }
 }
@@ -244,7 +255,8 @@ fn time(text: &str) -> Result<TimeText, Malformed> {
 
 /// A time that may be without end.
 fn duration(text: &str) -> Result<TimeText, Malformed> {
-    text.parse().map_err(|_| no_time("a time such as 3600 or 1:0:0, or INFINITY"))
+    text.parse()
+        .map_err(|_| no_time("a time such as 3600 or 1:0:0, or INFINITY"))
 }
 
 fn no_time(expected: &str) -> Malformed {
@@ -259,7 +271,10 @@ fn parameters(text: &str) -> Result<Parameters, Malformed> {
     }
     parameters.seconds(EXTERNAL_TIMEOUT)?;
     parameters.parsed(PE_RANGE_ALG, pe_range_algorithm)?;
-    for (_, value) in parameters.iter().filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME)) {
+    for (_, value) in parameters
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME))
+    {
         settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
     }
     Ok(parameters)
@@ -268,15 +283,25 @@ fn parameters(text: &str) -> Result<Parameters, Malformed> {
 /// How 8.1.9 searches the largest number of slots of a range that a parallel job can have. What it
 /// finds is the same, here too.
 fn pe_range_algorithm(text: &str) -> Result<(), Malformed> {
-    let is_known = ["auto", "least", "bin", "highest"].iter().any(|known| known.eq_ignore_ascii_case(text));
-    is_known.then_some(()).ok_or_else(|| Malformed::new("auto, least, bin or highest"))
+    let is_known = ["auto", "least", "bin", "highest"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(text));
+    is_known
+        .then_some(())
+        .ok_or_else(|| Malformed::new("auto, least, bin or highest"))
 }
 
 /// `attribute:time`, with the time in seconds.
 fn settle_time(text: &str) -> Result<(&str, u64), Malformed> {
     let expected = || Malformed::new("attribute:time, as in tcp_lic:30 or tcp_lic:0:1:0,");
-    let (attribute, time) = text.split_once(':').filter(|(attribute, _)| !attribute.is_empty()).ok_or_else(expected)?;
-    let seconds = TimeText::finite(time).ok().and_then(|time| time.seconds()).ok_or_else(expected)?;
+    let (attribute, time) = text
+        .split_once(':')
+        .filter(|(attribute, _)| !attribute.is_empty())
+        .ok_or_else(expected)?;
+    let seconds = TimeText::finite(time)
+        .ok()
+        .and_then(|time| time.seconds())
+        .ok_or_else(expected)?;
     Ok((attribute, seconds))
 }
 

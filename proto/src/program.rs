@@ -73,7 +73,10 @@ pub const MASTER: Program = Program {
     commands: &[
         ("init", "makes a new cell in DIR"),
         ("run", "runs the master; SIGTERM ends it"),
-        ("check", "replays the log of DIR, which may be a copy, and says what it found; changes nothing"),
+        (
+            "check",
+            "replays the log of DIR, which may be a copy, and says what it found; changes nothing",
+        ),
         (
             "tree",
             "writes into DIR of a host that has joined what site scripts look for: default/common, util, utilbin, bin",
@@ -85,9 +88,18 @@ pub const MASTER: Program = Program {
     ],
     options: &[
         DIR,
-        ("--port PORT", "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)"),
-        ("--slots N", "slots of all.q on each host (default: processors of this machine)"),
-        ("--host NAME", "name of this host (default: as hostname says, up to the first dot)"),
+        (
+            "--port PORT",
+            "UDP port of a new cell (default: $SGE_QMASTER_PORT, else 6444)",
+        ),
+        (
+            "--slots N",
+            "slots of all.q on each host (default: processors of this machine)",
+        ),
+        (
+            "--host NAME",
+            "name of this host (default: as hostname says, up to the first dot)",
+        ),
         ("--original PATH", "the directory that DIR is a copy of, for the books"),
         DAEMON,
         ("--log-file", "log to DIR/log/master.log instead of standard error"),
@@ -110,25 +122,43 @@ pub const AGENT: Program = Program {
     commands: &[
         ("run", "the agent of this host, until SIGTERM; jobs go on without it"),
         ("sim", "N hosts sim0001, sim0002 ... that only pretend to run jobs"),
-        ("join", "enrols this host with a token and writes its certificates; - reads the token from standard input"),
-        ("sensor-check", "runs a load sensor through the whole protocol and says what was understood"),
+        (
+            "join",
+            "enrols this host with a token and writes its certificates; - reads the token from standard input",
+        ),
+        (
+            "sensor-check",
+            "runs a load sensor through the whole protocol and says what was understood",
+        ),
     ],
     options: &[
         DIR,
-        ("--sensor-user NAME|UID:GID", "as whom load sensors run (default: gridwright-sensor)"),
+        (
+            "--sensor-user NAME|UID:GID",
+            "as whom load sensors run (default: gridwright-sensor)",
+        ),
         (
             "--user NAME|UID:GID",
             "sensor-check: as whom the sensor runs (default: as the cell's sensors if root calls it, else as the caller)",
         ),
-        ("--deadline SECONDS", "sensor-check: how long an answer may take (default: 60)"),
+        (
+            "--deadline SECONDS",
+            "sensor-check: how long an answer may take (default: 60)",
+        ),
         (
             "--cell-facts",
             "sensor-check: standard input tells what the cell has: lines type NAME TYPE, host NAME, interval SECONDS",
         ),
         ("--count N", "sim: how many hosts"),
         ("--slots S", "sim: slots of each host (default: those of the queue)"),
-        ("--load FILE", "sim: name=value lines that replace load values of this machine"),
-        ("--host NAME", "join: the name of this host (default: hostname, up to the first dot)"),
+        (
+            "--load FILE",
+            "sim: name=value lines that replace load values of this machine",
+        ),
+        (
+            "--host NAME",
+            "join: the name of this host (default: hostname, up to the first dot)",
+        ),
         DAEMON,
         ("--log-file FILE", "append the log to FILE instead of standard error"),
         HELP,
@@ -147,16 +177,31 @@ pub const SHEPHERD: Program = Program {
     ],
     commands: &[
         ("launch", "runs tasks until SIGTERM; they go on without it"),
-        ("adopt", "makes a copied directory one of its own: its tasks are dropped, no process is touched"),
+        (
+            "adopt",
+            "makes a copied directory one of its own: its tasks are dropped, no process is touched",
+        ),
     ],
     options: &[
-        ("--dir DIR", "the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher/launcher.sock"),
-        ("--agent-uid USER", "the only user that may give orders, a name or a uid (default: this process's own)"),
-        ("--agent-gid GROUP", "the group that may read what tasks leave behind, a name or a gid"),
+        (
+            "--dir DIR",
+            "the state directory; tasks are kept in DIR/tasks, the socket is DIR/run/launcher/launcher.sock",
+        ),
+        (
+            "--agent-uid USER",
+            "the only user that may give orders, a name or a uid (default: this process's own)",
+        ),
+        (
+            "--agent-gid GROUP",
+            "the group that may read what tasks leave behind, a name or a gid",
+        ),
         ("--single-user", "run every task as this process's own user"),
         DAEMON,
         ("--fd N", "take orders on this inherited socket as well"),
-        ("--log-file FILE", "log to FILE, which is turned over when it is full; SIGHUP opens it anew"),
+        (
+            "--log-file FILE",
+            "log to FILE, which is turned over when it is full; SIGHUP opens it anew",
+        ),
         HELP,
         VERSION,
     ],
@@ -172,7 +217,10 @@ mod tests {
         for program in DAEMONS {
             let usages = program.usages.join(" ");
             let words = |text: &str| -> Vec<String> {
-                text.split([' ', '[', ']']).filter(|word| word.starts_with("--")).map(str::to_owned).collect()
+                text.split([' ', '[', ']'])
+                    .filter(|word| word.starts_with("--"))
+                    .map(str::to_owned)
+                    .collect()
             };
             let named: std::collections::BTreeSet<String> = words(&usages).into_iter().collect();
             let mut explained: std::collections::BTreeSet<String> =
@@ -181,13 +229,23 @@ mod tests {
                 assert!(explained.remove(general), "{}", program.name);
             }
             assert_eq!(named, explained, "{}", program.name);
-            let commands: Vec<&str> = program.usages.iter().filter_map(|usage| usage.split(' ').next()).collect();
-            assert_eq!(commands, program.commands.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            let commands: Vec<&str> = program
+                .usages
+                .iter()
+                .filter_map(|usage| usage.split(' ').next())
+                .collect();
+            assert_eq!(
+                commands,
+                program.commands.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+            );
             assert!(program.help().starts_with(program.name) && program.help().contains("GRIDWRIGHT_LOG"));
             for (word, answer) in [("-help", program.help()), ("--version", "1\n".to_owned())] {
                 assert_eq!(program.answer(Some(word), "1\n"), Some(answer), "{word}");
             }
-            assert_eq!((program.answer(None, ""), program.answer(Some("run"), "")), (None, None));
+            assert_eq!(
+                (program.answer(None, ""), program.answer(Some("run"), "")),
+                (None, None)
+            );
         }
     }
 }

@@ -20,8 +20,14 @@ pub const PROJECT_MEANINGS: &[(&str, &str)] = &[
     ("name", "The name."),
     ("oticket", "The override tickets of the project."),
     ("fshare", "The functional shares of the project."),
-    ("acl", "The access lists whose users may submit to it; `NONE` admits everybody."),
-    ("xacl", "The access lists whose users may not submit to it; wins over `acl`."),
+    (
+        "acl",
+        "The access lists whose users may submit to it; `NONE` admits everybody.",
+    ),
+    (
+        "xacl",
+        "The access lists whose users may not submit to it; wins over `acl`.",
+    ),
 ];
 
 /// The attributes of a user in the order of `qconf -suser`.
@@ -32,7 +38,10 @@ pub const USER_MEANINGS: &[(&str, &str)] = &[
     ("name", "The login name."),
     ("oticket", "The override tickets of the user."),
     ("fshare", "The functional shares of the user."),
-    ("delete_time", "When the object may be deleted by itself, in seconds since 1970; 0 is never."),
+    (
+        "delete_time",
+        "When the object may be deleted by itself, in seconds since 1970; 0 is never.",
+    ),
     ("default_project", "The project of jobs submitted without `-P`."),
 ];
 
@@ -77,7 +86,13 @@ fn user_name(text: &str) -> Result<String, Malformed> {
 impl Object for Project {
     fn template(name: &str) -> Self {
         let name = if name.is_empty() { "template" } else { name }.to_owned();
-        Self { name, oticket: 0, fshare: 0, acl: NameList::default(), xacl: NameList::default() }
+        Self {
+            name,
+            oticket: 0,
+            fshare: 0,
+            acl: NameList::default(),
+            xacl: NameList::default(),
+        }
     }
 
     fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
@@ -92,8 +107,20 @@ impl Object for Project {
     }
 
     fn write(&self) -> Fields {
-        let Self { name, oticket, fshare, acl, xacl } = self;
-        let values = [name.clone(), oticket.to_string(), fshare.to_string(), acl.to_string(), xacl.to_string()];
+        let Self {
+            name,
+            oticket,
+            fshare,
+            acl,
+            xacl,
+        } = self;
+        let values = [
+            name.clone(),
+            oticket.to_string(),
+            fshare.to_string(),
+            acl.to_string(),
+            xacl.to_string(),
+        ];
         PROJECT_KEYS.iter().copied().zip(values).collect()
     }
 }
@@ -101,7 +128,13 @@ impl Object for Project {
 impl Object for User {
     fn template(name: &str) -> Self {
         let name = if name.is_empty() { "template" } else { name }.to_owned();
-        Self { name, oticket: 0, fshare: 0, delete_time: 0, default_project: Optional::NONE }
+        Self {
+            name,
+            oticket: 0,
+            fshare: 0,
+            delete_time: 0,
+            default_project: Optional::NONE,
+        }
     }
 
     fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
@@ -116,7 +149,13 @@ impl Object for User {
     }
 
     fn write(&self) -> Fields {
-        let Self { name, oticket, fshare, delete_time, default_project } = self;
+        let Self {
+            name,
+            oticket,
+            fshare,
+            delete_time,
+            default_project,
+        } = self;
         let values = [
             name.clone(),
             oticket.to_string(),

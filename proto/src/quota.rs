@@ -64,7 +64,12 @@ impl QuotaSet {
     /// What `qconf -arqs` opens.
     pub fn template(name: QuotaName) -> Self {
         let rules = "to slots=0".parse().map(|rule| vec![rule]).unwrap_or_default();
-        Self { name, description: Optional::NONE, enabled: Flag(false), rules }
+        Self {
+            name,
+            description: Optional::NONE,
+            enabled: Flag(false),
+            rules,
+        }
     }
 
     /// Reads a set.
@@ -86,7 +91,11 @@ impl QuotaSet {
                 }
                 "enabled" => field.value.parse().map(|flag| set.enabled = flag).map_err(|malformed| {
                     let what = format!("error parsing value \"{}\"", field.value);
-                    Diagnostic { what, ..malformed.refusal(key, &field.value) }.fix("write TRUE or FALSE")
+                    Diagnostic {
+                        what,
+                        ..malformed.refusal(key, &field.value)
+                    }
+                    .fix("write TRUE or FALSE")
                 }),
                 key if key.starts_with(RULE) => field.value.parse().map(|rule| set.rules.push(rule)),
                 key => Err(unknown_attribute(key)),
@@ -99,11 +108,19 @@ impl QuotaSet {
 
     /// The set as text fields, one for each rule.
     pub fn to_fields(&self) -> Fields {
-        let Self { name, description, enabled, rules } = self;
-        let mut fields: Fields =
-            [("name", name.to_string()), ("description", description.to_string()), ("enabled", enabled.to_string())]
-                .into_iter()
-                .collect();
+        let Self {
+            name,
+            description,
+            enabled,
+            rules,
+        } = self;
+        let mut fields: Fields = [
+            ("name", name.to_string()),
+            ("description", description.to_string()),
+            ("enabled", enabled.to_string()),
+        ]
+        .into_iter()
+        .collect();
         for (number, rule) in (1..).zip(rules) {
             fields.set(&format!("{RULE}{number}"), rule.to_string());
         }
@@ -118,7 +135,12 @@ impl QuotaSet {
     /// The rule that people call so: by its name, or by its number counted from 1.
     pub fn rule_called(&self, name: &str) -> Option<usize> {
         let named = self.rules.iter().position(|rule| rule.name.as_deref() == Some(name));
-        let numbered = || name.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < self.rules.len());
+        let numbered = || {
+            name.parse::<usize>()
+                .ok()?
+                .checked_sub(1)
+                .filter(|index| *index < self.rules.len())
+        };
         named.or_else(numbered)
     }
 
@@ -192,7 +214,11 @@ fn missing(fields: &Fields, rules: usize) -> Vec<Diagnostic> {
     }
     if rules > RULES_MAX {
         let refusal = Diagnostic::new(Code::Overloaded, "resource quota set has too many rules");
-        refusals.push(refusal.why(format!("a set has at most {RULES_MAX} rules")).fix("divide it into several sets"));
+        refusals.push(
+            refusal
+                .why(format!("a set has at most {RULES_MAX} rules"))
+                .fix("divide it into several sets"),
+        );
     }
     refusals
 }

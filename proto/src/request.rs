@@ -54,7 +54,11 @@ impl ResourceList {
     /// If a request has no name before its `=`, or one with a quotation mark, which no attribute has.
     pub fn parse(text: &str) -> Result<ResourceList, Diagnostic> {
         let mut list = ResourceList::default();
-        for item in split_unquoted(text, &[',', ' ']).into_iter().map(str::trim).filter(|item| !item.is_empty()) {
+        for item in split_unquoted(text, &[',', ' '])
+            .into_iter()
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+        {
             let (name, value) = match item.split_once('=') {
                 Some((name, value)) => (name.trim(), Some(value.to_owned())),
                 None => (item, None),
@@ -67,7 +71,10 @@ impl ResourceList {
                 let refusal = Diagnostic::new(Code::UnknownResource, format!("unknown resource \"{name}\""));
                 return Err(refusal.at("-l").fix("put quotation marks around values, behind the ="));
             }
-            list.set(ResourceRequest { name: name.to_owned(), value });
+            list.set(ResourceRequest {
+                name: name.to_owned(),
+                value,
+            });
         }
         Ok(list)
     }
@@ -84,7 +91,8 @@ impl ResourceList {
     /// Adds what a later `-l` asks for. A request that it names again is taken out, so that the
     /// later one is in its own place, as in 8.1.9.
     pub fn merge(&mut self, later: ResourceList) {
-        self.0.retain(|known| later.0.iter().all(|request| request.name != known.name));
+        self.0
+            .retain(|known| later.0.iter().all(|request| request.name != known.name));
         self.0.extend(later.0);
     }
 

@@ -71,7 +71,11 @@ impl Expression {
     /// # Errors
     /// If an operand is missing, something is left over, or the expression is too long or too deep.
     pub fn parse(text: &str) -> Result<Expression, ParseError> {
-        let error = |position, fault| ParseError { expression: text.to_owned(), position, fault };
+        let error = |position, fault| ParseError {
+            expression: text.to_owned(),
+            position,
+            fault,
+        };
         if text.len() >= LENGTH_LIMIT_BYTES {
             return Err(error(text.chars().count(), Fault::TooLong));
         }
@@ -82,7 +86,10 @@ impl Expression {
         } else {
             Node::Pattern(Pattern::plain(text))
         };
-        Ok(Expression { text: text.to_owned(), root })
+        Ok(Expression {
+            text: text.to_owned(),
+            root,
+        })
     }
 
     /// Whether the offered value matches. Case does not count for CSTRING and HOST.
@@ -182,7 +189,11 @@ impl Parser<'_> {
         while self.takes('|') {
             nodes.push(self.all()?);
         }
-        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Any(nodes) })
+        Ok(if nodes.len() == 1 {
+            nodes.remove(0)
+        } else {
+            Node::Any(nodes)
+        })
     }
 
     /// `unary ( '&' unary )*`
@@ -191,7 +202,11 @@ impl Parser<'_> {
         while self.takes('&') {
             nodes.push(self.unary()?);
         }
-        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::All(nodes) })
+        Ok(if nodes.len() == 1 {
+            nodes.remove(0)
+        } else {
+            Node::All(nodes)
+        })
     }
 
     /// `'!'* ( '(' any ')' | pattern )`
@@ -200,7 +215,11 @@ impl Parser<'_> {
         while self.takes('!') {
             negated = !negated;
         }
-        let node = if self.takes('(') { self.group()? } else { self.pattern()? };
+        let node = if self.takes('(') {
+            self.group()?
+        } else {
+            self.pattern()?
+        };
         Ok(if negated { Node::Not(Box::new(node)) } else { node })
     }
 
@@ -237,7 +256,11 @@ impl Parser<'_> {
 
     fn end(&mut self) -> Result<(), Fault> {
         self.rest = self.rest.trim_ascii_start();
-        if self.rest.is_empty() { Ok(()) } else { Err(Fault::Syntax) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Fault::Syntax)
+        }
     }
 }
 

@@ -7,14 +7,28 @@
 pub const MAX_SENT_BYTES: usize = 32 << 10;
 
 /// Pseudo variables of which a launcher knows the value itself.
-pub const KNOWN: [&str; 6] = ["job_id", "ja_task_id", "job_owner", "pe_hostfile", "sge_root", "processors"];
+pub const KNOWN: [&str; 6] = [
+    "job_id",
+    "ja_task_id",
+    "job_owner",
+    "pe_hostfile",
+    "sge_root",
+    "processors",
+];
 
 /// The start of the names of pseudo variables about file staging, for which [`CONSTANTS`] stand.
 pub const FILE_STAGING: &str = "fs_";
 
 /// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses them.
-pub const CONSTANTS: [&str; 7] =
-    ["$stdin_path", "$stdout_path", "$stderr_path", "$merge_stderr", "\"\"", "0", "UNDEFINED"];
+pub const CONSTANTS: [&str; 7] = [
+    "$stdin_path",
+    "$stdout_path",
+    "$stderr_path",
+    "$merge_stderr",
+    "\"\"",
+    "0",
+    "UNDEFINED",
+];
 
 /// Whether a list is short enough to be sent to the master, and to be kept there.
 pub fn is_sendable(lines: &[String]) -> bool {
@@ -53,7 +67,9 @@ fn is_certain(argument: &str) -> bool {
 
 /// The words of a command; `${name}` is `$name`.
 fn words(text: &str) -> Vec<String> {
-    text.split_ascii_whitespace().map(|word| word.replace("${", "$").replace('}', "")).collect()
+    text.split_ascii_whitespace()
+        .map(|word| word.replace("${", "$").replace('}', ""))
+        .collect()
 }
 
 #[cfg(test)]

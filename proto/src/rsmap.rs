@@ -83,14 +83,20 @@ impl IdMap {
             read_ids(word, &mut ids)?;
         }
         let listed = ids.len();
-        if said == listed { Ok(IdMap { ids }) } else { Err(IdMapError::Count { said, listed }) }
+        if said == listed {
+            Ok(IdMap { ids })
+        } else {
+            Err(IdMapError::Count { said, listed })
+        }
     }
 
     fn numbered(count: usize) -> Result<IdMap, IdMapError> {
         if count > BARE_IDS_MAX {
             return Err(IdMapError::TooMany { most: BARE_IDS_MAX });
         }
-        Ok(IdMap { ids: (0..count).map(|id| id.to_string()).collect() })
+        Ok(IdMap {
+            ids: (0..count).map(|id| id.to_string()).collect(),
+        })
     }
 
     /// The ids in their order, repeated ones as often as they are listed.
@@ -144,7 +150,12 @@ fn read_ids(word: &str, ids: &mut Vec<String>) -> Result<(), IdMapError> {
 
 /// The ends of `lo-hi`; any other word is an id.
 fn range(word: &str) -> Option<(u64, u64)> {
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let number = |text: &str| {
+        text.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| text.parse().ok())
+            .flatten()
+    };
     let (first, last) = word.split_once('-')?;
     Some((number(first)?, number(last)?))
 }

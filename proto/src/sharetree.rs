@@ -23,8 +23,14 @@ pub const MEANINGS: &[(&str, &str)] = &[
          user without a node.",
     ),
     ("type", "`0` for a user or a group of nodes, `1` for a project."),
-    ("shares", "The shares of the node, counted against those of its siblings."),
-    ("childnodes", "The numbers of the nodes below it, separated by commas, or `NONE`."),
+    (
+        "shares",
+        "The shares of the node, counted against those of its siblings.",
+    ),
+    (
+        "childnodes",
+        "The numbers of the nodes below it, separated by commas, or `NONE`.",
+    ),
 ];
 
 /// The most nodes that a tree may have, and how deep they may be nested.
@@ -59,7 +65,12 @@ pub struct Node {
 impl Node {
     /// A node of a user without nodes below it.
     pub fn leaf(name: &str, shares: u32) -> Node {
-        Node { name: name.to_owned(), kind: NodeKind::User, shares, children: Vec::new() }
+        Node {
+            name: name.to_owned(),
+            kind: NodeKind::User,
+            shares,
+            children: Vec::new(),
+        }
     }
 
     fn walk<'a>(&'a self, found: &mut Vec<&'a Node>) {
@@ -89,7 +100,9 @@ fn refusal(line: u32, what: impl Into<String>) -> Diagnostic {
 impl ShareTree {
     /// A tree that is its root alone.
     pub fn new() -> ShareTree {
-        ShareTree { root: Node::leaf("Root", 1) }
+        ShareTree {
+            root: Node::leaf("Root", 1),
+        }
     }
 
     /// Every node, each before those below it.
@@ -107,7 +120,10 @@ impl ShareTree {
 
     /// Whether a node stands for a project.
     pub fn has_project(&self, name: &str) -> bool {
-        self.nodes().iter().skip(1).any(|node| node.kind == NodeKind::Project && node.name == name)
+        self.nodes()
+            .iter()
+            .skip(1)
+            .any(|node| node.kind == NodeKind::Project && node.name == name)
     }
 
     /// Reads the text that `qconf -sstree` prints: for each node its `id`, then `name`, `type`,
@@ -153,7 +169,10 @@ fn blocks(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<Written> {
             continue;
         };
         if key == "id" || nodes.is_empty() {
-            nodes.push(Written { line, ..Written::default() });
+            nodes.push(Written {
+                line,
+                ..Written::default()
+            });
         }
         let node = nodes.last_mut().expect("one was pushed where there was none");
         if node.values.insert(key, (value.trim_ascii().to_owned(), line)).is_some() {
@@ -175,9 +194,15 @@ struct Row {
 }
 
 fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
-    let missing: Vec<&str> = KEYS.into_iter().filter(|key| !written.values.contains_key(key)).collect();
+    let missing: Vec<&str> = KEYS
+        .into_iter()
+        .filter(|key| !written.values.contains_key(key))
+        .collect();
     for key in &missing {
-        refusals.push(refusal(written.line, format!("required attribute \"{key}\" is missing")));
+        refusals.push(refusal(
+            written.line,
+            format!("required attribute \"{key}\" is missing"),
+        ));
     }
     if !missing.is_empty() {
         return None;
@@ -185,7 +210,9 @@ fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
     let before = refusals.len();
     let mut number = |key: &str| {
         let (text, line) = &written.values[key];
-        value::count(text).map_err(|bad| refusals.push(bad.refusal(key, text).at(format!("line {line}")))).unwrap_or(0)
+        value::count(text)
+            .map_err(|bad| refusals.push(bad.refusal(key, text).at(format!("line {line}"))))
+            .unwrap_or(0)
     };
     let (id, shares, kind) = (number("id"), number("shares"), number("type"));
     let kind = match kind {
@@ -202,13 +229,26 @@ fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
         refusals.push(bad.refusal("name", name).at(format!("line {line}")));
     }
     let (text, line) = &written.values["childnodes"];
-    let ids = value::elements(text).into_iter().map(value::count).collect::<Result<Vec<u32>, _>>();
+    let ids = value::elements(text)
+        .into_iter()
+        .map(value::count)
+        .collect::<Result<Vec<u32>, _>>();
     let children = ids.unwrap_or_else(|bad| {
         refusals.push(bad.refusal("childnodes", text).at(format!("line {line}")));
         Vec::new()
     });
-    let node = Node { name: name.clone(), kind, shares, children: Vec::new() };
-    (refusals.len() == before).then_some(Row { id, line: written.line, node, children })
+    let node = Node {
+        name: name.clone(),
+        kind,
+        shares,
+        children: Vec::new(),
+    };
+    (refusals.len() == before).then_some(Row {
+        id,
+        line: written.line,
+        node,
+        children,
+    })
 }
 
 /// Makes a tree of its nodes.
@@ -235,7 +275,13 @@ fn assemble(rows: Vec<Row>) -> Result<ShareTree, Diagnostic> {
 
 /// Takes a node and all below it out of those that are known.
 fn take(known: &mut BTreeMap<u32, Row>, id: u32, depth: usize) -> Result<Node, Diagnostic> {
-    let Some(Row { line, mut node, children, .. }) = known.remove(&id) else {
+    let Some(Row {
+        line,
+        mut node,
+        children,
+        ..
+    }) = known.remove(&id)
+    else {
         let what = format!("found reference to node {id} but no specification");
         return Err(Diagnostic::new(Code::BadSyntax, what).why("the node is not in the text, or is below another node"));
     };
@@ -245,7 +291,10 @@ fn take(known: &mut BTreeMap<u32, Row>, id: u32, depth: usize) -> Result<Node, D
     for child in children {
         let child = take(known, child, depth + 1)?;
         if node.children.iter().any(|sibling| sibling.name == child.name) {
-            let what = format!("denied: found node \"{}\" twice under node \"{}\"", child.name, node.name);
+            let what = format!(
+                "denied: found node \"{}\" twice under node \"{}\"",
+                child.name, node.name
+            );
             return Err(refusal(line, what));
         }
         node.children.push(child);
@@ -269,9 +318,15 @@ fn rows(tree: &ShareTree) -> Vec<(u32, &Node, String)> {
     numbered(&tree.root, &mut 0, &mut rows);
     let list = |ids: Vec<u32>| {
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-        if ids.is_empty() { "NONE".to_owned() } else { ids.join(",") }
+        if ids.is_empty() {
+            "NONE".to_owned()
+        } else {
+            ids.join(",")
+        }
     };
-    rows.into_iter().map(|(id, node, below)| (id, node, list(below))).collect()
+    rows.into_iter()
+        .map(|(id, node, below)| (id, node, list(below)))
+        .collect()
 }
 
 impl fmt::Display for ShareTree {
@@ -280,7 +335,10 @@ impl fmt::Display for ShareTree {
         for (id, node, below) in rows(self) {
             let kind = u8::from(node.kind == NodeKind::Project);
             let Node { name, shares, .. } = node;
-            write!(f, "id={id}\nname={name}\ntype={kind}\nshares={shares}\nchildnodes={below}\n")?;
+            write!(
+                f,
+                "id={id}\nname={name}\ntype={kind}\nshares={shares}\nchildnodes={below}\n"
+            )?;
         }
         Ok(())
     }
@@ -290,7 +348,9 @@ impl fmt::Display for ShareTree {
 /// type, shares and the ids below it, separated by single blanks.
 impl Object for ShareTree {
     fn template(name: &str) -> Self {
-        ShareTree { root: Node::leaf(if name.is_empty() { "template" } else { name }, 0) }
+        ShareTree {
+            root: Node::leaf(if name.is_empty() { "template" } else { name }, 0),
+        }
     }
 
     fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
@@ -300,7 +360,10 @@ impl Object for ShareTree {
                 let mut parts = field.value.split(' ');
                 let mut part = || parts.next().unwrap_or_default();
                 let (name, kind, shares, below) = (part(), part(), part(), part());
-                format!("id={}\nname={name}\ntype={kind}\nshares={shares}\nchildnodes={below}\n", field.key)
+                format!(
+                    "id={}\nname={name}\ntype={kind}\nshares={shares}\nchildnodes={below}\n",
+                    field.key
+                )
             })
             .collect();
         ShareTree::parse(&text)

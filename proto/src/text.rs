@@ -80,7 +80,9 @@ fn kept(byte: u8) -> char {
 
 /// The byte that a character keeps.
 pub fn byte_of(character: char) -> Option<u8> {
-    BLOCK.contains(&character).then(|| u32::from(character).to_le_bytes()[0])
+    BLOCK
+        .contains(&character)
+        .then(|| u32::from(character).to_le_bytes()[0])
 }
 
 #[cfg(test)]
@@ -105,13 +107,16 @@ mod tests {
         }
         let mut state = 1u64;
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             state.to_be_bytes()[0]
         };
         for _ in 0..20_000 {
             let length = usize::from(next() % 9);
-            let bytes: Vec<u8> =
-                (0..length).map(|_| [next(), 0xee, 0xbe, 0xef, 0x80][usize::from(next() % 5)]).collect();
+            let bytes: Vec<u8> = (0..length)
+                .map(|_| [next(), 0xee, 0xbe, 0xef, 0x80][usize::from(next() % 5)])
+                .collect();
             assert_eq!(to_bytes(&from_bytes(&bytes)).as_ref(), bytes);
         }
         assert_eq!(from_bytes("caf\u{e9}".as_bytes()), "caf\u{e9}");

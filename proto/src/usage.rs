@@ -55,8 +55,17 @@ impl Usage {
 
     /// The same with at least what is known to have been used.
     pub fn at_least(self, known: Consumed) -> Usage {
-        let Consumed { cpu_ms, mem_kib_ms, io_bytes } = known.max(self.into());
-        Usage { cpu_ms, mem_kib_ms, io_bytes, ..self }
+        let Consumed {
+            cpu_ms,
+            mem_kib_ms,
+            io_bytes,
+        } = known.max(self.into());
+        Usage {
+            cpu_ms,
+            mem_kib_ms,
+            io_bytes,
+            ..self
+        }
     }
 }
 
@@ -74,7 +83,11 @@ pub struct Consumed {
 
 impl From<Usage> for Consumed {
     fn from(usage: Usage) -> Self {
-        Self { cpu_ms: usage.cpu_ms, mem_kib_ms: usage.mem_kib_ms, io_bytes: usage.io_bytes }
+        Self {
+            cpu_ms: usage.cpu_ms,
+            mem_kib_ms: usage.mem_kib_ms,
+            io_bytes: usage.io_bytes,
+        }
     }
 }
 
@@ -385,7 +398,10 @@ impl TaskResult {
 
     /// The result of an attempt that never came to run because its host cannot start tasks at the moment.
     pub fn host_unfit(reason: impl Into<String>) -> Self {
-        Self { blame: Blame::Host, ..Self::not_started(Failed::BEFORE_PROLOG, reason) }
+        Self {
+            blame: Blame::Host,
+            ..Self::not_started(Failed::BEFORE_PROLOG, reason)
+        }
     }
 
     /// Whether the job process never ran by the fault of its host.

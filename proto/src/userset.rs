@@ -25,7 +25,10 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ),
     ("fshare", "The functional shares of the department."),
     ("oticket", "The override tickets of the department."),
-    ("entries", "Users, and Unix groups with `@` in front, separated by commas."),
+    (
+        "entries",
+        "Users, and Unix groups with `@` in front, separated by commas.",
+    ),
 ];
 
 /// The set whose members may set a deadline (`qsub -dl`).
@@ -111,7 +114,9 @@ pub fn check_entry(text: &str) -> Result<(), Malformed> {
     let name = text.strip_prefix('@').unwrap_or(text);
     let is_allowed = |letter: char| !letter.is_control() && !letter.is_whitespace() && !",@\\\"".contains(letter);
     if name.is_empty() || !name.chars().all(is_allowed) || value::is_none(name) {
-        return Err(Malformed::new(format!("a user, or a group with @ in front, not \"{text}\",")));
+        return Err(Malformed::new(format!(
+            "a user, or a group with @ in front, not \"{text}\","
+        )));
     }
     Ok(())
 }
@@ -128,7 +133,11 @@ impl FromStr for Entries {
 
 impl fmt::Display for Entries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.pad("NONE") } else { f.pad(&self.0.join(",")) }
+        if self.0.is_empty() {
+            f.pad("NONE")
+        } else {
+            f.pad(&self.0.join(","))
+        }
     }
 }
 
@@ -187,8 +196,20 @@ impl Object for UserSet {
     }
 
     fn write(&self) -> Fields {
-        let Self { name, purpose, fshare, oticket, entries } = self;
-        let values = [name.clone(), purpose.to_string(), fshare.to_string(), oticket.to_string(), entries.to_string()];
+        let Self {
+            name,
+            purpose,
+            fshare,
+            oticket,
+            entries,
+        } = self;
+        let values = [
+            name.clone(),
+            purpose.to_string(),
+            fshare.to_string(),
+            oticket.to_string(),
+            entries.to_string(),
+        ];
         KEYS.iter().copied().zip(values).collect()
     }
 }

@@ -18,11 +18,18 @@ fn main() {
 
 fn commit_of_checkout() -> Option<String> {
     // Each commit and each change of the branch adds a line to this file.
-    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])?);
+    println!(
+        "cargo::rerun-if-changed={}",
+        git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])?
+    );
     git(&["rev-parse", "--short=12", "HEAD"])
 }
 
 fn git(words: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(words).output().ok().filter(|output| output.status.success())?;
+    let output = Command::new("git")
+        .args(words)
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
 }

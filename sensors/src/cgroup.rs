@@ -31,7 +31,11 @@ pub fn read_cgroup(root: &Path) -> CgroupVersion {
         return CgroupVersion::V2;
     }
     let has_controllers = std::fs::read_dir(top).is_ok_and(|mut entries| entries.next().is_some());
-    if has_controllers { CgroupVersion::V1 } else { CgroupVersion::None }
+    if has_controllers {
+        CgroupVersion::V1
+    } else {
+        CgroupVersion::None
+    }
 }
 
 #[cfg(test)]

@@ -118,7 +118,10 @@ impl Transcript {
     /// The record of a run that has not begun. Without facts about the cell, names and types of
     /// values are not judged.
     pub fn new(cell: Option<CellFacts>) -> Self {
-        Self { cell, ..Self::default() }
+        Self {
+            cell,
+            ..Self::default()
+        }
     }
 
     /// Takes what the machine asked for at `now`, and tells it: seconds since the start, who (`->`
@@ -210,7 +213,10 @@ impl Transcript {
 
     fn timed(&mut self, lines: Vec<String>, now: Tick) -> Vec<String> {
         let ms = now.since_ms(*self.start.get_or_insert(now));
-        lines.into_iter().map(|line| format!("{:>4}.{:03}  {line}", ms / 1000, ms % 1000)).collect()
+        lines
+            .into_iter()
+            .map(|line| format!("{:>4}.{:03}  {line}", ms / 1000, ms % 1000))
+            .collect()
     }
 
     /// How many complete blocks were delivered.
@@ -225,7 +231,10 @@ impl Transcript {
 
     /// The judgement over the whole run.
     pub fn verdict(&self) -> Verdict {
-        let is_too_slow = self.first.iter().any(|first| first.flaw == Flaw::Protocol(WarningKind::NoAnswer));
+        let is_too_slow = self
+            .first
+            .iter()
+            .any(|first| first.flaw == Flaw::Protocol(WarningKind::NoAnswer));
         match (self.blocks, self.warnings) {
             // What came after the deadline helps nobody: the agent would end the sensor each time.
             (_, _) if is_too_slow => Verdict::Failed,
@@ -238,17 +247,23 @@ impl Transcript {
     /// The judgement as text: whether it works, and each thing that is wrong with its remedy.
     pub fn summary(&self) -> Vec<String> {
         let hidden = self.lines.saturating_sub(LINES_SHOWN);
-        let hidden = if hidden > 0 { format!(", lines not shown: {hidden}") } else { String::new() };
+        let hidden = if hidden > 0 {
+            format!(", lines not shown: {hidden}")
+        } else {
+            String::new()
+        };
         let counts = format!("complete blocks: {}, warnings: {}{hidden}", self.blocks, self.warnings);
         let head = match self.verdict() {
             Verdict::Good => format!("good: {counts}"),
             Verdict::Warned => format!("works, with warnings: {counts}"),
             Verdict::Failed => format!("does not work: {counts}"),
         };
-        let reasons = self
-            .first
-            .iter()
-            .flat_map(|first| [format!("  why: {}", shown(&first.text)), format!("  fix: {}", first.flaw.remedy())]);
+        let reasons = self.first.iter().flat_map(|first| {
+            [
+                format!("  why: {}", shown(&first.text)),
+                format!("  fix: {}", first.flaw.remedy()),
+            ]
+        });
         std::iter::once(head).chain(reasons).collect()
     }
 }
@@ -301,9 +316,19 @@ fn remedy(kind: WarningKind) -> &'static str {
 
 /// A text of the sensor as a terminal can bear it: no control characters, not endless.
 fn shown(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    let escaped = |c: char| {
+        if c.is_control() {
+            c.escape_default().collect()
+        } else {
+            String::from(c)
+        }
+    };
     let kept: String = text.chars().take(CHARS_SHOWN).map(escaped).collect();
-    if text.chars().nth(CHARS_SHOWN).is_some() { kept + "…" } else { kept }
+    if text.chars().nth(CHARS_SHOWN).is_some() {
+        kept + "…"
+    } else {
+        kept
+    }
 }
 
 fn describe_action(action: &Action) -> Vec<String> {
@@ -337,7 +362,12 @@ fn describe_meaning(meaning: &Meaning) -> String {
                 Some(Doubt::EmptyHost) => " (the host field is empty)",
                 None => "",
             };
-            format!("{} = \"{}\" for {}{doubt}", shown(name.as_str()), shown(text), describe_host(host))
+            format!(
+                "{} = \"{}\" for {}{doubt}",
+                shown(name.as_str()),
+                shown(text),
+                describe_host(host)
+            )
         }
         Meaning::NoValue { host, name } => format!("{} has no value for {}", shown(name.as_str()), describe_host(host)),
         Meaning::NotUnderstood(fault) => format!("ignored, because {}", fault.as_str()),
@@ -346,14 +376,22 @@ fn describe_meaning(meaning: &Meaning) -> String {
 
 fn describe_block(block: &Block) -> Vec<String> {
     let count = block.values().len();
-    let head = format!("== a complete block with {count} value{}", if count == 1 { "" } else { "s" });
+    let head = format!(
+        "== a complete block with {count} value{}",
+        if count == 1 { "" } else { "s" }
+    );
     let values = block.values().iter().map(|((host, name), text)| {
         let note = match name.as_str() {
             name if name.starts_with("np_load_") => ", has no effect: it is computed from the load and num_proc",
             name if is_built_in(name) => ", overrides the built-in value",
             _ => "",
         };
-        format!("==   {}={} for {}{note}", shown(name.as_str()), shown(text), describe_host(host))
+        format!(
+            "==   {}={} for {}{note}",
+            shown(name.as_str()),
+            shown(text),
+            describe_host(host)
+        )
     });
     std::iter::once(head).chain(values).collect()
 }
@@ -396,7 +434,10 @@ mod tests {
 
     /// Runs the check in a cell, with the output after `at_ms` milliseconds.
     fn run_in(cell: Option<CellFacts>, output: &str, at_ms: u64) -> (Transcript, Vec<String>) {
-        let settings = Settings { trace: Trace::Lines, ..Settings::default() };
+        let settings = Settings {
+            trace: Trace::Lines,
+            ..Settings::default()
+        };
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);
         let mut machine = Machine::new(settings, names, Tick(0));
         let (mut transcript, mut told) = (Transcript::new(cell), Vec::new());
@@ -416,7 +457,11 @@ mod tests {
     fn a_flood_is_counted_and_not_shown() {
         let (transcript, told) = run(&"junk\n".repeat(1000));
         assert!(told.len() < LINES_SHOWN + 20, "{}", told.len());
-        assert!(transcript.summary()[0].ends_with("lines not shown: 800"), "{:?}", transcript.summary());
+        assert!(
+            transcript.summary()[0].ends_with("lines not shown: 800"),
+            "{:?}",
+            transcript.summary()
+        );
     }
 
     #[test]
@@ -468,7 +513,10 @@ mod tests {
                 "values for host other: it is no execution host of the cell",
             ]
         );
-        assert!(told.iter().any(|line| line.contains("!! slowval for this host")), "{told:?}");
+        assert!(
+            told.iter().any(|line| line.contains("!! slowval for this host")),
+            "{told:?}"
+        );
         let (transcript, _) = run_in(Some(cell.clone()), "begin\nvm:slowval:7\nend\n", 250);
         assert_eq!(transcript.verdict(), Verdict::Good);
         let (_, told) = run_in(Some(cell), "begin\nvm:slowval:7\nend\n", 8000);

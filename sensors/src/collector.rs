@@ -37,8 +37,15 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let tmp = DiskWatch { name: AttributeName::from("tmp_free"), directory: PathBuf::from("/tmp") };
-        Self { root: PathBuf::from("/"), mem_free: MemFree::default(), disks: vec![tmp] }
+        let tmp = DiskWatch {
+            name: AttributeName::from("tmp_free"),
+            directory: PathBuf::from("/tmp"),
+        };
+        Self {
+            root: PathBuf::from("/"),
+            mem_free: MemFree::default(),
+            disks: vec![tmp],
+        }
     }
 }
 
@@ -90,7 +97,11 @@ impl Sample {
             Err(error) if error.is_absent() && is_optional(source) => Outcome::Absent,
             Err(error) => Outcome::Failed(error),
         };
-        self.sources.push(SourceReport { source, took: start.elapsed(), outcome });
+        self.sources.push(SourceReport {
+            source,
+            took: start.elapsed(),
+            outcome,
+        });
     }
 }
 
@@ -112,7 +123,12 @@ const DISK_PATIENCE: Duration = Duration::from_millis(200);
 impl Collector {
     /// A collector that has not taken a sample yet.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ticks: None, topology: None, watcher: None }
+        Self {
+            settings,
+            ticks: None,
+            topology: None,
+            watcher: None,
+        }
     }
 
     /// Asks every source once. Takes about a millisecond, and a fifth of a second where a file
@@ -165,10 +181,19 @@ impl Collector {
         };
         let answers = watcher.map(|watcher| self.watcher.insert(watcher).ask(DISK_PATIENCE));
         let took = start.elapsed();
-        let mut note = |outcome| sample.sources.push(SourceReport { source: "disk", took, outcome });
+        let mut note = |outcome| {
+            sample.sources.push(SourceReport {
+                source: "disk",
+                took,
+                outcome,
+            })
+        };
         match answers {
             Err(error) => note(Outcome::Failed(FactError::form("disk space", error))),
-            Ok(None) => note(Outcome::Failed(FactError::form("disk space", "a file system does not answer"))),
+            Ok(None) => note(Outcome::Failed(FactError::form(
+                "disk space",
+                "a file system does not answer",
+            ))),
             Ok(Some(answers)) => {
                 for answer in answers {
                     match answer.space {
@@ -251,11 +276,23 @@ fn put_memory(values: &mut Values, root: &std::path::Path, mem_free: MemFree) ->
         put(values, &format!("{prefix}_free"), text::memory(free));
         put(values, &format!("{prefix}_used"), text::memory(used));
     };
-    triple(values, "mem", memory.total_bytes, memory.free_bytes, memory.used_bytes());
+    triple(
+        values,
+        "mem",
+        memory.total_bytes,
+        memory.free_bytes,
+        memory.used_bytes(),
+    );
     triple(values, "swap", swap.total_bytes, swap.free_bytes, swap.used_bytes());
     let total = memory.total_bytes.saturating_add(swap.total_bytes);
     let free = memory.free_bytes.saturating_add(swap.free_bytes);
-    triple(values, "virtual", total, free, memory.used_bytes().saturating_add(swap.used_bytes()));
+    triple(
+        values,
+        "virtual",
+        total,
+        free,
+        memory.used_bytes().saturating_add(swap.used_bytes()),
+    );
     Ok(())
 }
 
@@ -276,7 +313,11 @@ fn put_topology(values: &mut Values, root: &std::path::Path, known: &mut Option<
 /// `psi_cpu_some`, `psi_memory_full` and so on: percent of the last ten seconds.
 fn put_pressure(values: &mut Values, root: &std::path::Path, resource: Resource) -> Result<(), FactError> {
     let pressure = read_pressure(root, resource)?;
-    put(values, &format!("psi_{}_some", resource.as_str()), text::number(pressure.some));
+    put(
+        values,
+        &format!("psi_{}_some", resource.as_str()),
+        text::number(pressure.some),
+    );
     if let Some(full) = pressure.full {
         put(values, &format!("psi_{}_full", resource.as_str()), text::number(full));
     }
@@ -304,7 +345,11 @@ mod tests {
     }
 
     fn collector(tree: &Tree, mem_free: MemFree) -> Collector {
-        Collector::new(Settings { root: tree.root().to_owned(), mem_free, disks: Vec::new() })
+        Collector::new(Settings {
+            root: tree.root().to_owned(),
+            mem_free,
+            disks: Vec::new(),
+        })
     }
 
     #[test]
@@ -347,7 +392,10 @@ mod tests {
         assert!(!collector.sample().values.contains_key("cpu"));
         let later = crate::cpu::tests::STAT.replace("cpu  100 0 50 800", "cpu  1099 0 50 801");
         std::fs::write(tree.root().join("proc/stat"), later).unwrap();
-        assert_eq!(collector.sample().values.get("cpu").map(String::as_str), Some("99.900000"));
+        assert_eq!(
+            collector.sample().values.get("cpu").map(String::as_str),
+            Some("99.900000")
+        );
     }
 
     #[test]
@@ -366,8 +414,14 @@ mod tests {
     fn a_host_without_pressure_information_or_gpus_is_not_at_fault() {
         let tree = tree();
         let sample = collector(&tree, MemFree::Available).sample();
-        let absent = sample.sources.iter().filter(|report| matches!(report.outcome, Outcome::Absent));
-        assert_eq!(absent.map(|report| report.source).collect::<Vec<_>>(), ["pressure", "pressure", "pressure", "gpu"]);
+        let absent = sample
+            .sources
+            .iter()
+            .filter(|report| matches!(report.outcome, Outcome::Absent));
+        assert_eq!(
+            absent.map(|report| report.source).collect::<Vec<_>>(),
+            ["pressure", "pressure", "pressure", "gpu"]
+        );
     }
 
     #[test]
@@ -376,24 +430,48 @@ mod tests {
         let mut collector = collector(&tree, MemFree::Available);
         collector.sample();
         std::fs::remove_dir_all(tree.root().join("sys/devices/system/cpu/cpu1")).unwrap();
-        assert_eq!(collector.sample().values.get("m_topology").map(String::as_str), Some("SCC"));
+        assert_eq!(
+            collector.sample().values.get("m_topology").map(String::as_str),
+            Some("SCC")
+        );
     }
 
     #[test]
     fn a_directory_that_is_watched_is_a_source_of_its_own() {
-        let disks = vec![DiskWatch { name: "scratch_free".into(), directory: PathBuf::from("/tmp") }];
-        let mut collector = Collector::new(Settings { disks, ..Settings::default() });
+        let disks = vec![DiskWatch {
+            name: "scratch_free".into(),
+            directory: PathBuf::from("/tmp"),
+        }];
+        let mut collector = Collector::new(Settings {
+            disks,
+            ..Settings::default()
+        });
         let sample = collector.sample();
         let disk = sample.sources.iter().find(|report| report.source == "disk").unwrap();
-        assert_eq!(sample.values.contains_key("scratch_free"), matches!(disk.outcome, Outcome::Delivered));
+        assert_eq!(
+            sample.values.contains_key("scratch_free"),
+            matches!(disk.outcome, Outcome::Delivered)
+        );
     }
 
     #[test]
     fn this_host_delivers_every_standard_value() {
         let mut collector = Collector::new(Settings::default());
         let sample = collector.sample();
-        for name in ["arch", "load_avg", "num_proc", "mem_total", "mem_free", "swap_total", "virtual_total"] {
-            assert!(sample.values.contains_key(name), "{name} is missing: {:?}", sample.sources);
+        for name in [
+            "arch",
+            "load_avg",
+            "num_proc",
+            "mem_total",
+            "mem_free",
+            "swap_total",
+            "virtual_total",
+        ] {
+            assert!(
+                sample.values.contains_key(name),
+                "{name} is missing: {:?}",
+                sample.sources
+            );
         }
         assert!(is_static("arch") && is_static("m_thread") && !is_static("mem_free") && !is_static("m_topology_inuse"));
     }

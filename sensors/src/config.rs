@@ -27,7 +27,11 @@ impl std::fmt::Display for SensorSpec {
 /// Where a path is not absolute, with the words of 8.1.9.
 pub fn parse_load_sensor(value: &str) -> Result<Vec<SensorSpec>, Diagnostic> {
     let mut sensors = Vec::new();
-    for entry in value.split([',', '\n']).map(str::trim).filter(|entry| !entry.is_empty()) {
+    for entry in value
+        .split([',', '\n'])
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+    {
         if entry.eq_ignore_ascii_case("none") {
             continue;
         }
@@ -48,7 +52,10 @@ fn parse_entry(entry: &str) -> Result<SensorSpec, Diagnostic> {
     }
     let mut words = entry.split_whitespace().map(str::to_owned);
     let path = words.next().unwrap_or_default();
-    Ok(SensorSpec { path, arguments: words.collect() })
+    Ok(SensorSpec {
+        path,
+        arguments: words.collect(),
+    })
 }
 
 #[cfg(test)]
@@ -56,7 +63,11 @@ mod tests {
     use super::*;
 
     fn check(value: &str, expected: &[&str]) {
-        let sensors: Vec<String> = parse_load_sensor(value).unwrap().iter().map(ToString::to_string).collect();
+        let sensors: Vec<String> = parse_load_sensor(value)
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(sensors, expected, "{value:?}");
     }
 
@@ -79,7 +90,10 @@ mod tests {
         let sensors = parse_load_sensor("/opt/mic/sensor -v  /x, /b").unwrap();
         assert_eq!(
             sensors[0],
-            SensorSpec { path: "/opt/mic/sensor".to_owned(), arguments: vec!["-v".to_owned(), "/x".to_owned()] }
+            SensorSpec {
+                path: "/opt/mic/sensor".to_owned(),
+                arguments: vec!["-v".to_owned(), "/x".to_owned()]
+            }
         );
         assert_eq!(sensors.len(), 2);
     }
@@ -87,6 +101,9 @@ mod tests {
     #[test]
     fn a_relative_path_is_refused_with_the_words_of_8_1_9() {
         let refusal = parse_load_sensor("/a,good.sh").unwrap_err();
-        assert_eq!(refusal.what, "denied: the path given for \"load_sensor\" must start with a \"/\"");
+        assert_eq!(
+            refusal.what,
+            "denied: the path given for \"load_sensor\" must start with a \"/\""
+        );
     }
 }

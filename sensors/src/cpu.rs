@@ -47,15 +47,23 @@ pub fn read_cpu(root: &Path) -> Result<CpuTicks, FactError> {
 /// Where the text is not in the form of proc(5).
 pub fn parse_cpu(text: &str) -> Result<CpuTicks, FactError> {
     // Only ratios of ticks are used, so the length of a tick does not matter.
-    let units =
-        ExplicitSystemInfo { boot_time_secs: 0, ticks_per_second: 100, page_size: 4096, is_little_endian: true };
+    let units = ExplicitSystemInfo {
+        boot_time_secs: 0,
+        ticks_per_second: 100,
+        page_size: 4096,
+        is_little_endian: true,
+    };
     let stat =
         procfs::KernelStats::from_buf_read(text.as_bytes(), &units).map_err(|e| FactError::form("/proc/stat", e))?;
     let all = &stat.total;
     // Guest time is contained in user time, see proc(5).
     let later = [all.iowait, all.irq, all.softirq, all.steal];
     let total = all.user + all.nice + all.system + all.idle + later.iter().flatten().sum::<u64>();
-    Ok(CpuTicks { total, idle: all.idle, processors: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX) })
+    Ok(CpuTicks {
+        total,
+        idle: all.idle,
+        processors: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX),
+    })
 }
 
 #[cfg(test)]
@@ -76,12 +84,23 @@ procs_blocked 0
 
     #[test]
     fn total_counts_every_state_once_and_guests_not_twice() {
-        assert_eq!(parse_cpu(STAT).unwrap(), CpuTicks { total: 1000, idle: 800, processors: 2 });
+        assert_eq!(
+            parse_cpu(STAT).unwrap(),
+            CpuTicks {
+                total: 1000,
+                idle: 800,
+                processors: 2
+            }
+        );
     }
 
     #[test]
     fn busy_percentage_is_the_share_of_ticks_that_were_not_idle() {
-        let ticks = |total, idle| CpuTicks { total, idle, processors: 2 };
+        let ticks = |total, idle| CpuTicks {
+            total,
+            idle,
+            processors: 2,
+        };
         let cases = [
             (ticks(1000, 800), ticks(2000, 1800), Some(0.0)),
             (ticks(1000, 800), ticks(2000, 801), Some(99.9)),

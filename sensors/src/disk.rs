@@ -55,15 +55,21 @@ impl Watcher {
         let ((requests, asked), (answer, answers)) = (channel(), channel());
         let work = move || {
             while asked.recv().is_ok() {
-                let spaces =
-                    disks.iter().map(|disk| Answer { name: disk.name.clone(), space: read_space(&disk.directory) });
+                let spaces = disks.iter().map(|disk| Answer {
+                    name: disk.name.clone(),
+                    space: read_space(&disk.directory),
+                });
                 if answer.send(spaces.collect()).is_err() {
                     return;
                 }
             }
         };
         std::thread::Builder::new().name("disk space".to_owned()).spawn(work)?;
-        Ok(Self { requests, answers, is_asked: false })
+        Ok(Self {
+            requests,
+            answers,
+            is_asked: false,
+        })
     }
 
     /// The space of every directory; `None` where the answer takes longer than `patience`. A late
@@ -96,18 +102,26 @@ pub fn read_space(directory: &Path) -> Result<Space, FactError> {
     let disk = disks.iter_mut().rev().find(|disk| disk.mount_point() == place);
     let disk =
         disk.ok_or_else(|| FactError::form("file system", format!("{} is not asked for its space", place.display())))?;
-    Ok(Space { total_bytes: disk.total_space(), free_bytes: disk.available_space() })
+    Ok(Space {
+        total_bytes: disk.total_space(),
+        free_bytes: disk.available_space(),
+    })
 }
 
 /// The mount points in the text of `/proc/self/mounts`, in the order in which they were mounted.
 pub fn parse_mounts(text: &str) -> Vec<PathBuf> {
-    text.lines().filter_map(|line| line.split(' ').nth(1)).map(|field| PathBuf::from(unescape(field))).collect()
+    text.lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .map(|field| PathBuf::from(unescape(field)))
+        .collect()
 }
 
 /// The mount point that holds `directory`: the deepest one on its path.
 pub fn holding<'a>(mounts: &'a [PathBuf], directory: &Path) -> Option<&'a Path> {
     let on_the_path = mounts.iter().filter(|mount| directory.starts_with(mount));
-    on_the_path.max_by_key(|mount| mount.components().count()).map(PathBuf::as_path)
+    on_the_path
+        .max_by_key(|mount| mount.components().count())
+        .map(PathBuf::as_path)
 }
 
 /// Blanks and backslashes in mount points are written as three octal digits, see getmntent(3).
@@ -126,17 +140,29 @@ mod tests {
         let mounts = parse_mounts(
             "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/vdb /tmp/my\\040disk ext4 rw 0 0\nproc /proc proc rw 0 0\n",
         );
-        let cases =
-            [("/tmp", "/tmp"), ("/tmpfile", "/"), ("/tmp/a/b", "/tmp"), ("/tmp/my disk/x", "/tmp/my disk"), ("/", "/")];
+        let cases = [
+            ("/tmp", "/tmp"),
+            ("/tmpfile", "/"),
+            ("/tmp/a/b", "/tmp"),
+            ("/tmp/my disk/x", "/tmp/my disk"),
+            ("/", "/"),
+        ];
         for (directory, expected) in cases {
-            assert_eq!(holding(&mounts, Path::new(directory)), Some(Path::new(expected)), "{directory}");
+            assert_eq!(
+                holding(&mounts, Path::new(directory)),
+                Some(Path::new(expected)),
+                "{directory}"
+            );
         }
         assert_eq!(holding(&[], Path::new("/tmp")), None);
     }
 
     #[test]
     fn a_watcher_answers_for_every_directory_and_can_be_asked_again() {
-        let watch = |name: &str| DiskWatch { name: name.into(), directory: PathBuf::from("/tmp") };
+        let watch = |name: &str| DiskWatch {
+            name: name.into(),
+            directory: PathBuf::from("/tmp"),
+        };
         let mut watcher = Watcher::new(vec![watch("a"), watch("b")]).unwrap();
         for _ in 0..2 {
             let answers = watcher.ask(Duration::from_secs(60)).unwrap();

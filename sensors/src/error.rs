@@ -28,7 +28,10 @@ pub enum FactError {
 impl FactError {
     /// A [`FactError::Form`] about `what`.
     pub fn form(what: &'static str, reason: impl ToString) -> Self {
-        Self::Form { what, reason: reason.to_string() }
+        Self::Form {
+            what,
+            reason: reason.to_string(),
+        }
     }
 
     /// Whether the source does not exist on this host, as opposed to being broken.
@@ -59,7 +62,11 @@ pub(crate) mod fixture {
 
     impl Tree {
         pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-            let name = format!("gridwright-facts-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let name = format!(
+                "gridwright-facts-{}-{}",
+                std::process::id(),
+                NEXT.fetch_add(1, Ordering::Relaxed)
+            );
             let root = std::env::temp_dir().join(name);
             for (path, text) in files {
                 let path = root.join(path);

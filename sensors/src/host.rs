@@ -52,9 +52,16 @@ impl SelfNames {
     pub fn new<'a>(host: &'a HostName, aliases: impl IntoIterator<Item = &'a str>, domains: Domains) -> Self {
         let local = ["localhost", "127.0.0.1", "127.0.1.1", "::1"];
         let own: Vec<&str> = std::iter::once(host.as_str()).chain(aliases).collect();
-        let knows_a_domain = own.iter().any(|name| name.contains('.') && name.parse::<std::net::IpAddr>().is_err());
+        let knows_a_domain = own
+            .iter()
+            .any(|name| name.contains('.') && name.parse::<std::net::IpAddr>().is_err());
         let domains = if knows_a_domain { domains } else { Domains::Ignore };
-        let names = own.into_iter().chain(local).map(normal).filter(|name| !name.is_empty()).collect();
+        let names = own
+            .into_iter()
+            .chain(local)
+            .map(normal)
+            .filter(|name| !name.is_empty())
+            .collect();
         Self { names, domains }
     }
 
@@ -121,9 +128,11 @@ mod tests {
             check(&names, field, HostSpec::This);
         }
         check(&names, "Global", HostSpec::Global);
-        for (field, other) in
-            [("node2", "node2"), ("node1.elsewhere.net", "node1.elsewhere.net"), ("10.0.0.8", "10.0.0.8")]
-        {
+        for (field, other) in [
+            ("node2", "node2"),
+            ("node1.elsewhere.net", "node1.elsewhere.net"),
+            ("10.0.0.8", "10.0.0.8"),
+        ] {
             check(&names, field, HostSpec::Other(other.into()));
         }
     }

@@ -60,11 +60,19 @@ pub fn judge<'a>(values: &'a HostValues, types: &AttributeTypes) -> Verdicts<'a>
         .iter()
         .filter_map(|((host, name), text)| {
             let fault = fault(name, text, types)?;
-            Some(FaultyValue { host: host.clone(), name: name.clone(), text: text.clone(), fault })
+            Some(FaultyValue {
+                host: host.clone(),
+                name: name.clone(),
+                text: text.clone(),
+                fault,
+            })
         })
         .collect();
     let mut usable = Cow::Borrowed(values);
-    for value in faulty.iter().filter(|value| value.fault != ValueFault::UnknownAttribute) {
+    for value in faulty
+        .iter()
+        .filter(|value| value.fault != ValueFault::UnknownAttribute)
+    {
         usable.to_mut().remove(&(value.host.clone(), value.name.clone()));
     }
     Verdicts { usable, faulty }
@@ -75,7 +83,9 @@ pub fn fault(name: &AttributeName, text: &str, types: &AttributeTypes) -> Option
     if types.is_empty() {
         return None;
     }
-    let Some(r#type) = types.get(name) else { return Some(ValueFault::UnknownAttribute) };
+    let Some(r#type) = types.get(name) else {
+        return Some(ValueFault::UnknownAttribute);
+    };
     let is_read = match r#type {
         Type::RsMap => IdMap::amount_of(text).is_some(),
         Type::Int | Type::Double | Type::Memory | Type::Time | Type::Bool => Amount::parse(text, *r#type).is_ok(),
@@ -110,10 +120,19 @@ impl fmt::Display for FaultyValue {
         };
         match self.fault {
             ValueFault::UnknownAttribute => {
-                write!(f, "{} for {place}: the complex has no such attribute", shown(self.name.as_str()))
+                write!(
+                    f,
+                    "{} for {place}: the complex has no such attribute",
+                    shown(self.name.as_str())
+                )
             }
             ValueFault::NotOfType(r#type) => {
-                write!(f, "{} for {place}: \"{}\" is not of type {type}", shown(self.name.as_str()), shown(&self.text))
+                write!(
+                    f,
+                    "{} for {place}: \"{}\" is not of type {type}",
+                    shown(self.name.as_str()),
+                    shown(&self.text)
+                )
             }
         }
     }
@@ -121,9 +140,19 @@ impl fmt::Display for FaultyValue {
 
 /// A text of a sensor as a log can bear it: no control characters, not endless.
 fn shown(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    let escaped = |c: char| {
+        if c.is_control() {
+            c.escape_default().collect()
+        } else {
+            String::from(c)
+        }
+    };
     let kept: String = text.chars().take(CHARS_SHOWN).map(escaped).collect();
-    if text.chars().nth(CHARS_SHOWN).is_some() { kept + "…" } else { kept }
+    if text.chars().nth(CHARS_SHOWN).is_some() {
+        kept + "…"
+    } else {
+        kept
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +160,12 @@ mod tests {
     use super::*;
 
     fn types() -> AttributeTypes {
-        let types = [("slow", Type::Int), ("mem", Type::Memory), ("name", Type::String), ("gpu", Type::RsMap)];
+        let types = [
+            ("slow", Type::Int),
+            ("mem", Type::Memory),
+            ("name", Type::String),
+            ("gpu", Type::RsMap),
+        ];
         types.map(|(name, r#type)| (AttributeName::from(name), r#type)).into()
     }
 
@@ -154,7 +188,11 @@ mod tests {
             ("nosuch", "3", Some(ValueFault::UnknownAttribute)),
         ] {
             assert_eq!(fault(&name.into(), text, &types()), expected, "{name}={text}");
-            assert_eq!(fault(&name.into(), text, &AttributeTypes::new()), None, "nothing is known of the complex");
+            assert_eq!(
+                fault(&name.into(), text, &AttributeTypes::new()),
+                None,
+                "nothing is known of the complex"
+            );
         }
     }
 

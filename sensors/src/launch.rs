@@ -28,13 +28,20 @@ pub struct Site<'a> {
 /// sensor. The path and the arguments are never parsed by that shell.
 pub fn command_line(sensor: &SensorSpec) -> Vec<String> {
     let shell = ["/bin/sh", "-c", "exec \"$0\" \"$@\""].map(str::to_owned);
-    shell.into_iter().chain([sensor.path.clone()]).chain(sensor.arguments.iter().cloned()).collect()
+    shell
+        .into_iter()
+        .chain([sensor.path.clone()])
+        .chain(sensor.arguments.iter().cloned())
+        .collect()
 }
 
 /// The whole environment of a sensor; nothing of the daemon's own environment leaks into it.
 pub fn environment(site: &Site<'_>) -> BTreeMap<String, String> {
     let arch = crate::collector::arch();
-    let path = format!("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{}/bin/{arch}", site.sge_root);
+    let path = format!(
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{}/bin/{arch}",
+        site.sge_root
+    );
     let entries = [
         ("SGE_ROOT", site.sge_root),
         ("SGE_CELL", site.sge_cell),
@@ -44,7 +51,10 @@ pub fn environment(site: &Site<'_>) -> BTreeMap<String, String> {
         ("PATH", &path),
         ("LC_ALL", "C"),
     ];
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    entries
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -53,15 +63,37 @@ mod tests {
 
     #[test]
     fn the_shell_never_parses_a_path() {
-        let sensor = SensorSpec { path: "/opt/$(id)".to_owned(), arguments: vec!["; rm".to_owned()] };
-        assert_eq!(command_line(&sensor), ["/bin/sh", "-c", "exec \"$0\" \"$@\"", "/opt/$(id)", "; rm"]);
+        let sensor = SensorSpec {
+            path: "/opt/$(id)".to_owned(),
+            arguments: vec!["; rm".to_owned()],
+        };
+        assert_eq!(
+            command_line(&sensor),
+            ["/bin/sh", "-c", "exec \"$0\" \"$@\"", "/opt/$(id)", "; rm"]
+        );
     }
 
     #[test]
     fn environment_is_small_and_has_what_site_sensors_use() {
         let host = HostName::new("node1");
-        let site = Site { sge_root: "/opt/gw", sge_cell: "default", host: &host, job_spool_dir: "/var/x" };
+        let site = Site {
+            sge_root: "/opt/gw",
+            sge_cell: "default",
+            host: &host,
+            job_spool_dir: "/var/x",
+        };
         let names: Vec<_> = environment(&site).into_keys().collect();
-        assert_eq!(names, ["HOST", "LC_ALL", "PATH", "SGE_ARCH", "SGE_CELL", "SGE_JOB_SPOOL_DIR", "SGE_ROOT"]);
+        assert_eq!(
+            names,
+            [
+                "HOST",
+                "LC_ALL",
+                "PATH",
+                "SGE_ARCH",
+                "SGE_CELL",
+                "SGE_JOB_SPOOL_DIR",
+                "SGE_ROOT"
+            ]
+        );
     }
 }

@@ -29,7 +29,11 @@ pub fn read_load(root: &Path) -> Result<LoadAverages, FactError> {
 /// Where the text is not in the form of proc(5).
 pub fn parse_load(text: &str) -> Result<LoadAverages, FactError> {
     let load = procfs::LoadAverage::from_read(text.as_bytes()).map_err(|e| FactError::form("/proc/loadavg", e))?;
-    Ok(LoadAverages { short: hundredths(load.one), medium: hundredths(load.five), long: hundredths(load.fifteen) })
+    Ok(LoadAverages {
+        short: hundredths(load.one),
+        medium: hundredths(load.five),
+        long: hundredths(load.fifteen),
+    })
 }
 
 /// The kernel prints two decimals; a single-precision number carries noise behind them that six
@@ -45,7 +49,14 @@ mod tests {
     #[test]
     fn three_averages_are_read_without_noise() {
         let load = parse_load("300.12 6.99 3.02 3/4280 2496732\n").unwrap();
-        assert_eq!(load, LoadAverages { short: 300.12, medium: 6.99, long: 3.02 });
+        assert_eq!(
+            load,
+            LoadAverages {
+                short: 300.12,
+                medium: 6.99,
+                long: 3.02
+            }
+        );
     }
 
     #[test]

@@ -21,7 +21,11 @@ impl MemFree {
     /// nothing about it.
     pub fn of_execd_params(params: &str) -> Self {
         let is_classic = |param: &str| param.eq_ignore_ascii_case("MEM_FREE=classic");
-        if params.split([',', ' ']).any(is_classic) { MemFree::Classic } else { MemFree::Available }
+        if params.split([',', ' ']).any(is_classic) {
+            MemFree::Classic
+        } else {
+            MemFree::Available
+        }
     }
 }
 
@@ -60,7 +64,10 @@ pub fn parse_memory(text: &str, mem_free: MemFree) -> Result<Memory, FactError> 
         MemFree::Available => info.mem_available.unwrap_or(classic_bytes),
         MemFree::Classic => classic_bytes,
     };
-    Ok(Memory { total_bytes: info.mem_total, free_bytes: free_bytes.min(info.mem_total) })
+    Ok(Memory {
+        total_bytes: info.mem_total,
+        free_bytes: free_bytes.min(info.mem_total),
+    })
 }
 
 /// The whole of `/proc/meminfo`, in bytes.
@@ -97,7 +104,13 @@ VmallocChunk:          0 kB
     fn free_memory_is_what_is_available_unless_the_classic_sum_is_asked_for() {
         let kib = 1024;
         let available = parse_memory(MEMINFO, MemFree::Available).unwrap();
-        assert_eq!(available, Memory { total_bytes: 24_684_084 * kib, free_bytes: 23_000_000 * kib });
+        assert_eq!(
+            available,
+            Memory {
+                total_bytes: 24_684_084 * kib,
+                free_bytes: 23_000_000 * kib
+            }
+        );
         let classic = parse_memory(MEMINFO, MemFree::Classic).unwrap();
         assert_eq!(classic.free_bytes, 23_752_740 * kib);
         assert_eq!(classic.used_bytes(), 931_344 * kib);
@@ -105,7 +118,10 @@ VmallocChunk:          0 kB
 
     #[test]
     fn the_classic_sum_is_asked_for_in_execd_params() {
-        assert_eq!(MemFree::of_execd_params("ENABLE_ADDGRP_KILL=true,mem_free=CLASSIC"), MemFree::Classic);
+        assert_eq!(
+            MemFree::of_execd_params("ENABLE_ADDGRP_KILL=true,mem_free=CLASSIC"),
+            MemFree::Classic
+        );
         assert_eq!(MemFree::of_execd_params("none"), MemFree::Available);
     }
 
@@ -113,7 +129,10 @@ VmallocChunk:          0 kB
     fn an_old_kernel_without_mem_available_gets_the_classic_sum() {
         let old = MEMINFO.replace("MemAvailable:   23000000 kB\n", "");
         let kib = 1024;
-        assert_eq!(parse_memory(&old, MemFree::Available).unwrap().free_bytes, 23_752_740 * kib);
+        assert_eq!(
+            parse_memory(&old, MemFree::Available).unwrap().free_bytes,
+            23_752_740 * kib
+        );
     }
 
     #[test]

@@ -54,12 +54,18 @@ pub fn read_pressure(root: &Path, resource: Resource) -> Result<Pressure, FactEr
 pub fn parse_pressure(text: &str) -> Result<Pressure, FactError> {
     let some = record(text, "some")?.ok_or_else(|| FactError::form("/proc/pressure", "no line `some`"))?;
     let full = record(text, "full")?;
-    Ok(Pressure { some: hundredths(&some), full: full.as_ref().map(hundredths) })
+    Ok(Pressure {
+        some: hundredths(&some),
+        full: full.as_ref().map(hundredths),
+    })
 }
 
 fn record(text: &str, kind: &str) -> Result<Option<PressureRecord>, FactError> {
-    let line = text.lines().find(|line| line.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' ')));
-    line.map(|line| parse_pressure_record(line).map_err(|e| FactError::form("/proc/pressure", e))).transpose()
+    let line = text
+        .lines()
+        .find(|line| line.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' ')));
+    line.map(|line| parse_pressure_record(line).map_err(|e| FactError::form("/proc/pressure", e)))
+        .transpose()
 }
 
 /// The ten-second average with the two decimals that the kernel prints.
@@ -75,9 +81,27 @@ mod tests {
     fn ten_second_averages_are_read_with_and_without_a_full_line() {
         let some = "some avg10=12.34 avg60=0.09 avg300=0.89 total=18717888\n";
         let full = "full avg10=1.50 avg60=0.00 avg300=0.00 total=0\n";
-        assert_eq!(parse_pressure(some).unwrap(), Pressure { some: 12.34, full: None });
-        assert_eq!(parse_pressure(&format!("{some}{full}")).unwrap(), Pressure { some: 12.34, full: Some(1.5) });
-        for bad in ["", full, "some", "some avg10=x avg60=0 avg300=0 total=0", "some avg60=1.0"] {
+        assert_eq!(
+            parse_pressure(some).unwrap(),
+            Pressure {
+                some: 12.34,
+                full: None
+            }
+        );
+        assert_eq!(
+            parse_pressure(&format!("{some}{full}")).unwrap(),
+            Pressure {
+                some: 12.34,
+                full: Some(1.5)
+            }
+        );
+        for bad in [
+            "",
+            full,
+            "some",
+            "some avg10=x avg60=0 avg300=0 total=0",
+            "some avg60=1.0",
+        ] {
             assert!(parse_pressure(bad).is_err(), "{bad:?}");
         }
     }

@@ -20,7 +20,9 @@ pub type HostValues = BTreeMap<(HostSpec, AttributeName), String>;
 /// a sensor's own `np_load_*` is lost. Where one of the two is missing, no number, or `num_proc` is
 /// below 1, the quotient is left out.
 pub fn merge<'a>(built_in: &Values, sensors: impl IntoIterator<Item = &'a HostValues>) -> HostValues {
-    let own = built_in.iter().map(|(name, value)| ((HostSpec::This, name.clone()), value.clone()));
+    let own = built_in
+        .iter()
+        .map(|(name, value)| ((HostSpec::This, name.clone()), value.clone()));
     let mut all: HostValues = own.collect();
     for sensor in sensors {
         all.extend(sensor.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -66,7 +68,11 @@ impl<K: Ord> Delta<K> {
 /// everything is new.
 pub fn delta<K: Ord + Clone>(sent: &BTreeMap<K, String>, now: &BTreeMap<K, String>) -> Delta<K> {
     let is_new = |(key, value): &(&K, &String)| sent.get(*key) != Some(*value);
-    let changed = now.iter().filter(is_new).map(|(key, value)| (key.clone(), value.clone())).collect();
+    let changed = now
+        .iter()
+        .filter(is_new)
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     let withdrawn = sent.keys().filter(|key| !now.contains_key(*key)).cloned().collect();
     Delta { changed, withdrawn }
 }
@@ -87,11 +93,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn own(values: &[(&str, &str)]) -> Values {
-        values.iter().map(|(name, value)| (AttributeName::from(*name), (*value).to_owned())).collect()
+        values
+            .iter()
+            .map(|(name, value)| (AttributeName::from(*name), (*value).to_owned()))
+            .collect()
     }
 
     fn sensor(values: &[(&str, &str)]) -> HostValues {
-        own(values).into_iter().map(|(name, value)| ((HostSpec::This, name), value)).collect()
+        own(values)
+            .into_iter()
+            .map(|(name, value)| ((HostSpec::This, name), value))
+            .collect()
     }
 
     fn check(built_in: &[(&str, &str)], sensors: &[HostValues], name: &str, expected: Option<&str>) {
@@ -104,9 +116,24 @@ mod tests {
     fn load_per_processor_is_computed_after_merging() {
         let built_in = [("load_avg", "6.986816"), ("num_proc", "2")];
         check(&built_in, &[], "np_load_avg", Some("3.493408"));
-        check(&built_in, &[sensor(&[("num_proc", "64")])], "np_load_avg", Some("0.109169"));
-        check(&built_in, &[sensor(&[("np_load_avg", "0.456")])], "np_load_avg", Some("3.493408"));
-        check(&built_in, &[sensor(&[("load_avg", "0.123"), ("num_proc", "64")])], "np_load_avg", Some("0.001922"));
+        check(
+            &built_in,
+            &[sensor(&[("num_proc", "64")])],
+            "np_load_avg",
+            Some("0.109169"),
+        );
+        check(
+            &built_in,
+            &[sensor(&[("np_load_avg", "0.456")])],
+            "np_load_avg",
+            Some("3.493408"),
+        );
+        check(
+            &built_in,
+            &[sensor(&[("load_avg", "0.123"), ("num_proc", "64")])],
+            "np_load_avg",
+            Some("0.001922"),
+        );
         check(&built_in, &[sensor(&[("load_avg", "high")])], "np_load_avg", None);
         check(&built_in, &[sensor(&[("num_proc", "0")])], "np_load_avg", None);
         check(&built_in, &[], "np_load_long", None);

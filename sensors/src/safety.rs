@@ -48,7 +48,9 @@ pub fn judge(path: &str, file: &FileFacts, parents: &[(&str, FileFacts)], user: 
     if file.mode & 0o022 != 0 {
         return Err(refusal(path, "others than its owner can write it").fix(format!("chmod go-w {path}")));
     }
-    parents.iter().try_for_each(|(directory, facts)| judge_directory(path, directory, facts, user))
+    parents
+        .iter()
+        .try_for_each(|(directory, facts)| judge_directory(path, directory, facts, user))
 }
 
 fn judge_directory(path: &str, directory: &str, facts: &FileFacts, user: Uid) -> Result<(), Diagnostic> {
@@ -65,8 +67,10 @@ fn judge_owner(path: &str, facts: &FileFacts, user: Uid) -> Result<(), Diagnosti
     if facts.owner == Uid(0) || facts.owner == user {
         return Ok(());
     }
-    let why =
-        format!("it belongs to uid {}, which is neither root nor the sensor's user (uid {})", facts.owner.0, user.0);
+    let why = format!(
+        "it belongs to uid {}, which is neither root nor the sensor's user (uid {})",
+        facts.owner.0, user.0
+    );
     Err(refusal(path, &why).fix(format!("chown root {path}")))
 }
 
@@ -110,11 +114,19 @@ mod tests {
     const SENSOR: Uid = Uid(990);
 
     fn file(owner: u32, mode: u32) -> FileFacts {
-        FileFacts { kind: FileKind::Regular, owner: Uid(owner), mode }
+        FileFacts {
+            kind: FileKind::Regular,
+            owner: Uid(owner),
+            mode,
+        }
     }
 
     fn directory(owner: u32, mode: u32) -> FileFacts {
-        FileFacts { kind: FileKind::Directory, owner: Uid(owner), mode }
+        FileFacts {
+            kind: FileKind::Directory,
+            owner: Uid(owner),
+            mode,
+        }
     }
 
     fn check(facts: FileFacts, parent: FileFacts, expected: Option<&str>) {
@@ -151,9 +163,18 @@ mod tests {
 
     #[test]
     fn t16_a_new_time_or_a_new_inode_is_a_change() {
-        let stamp = FileStamp { identity: (1, 7), modified_ns: 5 };
-        let touched = FileStamp { modified_ns: 6, ..stamp };
-        let moved = FileStamp { identity: (1, 8), ..stamp };
+        let stamp = FileStamp {
+            identity: (1, 7),
+            modified_ns: 5,
+        };
+        let touched = FileStamp {
+            modified_ns: 6,
+            ..stamp
+        };
+        let moved = FileStamp {
+            identity: (1, 8),
+            ..stamp
+        };
         assert_eq!(file_change(Some(&stamp), Some(&stamp)), FileChange::Same);
         assert_eq!(file_change(Some(&stamp), Some(&touched)), FileChange::Changed);
         assert_eq!(file_change(Some(&stamp), Some(&moved)), FileChange::Changed);

@@ -34,7 +34,10 @@ pub fn read_swap(root: &Path) -> Result<Swap, FactError> {
 /// Where the text is not in the form of proc(5).
 pub fn parse_swap(text: &str) -> Result<Swap, FactError> {
     let info = parse_meminfo(text)?;
-    Ok(Swap { total_bytes: info.swap_total, free_bytes: info.swap_free })
+    Ok(Swap {
+        total_bytes: info.swap_total,
+        free_bytes: info.swap_free,
+    })
 }
 
 #[cfg(test)]
@@ -44,7 +47,13 @@ mod tests {
     #[test]
     fn swap_is_read_in_bytes() {
         let swap = parse_swap(crate::memory::tests::MEMINFO).unwrap();
-        assert_eq!(swap, Swap { total_bytes: 2 << 30, free_bytes: 1 << 30 });
+        assert_eq!(
+            swap,
+            Swap {
+                total_bytes: 2 << 30,
+                free_bytes: 1 << 30
+            }
+        );
         assert_eq!(swap.used_bytes(), 1 << 30);
     }
 }

@@ -33,7 +33,9 @@ pub fn memory(bytes: u64) -> String {
 /// ```
 pub fn normalise_human(value: &str) -> Cow<'_, str> {
     let text = value.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+')
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     if digits.parse::<f64>().is_err() {
         return Cow::Borrowed(value);

@@ -36,7 +36,10 @@ pub struct Topology {
 /// # Errors
 /// Where the list of online processors or the place of one of them cannot be read.
 pub fn read_topology(root: &Path) -> Result<Topology, FactError> {
-    let processors: Result<Vec<_>, _> = read_online(root)?.into_iter().map(|id| read_processor(root, id)).collect();
+    let processors: Result<Vec<_>, _> = read_online(root)?
+        .into_iter()
+        .map(|id| read_processor(root, id))
+        .collect();
     Ok(arrange(&processors?))
 }
 
@@ -80,19 +83,38 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<u32>, FactError> {
 /// Where one of the texts is not a number.
 pub fn parse_processor(id: u32, socket: &str, die: &str, core: &str) -> Result<Processor, FactError> {
     let number = |text: &str| -> Result<u32, FactError> {
-        let number: i64 = text.trim().parse().map_err(|e| FactError::form("place of a processor", e))?;
+        let number: i64 = text
+            .trim()
+            .parse()
+            .map_err(|e| FactError::form("place of a processor", e))?;
         Ok(u32::try_from(number).unwrap_or(0))
     };
-    Ok(Processor { socket: number(socket)?, die: number(die)?, core: number(core)?, id })
+    Ok(Processor {
+        socket: number(socket)?,
+        die: number(die)?,
+        core: number(core)?,
+        id,
+    })
 }
 
 /// The topology that `processors`, in any order, make up.
 pub fn arrange(processors: &[Processor]) -> Topology {
     let mut sockets: BTreeMap<u32, BTreeMap<(u32, u32), u32>> = BTreeMap::new();
-    for Processor { socket, die, core, id: _ } in processors {
+    for Processor {
+        socket,
+        die,
+        core,
+        id: _,
+    } in processors
+    {
         *sockets.entry(*socket).or_default().entry((*die, *core)).or_default() += 1;
     }
-    let mut topology = Topology { sockets: 0, cores: 0, threads: 0, text: String::new() };
+    let mut topology = Topology {
+        sockets: 0,
+        cores: 0,
+        threads: 0,
+        text: String::new(),
+    };
     for cores in sockets.values() {
         topology.sockets += 1;
         topology.text.push('S');
@@ -121,8 +143,10 @@ mod tests {
     use crate::error::fixture::Tree;
 
     fn check(places: &[(u32, u32, u32)], expected: &str) {
-        let processors: Vec<_> =
-            (0..).zip(places).map(|(id, &(socket, die, core))| Processor { socket, die, core, id }).collect();
+        let processors: Vec<_> = (0..)
+            .zip(places)
+            .map(|(id, &(socket, die, core))| Processor { socket, die, core, id })
+            .collect();
         let topology = arrange(&processors);
         assert_eq!(topology.text, expected);
         assert_eq!(topology.threads as usize, places.len());
@@ -157,6 +181,14 @@ mod tests {
             (&format!("{base}/cpu2/topology/core_id"), "1\n"),
         ]);
         let topology = read_topology(tree.root()).unwrap();
-        assert_eq!(topology, Topology { sockets: 1, cores: 2, threads: 2, text: "SCC".to_owned() });
+        assert_eq!(
+            topology,
+            Topology {
+                sockets: 1,
+                cores: 2,
+                threads: 2,
+                text: "SCC".to_owned()
+            }
+        );
     }
 }

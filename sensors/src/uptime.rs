@@ -28,7 +28,10 @@ pub fn read_uptime(root: &Path) -> Result<Uptime, FactError> {
 pub fn parse_uptime(text: &str) -> Result<Uptime, FactError> {
     let uptime = procfs::Uptime::from_read(text.as_bytes()).map_err(|e| FactError::form("/proc/uptime", e))?;
     // A float cast saturates, so a negative or absurd figure becomes a bound instead of a wrap.
-    Ok(Uptime { up_s: uptime.uptime as u64, idle_s: uptime.idle as u64 })
+    Ok(Uptime {
+        up_s: uptime.uptime as u64,
+        idle_s: uptime.idle as u64,
+    })
 }
 
 #[cfg(test)]
@@ -37,7 +40,13 @@ mod tests {
 
     #[test]
     fn seconds_are_whole() {
-        assert_eq!(parse_uptime("350735.47 234388.90\n").unwrap(), Uptime { up_s: 350_735, idle_s: 234_388 });
+        assert_eq!(
+            parse_uptime("350735.47 234388.90\n").unwrap(),
+            Uptime {
+                up_s: 350_735,
+                idle_s: 234_388
+            }
+        );
         assert!(parse_uptime("").is_err());
     }
 }

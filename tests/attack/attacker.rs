@@ -59,13 +59,21 @@ impl Attacker {
     /// An attacker who has taken over a process.
     pub fn in_place_of(pid: i32) -> Self {
         let found = std::fs::metadata(format!("/proc/{pid}")).expect("the daemon lives");
-        Self { uid: found.uid(), gid: found.gid() }
+        Self {
+            uid: found.uid(),
+            gid: found.gid(),
+        }
     }
 
     /// A command that plays a role.
     fn command(self, cell: &Cell, role: &str, words: &[&str]) -> Command {
         let mut command = Command::new(program(cell));
-        command.args([FLAG, role]).args(words).uid(self.uid).gid(self.gid).current_dir("/");
+        command
+            .args([FLAG, role])
+            .args(words)
+            .uid(self.uid)
+            .gid(self.gid)
+            .current_dir("/");
         command
     }
 
@@ -77,7 +85,9 @@ impl Attacker {
     /// Plays a role beside the test.
     pub fn start(self, cell: &Cell, role: &str, words: &[&str]) -> Process {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let output = cell.top().join(format!("{role}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let output = cell
+            .top()
+            .join(format!("{role}-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         Process::start(self.command(cell, role, words), &output)
     }
 }
@@ -90,7 +100,11 @@ fn program(cell: &Cell) -> PathBuf {
     if !path.exists() {
         let draft = cell.top().join("attacker.new");
         let me = std::env::current_exe().expect("a program has a path");
-        let copied = Command::new("cp").arg(me).arg(&draft).status().expect("cp is on every machine");
+        let copied = Command::new("cp")
+            .arg(me)
+            .arg(&draft)
+            .status()
+            .expect("cp is on every machine");
         assert!(copied.success(), "cp {}: {copied}", draft.display());
         std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
         std::fs::rename(&draft, &path).expect("the directory is ours");

@@ -67,7 +67,9 @@ struct Victim {
 
 impl Victim {
     fn of(cell: &Cell) -> Self {
-        Self { path: cell.write_top("victim", SECRET, 0o600) }
+        Self {
+            path: cell.write_top("victim", SECRET, 0o600),
+        }
     }
 
     fn word(&self) -> String {
@@ -78,7 +80,12 @@ impl Victim {
     fn is_untouched(&self) {
         let found = std::fs::metadata(&self.path).expect("root's file is still there");
         let text = std::fs::read_to_string(&self.path).expect("root reads it");
-        assert_eq!((text.as_str(), found.uid(), found.mode() & 0o7777), (SECRET, 0, 0o600), "{}", self.path.display());
+        assert_eq!(
+            (text.as_str(), found.uid(), found.mode() & 0o7777),
+            (SECRET, 0, 0o600),
+            "{}",
+            self.path.display()
+        );
     }
 }
 
@@ -118,14 +125,20 @@ fn names_below(dir: &Path, names: &mut BTreeSet<String>) {
 /// Words: a directory, what links shall lead to, and their names. Makes them in every directory
 /// below it, as far as its uid may; the private directories of the two daemons are left out.
 pub fn plant(words: &[String]) {
-    let [dir, target, names @ ..] = words else { panic!("a directory and a target") };
+    let [dir, target, names @ ..] = words else {
+        panic!("a directory and a target")
+    };
     let mut open = vec![PathBuf::from(dir)];
     let mut count = 0;
     while let Some(folder) = open.pop() {
-        let is_private = ["agent", "master"].iter().any(|name| folder == Path::new(dir).join(name));
+        let is_private = ["agent", "master"]
+            .iter()
+            .any(|name| folder == Path::new(dir).join(name));
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         open.extend(
-            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
+            entries
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
         );
         for name in names.iter().filter(|_| !is_private) {
             let path = folder.join(name);
@@ -156,8 +169,10 @@ fn weed(dir: &Path, target: &Path) {
 fn links_of(daemon: &str) {
     let cell = Cell::up();
     let attacker = Attacker::in_place_of(cell.pid(daemon));
-    let mut names: BTreeSet<String> =
-        NAMES.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.new")]).collect();
+    let mut names: BTreeSet<String> = NAMES
+        .iter()
+        .flat_map(|name| [(*name).to_owned(), format!("{name}.new")])
+        .collect();
     names_below(&cell.dir().join("run"), &mut names);
     names_below(&cell.dir().join("log"), &mut names);
     let victim = Victim::of(&cell);
@@ -170,14 +185,21 @@ fn links_of(daemon: &str) {
         cell.down(&[]).ok();
         let dir = cell.dir_word();
         let target_word = target.display().to_string();
-        let words = [&[dir.as_str(), target_word.as_str()][..], &names.iter().map(String::as_str).collect::<Vec<_>>()];
+        let words = [
+            &[dir.as_str(), target_word.as_str()][..],
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        ];
         let planted = attacker.play(&cell, "plant", &words.concat()).ok().out;
         // It may refuse to come up, with a reason; what counts is what becomes of the files.
         let up = cell.bring_up(&["--wait", "20"]);
         assert!(up.code == 0 || up.err.contains("fix:"), "{planted}{up}");
         let _ = cell.down(&[]);
         victim.is_untouched();
-        assert_eq!(std::fs::read(&state[1]).expect("root reads the key"), key, "the key of the CA, {planted}");
+        assert_eq!(
+            std::fs::read(&state[1]).expect("root reads the key"),
+            key,
+            "the key of the CA, {planted}"
+        );
         let database = std::fs::read(&state[0]).expect("root reads the database");
         assert!(
             database.starts_with(b"SQLite format 3\0"),
@@ -196,7 +218,9 @@ const EXCHANGED: usize = 200;
 /// Words: a directory, what links shall lead to. Exchanges files of the directory with links until
 /// it is ended.
 pub fn exchange(words: &[String]) {
-    let [dir, target] = words else { panic!("a directory and a target") };
+    let [dir, target] = words else {
+        panic!("a directory and a target")
+    };
     let place = |kind: &str, n: usize| Path::new(dir).join(format!("{kind}{n}"));
     for n in 0..EXCHANGED {
         std::fs::write(place("file", n), "").expect("the directory is ours");
@@ -206,7 +230,13 @@ pub fn exchange(words: &[String]) {
     loop {
         for n in 0..EXCHANGED {
             // Whoever gives the files away may have taken one just now.
-            let _ = renameat2(AT_FDCWD, &place("file", n), AT_FDCWD, &place("link", n), RenameFlags::RENAME_EXCHANGE);
+            let _ = renameat2(
+                AT_FDCWD,
+                &place("file", n),
+                AT_FDCWD,
+                &place("link", n),
+                RenameFlags::RENAME_EXCHANGE,
+            );
         }
     }
 }
@@ -229,9 +259,19 @@ fn ownership_race(daemon: &str) {
 /// A process that nothing of a cell has to do with, under a uid and with this environment alone.
 pub fn bystander(cell: &Cell, uid: u32, environment: &[(&str, String)]) -> Process {
     let mut command = Command::new("/bin/sleep");
-    command.arg("1000").env_clear().envs(environment.iter().cloned()).uid(uid).current_dir("/");
+    command
+        .arg("1000")
+        .env_clear()
+        .envs(environment.iter().cloned())
+        .uid(uid)
+        .current_dir("/");
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    Process::start(command, &cell.top().join(format!("bystander-{}", COUNT.fetch_add(1, Ordering::Relaxed))))
+    Process::start(
+        command,
+        &cell
+            .top()
+            .join(format!("bystander-{}", COUNT.fetch_add(1, Ordering::Relaxed))),
+    )
 }
 
 /// Every pid file of a cell says -1, then the number of a bystander, and root takes the cell down.
@@ -241,14 +281,21 @@ fn forged_pid_files() {
     }
     let cell = Cell::up();
     let mut bystanders = [0, 0].map(|uid| bystander(&cell, uid, &[]));
-    for number in ["-1".to_owned(), "0".to_owned(), "1".to_owned(), bystanders[0].id().to_string()] {
+    for number in [
+        "-1".to_owned(),
+        "0".to_owned(),
+        "1".to_owned(),
+        bystanders[0].id().to_string(),
+    ] {
         let files = pid_files(&cell.dir().join("run"));
         assert!(files.len() >= 3, "{files:?}");
         for daemon in ["agent", "master"] {
             cell.kill(daemon);
         }
         // As a daemon that was taken over, or a crash, would leave them.
-        files.iter().for_each(|file| std::fs::write(file, format!("{number}\n")).expect("root writes"));
+        files
+            .iter()
+            .for_each(|file| std::fs::write(file, format!("{number}\n")).expect("root writes"));
         let down = cell.down(&[]);
         let alive = bystanders.iter_mut().all(|process| process.ended().is_none());
         assert!(alive, "a bystander was ended for {number}: {down}");
@@ -265,7 +312,11 @@ fn forged_pid_files() {
 }
 
 fn pid_files(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let mut found = Vec::new();
     for path in entries {
         if path.is_dir() {
@@ -303,7 +354,13 @@ fn names_taken() {
     let files = names_of_others(&cell, uid);
     let script = "for f; do rm -f \"$f\" 2>/dev/null; mkdir \"$f\" 2>/dev/null && echo \"$f\"; done; true";
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", &uid.to_string(), "--regid", &gid.to_string(), "--clear-groups"]);
+    command.args([
+        "--reuid",
+        &uid.to_string(),
+        "--regid",
+        &gid.to_string(),
+        "--clear-groups",
+    ]);
     command.args(["/bin/sh", "-c", script, "sh"]).args(&files);
     let taken = gridwright_tests::cell::Said::of(command).ok().out;
     let up = cell.bring_up(&[]);
@@ -314,12 +371,18 @@ fn names_taken() {
 /// Where root and the master make their sockets, locks and pid files.
 fn names_of_others(cell: &Cell, agent: u32) -> Vec<PathBuf> {
     let mut folders = vec![cell.dir().join("run")];
-    let below = std::fs::read_dir(&folders[0]).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = std::fs::read_dir(&folders[0])
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     folders.extend(below.filter(|path| path.is_dir()));
     // A directory of the agent's own is its own.
     folders.retain(|folder| std::fs::metadata(folder).is_ok_and(|found| found.uid() != agent));
     let others = NAMES.iter().filter(|name| !name.starts_with("agent"));
-    others.flat_map(|name| folders.iter().map(move |folder| folder.join(name))).collect()
+    others
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .collect()
 }
 
 fn readable_keys() {
@@ -331,7 +394,10 @@ fn readable_keys() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("root may");
         let doctor = cell.admin(&["doctor", "--dir", &cell.dir_word()]);
         let up = cell.bring_up(&[]);
-        assert!(up.code != 0 || mode() == 0, "{daemon} runs with a key that everybody reads: {up}");
+        assert!(
+            up.code != 0 || mode() == 0,
+            "{daemon} runs with a key that everybody reads: {up}"
+        );
         let file = name.rsplit('/').next().unwrap_or(name);
         assert!(doctor.out.contains(file), "doctor does not name {file}: {doctor}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("root may");

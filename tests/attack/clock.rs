@@ -20,8 +20,14 @@ const JUMPS: [&str; 6] = ["+3600", "-3600", "+86400", "+0", "-172800", "+0"];
 
 /// The library of libfaketime.
 fn library() -> PathBuf {
-    let below = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found = below.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).filter(|path| path.exists());
+    let below = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut found = below
+        .map(|folder| folder.join("faketime/libfaketimeMT.so.1"))
+        .filter(|path| path.exists());
     found.next().expect("the package faketime has a library")
 }
 
@@ -39,21 +45,38 @@ fn clock_jumps() {
     cell.kill("master");
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
     command.args(["up", "--dir", &cell.dir_word(), "--detach", "--wait", "300"]);
-    command.env("LD_PRELOAD", library()).env("FAKETIME_TIMESTAMP_FILE", &clock);
-    for monotone in ["DONT_FAKE_MONOTONIC", "FAKETIME_DONT_FAKE_MONOTONIC", "FAKETIME_NO_CACHE", "FAKETIME_DONT_RESET"]
-    {
+    command
+        .env("LD_PRELOAD", library())
+        .env("FAKETIME_TIMESTAMP_FILE", &clock);
+    for monotone in [
+        "DONT_FAKE_MONOTONIC",
+        "FAKETIME_DONT_FAKE_MONOTONIC",
+        "FAKETIME_NO_CACHE",
+        "FAKETIME_DONT_RESET",
+    ] {
         command.env(monotone, "1");
     }
     Said::of(command).ok();
-    cell.write("job.sh", "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n", 0o755);
+    cell.write(
+        "job.sh",
+        "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",
+        0o755,
+    );
     let mut jobs = Vec::new();
     for round in 0..long_or(5, 1) {
         for offset in JUMPS {
             let count = (TASKS / JUMPS.len()).to_string();
-            jobs.push((cell.submit(&["-r", "n", "-o", "/dev/null", "-t", &format!("1-{count}"), "job.sh"]), count));
+            jobs.push((
+                cell.submit(&["-r", "n", "-o", "/dev/null", "-t", &format!("1-{count}"), "job.sh"]),
+                count,
+            ));
             set(&clock, offset);
             let probe = cell.submit(&["-o", "/dev/null", "-b", "y", "true"]);
-            assert_eq!(cell.accounted(&probe, 1)[0].value("failed"), "0", "round {round}, clock {offset}");
+            assert_eq!(
+                cell.accounted(&probe, 1)[0].value("failed"),
+                "0",
+                "round {round}, clock {offset}"
+            );
             cell.user(&["qstat"]).ok();
         }
     }
@@ -64,7 +87,12 @@ fn clock_jumps() {
     let starts = cell.read("starts");
     let keys: BTreeSet<&str> = starts.lines().collect();
     assert_eq!(keys.len(), starts.lines().count(), "no attempt ran twice");
-    assert_eq!(keys.len(), jobs.iter().filter_map(|(_, count)| count.parse::<usize>().ok()).sum::<usize>());
+    assert_eq!(
+        keys.len(),
+        jobs.iter()
+            .filter_map(|(_, count)| count.parse::<usize>().ok())
+            .sum::<usize>()
+    );
     has_jumped(&cell, &clock);
     // The next master has the true time.
     cell.kill("master");
@@ -78,7 +106,11 @@ fn has_jumped(cell: &Cell, clock: &Path) {
         set(clock, offset);
         let job = cell.submit(&["-h", "-b", "y", "true"]);
         let shown = cell.user(&["qstat", "-j", &job]).ok().out;
-        let line = shown.lines().find(|line| line.starts_with("submission_time:")).unwrap_or_default().to_owned();
+        let line = shown
+            .lines()
+            .find(|line| line.starts_with("submission_time:"))
+            .unwrap_or_default()
+            .to_owned();
         line.split_whitespace().take(4).collect::<Vec<_>>().join(" ")
     };
     let days = || (submitted("+0"), submitted("+259200"));

@@ -30,12 +30,22 @@ const OF_USER: usize = 5;
 /// Words: a socket and a number. So many clients connect, all of them ask, and then all of them
 /// read their answers.
 pub fn ask(words: &[String]) {
-    let [path, count] = words else { panic!("a socket and a number") };
+    let [path, count] = words else {
+        panic!("a socket and a number")
+    };
     let count: usize = count.parse().expect("a number");
-    let mut clients: Vec<UnixStream> = (0..count).map(|_| UnixStream::connect(path).expect("it listens")).collect();
+    let mut clients: Vec<UnixStream> = (0..count)
+        .map(|_| UnixStream::connect(path).expect("it listens"))
+        .collect();
     for client in &mut clients {
-        client.set_read_timeout(Some(Duration::from_secs(300))).expect("a socket has timeouts");
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: "crowd".to_owned(), task: None };
+        client
+            .set_read_timeout(Some(Duration::from_secs(300)))
+            .expect("a socket has timeouts");
+        let hello = ClientHello {
+            version: PROTOCOL_VERSION,
+            program: "crowd".to_owned(),
+            task: None,
+        };
         blocking::send(client, Kind::Hello, 0, &hello, LIMIT).expect("it reads");
         let question = ClientMessage::Query(Query::Jobs(JobFilter::default()));
         blocking::send(client, Kind::Request, 1, &question, LIMIT).expect("it reads");
@@ -55,13 +65,21 @@ fn crowd() {
     let path = socket(&cell, "master.sock").display().to_string();
     let count = OF_ONE.to_string();
     let users: Vec<Account> = (0..long_or(8, 2)).map(|_| Account::another()).collect();
-    let of = |user: &Account| Attacker { uid: user.uid, gid: user.gid };
+    let of = |user: &Account| Attacker {
+        uid: user.uid,
+        gid: user.gid,
+    };
     let processes = users.iter().flat_map(|user| std::iter::repeat_n(of(user), OF_USER));
-    let crowd: Vec<_> = processes.map(|user| user.start(&cell, "ask", &[&path, &count])).collect();
+    let crowd: Vec<_> = processes
+        .map(|user| user.start(&cell, "ask", &[&path, &count]))
+        .collect();
     for part in &crowd {
         wait_until(|| part.printed(), || part.printed().contains("answered"));
         assert_eq!(part.printed(), format!("{count} answered\n"));
     }
     let records = cell.accounted(&job, 30);
-    assert!(records.iter().all(|record| record.value("failed") == "0"), "{records:?}");
+    assert!(
+        records.iter().all(|record| record.value("failed") == "0"),
+        "{records:?}"
+    );
 }

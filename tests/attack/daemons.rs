@@ -69,7 +69,10 @@ fn stopped(daemon: &str) {
         let said = command.printed();
         assert!(status.success() || said.contains("fix:"), "{status}: {said}");
         let number = said.lines().next().unwrap_or_default().to_owned();
-        assert!(!status.success() || accepted.insert(number), "a number was given twice: {said}");
+        assert!(
+            !status.success() || accepted.insert(number),
+            "a number was given twice: {said}"
+        );
     }
     for job in &accepted {
         assert_eq!(cell.accounted(job, 1)[0].value("failed"), "0");
@@ -77,7 +80,10 @@ fn stopped(daemon: &str) {
     let starts = cell.read("starts");
     let started: BTreeSet<String> = starts.lines().map(str::to_owned).collect();
     assert_eq!(started.len(), starts.lines().count(), "a job ran twice: {starts}");
-    assert!(accepted.is_subset(&started), "{accepted:?} accepted, {started:?} started");
+    assert!(
+        accepted.is_subset(&started),
+        "{accepted:?} accepted, {started:?} started"
+    );
     assert!(cell.is_alive(daemon));
 }
 
@@ -85,15 +91,26 @@ fn stopped(daemon: &str) {
 fn waiting_job(cell: &Cell, name: &str) -> (String, Pid) {
     let known = cell.shepherds();
     let job = cell.submit(&["-N", name, "-o", "/dev/null", "wait.sh"]);
-    wait_until(|| cell.state_of(&job), || !cell.read(&format!("started.{job}")).is_empty());
-    let new: Vec<i32> = cell.shepherds().into_iter().filter(|pid| !known.contains(pid)).collect();
+    wait_until(
+        || cell.state_of(&job),
+        || !cell.read(&format!("started.{job}")).is_empty(),
+    );
+    let new: Vec<i32> = cell
+        .shepherds()
+        .into_iter()
+        .filter(|pid| !known.contains(pid))
+        .collect();
     assert_eq!(new.len(), 1, "the shepherd of job {job}");
     (job, Pid::from_raw(new[0]))
 }
 
 fn stopped_shepherd() {
     let cell = Cell::up();
-    cell.write("wait.sh", "#!/bin/sh\necho >started.$JOB_ID\nwhile [ ! -e go ]; do sleep 0.1; done\nexit 3\n", 0o755);
+    cell.write(
+        "wait.sh",
+        "#!/bin/sh\necho >started.$JOB_ID\nwhile [ ! -e go ]; do sleep 0.1; done\nexit 3\n",
+        0o755,
+    );
     let ((kept, of_kept), (deleted, of_deleted)) = (waiting_job(&cell, "kept"), waiting_job(&cell, "deleted"));
     for shepherd in [of_kept, of_deleted] {
         kill(shepherd, Signal::SIGSTOP).expect("it is ours");
@@ -108,7 +125,10 @@ fn stopped_shepherd() {
         assert_eq!(cell.accounted(&other, 1)[0].value("failed"), "0");
     }
     for job in [&kept, &deleted] {
-        assert!(records(&cell.user(&["qacct", "-j", job]).out).is_empty(), "job {job} has a shepherd that lives");
+        assert!(
+            records(&cell.user(&["qacct", "-j", job]).out).is_empty(),
+            "job {job} has a shepherd that lives"
+        );
     }
     for shepherd in [of_kept, of_deleted] {
         kill(shepherd, Signal::SIGCONT).expect("it is ours");
@@ -133,19 +153,42 @@ struct Fire {
 impl Fire {
     fn start() -> Self {
         let cell = Cell::with(Plan::default().slots(6));
-        cell.write("job.sh", "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n", 0o755);
+        cell.write(
+            "job.sh",
+            "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",
+            0o755,
+        );
         let range = format!("1-{TASKS}");
         let submit = |name: &str, words: &[&str]| {
-            cell.submit(&[&["-N", name, "-r", "n", "-o", "/dev/null", "-t", &range], words, &["job.sh"]].concat())
+            cell.submit(
+                &[
+                    &["-N", name, "-r", "n", "-o", "/dev/null", "-t", &range],
+                    words,
+                    &["job.sh"],
+                ]
+                .concat(),
+            )
         };
         let (kept, held, deleted) = (submit("kept", &[]), submit("held", &["-h"]), submit("deleted", &[]));
-        Self { cell, kept, held, deleted, seed: Seed::new(11) }
+        Self {
+            cell,
+            kept,
+            held,
+            deleted,
+            seed: Seed::new(11),
+        }
     }
 
     /// One act of a user or an operator. Each may be refused: its job has ended, or its state is that one already.
     fn act(&mut self) {
         let task = (self.seed.below(TASKS as u64) + 1).to_string();
-        let Self { cell, kept, held, deleted, .. } = self;
+        let Self {
+            cell,
+            kept,
+            held,
+            deleted,
+            ..
+        } = self;
         let of_held = format!("{held}.{task}");
         let words: [&[&str]; 8] = [
             &["qhold", kept],
@@ -185,11 +228,19 @@ impl Fire {
     /// Everything is let go, and all is over.
     fn end(&self) {
         let Self { cell, kept, held, .. } = self;
-        for words in [&["qmod", "-e", "all.q"][..], &["qrls", kept], &["qrls", held], &["qmod", "-usj", kept]] {
+        for words in [
+            &["qmod", "-e", "all.q"][..],
+            &["qrls", kept],
+            &["qrls", held],
+            &["qmod", "-usj", kept],
+        ] {
             cell.admin(words);
         }
         let listed = || cell.admin(&["qstat", "-u", "*"]).ok().out;
-        wait_until(|| format!("the end of all: {}\n{}", listed(), cell.log("master")), || listed().is_empty());
+        wait_until(
+            || format!("the end of all: {}\n{}", listed(), cell.log("master")),
+            || listed().is_empty(),
+        );
     }
 }
 
@@ -202,18 +253,32 @@ fn combined_kills() {
         fire.kill();
     }
     fire.end();
-    let Fire { cell, kept, held, deleted, .. } = &fire;
+    let Fire {
+        cell,
+        kept,
+        held,
+        deleted,
+        ..
+    } = &fire;
     let starts = cell.read("starts");
     let keys: BTreeSet<&str> = starts.lines().collect();
     assert_eq!(keys.len(), starts.lines().count(), "no attempt ran twice");
-    let tasks: BTreeSet<&str> = keys.iter().filter_map(|key| key.rsplit_once('.')).map(|(task, _)| task).collect();
+    let tasks: BTreeSet<&str> = keys
+        .iter()
+        .filter_map(|key| key.rsplit_once('.'))
+        .map(|(task, _)| task)
+        .collect();
     assert_eq!(tasks.len(), keys.len(), "no task was executed in two attempts");
     for job in [kept, held] {
         let ends = cell.accounted(job, TASKS);
         let ended: BTreeSet<i64> = ends.iter().map(|record| record.number("taskid")).collect();
         assert_eq!(ended.len(), TASKS, "each task of job {job} has one record");
         let failed: Vec<_> = ends.iter().filter(|record| record.value("failed") != "0").collect();
-        assert!(failed.is_empty(), "{} tasks of job {job} failed: {failed:?}", failed.len());
+        assert!(
+            failed.is_empty(),
+            "{} tasks of job {job} failed: {failed:?}",
+            failed.len()
+        );
     }
     let ends = records(&cell.user(&["qacct", "-j", deleted]).out);
     let ended: BTreeSet<i64> = ends.iter().map(|record| record.number("taskid")).collect();

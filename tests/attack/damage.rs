@@ -50,7 +50,9 @@ fn books(cell: &Cell) -> BTreeSet<String> {
 impl Books {
     fn new() -> Self {
         let cell = Cell::up();
-        let jobs: Vec<String> = (0..JOBS).map(|_| cell.submit(&["-o", "/dev/null", "-b", "y", "true"])).collect();
+        let jobs: Vec<String> = (0..JOBS)
+            .map(|_| cell.submit(&["-o", "/dev/null", "-b", "y", "true"]))
+            .collect();
         jobs.iter().for_each(|job| drop(cell.accounted(job, 1)));
         // So that there is a row for each: runs of events are rows.
         let before = books(&cell);
@@ -74,13 +76,30 @@ type Damage = fn(&Path);
 
 /// Damages, and a word that the refusal has to name.
 const DAMAGES: [(&str, Damage, &[&str]); 6] = [
-    ("emptied", |db| std::fs::write(db, "").expect("it is ours"), &["state.db"]),
+    (
+        "emptied",
+        |db| std::fs::write(db, "").expect("it is ours"),
+        &["state.db"],
+    ),
     ("cut", |db| cut(db), &["state.db"]),
-    ("gone", |db| std::fs::remove_file(db).expect("it is ours"), &["state.db"]),
-    ("something else", |db| std::fs::write(db, "a text\n".repeat(1000)).expect("it is ours"), &["state.db"]),
+    (
+        "gone",
+        |db| std::fs::remove_file(db).expect("it is ours"),
+        &["state.db"],
+    ),
+    (
+        "something else",
+        |db| std::fs::write(db, "a text\n".repeat(1000)).expect("it is ours"),
+        &["state.db"],
+    ),
     (
         "an event missing",
-        |db| sql(db, "DELETE FROM events WHERE last = (SELECT last FROM events ORDER BY last LIMIT 1 OFFSET 3)"),
+        |db| {
+            sql(
+                db,
+                "DELETE FROM events WHERE last = (SELECT last FROM events ORDER BY last LIMIT 1 OFFSET 3)",
+            )
+        },
         &["event", "missing"],
     ),
     (
@@ -97,13 +116,19 @@ const DAMAGES: [(&str, Damage, &[&str]); 6] = [
 
 fn cut(db: &Path) {
     let length = std::fs::metadata(db).expect("it is there").len();
-    OpenOptions::new().write(true).open(db).and_then(|file| file.set_len(length / 2)).expect("it is ours");
+    OpenOptions::new()
+        .write(true)
+        .open(db)
+        .and_then(|file| file.set_len(length / 2))
+        .expect("it is ours");
 }
 
 fn sql(db: &Path, text: &str) {
     let connection = Connection::open(db).expect("a database");
     // Snapshots would pass over what is damaged before them.
-    connection.execute_batch("DELETE FROM snapshot_parts; DELETE FROM snapshots;").expect("the tables are there");
+    connection
+        .execute_batch("DELETE FROM snapshot_parts; DELETE FROM snapshots;")
+        .expect("the tables are there");
     connection.execute_batch(text).expect("the table is there");
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
 }
@@ -123,7 +148,12 @@ fn keep(books: &Books) -> PathBuf {
 fn restore(books: &Books, kept: &Path) {
     let master = books.cell.dir().join("master");
     std::fs::remove_dir_all(&master).expect("it is ours");
-    std::process::Command::new("cp").arg("-a").arg(kept).arg(&master).status().expect("there is cp");
+    std::process::Command::new("cp")
+        .arg("-a")
+        .arg(kept)
+        .arg(&master)
+        .status()
+        .expect("there is cp");
 }
 
 fn damaged_database() {
@@ -153,7 +183,9 @@ fn damaged_database() {
 
 /// Writes noise over parts of a file.
 fn scribble(path: &Path, seed: &mut Seed) {
-    let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
+    let Ok(file) = OpenOptions::new().write(true).open(path) else {
+        return;
+    };
     let length = file.metadata().expect("it is open").len();
     for _ in 0..if length > 0 { 20 } else { 0 } {
         let (at, noise) = (seed.below(length), seed.bytes(64));
@@ -177,17 +209,29 @@ fn damaged(what: &str) {
         "the tickets" => scribble(&db.with_file_name("tickets.key"), &mut seed),
         _ => {
             let connection = Connection::open(&db).expect("a database");
-            connection.execute_batch("UPDATE snapshot_parts SET body = zeroblob(100)").expect("the table is there");
+            connection
+                .execute_batch("UPDATE snapshot_parts SET body = zeroblob(100)")
+                .expect("the table is there");
         }
     }
     match books.up() {
         // What the log had lost was not durable; what is told is true.
         Ok(()) => {
-            assert!(self::books(cell).is_subset(&books.before), "{what}: {:?} was invented", self::books(cell));
+            assert!(
+                self::books(cell).is_subset(&books.before),
+                "{what}: {:?} was invented",
+                self::books(cell)
+            );
             let is_there = || self::books(cell) == books.before;
-            assert!(what == "the write-ahead log" || wait_for(PATIENCE, is_there), "{what}: accounting is short");
+            assert!(
+                what == "the write-ahead log" || wait_for(PATIENCE, is_there),
+                "{what}: accounting is short"
+            );
             assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
         }
-        Err(refusal) => assert!(refusal.err.contains("fix:") && refusal.err.contains("why:"), "{what}: {refusal}"),
+        Err(refusal) => assert!(
+            refusal.err.contains("fix:") && refusal.err.contains("why:"),
+            "{what}: {refusal}"
+        ),
     }
 }

@@ -36,7 +36,10 @@ fn changed(seed: &mut Seed, message: &[u8]) -> Vec<u8> {
             0 if !bytes.is_empty() => bytes[at] ^= 1 << seed.below(8),
             1 if !bytes.is_empty() => bytes[at] = u8::try_from(seed.below(256)).expect("a byte"),
             2 => drop(bytes.drain(from..to)),
-            3 => drop(bytes.splice(from..from, message[from.min(message.len())..to.min(message.len())].to_vec())),
+            3 => drop(bytes.splice(
+                from..from,
+                message[from.min(message.len())..to.min(message.len())].to_vec(),
+            )),
             _ => bytes.truncate(to),
         }
     }
@@ -47,7 +50,9 @@ fn changed(seed: &mut Seed, message: &[u8]) -> Vec<u8> {
 /// Sends mutations of the messages with descriptors, on a new connection whenever the launcher has
 /// closed one.
 pub fn babble(words: &[String]) {
-    let [socket, messages, count, seed] = words else { panic!("a socket, messages, a number and a seed") };
+    let [socket, messages, count, seed] = words else {
+        panic!("a socket, messages, a number and a seed")
+    };
     let messages = read_messages(Path::new(messages));
     let mut seed = Seed::new(seed.parse().expect("a number"));
     let null = File::open("/dev/null").expect("there is one");
@@ -78,7 +83,15 @@ fn connect(socket: &str) -> Option<UnixStream> {
 fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[RawFd]) -> bool {
     let control = [ControlMessage::ScmRights(descriptors)];
     let control = if descriptors.is_empty() { &[][..] } else { &control[..] };
-    if sendmsg::<()>(stream.as_raw_fd(), &[IoSlice::new(bytes)], control, MsgFlags::MSG_NOSIGNAL, None).is_err() {
+    if sendmsg::<()>(
+        stream.as_raw_fd(),
+        &[IoSlice::new(bytes)],
+        control,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .is_err()
+    {
         return false;
     }
     // Answers are read, so that the launcher is never the one that waits.
@@ -122,11 +135,23 @@ fn messages(document: LaunchDocument) -> Vec<u8> {
     };
     let requests = [
         Request::List,
-        Request::Signal { key, order: proto::launch::Order::User1 },
-        Request::Reprioritize { key, nice: Some(3), cpu_weight: Some(100) },
+        Request::Signal {
+            key,
+            order: proto::launch::Order::User1,
+        },
+        Request::Reprioritize {
+            key,
+            nice: Some(3),
+            cpu_weight: Some(100),
+        },
         Request::StartSensor(sensor),
         Request::StopSensor { pid: 1, signal: 15 },
-        Request::Forget { key: proto::id::TaskKey { attempt: key.attempt + 1, ..key } },
+        Request::Forget {
+            key: proto::id::TaskKey {
+                attempt: key.attempt + 1,
+                ..key
+            },
+        },
         Request::Launch(Box::new(document)),
     ];
     requests.iter().flat_map(frame).collect()
@@ -139,9 +164,21 @@ fn descriptors_of(pid: i32) -> usize {
 /// The launcher's socket, wherever below `run` it is.
 pub fn socket(cell: &Cell, name: &str) -> PathBuf {
     fn below(dir: &Path, name: &str) -> Option<PathBuf> {
-        let entries: Vec<PathBuf> = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
-        let here = entries.iter().find(|path| path.file_name().is_some_and(|found| found == name)).cloned();
-        here.or_else(|| entries.iter().filter(|path| path.is_dir()).find_map(|path| below(path, name)))
+        let entries: Vec<PathBuf> = std::fs::read_dir(dir)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        let here = entries
+            .iter()
+            .find(|path| path.file_name().is_some_and(|found| found == name))
+            .cloned();
+        here.or_else(|| {
+            entries
+                .iter()
+                .filter(|path| path.is_dir())
+                .find_map(|path| below(path, name))
+        })
     }
     below(&cell.dir().join("run"), name).unwrap_or_else(|| panic!("there is no {name}"))
 }
@@ -151,8 +188,12 @@ fn mutated_messages() {
     let job = cell.submit(&["-b", "y", "sleep", "1000"]);
     cell.wait_for_state(&job, "r");
     let (launcher, agent) = (cell.pid("launcher"), Attacker::in_place_of(cell.pid("agent")));
-    let tasks = std::fs::read_dir(cell.dir().join("tasks")).expect("the directory is there").flatten();
-    let document = tasks.map(|entry| entry.path().join("record")).find_map(|path| document_in(&path));
+    let tasks = std::fs::read_dir(cell.dir().join("tasks"))
+        .expect("the directory is there")
+        .flatten();
+    let document = tasks
+        .map(|entry| entry.path().join("record"))
+        .find_map(|path| document_in(&path));
     let file = cell.top().join("messages");
     std::fs::write(&file, messages(document.expect("a running task has a document"))).expect("the directory is ours");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("the file is ours");
@@ -160,14 +201,23 @@ fn mutated_messages() {
     let count = long_or("20000", "1500");
     let socket = socket(&cell, "launcher.sock").display().to_string();
     for seed in ["1", "2"] {
-        let said = agent.play(&cell, "babble", &[&socket, &file.display().to_string(), count, seed]).ok();
+        let said = agent
+            .play(&cell, "babble", &[&socket, &file.display().to_string(), count, seed])
+            .ok();
         assert!(!said.out.starts_with("0 "), "{said}");
     }
     assert_eq!(cell.pid("launcher"), launcher);
     let now = || (descriptors_of(launcher), resident_kib(launcher));
     // What was started on the way ends by itself, and its descriptors with it.
-    wait_until(|| format!("the descriptors and KiB {before:?}, not {:?}", now()), || now().0 <= before.0 + 8);
-    assert!(now().1 < before.1 + (16 << 10), "the launcher grew from {before:?} to {:?}", now());
+    wait_until(
+        || format!("the descriptors and KiB {before:?}, not {:?}", now()),
+        || now().0 <= before.0 + 8,
+    );
+    assert!(
+        now().1 < before.1 + (16 << 10),
+        "the launcher grew from {before:?} to {:?}",
+        now()
+    );
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
     assert_eq!(cell.pid("launcher"), launcher, "{}", cell.log("launcher"));
 }

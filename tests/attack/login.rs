@@ -82,7 +82,12 @@ pub const ATTACKS: &[Attack] = &[
         needs: &[Need::Root],
         run: readable_files,
     },
-    Attack { name: "hangup", claim: "SIGHUP ends no daemon and opens the logs anew", needs: &[], run: hangup },
+    Attack {
+        name: "hangup",
+        claim: "SIGHUP ends no daemon and opens the logs anew",
+        needs: &[],
+        run: hangup,
+    },
     Attack {
         name: "marked-strangers",
         claim: "what has a task's mark and another uid outlives the task",
@@ -95,7 +100,10 @@ pub const ATTACKS: &[Attack] = &[
 fn as_account(cell: &Cell, account: &Account, words: &[&str]) -> Said {
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
     command.args(words).uid(account.uid).gid(account.gid).current_dir("/");
-    command.env("HOME", &account.home).env("USER", &account.name).env("LOGNAME", &account.name);
+    command
+        .env("HOME", &account.home)
+        .env("USER", &account.name)
+        .env("LOGNAME", &account.name);
     Said::of(command)
 }
 
@@ -104,13 +112,21 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     entries
         .flat_map(|entry| {
             let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_dir { files_below(&entry.path()) } else { vec![entry.path()] }
+            if is_dir {
+                files_below(&entry.path())
+            } else {
+                vec![entry.path()]
+            }
         })
         .collect()
 }
 
 fn bytes_below(dir: &Path) -> u64 {
-    files_below(dir).iter().filter_map(|path| std::fs::symlink_metadata(path).ok()).map(|found| found.len()).sum()
+    files_below(dir)
+        .iter()
+        .filter_map(|path| std::fs::symlink_metadata(path).ok())
+        .map(|found| found.len())
+        .sum()
 }
 
 /// Words: a directory. Takes a lock of every file below it that it can open, as soon as that is
@@ -142,7 +158,10 @@ fn foreign_locks() {
         cell.start_to_kill(daemon);
         let up = cell.bring_up(&["--wait", "60"]);
         assert_eq!(up.code, 0, "after the end of the {daemon}, {}: {up}", holder.printed());
-        assert!(cell.has_come_back(daemon, before), "up says that all is well without a {daemon}: {up}");
+        assert!(
+            cell.has_come_back(daemon, before),
+            "up says that all is well without a {daemon}: {up}"
+        );
     }
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
 }
@@ -174,10 +193,16 @@ fn knocking() {
     let sockets = ["master.sock", "agent.sock", "launcher.sock"].map(|name| socket(&cell, name).display().to_string());
     let count: u64 = long_or(50_000, 5_000);
     let count_word = count.to_string();
-    let words: Vec<&str> = [count_word.as_str()].into_iter().chain(sockets.iter().map(String::as_str)).collect();
+    let words: Vec<&str> = [count_word.as_str()]
+        .into_iter()
+        .chain(sockets.iter().map(String::as_str))
+        .collect();
     Attacker::stranger().play(&cell, "knock", &words).ok();
     let grown = bytes_below(&logs) - before;
-    assert!(grown < 3 * count * LOGGED, "{count} connections to each socket wrote {grown} bytes into the logs");
+    assert!(
+        grown < 3 * count * LOGGED,
+        "{count} connections to each socket wrote {grown} bytes into the logs"
+    );
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
 }
 
@@ -265,7 +290,11 @@ fn control_characters() {
 fn forged_lines() {
     let cell = Cell::up();
     let forged = "hard resource_list:         forged=1";
-    let (path, mail, word) = (format!("/tmp/x\n{forged}"), format!("x@y\n{forged}"), format!("word\n{forged}"));
+    let (path, mail, word) = (
+        format!("/tmp/x\n{forged}"),
+        format!("x@y\n{forged}"),
+        format!("word\n{forged}"),
+    );
     let options: [&[&str]; 3] = [&["-o", &path], &["-m", "bea", "-M", &mail], &["-N", "plain"]];
     for option in options {
         let said = cell.user(&[&["qsub", "-terse", "-h"], option, &["-b", "y", "true", &word]].concat());
@@ -277,7 +306,11 @@ fn forged_lines() {
     let done = cell.submit(&["-N", "last", "-b", "y", "true"]);
     cell.accounted(&done, 1);
     for daemon in ["master", "agent"] {
-        assert!(!cell.log(daemon).lines().any(|line| line.starts_with(forged)), "{}", cell.log(daemon));
+        assert!(
+            !cell.log(daemon).lines().any(|line| line.starts_with(forged)),
+            "{}",
+            cell.log(daemon)
+        );
     }
 }
 
@@ -285,8 +318,14 @@ fn foreign_environment() {
     let cell = Cell::up();
     let other = Account::another();
     let job = cell.submit(&["-h", "-v", "SECRET=hunter2", "-b", "y", "true"]);
-    assert!(cell.user(&["qstat", "-j", &job]).ok().out.contains("SECRET=hunter2"), "the owner sees it");
-    assert!(cell.admin(&["qstat", "-j", &job]).ok().out.contains("SECRET=hunter2"), "an operator sees it");
+    assert!(
+        cell.user(&["qstat", "-j", &job]).ok().out.contains("SECRET=hunter2"),
+        "the owner sees it"
+    );
+    assert!(
+        cell.admin(&["qstat", "-j", &job]).ok().out.contains("SECRET=hunter2"),
+        "an operator sees it"
+    );
     let shown: [&[&str]; 6] = [
         &["qstat", "-j", &job],
         &["qstat", "-j", &job, "-xml"],
@@ -320,13 +359,22 @@ fn script_bytes() {
     // together would be more.
     let allowed = u64::try_from((count * bytes) >> 11).expect("a size");
     let now = || resident_kib(master);
-    let what = || format!("{} scripts of {bytes} bytes: {before} KiB, then {} KiB", jobs.len(), now());
+    let what = || {
+        format!(
+            "{} scripts of {bytes} bytes: {before} KiB, then {} KiB",
+            jobs.len(),
+            now()
+        )
+    };
     wait_until(what, || now() < before + allowed);
     let words: Vec<&str> = ["qdel"].into_iter().chain(jobs.iter().map(String::as_str)).collect();
     cell.user(&words).ok();
     let all = u64::try_from(jobs.len() * bytes).expect("a size");
     let left = || bytes_below(&cell.dir().join("master")).saturating_sub(disk);
-    wait_until(|| format!("the room of {all} bytes; {} are left", left()), || left() < all / 2);
+    wait_until(
+        || format!("the room of {all} bytes; {} are left", left()),
+        || left() < all / 2,
+    );
 }
 
 fn foreign_output() {
@@ -347,7 +395,9 @@ fn foreign_output() {
         "/root/output",
     ];
     for target in targets {
-        let said = cell.user(&["qsub", "-terse", "-j", "y", "-o", target, "-b", "y", "echo", "written"]).ok();
+        let said = cell
+            .user(&["qsub", "-terse", "-j", "y", "-o", target, "-b", "y", "echo", "written"])
+            .ok();
         let job = said.out.trim().to_owned();
         cell.wait_for_state(&job, "Eqw");
         cell.user(&["qdel", &job]).ok();
@@ -364,7 +414,15 @@ fn squatted_tmpdir() {
     let shared = cell.top().join("shared");
     std::fs::create_dir(&shared).expect("the directory is ours");
     std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777)).expect("it is ours");
-    cell.admin(&["qconf", "-rattr", "queue", "tmpdir", &shared.display().to_string(), "all.q"]).ok();
+    cell.admin(&[
+        "qconf",
+        "-rattr",
+        "queue",
+        "tmpdir",
+        &shared.display().to_string(),
+        "all.q",
+    ])
+    .ok();
     let trap = cell.top().join("trap");
     std::fs::create_dir(&trap).expect("the directory is ours");
     std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
@@ -381,7 +439,10 @@ fn squatted_tmpdir() {
             std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
         }
         owned(&place);
-        let record = cell.run_script("#!/bin/sh\nstat -c '%u %a %F' $TMPDIR; echo mine > $TMPDIR/mine\n", &["-j", "y"]);
+        let record = cell.run_script(
+            "#!/bin/sh\nstat -c '%u %a %F' $TMPDIR; echo mine > $TMPDIR/mine\n",
+            &["-j", "y"],
+        );
         assert_eq!(record.value("jobnumber"), number.to_string());
         let expected = format!("{} 700 directory\n", cell.account().uid);
         assert_eq!(cell.output(&record), expected, "{record:?}");
@@ -396,7 +457,15 @@ fn root_procedure() {
     std::fs::write(cell.dir().join("etc/root-commands"), format!("{}\n", prolog.display())).expect("root writes it");
     cell.kill("launcher");
     cell.bring_up(&[]).ok();
-    cell.admin(&["qconf", "-rattr", "queue", "prolog", &format!("root@{}", prolog.display()), "all.q"]).ok();
+    cell.admin(&[
+        "qconf",
+        "-rattr",
+        "queue",
+        "prolog",
+        &format!("root@{}", prolog.display()),
+        "all.q",
+    ])
+    .ok();
     let names = [
         "LD_PRELOAD",
         "LD_AUDIT",
@@ -432,8 +501,17 @@ pub fn read(words: &[String]) {
 }
 
 /// Files of a cell that strangers must not read: what their names end with.
-const SECRETS: [&str; 9] =
-    [".key", "state.db", "state.db-wal", "state.db-shm", "record", "journal", "lock", "script", "tokens"];
+const SECRETS: [&str; 9] = [
+    ".key",
+    "state.db",
+    "state.db-wal",
+    "state.db-shm",
+    "record",
+    "journal",
+    "lock",
+    "script",
+    "tokens",
+];
 
 fn readable_files() {
     let cell = Cell::up();
@@ -447,9 +525,14 @@ fn readable_files() {
         .filter(|line| !line.contains("/agent/slaves/"))
         .collect();
     assert!(secrets.is_empty(), "a stranger {}", secrets.join(", "));
-    assert!(said.contains("settings.sh"), "a stranger reads what is for everybody: {said}");
+    assert!(
+        said.contains("settings.sh"),
+        "a stranger reads what is for everybody: {said}"
+    );
     for path in files_below(cell.dir()) {
-        let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
+        let Ok(found) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
         let is_plain = !found.file_type().is_file() || found.mode() & 0o6002 == 0;
         assert!(is_plain, "{} has mode {:o}", path.display(), found.mode());
     }
@@ -460,7 +543,9 @@ fn turn_over(log: &Path) {
     let found = std::fs::metadata(log).expect("the log is there");
     std::fs::rename(log, log.with_extension("old")).expect("the directory is ours");
     let empty = File::create(log).expect("the directory is ours");
-    empty.set_permissions(std::fs::Permissions::from_mode(found.mode() & 0o777)).expect("it is ours");
+    empty
+        .set_permissions(std::fs::Permissions::from_mode(found.mode() & 0o777))
+        .expect("it is ours");
     std::os::unix::fs::chown(log, Some(found.uid()), Some(found.gid())).expect("it was its owner's, or is ours");
 }
 
@@ -477,23 +562,38 @@ fn hangup() {
         // A launcher says nothing while all is well.
         let says = || daemon == "launcher" || std::fs::metadata(&log).is_ok_and(|found| found.len() > 0);
         wait_until(|| format!("a line in the new {}", log.display()), says);
-        assert!(cell.is_alive(daemon) && cell.pid(daemon) == before, "the {daemon} has ended");
+        assert!(
+            cell.is_alive(daemon) && cell.pid(daemon) == before,
+            "the {daemon} has ended"
+        );
         assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
-        assert!(cell.is_alive(daemon) && cell.pid(daemon) == before, "the {daemon} has ended");
+        assert!(
+            cell.is_alive(daemon) && cell.pid(daemon) == before,
+            "the {daemon} has ended"
+        );
     }
 }
 
 fn marked_strangers() {
     let cell = Cell::up();
-    cell.write("job.sh", "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >key\nsleep 1000\n", 0o755);
+    cell.write(
+        "job.sh",
+        "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >key\nsleep 1000\n",
+        0o755,
+    );
     let job = cell.submit(&["job.sh"]);
     wait_until(|| cell.state_of(&job), || cell.read("key").ends_with('\n'));
     let mark = ("GRIDWRIGHT_TASK_KEY", cell.read("key").trim().to_owned());
-    let mut strangers: Vec<_> = [0, stranger()].map(|uid| bystander(&cell, uid, std::slice::from_ref(&mark))).into();
+    let mut strangers: Vec<_> = [0, stranger()]
+        .map(|uid| bystander(&cell, uid, std::slice::from_ref(&mark)))
+        .into();
     for shepherd in cell.shepherds() {
         kill(Pid::from_raw(shepherd), Signal::SIGKILL).expect("root may");
     }
     cell.accounted(&job, 1);
     let any_ended = || strangers.iter_mut().any(|process| process.ended().is_some());
-    assert!(!wait_for(Duration::from_secs(2), any_ended), "the end of a task took a stranger along");
+    assert!(
+        !wait_for(Duration::from_secs(2), any_ended),
+        "the end of a task took a stranger along"
+    );
 }

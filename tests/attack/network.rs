@@ -28,7 +28,10 @@ pub const ATTACKS: &[Attack] = &[
 fn address(cell: &Cell) -> SocketAddr {
     let text = std::fs::read_to_string(cell.dir().join("etc/cell.toml")).expect("the cell has it");
     let table: toml::Table = text.parse().expect("it is TOML");
-    let port = table["port"].as_integer().and_then(|port| u16::try_from(port).ok()).expect("a port");
+    let port = table["port"]
+        .as_integer()
+        .and_then(|port| u16::try_from(port).ok())
+        .expect("a port");
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
@@ -69,14 +72,20 @@ fn junk_datagrams() {
         }
     }
     let after = resident_kib(master);
-    assert!(after < before + GROWTH_KIB, "the master grew from {before} to {after} KiB");
+    assert!(
+        after < before + GROWTH_KIB,
+        "the master grew from {before} to {after} KiB"
+    );
     assert_eq!(cell.pid("master"), master);
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
 }
 
 /// First datagrams of genuine handshakes, each of another connection.
 fn first_datagrams(count: usize) -> Vec<Vec<u8>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let listener = socket();
     listener.set_nonblocking(true).expect("a socket can");
     let to = listener.local_addr().expect("it is bound");
@@ -97,12 +106,16 @@ fn first_datagrams(count: usize) -> Vec<Vec<u8>> {
         let mut buffer = [0; 2_000];
         while found.len() < count {
             let before = found.len();
-            let _connecting = endpoint.connect_with(config.clone(), to, "master").expect("it may connect");
+            let _connecting = endpoint
+                .connect_with(config.clone(), to, "master")
+                .expect("it may connect");
             while found.len() == before {
                 let heard = tokio::time::timeout(Duration::from_secs(60), listener.recv_from(&mut buffer)).await;
                 let (length, _) = heard.expect("the endpoint sends").expect("it is received");
                 if let Some(connection) = connection_of_first(&buffer[..length]) {
-                    found.entry(connection.to_vec()).or_insert_with(|| buffer[..length].to_vec());
+                    found
+                        .entry(connection.to_vec())
+                        .or_insert_with(|| buffer[..length].to_vec());
                 }
             }
         }
@@ -135,6 +148,9 @@ fn half_open_handshakes() {
     cell.bring_up(&[]).ok();
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");
     let after = resident_kib(master);
-    assert!(after < before + GROWTH_KIB, "the master grew from {before} to {after} KiB");
+    assert!(
+        after < before + GROWTH_KIB,
+        "the master grew from {before} to {after} KiB"
+    );
     assert_eq!(cell.pid("master"), master);
 }

@@ -25,7 +25,10 @@ fn processes_of(uid: u32) -> usize {
     let entries = std::fs::read_dir("/proc").expect("/proc is there").flatten();
     let is_its = |entry: &std::fs::DirEntry| {
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let lives = stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z'));
+        let lives = stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| !rest.trim_start().starts_with('Z'));
         lives && !stat.is_empty() && entry.metadata().is_ok_and(|found| found.uid() == uid)
     };
     entries.filter(is_its).count()
@@ -64,7 +67,10 @@ fn many_processes() {
     cell.write("many.sh", &script, 0o755);
     let job = cell.submit(&["-o", "/dev/null", "many.sh"]);
     let running = || processes_of(cell.account().uid);
-    wait_until(|| format!("{} of {count} processes", running()), || cell.read("up") == "up\n" && running() >= count);
+    wait_until(
+        || format!("{} of {count} processes", running()),
+        || cell.read("up") == "up\n" && running() >= count,
+    );
     cell.user(&["qdel", &job]).ok();
     let record = cell.accounted(&job, 1).remove(0);
     wait_until(|| format!("{} processes are left", running()), || running() == 0);

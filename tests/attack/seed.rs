@@ -26,6 +26,8 @@ impl Seed {
 
     /// So many bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| u8::try_from(self.below(256)).expect("a byte")).collect()
+        (0..count)
+            .map(|_| u8::try_from(self.below(256)).expect("a byte"))
+            .collect()
     }
 }

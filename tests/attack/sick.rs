@@ -80,7 +80,12 @@ fn sh(script: &str, words: &[&Path]) {
 /// A small file system of its own at a directory, with the directory's owner and rights.
 fn mount_small(at: &Path, size: &str) {
     let found = std::fs::metadata(at).expect("the directory is there");
-    let options = format!("size={size},mode={:o},uid={},gid={}", found.mode() & 0o7777, found.uid(), found.gid());
+    let options = format!(
+        "size={size},mode={:o},uid={},gid={}",
+        found.mode() & 0o7777,
+        found.uid(),
+        found.gid()
+    );
     Said::of({
         let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &options, "small"]).arg(at);
@@ -99,7 +104,10 @@ fn fill(dir: &Path) -> PathBuf {
 /// The states of the instances of `all.q`, as `qstat -f` shows them.
 fn states(cell: &Cell) -> String {
     let shown = cell.admin(&["qstat", "-f", "-q", "all.q"]).out;
-    let instance = shown.lines().find(|line| line.starts_with("all.q@")).unwrap_or_default();
+    let instance = shown
+        .lines()
+        .find(|line| line.starts_with("all.q@"))
+        .unwrap_or_default();
     instance.split_whitespace().nth(5).unwrap_or_default().to_owned()
 }
 
@@ -115,13 +123,22 @@ fn full_tasks() {
     cell.write("job.sh", "#!/bin/sh\necho start >>starts\n", 0o755);
     let job = cell.submit(&["-o", "/dev/null", "-t", "1-20", "job.sh"]);
     let listed = || cell.user(&["qstat", "-u", "*"]).out;
-    wait_until(|| format!("a state of the instance; {}", cell.state_of(&job)), || !states(&cell).is_empty());
+    wait_until(
+        || format!("a state of the instance; {}", cell.state_of(&job)),
+        || !states(&cell).is_empty(),
+    );
     assert!(!listed().contains("Eqw"), "{}", cell.state_of(&job));
     let why = cell.admin(&["qstat", "-f", "-explain", "E"]).out;
-    assert!(why.to_lowercase().contains("space") || why.to_lowercase().contains("disk"), "{why}");
+    assert!(
+        why.to_lowercase().contains("space") || why.to_lowercase().contains("disk"),
+        "{why}"
+    );
     std::fs::remove_file(filler).expect("root may");
     let records = cell.accounted(&job, 20);
-    assert!(records.iter().all(|record| record.value("failed") == "0"), "{records:?}");
+    assert!(
+        records.iter().all(|record| record.value("failed") == "0"),
+        "{records:?}"
+    );
     assert_eq!(cell.read("starts").lines().count(), 20);
     wait_until(|| states(&cell), || states(&cell).is_empty());
 }
@@ -147,7 +164,11 @@ fn full_disk() {
         assert!(said.code == 0 || names_it, "a refusal names the disk: {said}");
         said.code != 0
     });
-    assert!(is_refused, "{} jobs were taken by a master whose disk is full", accepted.len());
+    assert!(
+        is_refused,
+        "{} jobs were taken by a master whose disk is full",
+        accepted.len()
+    );
     cell.user(&["qstat"]).ok();
     cell.user(&["qhost"]).ok();
     assert_eq!(cell.pid("master"), master, "{}", cell.log("master"));
@@ -164,9 +185,18 @@ fn full_disk() {
     cell.kill("master");
     cell.bring_up(&[]).ok();
     let listed = cell.user(&["qstat"]).ok().out;
-    let numbers: Vec<&str> = listed.lines().skip(2).filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(numbers.len(), accepted.len(), "accepted {accepted:?}, listed {numbers:?}");
-    cell.user(&[&["qrls"], &accepted.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat()).ok();
+    let numbers: Vec<&str> = listed
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(
+        numbers.len(),
+        accepted.len(),
+        "accepted {accepted:?}, listed {numbers:?}"
+    );
+    cell.user(&[&["qrls"], &accepted.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat())
+        .ok();
     let last = accepted.last().expect("there is one");
     assert_eq!(cell.accounted(last, 1)[0].value("failed"), "0");
 }
@@ -176,8 +206,17 @@ fn absent_launcher() {
     cell.write("job.sh", "#!/bin/sh\necho start >>starts\n", 0o755);
     cell.kill("launcher");
     let jobs: Vec<String> = (0..8).map(|_| cell.submit(&["-o", "/dev/null", "job.sh"])).collect();
-    wait_until(|| format!("a state of the instance; {}", cell.state_of(&jobs[0])), || !states(&cell).is_empty());
-    let in_transfer = || cell.user(&["qstat"]).out.lines().filter(|line| line.contains(" t ")).count();
+    wait_until(
+        || format!("a state of the instance; {}", cell.state_of(&jobs[0])),
+        || !states(&cell).is_empty(),
+    );
+    let in_transfer = || {
+        cell.user(&["qstat"])
+            .out
+            .lines()
+            .filter(|line| line.contains(" t "))
+            .count()
+    };
     wait_until(|| cell.state_of(&jobs[0]), || in_transfer() == 0);
     cell.user(&["qdel", &jobs[7]]).ok();
     let is_gone = || cell.user(&["qstat", "-j", &jobs[7]]).code != 0;
@@ -192,8 +231,12 @@ fn absent_launcher() {
 
 /// The directory of the only task of a cell.
 fn task_dir(cell: &Cell) -> PathBuf {
-    let entries = std::fs::read_dir(cell.dir().join("tasks")).expect("the directory is there").flatten();
-    let mut dirs = entries.map(|entry| entry.path()).filter(|path| path.join("record").exists());
+    let entries = std::fs::read_dir(cell.dir().join("tasks"))
+        .expect("the directory is there")
+        .flatten();
+    let mut dirs = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.join("record").exists());
     dirs.next().expect("a task has a directory")
 }
 
@@ -206,7 +249,13 @@ fn garbage_record() {
     let garbage: [Garbage; 3] = [
         |_| Vec::new(),
         |whole| [&[0x5a; 300][..], whole].concat(),
-        |whole| whole.iter().enumerate().map(|(n, byte)| byte ^ u8::try_from(n * 31 % 251).expect("a byte")).collect(),
+        |whole| {
+            whole
+                .iter()
+                .enumerate()
+                .map(|(n, byte)| byte ^ u8::try_from(n * 31 % 251).expect("a byte"))
+                .collect()
+        },
     ];
     for damage in garbage {
         let cell = Cell::up();
@@ -217,9 +266,14 @@ fn garbage_record() {
         let record = task_dir(&cell).join("record");
         let whole = std::fs::read(&record).expect("the record is there");
         std::fs::write(&record, damage(&whole)).expect("it is ours, or we are root");
-        cell.shepherds().iter().for_each(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it is ours"));
+        cell.shepherds()
+            .iter()
+            .for_each(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it is ours"));
         let ended = cell.accounted(&job, 1).remove(0);
-        assert!(ended.number("failed") != 1, "it was started, so it did not fail before that: {ended:?}");
+        assert!(
+            ended.number("failed") != 1,
+            "it was started, so it did not fail before that: {ended:?}"
+        );
         wait_until(|| cell.state_of(&job), || cell.user(&["qstat", "-j", &job]).code != 0);
         assert_eq!(cell.read("starts"), "start\n");
     }
@@ -232,7 +286,9 @@ fn dead_shepherd() {
     let job = cell.submit(&["job.sh"]);
     wait_until(|| cell.state_of(&job), || cell.read("orphan").ends_with('\n'));
     let orphan = Path::new("/proc").join(cell.read("orphan").trim());
-    cell.shepherds().iter().for_each(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it is ours"));
+    cell.shepherds()
+        .iter()
+        .for_each(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).expect("it is ours"));
     let ended = cell.accounted(&job, 1).remove(0);
     assert!(ended.number("failed") != 0, "{ended:?}");
     let is_gone = || std::fs::read_to_string(orphan.join("stat")).map_or(true, |stat| stat.contains(") Z"));
@@ -250,8 +306,14 @@ fn twin_host() {
     master.keep_temporary_directories_apart();
     let [original, twin] = ["h2", "h3"].map(|host| Cell::on(&network, host));
     let token = master.admin(&["token"]).ok().out;
-    original.admin(&["join", "h1:6444", token.trim(), "--dir", &original.dir_word()]).ok();
-    master.write("job.sh", "#!/bin/sh\necho start >>starts\nwhile [ ! -e go ]; do sleep 0.1; done\n", 0o755);
+    original
+        .admin(&["join", "h1:6444", token.trim(), "--dir", &original.dir_word()])
+        .ok();
+    master.write(
+        "job.sh",
+        "#!/bin/sh\necho start >>starts\nwhile [ ! -e go ]; do sleep 0.1; done\n",
+        0o755,
+    );
     let job = master.submit(&["-q", "all.q@h2", "-r", "n", "job.sh"]);
     wait_until(|| master.state_of(&job), || master.read("starts") == "start\n");
     // An image of the host from the time before it had tasks; the original is cut off meanwhile.
@@ -259,7 +321,13 @@ fn twin_host() {
     sh("rm -rf \"$1\"/tasks/* \"$1\"/run/*.pid", &[twin.dir()]);
     original.kill("agent");
     let up = twin.bring_up(&["--wait", "10"]);
-    let is_lost = || !master.user(&["qstat", "-u", "*"]).out.lines().any(|line| line.contains(" r "));
+    let is_lost = || {
+        !master
+            .user(&["qstat", "-u", "*"])
+            .out
+            .lines()
+            .any(|line| line.contains(" r "))
+    };
     assert!(
         !wait_for(Duration::from_secs(5), is_lost),
         "the twin took the task along: {up}; {}",
@@ -269,7 +337,11 @@ fn twin_host() {
     original.bring_up(&[]).ok();
     master.write("go", "", 0o644);
     let record = master.accounted(&job, 1).remove(0);
-    assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"), "{record:?}");
+    assert_eq!(
+        (record.value("failed"), record.value("exit_status")),
+        ("0", "0"),
+        "{record:?}"
+    );
     assert_eq!(master.read("starts"), "start\n");
 }
 
@@ -283,15 +355,32 @@ fn copied_cell() {
     let copied_word = copied.display().to_string();
     // It may be refused; what counts is what becomes of the job.
     let up = cell.admin(&["up", "--dir", &copied_word, "--detach", "--wait", "10"]);
-    let is_gone = || !cell.user(&["qstat", "-u", "*"]).out.lines().any(|line| line.contains(" r "));
-    assert!(!wait_for(Duration::from_secs(5), is_gone), "the copy ended the job: {up}; {}", cell.state_of(&job));
+    let is_gone = || {
+        !cell
+            .user(&["qstat", "-u", "*"])
+            .out
+            .lines()
+            .any(|line| line.contains(" r "))
+    };
+    assert!(
+        !wait_for(Duration::from_secs(5), is_gone),
+        "the copy ended the job: {up}; {}",
+        cell.state_of(&job)
+    );
     let env = cell.admin(&["env", "--dir", &copied_word]);
-    let names_original = env.out.lines().any(|line| line.contains(&format!("'{}'", cell.dir_word())));
+    let names_original = env
+        .out
+        .lines()
+        .any(|line| line.contains(&format!("'{}'", cell.dir_word())));
     assert!(!names_original, "env of the copy leads to the original: {env}");
     let _ = cell.admin(&["down", "--dir", &copied_word]);
     cell.write("go", "", 0o644);
     let record = cell.accounted(&job, 1).remove(0);
-    assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"), "{record:?}");
+    assert_eq!(
+        (record.value("failed"), record.value("exit_status")),
+        ("0", "0"),
+        "{record:?}"
+    );
 }
 
 /// Processes of a cell's master.
@@ -301,7 +390,10 @@ fn masters(cell: &Cell) -> usize {
     let is_master = |line: &[u8]| {
         let line = String::from_utf8_lossy(line).into_owned();
         let mut words = line.split('\0');
-        words.next().is_some_and(|program| program.ends_with("gridwright-master")) && line.contains(&cell.dir_word())
+        words
+            .next()
+            .is_some_and(|program| program.ends_with("gridwright-master"))
+            && line.contains(&cell.dir_word())
     };
     entries.filter(|entry| is_master(&of(entry))).count()
 }
@@ -313,9 +405,15 @@ fn lost_locks() {
     // It may refuse, or find the daemons in another way.
     let up = cell.bring_up(&["--wait", "20"]);
     wait_until(|| format!("{} masters; {up}", masters(&cell)), || masters(&cell) == 1);
-    assert!(Path::new("/proc").join(before.to_string()).exists(), "the master was ended by a second one: {up}");
+    assert!(
+        Path::new("/proc").join(before.to_string()).exists(),
+        "the master was ended by a second one: {up}"
+    );
     let down = cell.down(&[]);
-    assert!(down.code != 0 || masters(&cell) == 0, "down leaves a master behind: {down}");
+    assert!(
+        down.code != 0 || masters(&cell) == 0,
+        "down leaves a master behind: {down}"
+    );
     if masters(&cell) > 0 {
         kill(Pid::from_raw(before), Signal::SIGTERM).expect("it is ours");
     }
@@ -332,7 +430,11 @@ fn nice_daemons() {
     Said::of(command).ok();
     cell.keep_temporary_directories_apart();
     let record = cell.run_script("#!/bin/sh\necho it runs\n", &[]);
-    assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"), "{record:?}");
+    assert_eq!(
+        (record.value("failed"), record.value("exit_status")),
+        ("0", "0"),
+        "{record:?}"
+    );
     assert_eq!(cell.output(&record), "it runs\n");
     assert_eq!(Attacker::in_place_of(cell.pid("agent")).uid, cell.account().uid);
 }

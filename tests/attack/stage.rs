@@ -39,7 +39,9 @@ impl Need {
         match self {
             Self::Root => available("root", is_root()),
             Self::Program(name) => {
-                let is_there = ["/usr/bin", "/usr/sbin"].iter().any(|folder| Path::new(folder).join(name).exists());
+                let is_there = ["/usr/bin", "/usr/sbin"]
+                    .iter()
+                    .any(|folder| Path::new(folder).join(name).exists());
                 available(name, is_there)
             }
         }
@@ -104,7 +106,11 @@ fn make(attack: &'static Attack) -> Row {
         Outcome::Held
     });
     let reason = REASON.take().unwrap_or_default();
-    Row { attack, outcome: outcome.unwrap_or(Outcome::Fell(reason)), took: began.elapsed() }
+    Row {
+        attack,
+        outcome: outcome.unwrap_or(Outcome::Fell(reason)),
+        took: began.elapsed(),
+    }
 }
 
 fn line(row: &Row) -> String {
@@ -113,7 +119,12 @@ fn line(row: &Row) -> String {
         Outcome::Fell(_) => "FELL",
         Outcome::Skipped => "skipped",
     };
-    format!("{word:<8}{:>6.1} s  {:<28} {}", row.took.as_secs_f64(), row.attack.name, row.attack.claim)
+    format!(
+        "{word:<8}{:>6.1} s  {:<28} {}",
+        row.took.as_secs_f64(),
+        row.attack.name,
+        row.attack.claim
+    )
 }
 
 fn print_table(rows: &[Row]) -> ExitCode {
@@ -121,8 +132,10 @@ fn print_table(rows: &[Row]) -> ExitCode {
     rows.iter().for_each(|row| println!("{}", line(row)));
     let count = |wanted: fn(&Outcome) -> bool| rows.iter().filter(|row| wanted(&row.outcome)).count();
     let fell = count(|outcome| matches!(outcome, Outcome::Fell(_)));
-    let (held, skipped) =
-        (count(|outcome| matches!(outcome, Outcome::Held)), count(|outcome| matches!(outcome, Outcome::Skipped)));
+    let (held, skipped) = (
+        count(|outcome| matches!(outcome, Outcome::Held)),
+        count(|outcome| matches!(outcome, Outcome::Skipped)),
+    );
     for row in rows {
         if let Outcome::Fell(reason) = &row.outcome {
             println!("\n--- {}: {reason}", row.attack.name);

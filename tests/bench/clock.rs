@@ -11,7 +11,10 @@ const POLL: Duration = Duration::from_millis(2);
 /// If it does not within ten minutes.
 pub fn time_until(what: &str, begin: Instant, mut holds: impl FnMut() -> bool) -> Duration {
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(600), "not within ten minutes: {what}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(600),
+            "not within ten minutes: {what}"
+        );
         std::thread::sleep(POLL);
     }
     begin.elapsed()

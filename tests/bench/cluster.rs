@@ -29,8 +29,16 @@ pub struct Shape {
 impl Shape {
     /// The configuration objects of the cell.
     pub fn objects(self) -> Vec<StoredObject> {
-        let stored = |kind, name: &str, fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
-        let Shape { hosts, attributes, slots } = self;
+        let stored = |kind, name: &str, fields| StoredObject {
+            kind,
+            name: name.to_owned(),
+            fields: Some(fields),
+        };
+        let Shape {
+            hosts,
+            attributes,
+            slots,
+        } = self;
         let lines = (0..attributes)
             .map(|n| format!("set{n} set{n} INT <= YES YES 0 0\nload{n} load{n} DOUBLE <= YES NO 0 0\n"));
         let table =
@@ -55,14 +63,25 @@ impl Shape {
 
 /// A time of the bench.
 pub fn now(tick: u64) -> Now {
-    Now { tick: Tick(tick), wall: Wall(1_800_000_000_000) }
+    Now {
+        tick: Tick(tick),
+        wall: Wall(1_800_000_000_000),
+    }
 }
 
 /// Gives a scheduler what the core observed, and how much that was.
 pub fn take(scheduler: &mut Scheduler, effects: Vec<Effect>) -> usize {
-    let observed = |effect| if let Effect::Observed(observation) = effect { Some(observation) } else { None };
+    let observed = |effect| {
+        if let Effect::Observed(observation) = effect {
+            Some(observation)
+        } else {
+            None
+        }
+    };
     let observations: Vec<_> = effects.into_iter().filter_map(observed).collect();
-    observations.iter().for_each(|observation| scheduler.observe(observation));
+    observations
+        .iter()
+        .for_each(|observation| scheduler.observe(observation));
     observations.len()
 }
 
@@ -81,7 +100,13 @@ pub fn pass(scheduler: &mut Scheduler) -> Vec<Order> {
 
 /// The key under which a task is placed for the first time.
 pub fn place(seq: SubmitSeq, task: TaskId) -> TaskKey {
-    TaskKey { cell: CellId(1), seq, task, pe_task: 0, attempt: 1 }
+    TaskKey {
+        cell: CellId(1),
+        seq,
+        task,
+        pe_task: 0,
+        attempt: 1,
+    }
 }
 
 /// A host.
@@ -103,7 +128,11 @@ pub fn hello(n: u32) -> Input {
         boot_ms: 0,
         marks: Vec::new(),
     };
-    Input::AgentConnected { connection: ConnectionId(u64::from(n)), host: name(n), hello: Box::new(hello) }
+    Input::AgentConnected {
+        connection: ConnectionId(u64::from(n)),
+        host: name(n),
+        hello: Box::new(hello),
+    }
 }
 
 /// The last `changed` of `values` load values of a host; the first report is full.
@@ -120,6 +149,15 @@ pub fn load_average(n: u32, sequence: u64) -> Input {
 
 fn reported(n: u32, sequence: u64, values: BTreeMap<AttributeName, String>) -> Input {
     let values = BTreeMap::from([(name(n), values)]);
-    let report = LoadReport { sequence, full: sequence == 1, values, up_ms: 1, ..LoadReport::default() };
-    Input::LoadReport { connection: ConnectionId(u64::from(n)), report: Box::new(report) }
+    let report = LoadReport {
+        sequence,
+        full: sequence == 1,
+        values,
+        up_ms: 1,
+        ..LoadReport::default()
+    };
+    Input::LoadReport {
+        connection: ConnectionId(u64::from(n)),
+        report: Box::new(report),
+    }
 }

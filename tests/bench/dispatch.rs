@@ -28,9 +28,21 @@ pub struct Work {
 /// What is dispatched where nothing else is said: the first two as Grid Engine 8.1.9 was measured,
 /// the third with as many hosts as can be simulated.
 pub const WORKS: [Work; 3] = [
-    Work { hosts: 1_000, slots: 10, jobs: 10_000 },
-    Work { hosts: 5_000, slots: 4, jobs: 20_000 },
-    Work { hosts: 9_999, slots: 4, jobs: 39_996 },
+    Work {
+        hosts: 1_000,
+        slots: 10,
+        jobs: 10_000,
+    },
+    Work {
+        hosts: 5_000,
+        slots: 4,
+        jobs: 20_000,
+    },
+    Work {
+        hosts: 9_999,
+        slots: 4,
+        jobs: 39_996,
+    },
 ];
 
 /// Connections over which jobs are submitted at a time: their changes share a sync.
@@ -100,9 +112,18 @@ async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
     command.args(words).stdout(Stdio::null());
     let begin = Instant::now();
     let mut running = command.spawn().expect("the command starts");
-    let nobodys = JobTarget { job: u32::MAX.to_string(), tasks: Vec::new() };
-    let jobs = JobSelection { targets: vec![nobodys], ..JobSelection::default() };
-    let change = ClientMessage::Change { id: RequestId(1 << 101), command: Command::Delete { jobs, force: false } };
+    let nobodys = JobTarget {
+        job: u32::MAX.to_string(),
+        tasks: Vec::new(),
+    };
+    let jobs = JobSelection {
+        targets: vec![nobodys],
+        ..JobSelection::default()
+    };
+    let change = ClientMessage::Change {
+        id: RequestId(1 << 101),
+        command: Command::Delete { jobs, force: false },
+    };
     let (mut longest, mut decided) = (Duration::ZERO, Duration::ZERO);
     let ended = loop {
         let look = Instant::now();
@@ -111,7 +132,10 @@ async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
         let look = Instant::now();
         let replies = talk.ask(&change).await.expect("the master answers");
         decided = decided.max(look.elapsed());
-        assert!(replies.iter().flat_map(|reply| &reply.answers).all(Answer::is_refusal), "{replies:?}");
+        assert!(
+            replies.iter().flat_map(|reply| &reply.answers).all(Answer::is_refusal),
+            "{replies:?}"
+        );
         if let Some(ended) = running.try_wait().expect("the command is a child") {
             break ended;
         }
@@ -119,9 +143,17 @@ async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
     };
     assert!(ended.success(), "{words:?}: {ended}");
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let said =
-        format!("meanwhile the longest answer took {:.0} ms, the longest decision {:.0} ms", ms(longest), ms(decided));
-    tell(&format!("{about}, {}", words.join(" ")), ms(begin.elapsed()), "ms", &said);
+    let said = format!(
+        "meanwhile the longest answer took {:.0} ms, the longest decision {:.0} ms",
+        ms(longest),
+        ms(decided)
+    );
+    tell(
+        &format!("{about}, {}", words.join(" ")),
+        ms(begin.elapsed()),
+        "ms",
+        &said,
+    );
 }
 
 /// Tasks that end at once on a thousand hosts, from the submission to the last line of the
@@ -132,7 +164,18 @@ pub fn tasks(count: u32) {
     let mut accounting = Accounting::of(&cell);
     let before = used(&cell);
     let begin = Instant::now();
-    cell.submit(&["-t", &format!("1-{count}"), "-b", "y", "-o", "/dev/null", "-shell", "n", "sleep", "0"]);
+    cell.submit(&[
+        "-t",
+        &format!("1-{count}"),
+        "-b",
+        "y",
+        "-o",
+        "/dev/null",
+        "-shell",
+        "n",
+        "sleep",
+        "0",
+    ]);
     let took = time_until("accounting of the array", begin, || accounting.lines() >= count);
     let more = each(before, used(&cell), count);
     accounting.all_succeeded();
@@ -142,10 +185,18 @@ pub fn tasks(count: u32) {
 
 fn cell(hosts: u32, slots: u32) -> Cell {
     let mut plan = Plan::default().slots(slots);
-    plan.words.extend(["--sim-hosts".to_owned(), hosts.to_string(), "--wait".to_owned(), "600".to_owned()]);
+    plan.words.extend([
+        "--sim-hosts".to_owned(),
+        hosts.to_string(),
+        "--wait".to_owned(),
+        "600".to_owned(),
+    ]);
     let cell = Cell::with(plan);
     // The one host that is real and would start processes.
-    let own = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).expect("this host has a name");
+    let own = nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .expect("this host has a name");
     cell.admin(&["qconf", "-dattr", "queue", "hostlist", &own, "all.q"]);
     // As 8.1.9 ships it. Ours is eight times as often, for which a thousand reports a second would
     // be in the figures of 5,000 hosts.
@@ -154,7 +205,11 @@ fn cell(hosts: u32, slots: u32) -> Cell {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads")
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("threads")
 }
 
 /// Submits jobs as `qsub -b y -o /dev/null -j y sleep 900` does, over a few connections that stay
@@ -171,12 +226,18 @@ async fn submit(cell: &Cell, jobs: u32) {
         work.spawn(async move {
             for number in (n..jobs).step_by(SUBMITTERS as usize) {
                 let id = RequestId((1 << 100) + u128::from(number));
-                let change = ClientMessage::Change { id, command: Command::Submit(Box::new(spec.clone())) };
+                let change = ClientMessage::Change {
+                    id,
+                    command: Command::Submit(Box::new(spec.clone())),
+                };
                 let replies = talk.ask(&change).await.expect("the master answers");
-                let refused = replies.iter().flat_map(|reply| &reply.answers).find_map(|answer| match answer {
-                    Answer::Refused(refusal) => Some(refusal.to_string()),
-                    Answer::Warning(_) | Answer::Done(_) => None,
-                });
+                let refused = replies
+                    .iter()
+                    .flat_map(|reply| &reply.answers)
+                    .find_map(|answer| match answer {
+                        Answer::Refused(refusal) => Some(refusal.to_string()),
+                        Answer::Warning(_) | Answer::Done(_) => None,
+                    });
                 assert_eq!(refused, None, "the job is taken");
             }
         });
@@ -190,8 +251,13 @@ fn specification(cell: &Cell) -> JobSpec {
         "owner": {"user": "overwritten", "uid": 1, "gid": 1, "group": "overwritten"}}"#;
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
     let home = cell.work().display().to_string();
-    let carried = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "HOST", "WORKDIR"];
-    spec.environment = carried.map(|name| (format!("SGE_O_{name}"), home.clone())).to_vec().into();
+    let carried = [
+        "HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "TERM", "HOST", "WORKDIR",
+    ];
+    spec.environment = carried
+        .map(|name| (format!("SGE_O_{name}"), home.clone()))
+        .to_vec()
+        .into();
     spec.submit_directory = home;
     spec
 }
@@ -215,15 +281,27 @@ struct Planned {
 }
 
 fn planned(log: &str, jobs: u32) -> Planned {
-    let mut all = Planned { passes: 0, planning: 0.0, handing: 0.0, took: 0.0 };
+    let mut all = Planned {
+        passes: 0,
+        planning: 0.0,
+        handing: 0.0,
+        took: 0.0,
+    };
     let (mut starts, mut counts) = (0, false);
     let after = |line: &str, words: &str| -> Option<f64> {
         let rest = line.split_once(words)?.1;
         rest.split([' ', ',', ')']).next()?.parse().ok()
     };
     for line in log.lines() {
-        if let Some((_, counted)) = line.split_once(" s (").filter(|_| line.contains("PROF: job dispatching took")) {
-            let started: u32 = counted.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        if let Some((_, counted)) = line
+            .split_once(" s (")
+            .filter(|_| line.contains("PROF: job dispatching took"))
+        {
+            let started: u32 = counted
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0);
             starts += started;
             counts = started > 0;
         }

@@ -16,16 +16,40 @@ pub fn measure() {
     let held = (0..SUBMISSIONS).map(|_| submit_held(&cell)).collect();
     tell("one qsub, median", median(held), "ms", &format!("of {SUBMISSIONS}"));
     let bare = (0..SUBMISSIONS).map(|_| bare_command(&cell)).collect();
-    tell("  of which: qsub -help, median", median(bare), "ms", "the program's own start");
+    tell(
+        "  of which: qsub -help, median",
+        median(bare),
+        "ms",
+        "the program's own start",
+    );
     cell.admin(&["qdel", "-u", "*"]);
     let starts = (0..STARTS).map(|_| start(&cell)).collect();
-    tell("submission to start, idle cell, median", median(starts), "ms", &format!("of {STARTS}, qsub included"));
+    tell(
+        "submission to start, idle cell, median",
+        median(starts),
+        "ms",
+        &format!("of {STARTS}, qsub included"),
+    );
 }
 
 /// A held job: nothing else happens meanwhile.
 fn submit_held(cell: &Cell) -> f64 {
     let begin = Instant::now();
-    cell.user(&["qsub", "-h", "-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "-shell", "n", "/bin/true"]).ok();
+    cell.user(&[
+        "qsub",
+        "-h",
+        "-terse",
+        "-b",
+        "y",
+        "-o",
+        "/dev/null",
+        "-j",
+        "y",
+        "-shell",
+        "n",
+        "/bin/true",
+    ])
+    .ok();
     milliseconds(begin.elapsed())
 }
 
@@ -40,10 +64,25 @@ fn bare_command(cell: &Cell) -> f64 {
 /// The job itself says when it runs.
 fn start(cell: &Cell) -> f64 {
     let begin = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    let job = cell.submit(&["-sync", "y", "-b", "y", "-o", "started", "-shell", "n", "/bin/date", "+%s%N"]);
+    let job = cell.submit(&[
+        "-sync",
+        "y",
+        "-b",
+        "y",
+        "-o",
+        "started",
+        "-shell",
+        "n",
+        "/bin/date",
+        "+%s%N",
+    ]);
     assert!(!job.is_empty(), "qsub -terse prints the number");
     let text = cell.read("started");
-    let said: u64 = text.lines().last().and_then(|line| line.trim().parse().ok()).expect("date printed a number");
+    let said: u64 = text
+        .lines()
+        .last()
+        .and_then(|line| line.trim().parse().ok())
+        .expect("date printed a number");
     milliseconds(Duration::from_nanos(said).saturating_sub(begin))
 }
 

@@ -52,7 +52,11 @@ const MEASURES: [&str; 15] = [
 ];
 
 /// What the scheduler is given where nothing else is said.
-const SIZE: scheduling::Size = scheduling::Size { hosts: 10_000, jobs: 1_000_000, categories: 1_000 };
+const SIZE: scheduling::Size = scheduling::Size {
+    hosts: 10_000,
+    jobs: 1_000_000,
+    categories: 1_000,
+};
 
 /// How much of everything.
 struct Options {
@@ -104,7 +108,12 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
         work: Vec::new(),
     };
     while let Some(word) = words.next() {
-        let mut number = || words.next().and_then(|value| value.parse().ok()).ok_or(format!("{word} needs a number"));
+        let mut number = || {
+            words
+                .next()
+                .and_then(|value| value.parse().ok())
+                .ok_or(format!("{word} needs a number"))
+        };
         match word.as_str() {
             "--tasks" => options.tasks = number()?,
             "--jobs" => options.jobs = number()?,
@@ -121,7 +130,11 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             _ => return Err(format!("unknown word {word:?}")),
         }
     }
-    if options.measures.is_empty() { Err("nothing to measure".to_owned()) } else { Ok(options) }
+    if options.measures.is_empty() {
+        Err("nothing to measure".to_owned())
+    } else {
+        Ok(options)
+    }
 }
 
 /// `HOSTSxSLOTSxJOBS`.

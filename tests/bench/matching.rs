@@ -21,20 +21,39 @@ const ROUNDS: u32 = 15;
 /// of.
 const REQUESTS: [(&str, &str); 3] = [
     ("one capacity", "set19=101"),
-    ("three capacities, two load values", "set3=1,set11=1,load2=1,load7=1,set19=101"),
+    (
+        "three capacities, two load values",
+        "set3=1,set11=1,load2=1,load7=1,set19=101",
+    ),
     ("one load value", "load19=101"),
 ];
 
 /// Nanoseconds a host for a job that fits nowhere, and for a load report after which it is looked
 /// at again.
 pub fn measure() {
-    let (mut core, step) =
-        Core::create(CellId(1), Shape { hosts: HOSTS, attributes: HALF, slots: 1 }.objects(), now(1));
-    assert_eq!(core.state().config.resolved.len(), HOSTS as usize, "{} events", step.events.len());
+    let (mut core, step) = Core::create(
+        CellId(1),
+        Shape {
+            hosts: HOSTS,
+            attributes: HALF,
+            slots: 1,
+        }
+        .objects(),
+        now(1),
+    );
+    assert_eq!(
+        core.state().config.resolved.len(),
+        HOSTS as usize,
+        "{} events",
+        step.events.len()
+    );
     let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
     for n in 1..=HOSTS {
         take(&mut scheduler, core.handle(hello(n), now(1)).effects);
-        take(&mut scheduler, core.handle(report(n, 1, (HALF, HALF), 50), now(1)).effects);
+        take(
+            &mut scheduler,
+            core.handle(report(n, 1, (HALF, HALF), 50), now(1)).effects,
+        );
     }
     for (number, (what, request)) in (1..).zip(REQUESTS) {
         let mut figures = Vec::new();
@@ -47,7 +66,12 @@ pub fn measure() {
             figures.push(begin.elapsed().as_secs_f64() * 1e9 / f64::from(HOSTS));
         }
         let more = format!("{what}, {HOSTS} hosts of {} attributes, a whole pass", 2 * HALF);
-        tell("matching: a request that fits nowhere", median(figures), "ns/host", &more);
+        tell(
+            "matching: a request that fits nowhere",
+            median(figures),
+            "ns/host",
+            &more,
+        );
     }
     for (what, request) in [("nothing waits", None), ("a job waits for it", Some("load19=101"))] {
         reports(&mut core, scheduler.clone(), what, request);
@@ -76,7 +100,12 @@ fn reports(core: &mut Core, mut scheduler: Scheduler, what: &str, request: Optio
     }
     let (decided, folded, looked) = (median(deciding), median(folding), median(looking));
     let more = format!("{what}: core {decided:.1}, scheduler's model {folded:.1}, pass {looked:.1}");
-    tell("matching: a report that changes one value", decided + folded + looked, "us", &more);
+    tell(
+        "matching: a report that changes one value",
+        decided + folded + looked,
+        "us",
+        &more,
+    );
 }
 
 fn submit(scheduler: &mut Scheduler, number: u64, request: &str) {
@@ -87,7 +116,19 @@ fn submit(scheduler: &mut Scheduler, number: u64, request: &str) {
     let seq = SubmitSeq(number);
     let number = JobNumber(u32::try_from(number).expect("few jobs"));
     let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
-    let event = Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for };
+    let event = Event::JobSubmitted {
+        seq,
+        number,
+        spec: Arc::new(spec),
+        waits_for,
+        array_waits_for,
+    };
     let place = EventSeq(scheduler.model().state().last.0 + 1);
-    scheduler.apply(&Record { seq: place, now: now(1), actor: Actor::Master, request: None, event });
+    scheduler.apply(&Record {
+        seq: place,
+        now: now(1),
+        actor: Actor::Master,
+        request: None,
+        event,
+    });
 }

@@ -20,14 +20,35 @@ pub fn measure() {
     let (before, _) = memory_kib(cell.pid("master"));
     let times = (0..SUBMISSIONS).map(|_| submit(&cell)).collect();
     let (after, _) = memory_kib(cell.pid("master"));
-    tell("qsub -t 1-1000000, median", median(times), "ms", &format!("of {SUBMISSIONS}"));
+    tell(
+        "qsub -t 1-1000000, median",
+        median(times),
+        "ms",
+        &format!("of {SUBMISSIONS}"),
+    );
     let grown = after.saturating_sub(before) as f64 / SUBMISSIONS as f64;
-    tell("  by which the master grew, each", grown, "KiB", &format!("{before} to {after} KiB"));
+    tell(
+        "  by which the master grew, each",
+        grown,
+        "KiB",
+        &format!("{before} to {after} KiB"),
+    );
 }
 
 fn submit(cell: &Cell) -> f64 {
     let mut command = cell.command(As::User, &cell.programs().gridwright());
-    command.args(["qsub", "-t", "1-1000000", "-b", "y", "-o", "/dev/null", "-j", "y", "/bin/true"]);
+    command.args([
+        "qsub",
+        "-t",
+        "1-1000000",
+        "-b",
+        "y",
+        "-o",
+        "/dev/null",
+        "-j",
+        "y",
+        "/bin/true",
+    ]);
     command.stdout(Stdio::null());
     let begin = Instant::now();
     let status = command.status().expect("the program is there");

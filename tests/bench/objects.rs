@@ -25,27 +25,61 @@ const ROUNDS: u32 = 10;
 pub fn measure() {
     let (mut core, step) = Core::create(CellId(1), objects(), now());
     let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
-    assert_eq!(core.state().config.resolved.len(), (HOSTS * QUEUES) as usize, "{} events", step.events.len());
+    assert_eq!(
+        core.state().config.resolved.len(),
+        (HOSTS * QUEUES) as usize,
+        "{} events",
+        step.events.len()
+    );
     let edit = |kind, name: &str, attribute: &str, edit, value: String| ObjectChange {
         kind,
         name: name.to_owned(),
-        action: ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value },
+        action: ObjectAction::Attribute {
+            edit,
+            attribute: attribute.to_owned(),
+            value,
+        },
     };
     for (what, change) in [
         (
             "qconf -aattr hostgroup hostlist NEW @allhosts",
-            &(|n| edit(ObjectKind::HostGroup, "@allhosts", "hostlist", AttributeEdit::Add, format!("new{n}")))
-                as &dyn Fn(u32) -> ObjectChange,
+            &(|n| {
+                edit(
+                    ObjectKind::HostGroup,
+                    "@allhosts",
+                    "hostlist",
+                    AttributeEdit::Add,
+                    format!("new{n}"),
+                )
+            }) as &dyn Fn(u32) -> ObjectChange,
         ),
         ("qconf -mattr exechost complex_values slots=N HOST", &|n| {
             let value = format!("slots={}", n + 1);
-            edit(ObjectKind::ExecHost, "node00042", "complex_values", AttributeEdit::Modify, value)
+            edit(
+                ObjectKind::ExecHost,
+                "node00042",
+                "complex_values",
+                AttributeEdit::Modify,
+                value,
+            )
         }),
         ("qconf -mattr queue slots N QUEUE@HOST", &|n| {
-            edit(ObjectKind::Queue, "q7.q@node00042", "slots", AttributeEdit::Modify, (n + 1).to_string())
+            edit(
+                ObjectKind::Queue,
+                "q7.q@node00042",
+                "slots",
+                AttributeEdit::Modify,
+                (n + 1).to_string(),
+            )
         }),
         ("qconf -mattr queue slots N QUEUE", &|n| {
-            edit(ObjectKind::Queue, "q7.q", "slots", AttributeEdit::Modify, (n + 8).to_string())
+            edit(
+                ObjectKind::Queue,
+                "q7.q",
+                "slots",
+                AttributeEdit::Modify,
+                (n + 8).to_string(),
+            )
         }),
         ("qconf -am USER", &|n| ObjectChange {
             kind: ObjectKind::Managers,
@@ -65,34 +99,71 @@ pub fn measure() {
             folding += begin.elapsed();
         }
         let each = |time: Duration| time.as_secs_f64() * 1000.0 / f64::from(ROUNDS);
-        let folded = format!("{:.2} ms in the scheduler; {HOSTS} hosts, {QUEUES} queues", each(folding));
+        let folded = format!(
+            "{:.2} ms in the scheduler; {HOSTS} hosts, {QUEUES} queues",
+            each(folding)
+        );
         tell(&format!("objects: {what}"), each(deciding), "ms", &folded);
     }
 }
 
 fn now() -> Now {
-    Now { tick: Tick(1), wall: Wall(1_800_000_000_000) }
+    Now {
+        tick: Tick(1),
+        wall: Wall(1_800_000_000_000),
+    }
 }
 
 fn command(id: RequestId, change: ObjectChange) -> Input {
-    let owner = Owner { user: "root".into(), uid: 0, gid: 0, group: "root".into(), groups: Vec::new() };
+    let owner = Owner {
+        user: "root".into(),
+        uid: 0,
+        gid: 0,
+        group: "root".into(),
+        groups: Vec::new(),
+    };
     let command = Box::new(Command::Objects(vec![change]));
-    Input::Command { reply_to: ReplyTo(1), id, owner, host: HostName::new("node00001"), entropy: [0; 32], command }
+    Input::Command {
+        reply_to: ReplyTo(1),
+        id,
+        owner,
+        host: HostName::new("node00001"),
+        entropy: [0; 32],
+        command,
+    }
 }
 
 /// A cell with one group of all hosts, a group of a quarter of them, and queues on all.
 fn objects() -> Vec<StoredObject> {
-    let stored = |kind, name: &str, fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    let stored = |kind, name: &str, fields| StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    };
     let hosts: Vec<HostName> = (1..=HOSTS).map(|n| HostName::new(&format!("node{n:05}"))).collect();
     let mut objects: Vec<StoredObject> = hosts
         .iter()
-        .map(|host| stored(ObjectKind::ExecHost, host.as_str(), ExecHost::template(host.clone()).to_fields()))
+        .map(|host| {
+            stored(
+                ObjectKind::ExecHost,
+                host.as_str(),
+                ExecHost::template(host.clone()).to_fields(),
+            )
+        })
         .collect();
     objects.push(stored(ObjectKind::AdminHosts, "node00001", Fields::new()));
     for (name, every) in [("@allhosts", 1), ("@fourth", 4)] {
         let members: Vec<&str> = hosts.iter().step_by(every).map(HostName::as_str).collect();
         let members = members.join(" ").parse().expect("names of hosts");
-        objects.push(stored(ObjectKind::HostGroup, name, HostGroup { name: name.into(), members }.to_fields()));
+        objects.push(stored(
+            ObjectKind::HostGroup,
+            name,
+            HostGroup {
+                name: name.into(),
+                members,
+            }
+            .to_fields(),
+        ));
     }
     for n in 0..QUEUES {
         let name = format!("q{n}.q");

@@ -32,8 +32,15 @@ pub fn measure(most: u32) {
 }
 
 fn of(jobs: u32) {
-    let about = format!("{jobs} jobs of {USERS} users in {PROJECTS} projects, {} running", HOSTS * 8);
-    let mut scheduler = cell(Shape { hosts: HOSTS, attributes: 20, slots: 8 });
+    let about = format!(
+        "{jobs} jobs of {USERS} users in {PROJECTS} projects, {} running",
+        HOSTS * 8
+    );
+    let mut scheduler = cell(Shape {
+        hosts: HOSTS,
+        attributes: 20,
+        slots: 8,
+    });
     configure(&mut scheduler);
     for number in 1..=jobs + HOSTS * 8 {
         let mut submitted = submission(&scheduler, u64::from(number), 1);
@@ -50,9 +57,18 @@ fn of(jobs: u32) {
     let begin = Instant::now();
     let orders = pass(&mut scheduler);
     let spent_us = begin.elapsed().as_secs_f64() * 1e6;
-    tell("policy: an order of a full pass", spent_us / orders.len() as f64, "us", &about);
+    tell(
+        "policy: an order of a full pass",
+        spent_us / orders.len() as f64,
+        "us",
+        &about,
+    );
     let placed: Vec<TaskKey> = orders.into_iter().map(|order| accept(&mut scheduler, order)).collect();
-    let conf = stored(ObjectKind::SchedulerConf, "", scheduler.model().state().config.scheduler.to_fields());
+    let conf = stored(
+        ObjectKind::SchedulerConf,
+        "",
+        scheduler.model().state().config.scheduler.to_fields(),
+    );
     let begin = Instant::now();
     scheduler.apply(&record(&scheduler, Event::ObjectsChanged(vec![conf])));
     let filed = begin.elapsed();
@@ -64,7 +80,13 @@ fn of(jobs: u32) {
     while !scheduler.next(1_000).finished {}
     let mut spent_us = Vec::new();
     for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
-        let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None, charged: None };
+        let ended = Event::TaskEnded {
+            key: *key,
+            record: None,
+            then: Then::Done,
+            saved_pid: None,
+            charged: None,
+        };
         let begin = Instant::now();
         scheduler.apply(&record(&scheduler, ended));
         scheduler.apply(&record(&scheduler, Event::JobFinished { seq: key.seq }));
@@ -86,15 +108,21 @@ fn of(jobs: u32) {
 }
 
 fn stored(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
-    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+    StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    }
 }
 
 fn configure(scheduler: &mut Scheduler) {
     let mut objects = Vec::new();
     let mut conf = SchedulerConf::template().to_fields();
-    for (name, value) in
-        [("weight_tickets_functional", "100000"), ("weight_tickets_share", "100000"), ("weight_ticket", "1")]
-    {
+    for (name, value) in [
+        ("weight_tickets_functional", "100000"),
+        ("weight_tickets_share", "100000"),
+        ("weight_ticket", "1"),
+    ] {
         conf.set(name, value);
     }
     objects.push(stored(ObjectKind::SchedulerConf, "", conf));
@@ -104,15 +132,34 @@ fn configure(scheduler: &mut Scheduler) {
         objects.push(stored(
             ObjectKind::Project,
             &name,
-            Project { fshare: 100 + n, ..Project::template(&name) }.write(),
+            Project {
+                fshare: 100 + n,
+                ..Project::template(&name)
+            }
+            .write(),
         ));
         let of_project = (0..USERS).filter(|user| user % PROJECTS == n);
-        let children = of_project.map(|user| Node::leaf(&format!("user{user}"), 1 + user % 7)).collect();
-        tree.root.children.push(Node { name, kind: NodeKind::Project, shares: 100 + n, children });
+        let children = of_project
+            .map(|user| Node::leaf(&format!("user{user}"), 1 + user % 7))
+            .collect();
+        tree.root.children.push(Node {
+            name,
+            kind: NodeKind::Project,
+            shares: 100 + n,
+            children,
+        });
     }
     for n in 0..USERS {
         let name = format!("user{n}");
-        objects.push(stored(ObjectKind::User, &name, User { fshare: 100 + n, ..User::template(&name) }.write()));
+        objects.push(stored(
+            ObjectKind::User,
+            &name,
+            User {
+                fshare: 100 + n,
+                ..User::template(&name)
+            }
+            .write(),
+        ));
     }
     objects.push(stored(ObjectKind::ShareTree, "", tree.write()));
     scheduler.apply(&record(scheduler, Event::ObjectsChanged(objects)));

@@ -24,14 +24,24 @@ const TIME: Duration = Duration::from_secs(10);
 /// accepted.
 pub fn measure(hosts: u32) {
     let cell = Cell::with(Plan::default());
-    cell.add_complex(&(0..VALUES).map(|n| format!("bench{n} bench{n} DOUBLE <= YES NO 0 0\n")).collect::<String>());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    cell.add_complex(
+        &(0..VALUES)
+            .map(|n| format!("bench{n} bench{n} DOUBLE <= YES NO 0 0\n"))
+            .collect::<String>(),
+    );
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     runtime.expect("threads").block_on(async {
         let mut talk = Talk::open(cell.dir()).await;
         let fleet = fleet::connect(cell.dir(), hosts).await;
         assert_eq!(fleet.len(), hosts as usize, "every host has a certificate");
         let stop = Arc::new(AtomicBool::new(false));
-        let work: Vec<_> = fleet.into_iter().map(|host| tokio::spawn(report(host, stop.clone()))).collect();
+        let work: Vec<_> = fleet
+            .into_iter()
+            .map(|host| tokio::spawn(report(host, stop.clone())))
+            .collect();
         tokio::time::sleep(Duration::from_secs(2)).await;
         let (before, cpu, begin) = (talk.status().await, usage::of_daemons(&cell), Instant::now());
         tokio::time::sleep(TIME).await;
@@ -53,7 +63,12 @@ async fn report(host: Host, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::Relaxed) {
         sequence += 1;
         let report = values(&host, sequence);
-        if host.connection.send_report(Kind::Load, sequence, &report).await.is_err() {
+        if host
+            .connection
+            .send_report(Kind::Load, sequence, &report)
+            .await
+            .is_err()
+        {
             return;
         }
         tokio::task::yield_now().await;

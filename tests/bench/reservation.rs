@@ -22,7 +22,10 @@ const RESERVING: u32 = 1_000;
 pub fn measure(hosts: u32) {
     let without = from_nothing(hosts, 0);
     let with = from_nothing(hosts, RESERVING);
-    let about = format!("{hosts} hosts, 8 slots each; {without:.0} ms without, {:.2} times that", with / without);
+    let about = format!(
+        "{hosts} hosts, 8 slots each; {without:.0} ms without, {:.2} times that",
+        with / without
+    );
     tell("reservation: a pass from nothing, 1,000 kept", with, "ms", &about);
     parallel();
 }
@@ -30,7 +33,11 @@ pub fn measure(hosts: u32) {
 /// Milliseconds of a pass that fills a cell and then keeps slots for so many jobs, half of them
 /// parallel ones.
 fn from_nothing(hosts: u32, most: u32) -> f64 {
-    let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 8 });
+    let mut scheduler = cell(Shape {
+        hosts,
+        attributes: 20,
+        slots: 8,
+    });
     configure(&mut scheduler, most);
     for number in 1..=hosts * 8 {
         let record = submission(&scheduler, u64::from(number), number % 1_000);
@@ -39,7 +46,13 @@ fn from_nothing(hosts: u32, most: u32) -> f64 {
     for number in 1..=RESERVING {
         let category = number % 50;
         let pe = (category % 2 == 0).then_some(("mpi", 40));
-        submit(&mut scheduler, hosts * 8 + number, &format!("h_rt={},set3=1", 3_600 + category), pe, true);
+        submit(
+            &mut scheduler,
+            hosts * 8 + number,
+            &format!("h_rt={},set3=1", 3_600 + category),
+            pe,
+            true,
+        );
     }
     let begin = Instant::now();
     let orders = pass(&mut scheduler);
@@ -52,12 +65,22 @@ fn from_nothing(hosts: u32, most: u32) -> f64 {
 /// One pass for 50 parallel jobs of 50 kinds beside 8,000 jobs that run on 5,000 hosts.
 fn parallel() {
     let (hosts, running, waiting) = (5_000, 8_000, 50);
-    let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 4 });
+    let mut scheduler = cell(Shape {
+        hosts,
+        attributes: 20,
+        slots: 4,
+    });
     configure(&mut scheduler, waiting);
     for number in 1..=running {
         // One on each host, and another on most of them.
         let share = if number <= hosts { 60 } else { 40 };
-        submit(&mut scheduler, number, &format!("h_rt={},set0={share}", 600 + number % 3_000), None, false);
+        submit(
+            &mut scheduler,
+            number,
+            &format!("h_rt={},set0={share}", 600 + number % 3_000),
+            None,
+            false,
+        );
     }
     let orders = pass(&mut scheduler);
     assert_eq!(orders.len(), running as usize, "all run");
@@ -65,19 +88,33 @@ fn parallel() {
         accept(&mut scheduler, order);
     }
     for number in 1..=waiting {
-        submit(&mut scheduler, running + number, &format!("h_rt={},set0=60", 600 + number), Some(("mpi", 40)), true);
+        submit(
+            &mut scheduler,
+            running + number,
+            &format!("h_rt={},set0=60", 600 + number),
+            Some(("mpi", 40)),
+            true,
+        );
     }
     let begin = Instant::now();
     assert!(pass(&mut scheduler).is_empty(), "nothing has room");
     let spent_ms = begin.elapsed().as_secs_f64() * 1e3;
-    assert_eq!(scheduler.model().reservations().len(), waiting as usize, "slots are kept");
+    assert_eq!(
+        scheduler.model().reservations().len(),
+        waiting as usize,
+        "slots are kept"
+    );
     let about = format!("{hosts} hosts, {running} jobs run, {waiting} jobs of 40 slots in as many categories");
     tell("reservation: a pass for parallel jobs", spent_ms, "ms", &about);
 }
 
 /// A parallel environment in every queue, no load adjustment, and so many reservations.
 fn configure(scheduler: &mut Scheduler, most: u32) {
-    let stored = |kind, name: &str, fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    let stored = |kind, name: &str, fields| StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    };
     let mut conf: Fields = SchedulerConf::template().to_fields();
     conf.set("max_reservation", most.to_string());
     conf.set("job_load_adjustments", "NONE");
@@ -85,7 +122,14 @@ fn configure(scheduler: &mut Scheduler, most: u32) {
     let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
     pe.set("slots", "999999");
     pe.set("allocation_rule", "$fill_up");
-    let queue = scheduler.model().state().config.queues.values().next().expect("there is a queue");
+    let queue = scheduler
+        .model()
+        .state()
+        .config
+        .queues
+        .values()
+        .next()
+        .expect("there is a queue");
     let mut queue = queue.to_fields();
     queue.set("pe_list", "mpi");
     let objects = vec![
@@ -104,12 +148,21 @@ fn submit(scheduler: &mut Scheduler, number: u32, request: &str, pe: Option<(&st
     spec.requests.hard = ResourceList::parse(request).expect("requests").into();
     spec.requests.pe = pe.map(|(name, slots)| {
         let slots = SlotRange::parse(&slots.to_string()).expect("a range");
-        PeRequest { name: name.to_owned(), slots }
+        PeRequest {
+            name: name.to_owned(),
+            slots,
+        }
     });
     spec.reserve = reserve;
     let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
     let (seq, number) = (SubmitSeq(u64::from(number)), JobNumber(number));
-    let event = Event::JobSubmitted { seq, number, spec: Arc::new(spec), waits_for, array_waits_for };
+    let event = Event::JobSubmitted {
+        seq,
+        number,
+        spec: Arc::new(spec),
+        waits_for,
+        array_waits_for,
+    };
     let record = record(scheduler, event);
     scheduler.apply(&record);
 }

@@ -36,9 +36,17 @@ pub struct Size {
 
 /// A full pass from nothing, and then passes after one job has ended.
 pub fn measure(size: Size) {
-    let Size { hosts, jobs, categories } = size;
+    let Size {
+        hosts,
+        jobs,
+        categories,
+    } = size;
     let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories");
-    let mut scheduler = cell(Shape { hosts, attributes: 20, slots: 8 });
+    let mut scheduler = cell(Shape {
+        hosts,
+        attributes: 20,
+        slots: 8,
+    });
     let mut others = [scheduler.model().state().clone(), scheduler.model().state().clone()];
     let before = resident_bytes();
     let mut filing = Duration::ZERO;
@@ -50,13 +58,23 @@ pub fn measure(size: Size) {
         scheduler.apply(&record);
         filing += begin.elapsed();
     }
-    tell("scheduling: a job filed", filing.as_secs_f64() * 1e6 / f64::from(jobs), "us", &about);
+    tell(
+        "scheduling: a job filed",
+        filing.as_secs_f64() * 1e6 / f64::from(jobs),
+        "us",
+        &about,
+    );
     let each = resident_bytes().saturating_sub(before) as f64 / f64::from(jobs);
     tell("scheduling: a pending job kept, all three", each, "bytes", &about);
     let orders = full_pass("an order", &mut scheduler, size);
     let begin = Instant::now();
     let placed: Vec<TaskKey> = orders.into_iter().map(|order| accept(&mut scheduler, order)).collect();
-    tell("scheduling: an order accepted", begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64, "us", &about);
+    tell(
+        "scheduling: an order accepted",
+        begin.elapsed().as_secs_f64() * 1e6 / placed.len() as f64,
+        "us",
+        &about,
+    );
     assert!(pass(&mut scheduler).is_empty(), "nothing is free");
     steady(&mut scheduler, &placed, hosts, &about);
     let images = (0..PASSES).map(|_| {
@@ -66,9 +84,21 @@ pub fn measure(size: Size) {
         drop(image);
         took_ms
     });
-    tell("scheduling: an image of the state, for a snapshot", median(images.collect()), "ms", &about);
+    tell(
+        "scheduling: an image of the state, for a snapshot",
+        median(images.collect()),
+        "ms",
+        &about,
+    );
     drop((scheduler, others));
-    let mut scheduler = cell_with(Shape { hosts, attributes: 20, slots: 8 }, |n| Some(load_average(n, 2)));
+    let mut scheduler = cell_with(
+        Shape {
+            hosts,
+            attributes: 20,
+            slots: 8,
+        },
+        |n| Some(load_average(n, 2)),
+    );
     for number in 1..=jobs.min(hosts * 8) {
         let record = submission(&scheduler, u64::from(number), number % categories);
         scheduler.apply(&record);
@@ -93,8 +123,15 @@ fn full_pass(what: &str, scheduler: &mut Scheduler, size: Size) -> Vec<Order> {
     let mut passes: Vec<(f64, f64)> = (1..PASSES).map(|_| one_pass(&mut scheduler.clone(), size).1).collect();
     let (orders, last) = one_pass(scheduler, size);
     passes.push(last);
-    let Size { hosts, jobs, categories } = size;
-    let (count, each_us) = (orders.len(), median(passes.iter().map(|(each_us, _)| *each_us).collect()));
+    let Size {
+        hosts,
+        jobs,
+        categories,
+    } = size;
+    let (count, each_us) = (
+        orders.len(),
+        median(passes.iter().map(|(each_us, _)| *each_us).collect()),
+    );
     let loops = median(passes.iter().map(|(_, loops)| *loops).collect());
     let all: Vec<String> = passes.iter().map(|(_, loops)| format!("{loops:.3}")).collect();
     let about = format!("{hosts} hosts, {jobs} jobs, {categories} categories: {count} orders in a pass");
@@ -121,7 +158,13 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], hosts: u32, about: &str
     let ((), floor_us) = beside(hosts, || {
         for key in placed.iter().step_by((placed.len() / ROUNDS).max(1)) {
             let begin = Instant::now();
-            let ended = Event::TaskEnded { key: *key, record: None, then: Then::Done, saved_pid: None, charged: None };
+            let ended = Event::TaskEnded {
+                key: *key,
+                record: None,
+                then: Then::Done,
+                saved_pid: None,
+                charged: None,
+            };
             scheduler.apply(&record(scheduler, ended));
             scheduler.apply(&record(scheduler, Event::JobFinished { seq: key.seq }));
             ending.push(begin.elapsed().as_secs_f64() * 1e6);
@@ -133,7 +176,10 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], hosts: u32, about: &str
         }
     });
     let (ended, passed) = (median(ending), median(passing));
-    let more = format!("{about}: end {ended:.1}, pass {passed:.1}; {:.2} of a loop", (ended + passed) / floor_us);
+    let more = format!(
+        "{about}: end {ended:.1}, pass {passed:.1}; {:.2} of a loop",
+        (ended + passed) / floor_us
+    );
     tell("scheduling: one ends, one starts", ended + passed, "us", &more);
 }
 
@@ -149,7 +195,9 @@ fn floor(hosts: u32) -> f64 {
     for round in 0..ROUNDS {
         let need = black_box(-(round as i64));
         let begin = Instant::now();
-        let fits = (0..hosts as usize).filter(|host| columns.iter().all(|column| column[*host] >= need)).count();
+        let fits = (0..hosts as usize)
+            .filter(|host| columns.iter().all(|column| column[*host] >= need))
+            .count();
         assert_eq!(black_box(fits), hosts as usize);
         figures.push(begin.elapsed().as_secs_f64() * 1e6);
     }
@@ -165,7 +213,11 @@ pub fn cell(shape: Shape) -> Scheduler {
 fn cell_with(shape: Shape, more: impl Fn(u32) -> Option<Input>) -> Scheduler {
     let hosts = shape.hosts;
     let (mut core, _) = Core::create(CellId(1), shape.objects(), now(1));
-    assert_eq!(core.state().config.resolved.len(), hosts as usize, "one queue on every host");
+    assert_eq!(
+        core.state().config.resolved.len(),
+        hosts as usize,
+        "one queue on every host"
+    );
     let mut scheduler = Scheduler::new(core.state().clone(), Zone::utc());
     for n in 1..=hosts {
         take(&mut scheduler, core.handle(hello(n), now(1)).effects);
@@ -185,36 +237,72 @@ pub fn submission(scheduler: &Scheduler, number: u64, category: u32) -> Record {
     let mut spec: JobSpec = serde_json::from_str(text).expect("a specification");
     spec.name = format!("job{number}");
     let directory = |n: u64| format!("/home/u1/project/run{n}");
-    spec.environment = (0..20).map(|n| (format!("VARIABLE_{n}"), directory(n))).collect::<Vec<_>>().into();
+    spec.environment = (0..20)
+        .map(|n| (format!("VARIABLE_{n}"), directory(n)))
+        .collect::<Vec<_>>()
+        .into();
     spec.submit_directory = directory(number % 100);
-    let request = format!("h_rt={},set3={},set11=1,load2=1,load7=2", 60 + category, 1 + category % 10);
+    let request = format!(
+        "h_rt={},set3={},set11=1,load2=1,load7=2",
+        60 + category,
+        1 + category % 10
+    );
     spec.requests.hard = ResourceList::parse(&request).expect("requests").into();
     let seq = SubmitSeq(number);
     let number = JobNumber(u32::try_from(number).expect("few jobs"));
     let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
     // As the core does.
     let spec = scheduler.model().state().index.commons.shared(&Arc::new(spec));
-    record(scheduler, Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for })
+    record(
+        scheduler,
+        Event::JobSubmitted {
+            seq,
+            number,
+            spec,
+            waits_for,
+            array_waits_for,
+        },
+    )
 }
 
 /// The memory of this process.
 fn resident_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").expect("/proc is mounted");
-    let pages: usize = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("statm has numbers");
+    let pages: usize = text
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .expect("statm has numbers");
     pages * 4096
 }
 
 /// The next record of the stream.
 pub fn record(scheduler: &Scheduler, event: Event) -> Record {
     let seq = EventSeq(scheduler.model().state().last.0 + 1);
-    Record { seq, now: now(2), actor: Actor::Master, request: None, event }
+    Record {
+        seq,
+        now: now(2),
+        actor: Actor::Master,
+        request: None,
+        event,
+    }
 }
 
 /// What the core says of an order that it follows.
 pub fn accept(scheduler: &mut Scheduler, order: Order) -> TaskKey {
-    let Order::Start { seq, task, granted, pe } = order else { panic!("an order that starts nothing: {order:?}") };
+    let Order::Start { seq, task, granted, pe } = order else {
+        panic!("an order that starts nothing: {order:?}")
+    };
     let key = place(seq, task);
-    let record = record(scheduler, Event::TaskPlaced { key, granted, pe, maps: Vec::new() });
+    let record = record(
+        scheduler,
+        Event::TaskPlaced {
+            key,
+            granted,
+            pe,
+            maps: Vec::new(),
+        },
+    );
     scheduler.apply(&record);
     key
 }

@@ -43,9 +43,16 @@ impl Talk {
         stream.set_nonblocking(true).expect("a socket can be made so");
         let (reader, writer) = UnixStream::from_std(stream).expect("inside a runtime").into_split();
         let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: "bench".to_owned(), task: None };
+        let hello = ClientHello {
+            version: PROTOCOL_VERSION,
+            program: "bench".to_owned(),
+            task: None,
+        };
         sender.send(Kind::Hello, 0, &hello).await.expect("the master listens");
-        Self { sender, receiver: FrameReceiver::new(reader, FrameLimits::REPLY) }
+        Self {
+            sender,
+            receiver: FrameReceiver::new(reader, FrameLimits::REPLY),
+        }
     }
 
     /// The parts of the answer to a question or a change.
@@ -65,7 +72,10 @@ impl Talk {
 
     /// What the master says about itself.
     pub async fn status(&mut self) -> CellStatus {
-        let replies = self.ask(&ClientMessage::Query(Query::Status)).await.expect("the master answers");
+        let replies = self
+            .ask(&ClientMessage::Query(Query::Status))
+            .await
+            .expect("the master answers");
         let status = replies.into_iter().find_map(|reply| match reply.data {
             Some(Data::Status(status)) => Some(*status),
             _ => None,

@@ -8,7 +8,10 @@ use std::io::Read;
 use std::time::Instant;
 
 /// How a task is started.
-const SHELLS: [(&str, &[&str]); 2] = [("direct", &["-shell", "n"]), ("through sh", &["-shell", "y", "-S", "/bin/sh"])];
+const SHELLS: [(&str, &[&str]); 2] = [
+    ("direct", &["-shell", "n"]),
+    ("through sh", &["-shell", "y", "-S", "/bin/sh"]),
+];
 
 /// Arrays of `/bin/true` on one host with few and with many slots.
 pub fn arrays(tasks: u32) {
@@ -41,8 +44,18 @@ pub fn separate(jobs: u32) {
     let took = time_until("accounting of the jobs", begin, || accounting.lines() >= jobs);
     let more = usage::per_piece(before, usage::of_daemons(&cell), jobs);
     accounting.all_succeeded();
-    tell(&format!("{jobs} qsub one after the other"), f64::from(jobs) / submitted.as_secs_f64(), "jobs/s", "");
-    tell(&format!("{jobs} qsub until accounted"), f64::from(jobs) / took.as_secs_f64(), "jobs/s", &more);
+    tell(
+        &format!("{jobs} qsub one after the other"),
+        f64::from(jobs) / submitted.as_secs_f64(),
+        "jobs/s",
+        "",
+    );
+    tell(
+        &format!("{jobs} qsub until accounted"),
+        f64::from(jobs) / took.as_secs_f64(),
+        "jobs/s",
+        &more,
+    );
 }
 
 /// The accounting file, read as it grows.
@@ -55,7 +68,11 @@ pub struct Accounting {
 impl Accounting {
     /// That of a cell.
     pub fn of(cell: &Cell) -> Self {
-        Self { path: cell.dir().join("default/common/accounting"), file: None, text: Vec::new() }
+        Self {
+            path: cell.dir().join("default/common/accounting"),
+            file: None,
+            text: Vec::new(),
+        }
     }
 
     /// Complete lines up to now.
@@ -64,7 +81,8 @@ impl Accounting {
             self.file = File::open(&self.path).ok();
         }
         if let Some(file) = &mut self.file {
-            file.read_to_end(&mut self.text).expect("the accounting file can be read");
+            file.read_to_end(&mut self.text)
+                .expect("the accounting file can be read");
         }
         let lines = self.text.iter().filter(|&&byte| byte == b'\n').count();
         lines.try_into().unwrap_or(u32::MAX)

@@ -9,15 +9,22 @@ pub const DAEMONS: [&str; 3] = ["master", "agent", "launcher"];
 
 /// Milliseconds of CPU that all threads of a process have used.
 pub fn cpu_ms(pid: i32) -> f64 {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return 0.0 };
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return 0.0;
+    };
     let text = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("schedstat")).ok();
-    let ns = threads.flatten().filter_map(text).filter_map(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let ns = threads
+        .flatten()
+        .filter_map(text)
+        .filter_map(|text| text.split(' ').next()?.parse::<f64>().ok());
     ns.sum::<f64>() / 1e6
 }
 
 /// Milliseconds of CPU that this process has used, with its threads that have ended.
 pub fn own_cpu_ms() -> f64 {
-    let used = ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("every process has that clock");
+    let used = ClockId::CLOCK_PROCESS_CPUTIME_ID
+        .now()
+        .expect("every process has that clock");
     used.tv_sec() as f64 * 1000.0 + used.tv_nsec() as f64 / 1e6
 }
 
@@ -38,7 +45,8 @@ pub fn memory_kib(pid: i32) -> (u64, u64) {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let value = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap_or(0)
     };
     (value("Rss:"), value("Pss:"))
 }

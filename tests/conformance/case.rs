@@ -72,7 +72,9 @@ pub struct Case {
 
 /// Where the captures of a folder are, or what we answer otherwise (`ours/FOLDER`).
 pub fn path(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("captures").join(format!("{folder}.txt"))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("captures")
+        .join(format!("{folder}.txt"))
 }
 
 /// What we answer to the cases of a folder that differ by design.
@@ -126,14 +128,26 @@ fn begin(head: &str, is_exact: bool) -> Case {
     let name = words.next().expect("a case has a name").to_owned();
     let user = words.next().map(str::to_owned);
     let (command, recorded) = (String::new(), Answer::default());
-    Case { name, user, command, instead: None, recorded, verdict: Verdict::Agrees, is_exact }
+    Case {
+        name,
+        user,
+        command,
+        instead: None,
+        recorded,
+        verdict: Verdict::Agrees,
+        is_exact,
+    }
 }
 
 fn add(case: &mut Case, kind: char, text: &str) {
     match kind {
         '$' => text.clone_into(&mut case.command),
         '~' => case.instead = Some(text.to_owned()),
-        '=' => case.recorded.exit = text.parse().unwrap_or_else(|_| panic!("{}: no exit code: {text}", case.name)),
+        '=' => {
+            case.recorded.exit = text
+                .parse()
+                .unwrap_or_else(|_| panic!("{}: no exit code: {text}", case.name))
+        }
         '>' => case.recorded.stdout.push(text.to_owned()),
         '!' => case.recorded.stderr.push(text.to_owned()),
         _ => case.verdict = verdict(text),
@@ -141,7 +155,9 @@ fn add(case: &mut Case, kind: char, text: &str) {
 }
 
 fn verdict(text: &str) -> Verdict {
-    let (kind, reason) = text.split_once(": ").unwrap_or_else(|| panic!("a verdict has a reason: {text}"));
+    let (kind, reason) = text
+        .split_once(": ")
+        .unwrap_or_else(|| panic!("a verdict has a reason: {text}"));
     match kind {
         "design" => Verdict::Design(reason.to_owned()),
         "missing" => Verdict::Missing(reason.to_owned()),
@@ -152,7 +168,12 @@ fn verdict(text: &str) -> Verdict {
 
 fn preparation(text: &str) -> Step {
     let text = text.trim_start();
-    let named = text.split_once(": ").filter(|(user, _)| user.len() == 2 && user.starts_with('u'));
+    let named = text
+        .split_once(": ")
+        .filter(|(user, _)| user.len() == 2 && user.starts_with('u'));
     let (user, command) = named.map_or((None, text), |(user, command)| (Some(user.to_owned()), command));
-    Step::Prepare { user, command: command.to_owned() }
+    Step::Prepare {
+        user,
+        command: command.to_owned(),
+    }
 }

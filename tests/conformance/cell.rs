@@ -44,7 +44,10 @@ pub fn enter_name_spaces() -> TempDir {
 }
 
 fn shell(command: &str) {
-    let status = Command::new("sh").args(["-c", command]).status().expect("there is a shell");
+    let status = Command::new("sh")
+        .args(["-c", command])
+        .status()
+        .expect("there is a shell");
     assert!(status.success(), "{command}: {status}");
 }
 
@@ -66,8 +69,15 @@ impl Cell {
         let temp = TempDir::new();
         make_users(temp.path());
         let programs = Programs::find(temp.path());
-        let mut cell = Self { temp, programs, environment: Vec::new() };
-        cell.prepare(None, &format!("{} up --dir {} {options} --port 0 --detach", cell.program(), cell.dir()));
+        let mut cell = Self {
+            temp,
+            programs,
+            environment: Vec::new(),
+        };
+        cell.prepare(
+            None,
+            &format!("{} up --dir {} {options} --port 0 --detach", cell.program(), cell.dir()),
+        );
         cell.environment = cell.environment();
         cell
     }
@@ -90,7 +100,10 @@ impl Cell {
         let output = self.output(None, &command);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let ours = ["PATH", "GRIDWRIGHT_DIR", "SGE_ROOT", "SGE_CELL"];
-        let pairs = text.lines().filter_map(|line| line.split_once('=')).filter(|(name, _)| ours.contains(name));
+        let pairs = text
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .filter(|(name, _)| ours.contains(name));
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
@@ -98,7 +111,9 @@ impl Cell {
     fn port(&self) -> String {
         let path = self.temp.path().join("cell/etc/cell.toml");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let port = text.lines().find_map(|line| line.strip_prefix("port")?.trim().strip_prefix('='));
+        let port = text
+            .lines()
+            .find_map(|line| line.strip_prefix("port")?.trim().strip_prefix('='));
         port.unwrap_or_default().trim().to_owned()
     }
 
@@ -107,7 +122,11 @@ impl Cell {
         let home = self.home(user);
         let name = user.unwrap_or("root");
         let mut shell = Command::new("bash");
-        shell.args(["-c", command]).current_dir(&home).stdin(Stdio::null()).env_clear();
+        shell
+            .args(["-c", command])
+            .current_dir(&home)
+            .stdin(Stdio::null())
+            .env_clear();
         shell.envs([
             ("PATH", "/usr/bin:/bin"),
             ("SHELL", "/bin/bash"),
@@ -125,7 +144,10 @@ impl Cell {
     /// Runs a command that has to succeed.
     pub fn prepare(&self, user: Option<&str>, command: &str) {
         let output = self.output(user, command);
-        let (told, also) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (told, also) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         assert!(output.status.success(), "{command}: {}\n{told}{also}", output.status);
     }
 
@@ -142,7 +164,11 @@ impl Cell {
     /// Lines as the captures would have them: homes below `/home`, no path of ours.
     fn lines(&self, bytes: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let path = self.environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_str());
+        let path = self
+            .environment
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| value.as_str());
         let text = text.replace(path.unwrap_or("/usr/bin:/bin"), "/usr/bin:/bin");
         let text = text.replace(&self.temp.path().join("home").display().to_string(), "/home");
         let text = text.replace(&self.dir(), "/cell");
@@ -153,7 +179,10 @@ impl Cell {
 impl Drop for Cell {
     fn drop(&mut self) {
         // A cell that is not up has nothing to end.
-        let _ = self.output(None, &format!("{} down --dir {} --kill-jobs", self.program(), self.dir()));
+        let _ = self.output(
+            None,
+            &format!("{} down --dir {} --kill-jobs", self.program(), self.dir()),
+        );
     }
 }
 
@@ -184,7 +213,9 @@ fn without_users(path: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let is_ours = |line: &str| {
         let (name, id) = (line.split(':').next(), line.split(':').nth(2));
-        USERS.iter().any(|(ours, number)| name == Some(ours) || id == Some(&number.to_string()))
+        USERS
+            .iter()
+            .any(|(ours, number)| name == Some(ours) || id == Some(&number.to_string()))
     };
     let kept = text.lines().filter(|line| !is_ours(line));
     kept.fold(String::new(), |all, line| all + line + "\n")

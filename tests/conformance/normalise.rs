@@ -18,11 +18,18 @@ const TIMES: [&str; 6] = [
 const USAGE_COLUMNS: &str = "#:##:##:## #.##### #.#####";
 
 /// Commands whose refusals 8.1.9 wrote to stdout.
-const CHANGING: [&str; 9] = ["qmod ", "qdel ", "qalter ", "qhold ", "qrls ", "qresub ", "qrsub ", "qrdel ", "qrstat "];
+const CHANGING: [&str; 9] = [
+    "qmod ", "qdel ", "qalter ", "qhold ", "qrls ", "qresub ", "qrsub ", "qrdel ", "qrstat ",
+];
 
 /// Words before a job number that the master chose.
-const BEFORE_NUMBERS: [&str; 5] =
-    ["Your job ", "Your job-array ", "Job ", "Unable to run job: Job ", "verification: Job "];
+const BEFORE_NUMBERS: [&str; 5] = [
+    "Your job ",
+    "Your job-array ",
+    "Job ",
+    "Unable to run job: Job ",
+    "verification: Job ",
+];
 
 /// Load values that move, and what is made of them.
 const MOVING: [&str; 25] = [
@@ -65,19 +72,48 @@ fn comparable(lines: &[String]) -> Vec<String> {
 pub fn answer(case: &Case, answer: &Answer) -> Answer {
     let command = &case.command;
     let kept = comparable(&answer.stderr);
-    let Answer { exit, stdout, stderr } = together(command, Answer { stderr: without_blank(&kept), ..answer.clone() });
-    Answer { exit, stdout: normalise(case, &stdout), stderr: normalise(case, &stderr) }
+    let Answer { exit, stdout, stderr } = together(
+        command,
+        Answer {
+            stderr: without_blank(&kept),
+            ..answer.clone()
+        },
+    );
+    Answer {
+        exit,
+        stdout: normalise(case, &stdout),
+        stderr: normalise(case, &stderr),
+    }
 }
 
 /// Where an answer to a case first differs from the one that is expected.
 pub fn first_difference(case: &Case, expected: &Answer, answer: &Answer) -> Option<String> {
     let told = comparable(&answer.stderr);
-    let answer = together(&case.command, Answer { stderr: told, ..answer.clone() });
+    let answer = together(
+        &case.command,
+        Answer {
+            stderr: told,
+            ..answer.clone()
+        },
+    );
     let recorded = &together(&case.command, expected.clone());
-    let codes = (recorded.exit != answer.exit)
-        .then(|| format!("exit {} was {}; {}", answer.exit, recorded.exit, first(&answer.stdout, &answer.stderr)));
+    let codes = (recorded.exit != answer.exit).then(|| {
+        format!(
+            "exit {} was {}; {}",
+            answer.exit,
+            recorded.exit,
+            first(&answer.stdout, &answer.stderr)
+        )
+    });
     differ("stdout", case, &recorded.stdout, &answer.stdout)
-        .or_else(|| differ("stderr", case, &without_blank(&recorded.stderr), &without_blank(&answer.stderr)))
+        .or_else(|| {
+            differ(
+                "stderr",
+                case,
+                &without_blank(&recorded.stderr),
+                &without_blank(&answer.stderr),
+            )
+        })
         .or(codes)
 }
 
@@ -90,7 +126,9 @@ fn first(stdout: &[String], stderr: &[String]) -> String {
 fn together(command: &str, mut answer: Answer) -> Answer {
     if command.contains("2>&1") {
         let details = ["  where: ", "  why: ", "  fix: "];
-        answer.stdout.retain(|line| !details.iter().any(|detail| line.starts_with(detail)));
+        answer
+            .stdout
+            .retain(|line| !details.iter().any(|detail| line.starts_with(detail)));
     }
     if CHANGING.iter().any(|name| command.starts_with(name)) {
         answer.stdout.append(&mut answer.stderr);
@@ -121,24 +159,38 @@ fn differ(stream: &str, case: &Case, recorded: &[String], ours: &[String]) -> Op
     }
     let at = (0..recorded.len().max(ours.len())).find(|at| recorded.get(*at) != ours.get(*at))?;
     let line = |lines: &[String]| lines.get(at).map_or("(nothing)".to_owned(), |line| format!("{line:?}"));
-    Some(format!("{stream} line {}: {} was {}", at + 1, line(&ours), line(&recorded)))
+    Some(format!(
+        "{stream} line {}: {} was {}",
+        at + 1,
+        line(&ours),
+        line(&recorded)
+    ))
 }
 
 /// Lines without what is not compared.
 fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
     // Recorded with a variable TERM without a value, which we do not make up, and beside an old value of a sensor.
     let left_out = ["env_list:", "\thl:lse=", "peak_rss "];
-    let kept = lines.iter().filter(|line| !left_out.iter().any(|start| line.starts_with(start)));
+    let kept = lines
+        .iter()
+        .filter(|line| !left_out.iter().any(|start| line.starts_with(start)));
     // Whether a short task was measured before it ended is chance. 8.1.9 says nothing of it.
     let kept = kept.filter(|line| *line != UNMEASURED);
     // A task that was still being sent had no usage yet.
     let usage = ["<cpu_usage>", "<mem_usage>", "<io_usage>", "<resource name=\"lse\""];
     let kept = kept.filter(|line| !usage.iter().any(|element| line.trim().starts_with(element)));
     let kept: Vec<String> = kept.cloned().collect();
-    let kept = if case.command.starts_with("qconf -se ") { with_load_names(&kept) } else { kept };
+    let kept = if case.command.starts_with("qconf -se ") {
+        with_load_names(&kept)
+    } else {
+        kept
+    };
     let mut done: Vec<String> = kept.iter().map(|line| normalise_line(case, line)).collect();
     sort_instances(&mut done);
-    if let Some(at) = done.iter().position(|line| line.trim() == "<VA_variable>TERM</VA_variable>") {
+    if let Some(at) = done
+        .iter()
+        .position(|line| line.trim() == "<VA_variable>TERM</VA_variable>")
+    {
         done.drain(at - 1..at + 2);
     }
     done
@@ -146,11 +198,18 @@ fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
 
 /// Lines of an execution host with the names of those load values that 8.1.9 has, sorted, in place of its load values.
 fn with_load_names(lines: &[String]) -> Vec<String> {
-    let Some(first) = lines.iter().position(|line| line.starts_with("load_values ")) else { return lines.to_vec() };
+    let Some(first) = lines.iter().position(|line| line.starts_with("load_values ")) else {
+        return lines.to_vec();
+    };
     let count = 1 + lines[first..].iter().take_while(|line| line.ends_with('\\')).count();
-    let text: String = lines[first..first + count].iter().map(|line| line.trim_end_matches('\\').trim()).collect();
+    let text: String = lines[first..first + count]
+        .iter()
+        .map(|line| line.trim_end_matches('\\').trim())
+        .collect();
     let values = text.trim_start_matches("load_values").split(',');
-    let mut names: Vec<&str> = values.filter_map(|value| Some(value.trim().split_once('=')?.0)).collect();
+    let mut names: Vec<&str> = values
+        .filter_map(|value| Some(value.trim().split_once('=')?.0))
+        .collect();
     names.retain(|name| MOVING.contains(name));
     names.sort_unstable();
     let line = format!("load_values {}", names.join(","));
@@ -173,9 +232,21 @@ fn sort_instances(lines: &mut [String]) {
 fn normalise_line(case: &Case, line: &str) -> String {
     let command = &case.command;
     let line = without_usage(line);
-    let line = if command.contains("qping ") { numbers::without_health(&line) } else { line };
-    let line = if line.starts_with("Gridwright ") { "Gridwright VERSION".to_owned() } else { line };
-    let line = if command.starts_with("qacct") { numbers::without_sums(&line) } else { line };
+    let line = if command.contains("qping ") {
+        numbers::without_health(&line)
+    } else {
+        line
+    };
+    let line = if line.starts_with("Gridwright ") {
+        "Gridwright VERSION".to_owned()
+    } else {
+        line
+    };
+    let line = if command.starts_with("qacct") {
+        numbers::without_sums(&line)
+    } else {
+        line
+    };
     // Task 4 of job 12 was still being sent when its queue was suspended; ours had started.
     let line = line.replace(" St   ", " S    ").replace(">St<", ">S<");
     let line = line.replace("NA         NA      NA     ", USAGE_COLUMNS);
@@ -186,10 +257,16 @@ fn normalise_line(case: &Case, line: &str) -> String {
     if case.is_exact {
         return line;
     }
-    let line =
-        if command.contains("-urg") && !command.contains("-xml") { numbers::without_urgency(&line) } else { line };
-    let line =
-        if command.contains("-urg") || command.contains("-pri") { numbers::without_waiting(&line) } else { line };
+    let line = if command.contains("-urg") && !command.contains("-xml") {
+        numbers::without_urgency(&line)
+    } else {
+        line
+    };
+    let line = if command.contains("-urg") || command.contains("-pri") {
+        numbers::without_waiting(&line)
+    } else {
+        line
+    };
     numbers::without_fractions(&line)
 }
 
@@ -211,7 +288,9 @@ fn without_job_number(command: &str, line: &str) -> String {
     let prefix = BEFORE_NUMBERS.iter().find(|words| line.starts_with(**words)).copied();
     let prefix = prefix.or(command.contains("-terse").then_some(""));
     let prefix = prefix.filter(|words| line[words.len()..].starts_with(digits));
-    prefix.map_or(line.to_owned(), |words| format!("{words}N{}", line[words.len()..].trim_start_matches(digits)))
+    prefix.map_or(line.to_owned(), |words| {
+        format!("{words}N{}", line[words.len()..].trim_start_matches(digits))
+    })
 }
 
 /// The line with the value of a load value masked: behind `:NAME=`, or of an element.

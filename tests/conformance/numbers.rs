@@ -11,7 +11,9 @@ pub fn without_fractions(line: &str) -> String {
     let mut rest = line;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
         let (before, from) = rest.split_at(at);
-        let end = from.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(from.len());
+        let end = from
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(from.len());
         let (number, after) = from.split_at(end);
         done.push_str(before);
         rest = put(&mut done, number, after);
@@ -41,7 +43,11 @@ fn put<'a>(done: &mut String, number: &str, after: &'a str) -> &'a str {
     done.truncate(done.len() - blanks);
     done.push_str(if blanks > 0 { " " } else { "" });
     done.push_str(form);
-    let after = if places == 1 { after.trim_start_matches(['K', 'M', 'G', 'T']) } else { after };
+    let after = if places == 1 {
+        after.trim_start_matches(['K', 'M', 'G', 'T'])
+    } else {
+        after
+    };
     let cut = after.trim_start_matches(' ');
     done.push_str(if cut.len() < after.len() { " " } else { "" });
     cut
@@ -58,7 +64,9 @@ pub fn without_urgency(line: &str) -> String {
     if !words.first().is_some_and(|(_, word)| is_whole(word)) {
         return line.to_owned();
     }
-    let Some(urgency) = (1..words.len()).find(|at| is_whole(words[*at].1)) else { return line.to_owned() };
+    let Some(urgency) = (1..words.len()).find(|at| is_whole(words[*at].1)) else {
+        return line.to_owned();
+    };
     let mut done = line.to_owned();
     for (at, word) in [urgency, urgency + 2].iter().filter_map(|at| words.get(*at)) {
         done.replace_range(*at..at + word.len(), &format!("{:>1$}", "U", word.len()));
@@ -71,8 +79,10 @@ pub fn without_urgency(line: &str) -> String {
 pub fn without_waiting(line: &str) -> String {
     let is_fraction = |word: &str| word.len() == 7 && word.as_bytes()[1] == b'.';
     let mut words = line.split_whitespace().skip(1);
-    let (priority, share) =
-        (words.next().filter(|word| is_fraction(word)), words.next().filter(|word| is_fraction(word)));
+    let (priority, share) = (
+        words.next().filter(|word| is_fraction(word)),
+        words.next().filter(|word| is_fraction(word)),
+    );
     match (priority, share) {
         (Some(_), Some(share)) => {
             let at = share.as_ptr() as usize - line.as_ptr() as usize;
@@ -84,8 +94,10 @@ pub fn without_waiting(line: &str) -> String {
 
 /// A row of the sums of `qacct` without its numbers and the blanks between them.
 pub fn without_sums(line: &str) -> String {
-    let is_sum =
-        |word: &&str| word.split_once('.').is_some_and(|(_, places)| places.len() == 3 && !places.ends_with('B'));
+    let is_sum = |word: &&str| {
+        word.split_once('.')
+            .is_some_and(|(_, places)| places.len() == 3 && !places.ends_with('B'))
+    };
     if line.split_whitespace().filter(is_sum).count() < 6 {
         return line.to_owned();
     }
@@ -100,17 +112,27 @@ pub fn without_health(line: &str) -> String {
             return head.to_owned();
         }
     }
-    ["at port ", "up for ", " ("].iter().fold(line.to_owned(), |line, before| {
-        let Some((head, rest)) = line.split_once(before) else { return line };
-        format!("{head}{before}N{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
-    })
+    ["at port ", "up for ", " ("]
+        .iter()
+        .fold(line.to_owned(), |line, before| {
+            let Some((head, rest)) = line.split_once(before) else {
+                return line;
+            };
+            format!(
+                "{head}{before}N{}",
+                rest.trim_start_matches(|c: char| c.is_ascii_digit())
+            )
+        })
 }
 
 /// The line without user and process of a failure at a start, `[2002:28769]:`.
 pub fn without_process(line: &str) -> String {
-    let Some((head, rest)) = line.split_once(" [") else { return line.to_owned() };
+    let Some((head, rest)) = line.split_once(" [") else {
+        return line.to_owned();
+    };
     let is_pair = |text: &str| {
-        text.split_once(':').is_some_and(|(uid, pid)| [uid, pid].iter().all(|word| word.parse::<u32>().is_ok()))
+        text.split_once(':')
+            .is_some_and(|(uid, pid)| [uid, pid].iter().all(|word| word.parse::<u32>().is_ok()))
     };
     match rest.split_once("]: ") {
         Some((pair, tail)) if is_pair(pair) => format!("{head} [U:P]: {tail}"),
@@ -122,7 +144,10 @@ pub fn without_process(line: &str) -> String {
 pub fn without_waiting_element(line: &str) -> String {
     let element = "<JB_wtcontr>";
     match line.split_once(element) {
-        Some((head, rest)) => format!("{head}{element}W{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        Some((head, rest)) => format!(
+            "{head}{element}W{}",
+            rest.trim_start_matches(|c: char| c.is_ascii_digit())
+        ),
         None => line.to_owned(),
     }
 }

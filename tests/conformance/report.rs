@@ -96,7 +96,9 @@ impl Report {
     }
 
     fn total(&self) -> Counts {
-        self.folders.values().fold(Counts::default(), |sum, counts| sum.plus(*counts))
+        self.folders
+            .values()
+            .fold(Counts::default(), |sum, counts| sum.plus(*counts))
     }
 }
 
@@ -108,10 +110,24 @@ impl fmt::Display for Report {
         writeln!(out, "folder    agreed  by design  different  missing  later")?;
         let total = ("total".to_owned(), self.total());
         for (name, counts) in self.folders.clone().into_iter().chain([total]) {
-            let Counts { agreed, design, different, missing, later } = counts;
-            writeln!(out, "{name:<9} {agreed:6}  {design:9}  {different:9}  {missing:7}  {later:5}")?;
+            let Counts {
+                agreed,
+                design,
+                different,
+                missing,
+                later,
+            } = counts;
+            writeln!(
+                out,
+                "{name:<9} {agreed:6}  {design:9}  {different:9}  {missing:7}  {later:5}"
+            )?;
         }
         let Counts { agreed, .. } = self.total();
-        writeln!(out, "{agreed} of {} covered cases agree ({} %)", self.total().covered(), self.percent_agreed())
+        writeln!(
+            out,
+            "{agreed} of {} covered cases agree ({} %)",
+            self.total().covered(),
+            self.percent_agreed()
+        )
     }
 }

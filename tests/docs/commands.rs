@@ -15,11 +15,21 @@ struct Known {
 impl Known {
     fn ask(temp: &TempDir) -> Self {
         let programs = Programs::find(temp.path());
-        let mut known = Self { programs, commands: BTreeSet::new(), options: BTreeMap::new() };
+        let mut known = Self {
+            programs,
+            commands: BTreeSet::new(),
+            options: BTreeMap::new(),
+        };
         let overview = known.said(&["help"]);
         let lines = overview.lines().filter_map(|line| line.strip_prefix("   "));
-        known.commands = lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
-        assert!(known.commands.contains("qsub") && known.commands.contains("up"), "{overview}");
+        known.commands = lines
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect();
+        assert!(
+            known.commands.contains("qsub") && known.commands.contains("up"),
+            "{overview}"
+        );
         known
     }
 
@@ -33,7 +43,9 @@ impl Known {
         let key = command.join(" ");
         if !self.options.contains_key(&key) {
             let help = self.said(&[command, &["-help"]].concat());
-            let names = help.lines().filter_map(|line| line.trim_start().strip_prefix('[')?.split([' ', ']']).next());
+            let names = help
+                .lines()
+                .filter_map(|line| line.trim_start().strip_prefix('[')?.split([' ', ']']).next());
             self.options.insert(key.clone(), names.map(str::to_owned).collect());
         }
         &self.options[&key]
@@ -45,9 +57,14 @@ impl Known {
         let parts = line.split(['|', ';', '&', '(', ')', '`']);
         let mut faults = Vec::new();
         for part in parts {
-            let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+            let words: Vec<&str> = part
+                .split_whitespace()
+                .map(|word| word.trim_matches(['"', '\'']))
+                .collect();
             let is_before = |word: &&str| word.contains('=') || ["sudo", "eval", ""].contains(word);
-            let Some(at) = words.iter().position(|word| !is_before(word)) else { continue };
+            let Some(at) = words.iter().position(|word| !is_before(word)) else {
+                continue;
+            };
             let is_own = words[at].rsplit('/').next() == Some("gridwright");
             if !is_own && !self.is_classic(words[at]) {
                 continue;
@@ -75,7 +92,9 @@ impl Known {
 }
 
 fn is_option(word: &str) -> bool {
-    word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic()) && word.starts_with('-')
+    word.trim_start_matches('-')
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.starts_with('-')
 }
 
 /// What stands between single backticks outside of blocks, in one line.
@@ -86,7 +105,9 @@ fn code_spans(text: &str) -> Vec<String> {
         is_block ^= is_fence;
         !is_block && !is_fence
     });
-    outside.flat_map(|line| line.split('`').skip(1).step_by(2).map(str::to_owned)).collect()
+    outside
+        .flat_map(|line| line.split('`').skip(1).step_by(2).map(str::to_owned))
+        .collect()
 }
 
 #[test]
@@ -98,7 +119,12 @@ fn commands_and_options_in_documents_exist() {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         let shell = blocks(&text, "sh").into_iter().flat_map(|(_, lines)| lines);
         for line in shell.chain(code_spans(&text)) {
-            faults.extend(known.faults(&line).into_iter().map(|fault| format!("{document}: {fault}")));
+            faults.extend(
+                known
+                    .faults(&line)
+                    .into_iter()
+                    .map(|fault| format!("{document}: {fault}")),
+            );
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -108,17 +134,34 @@ fn commands_and_options_in_documents_exist() {
 fn every_program_prints_its_help_and_its_version() {
     let temp = TempDir::new();
     let programs = Programs::find(temp.path());
-    for name in ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"] {
+    for name in [
+        "gridwright",
+        "gridwright-master",
+        "gridwright-agent",
+        "gridwright-shepherd",
+    ] {
         let said = |word: &str| {
             let output = Command::new(programs.dir().join(name)).arg(word).output().unwrap();
-            assert!(output.status.success() && output.stderr.is_empty(), "{name} {word}: {output:?}");
+            assert!(
+                output.status.success() && output.stderr.is_empty(),
+                "{name} {word}: {output:?}"
+            );
             String::from_utf8(output.stdout).unwrap()
         };
         let (help, version) = (said("--help"), said("--version"));
-        assert!(help.contains("usage: gridwright") && said("-help") == help && said("-h") == help, "{name}: {help}");
+        assert!(
+            help.contains("usage: gridwright") && said("-help") == help && said("-h") == help,
+            "{name}: {help}"
+        );
         let product = if name == "gridwright" { "Gridwright" } else { name };
-        assert!(version.starts_with(&format!("{product} {}", env!("CARGO_PKG_VERSION"))), "{name}: {version}");
-        assert!(said("-version") == version && said("-V") == version, "{name}: {version}");
+        assert!(
+            version.starts_with(&format!("{product} {}", env!("CARGO_PKG_VERSION"))),
+            "{name}: {version}"
+        );
+        assert!(
+            said("-version") == version && said("-V") == version,
+            "{name}: {version}"
+        );
     }
 }
 
@@ -128,27 +171,50 @@ fn links_of_documents_lead_to_files() {
     for document in DOCUMENTS {
         let path = root().join(document);
         let text = std::fs::read_to_string(&path).unwrap();
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next())
+        {
             let is_file = !target.is_empty() && !target.contains("://");
             if is_file && !path.parent().unwrap().join(target).exists() {
                 faults.push(format!("{document}: {target}"));
             }
         }
     }
-    assert!(faults.is_empty(), "links to files that are not there:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "links to files that are not there:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
 fn packages_and_tests_that_documents_run_exist() {
-    let manifests =
-        ["proto", "proto/logging", "proto/quic", "proto/version", "sensors", "agent", "agent/core", "agent/shepherd"];
-    let manifests = manifests.iter().chain(&["master", "master/core", "master/cli", "tests"]);
+    let manifests = [
+        "proto",
+        "proto/logging",
+        "proto/quic",
+        "proto/version",
+        "sensors",
+        "agent",
+        "agent/core",
+        "agent/shepherd",
+    ];
+    let manifests = manifests
+        .iter()
+        .chain(&["master", "master/core", "master/cli", "tests"]);
     let read = |package: &&str| std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
     let names: String = manifests.map(read).collect();
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
-        let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || "`'\"),.;".contains(c)).collect();
-        for pair in words.windows(2).filter(|pair| ["-p", "--test", "--bin"].contains(&pair[0])) {
+        let words: Vec<&str> = text
+            .split(|c: char| c.is_whitespace() || "`'\"),.;".contains(c))
+            .collect();
+        for pair in words
+            .windows(2)
+            .filter(|pair| ["-p", "--test", "--bin"].contains(&pair[0]))
+        {
             let is_meant = pair[0] != "-p" || pair[1].starts_with("gridwright");
             let known = names.contains(&format!("name = \"{}\"", pair[1]));
             assert!(known || !is_meant, "{document}: {} {} does not exist", pair[0], pair[1]);

@@ -13,7 +13,10 @@ fn a_job_with_a_reservation_starts_before_those_that_would_end_after_it() {
     let late = cell.submit(&["-l", "h_rt=2000", "-b", "y", "true"]);
     let endless = cell.submit(&["-b", "y", "true"]);
     let explained = |job: &str| cell.user(&["explain", job]).ok().out;
-    wait_until(|| explained(&big), || explained(&big).contains("slots are kept for it from"));
+    wait_until(
+        || explained(&big),
+        || explained(&big).contains("slots are kept for it from"),
+    );
     // One slot is free now, and for as long as the other job may run: enough for one that is short.
     cell.user(&["qdel", &running[0]]).ok();
     let short = cell.submit(&["-l", "h_rt=10", "-b", "y", "true"]);
@@ -21,8 +24,13 @@ fn a_job_with_a_reservation_starts_before_those_that_would_end_after_it() {
     for waiting in [&big, &late, &endless] {
         cell.wait_for_state(waiting, "qw");
     }
-    wait_until(|| explained(&late), || explained(&late).contains("kept for jobs of higher priority"));
+    wait_until(
+        || explained(&late),
+        || explained(&late).contains("kept for jobs of higher priority"),
+    );
     cell.user(&["qdel", &running[1]]).ok();
-    let ended: Vec<_> = [&big, &late, &endless].map(|job| cell.accounted(job, 1).remove(0)).into();
+    let ended: Vec<_> = [&big, &late, &endless]
+        .map(|job| cell.accounted(job, 1).remove(0))
+        .into();
     assert!(ended.iter().all(|record| record.value("exit_status") == "0"));
 }

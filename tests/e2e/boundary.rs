@@ -55,7 +55,10 @@ impl Attacker {
     fn of(cell: &Cell, daemon: &str) -> Self {
         let found = std::fs::metadata(cell.dir().join("run").join(daemon)).unwrap();
         assert_ne!(found.uid(), 0, "{daemon} has an account of its own");
-        Self { uid: found.uid(), gid: found.gid() }
+        Self {
+            uid: found.uid(),
+            gid: found.gid(),
+        }
     }
 
     /// Works with the file rights of the account, which the kernel keeps for each thread.
@@ -74,7 +77,9 @@ impl Attacker {
         let mut planted = Vec::new();
         for folder in folders(dir) {
             // One that was moved away with its own folder is not there any more.
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let Ok(entries) = std::fs::read_dir(&folder) else {
+                continue;
+            };
             let present = entries.map(|entry| entry.unwrap().path());
             // Each name once: a second time, the link would be moved over what was moved away.
             let names: BTreeSet<PathBuf> = present.chain(NAMES.iter().map(|name| folder.join(name))).collect();
@@ -124,7 +129,10 @@ struct Victim {
 impl Victim {
     /// A file of the cell.
     fn at(path: PathBuf) -> Self {
-        Self { before: Self::look(&path), path }
+        Self {
+            before: Self::look(&path),
+            path,
+        }
     }
 
     /// A new file of root's beside the cell.
@@ -143,7 +151,12 @@ impl Victim {
     #[track_caller]
     fn is_unharmed(&self) {
         let now = Self::look(&self.path);
-        assert!(now == self.before, "{}: {now:?}, it was {:?}", self.path.display(), self.before);
+        assert!(
+            now == self.before,
+            "{}: {now:?}, it was {:?}",
+            self.path.display(),
+            self.before
+        );
     }
 }
 
@@ -173,9 +186,10 @@ fn links_that_a_daemon_puts_in_place_of_its_names_harm_no_file_of_others() {
     }
     let cell = Cell::up();
     cell.down(&[]).ok();
-    for (daemon, others) in
-        [("agent", ["master/ca.key", "etc/accounts.toml"]), ("master", ["agent/host.key", "etc/launcher.conf"])]
-    {
+    for (daemon, others) in [
+        ("agent", ["master/ca.key", "etc/accounts.toml"]),
+        ("master", ["agent/host.key", "etc/launcher.conf"]),
+    ] {
         let attacker = Attacker::of(&cell, daemon);
         let mut victims: Vec<Victim> = others.map(|name| Victim::at(cell.dir().join(name))).into();
         victims.extend([Victim::new(&cell, "closed", 0o600), Victim::new(&cell, "open", 0o644)]);
@@ -184,7 +198,10 @@ fn links_that_a_daemon_puts_in_place_of_its_names_harm_no_file_of_others() {
             assert!(planted.len() > NAMES.len(), "{daemon} has names to plant");
             let own = [cell.dir().join("run").join(daemon), cell.dir().join(daemon)];
             let is_own = |path: &PathBuf| own.iter().any(|folder| path.starts_with(folder));
-            assert!(planted.iter().all(is_own), "{daemon} can make names elsewhere: {planted:?}");
+            assert!(
+                planted.iter().all(is_own),
+                "{daemon} can make names elsewhere: {planted:?}"
+            );
             administer(&cell);
             put_back(planted);
             victims.iter().for_each(Victim::is_unharmed);
@@ -205,8 +222,9 @@ fn a_file_that_becomes_a_link_while_root_looks_at_it_harms_no_file_of_others() {
     let (attacker, agent) = (Attacker::of(&cell, "agent"), cell.dir().join("agent"));
     // A private key that is open to all invites root to close it.
     std::fs::set_permissions(agent.join("host.key"), Permissions::from_mode(0o644)).unwrap();
-    let pairs: Vec<(PathBuf, PathBuf)> =
-        (0..200).map(|n| (agent.join(format!("f{n}")), agent.join(format!("l{n}")))).collect();
+    let pairs: Vec<(PathBuf, PathBuf)> = (0..200)
+        .map(|n| (agent.join(format!("f{n}")), agent.join(format!("l{n}"))))
+        .collect();
     attacker.act(|| {
         for (file, link) in &pairs {
             std::fs::write(file, "mine").unwrap();
@@ -246,7 +264,14 @@ impl Bystander {
     /// Its pid and its start, as a daemon would write its own.
     fn identity(&self) -> String {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
-        let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned();
+        let start = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .nth(19)
+            .unwrap()
+            .to_owned();
         format!("{} {start}", self.0.id())
     }
 
@@ -279,8 +304,12 @@ fn a_lock_that_names_another_process_ends_none_and_down_does_not_say_that_the_ce
     let inode = std::fs::metadata(&lock).unwrap().ino();
     for text in ["-1 1".to_owned(), bystander.identity()] {
         std::fs::write(&lock, format!("{text} {inode}\n")).unwrap();
-        cell.down(&[]).refused(&["nothing is ended", "the agent does not end", "fix:"]);
-        assert!(bystander.lives() && cell.is_alive("launcher") && cell.is_alive("master"), "{text}");
+        cell.down(&[])
+            .refused(&["nothing is ended", "the agent does not end", "fix:"]);
+        assert!(
+            bystander.lives() && cell.is_alive("launcher") && cell.is_alive("master"),
+            "{text}"
+        );
     }
     drop(held);
     cell.down(&[]).ok();
@@ -294,7 +323,10 @@ fn users_can_reach_the_daemons_and_cannot_touch_their_locks() {
     }
     let cell = Cell::up();
     let account = Account::shared();
-    let user = Attacker { uid: account.uid, gid: account.gid };
+    let user = Attacker {
+        uid: account.uid,
+        gid: account.gid,
+    };
     for daemon in ["master", "agent", "launcher"] {
         let lock = cell.dir().join("run").join(daemon).join("lock");
         assert!(user.act(|| File::open(&lock)).is_err(), "{daemon}");
@@ -304,11 +336,16 @@ fn users_can_reach_the_daemons_and_cannot_touch_their_locks() {
     assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
     cell.user(&["qstat"]).ok();
     let dir = cell.dir_word();
-    cell.user(&["down", "--dir", &dir]).refused(&["belongs to another user", "root", "fix:"]);
+    cell.user(&["down", "--dir", &dir])
+        .refused(&["belongs to another user", "root", "fix:"]);
     // A doctor of users' cannot open the locks and sees the daemons all the same.
     let said = cell.user(&["doctor", "--dir", &dir]);
     for daemon in ["master", "agent", "launcher"] {
-        assert!(said.out.contains(&format!("ok   daemon: {daemon} runs, pid {}", cell.pid(daemon))), "{said}");
+        assert!(
+            said.out
+                .contains(&format!("ok   daemon: {daemon} runs, pid {}", cell.pid(daemon))),
+            "{said}"
+        );
     }
 }
 
@@ -321,7 +358,10 @@ fn beside_a_master_whose_lock_file_was_removed_no_second_one_starts_and_down_end
     assert_eq!(cell.pid("master"), before);
     std::fs::remove_dir_all(cell.dir().join("run/master")).unwrap();
     cell.bring_up(&["--wait", "1"]).refused(&["fix:"]);
-    assert!(Path::new(&format!("/proc/{before}/cwd")).exists(), "the first one lives");
+    assert!(
+        Path::new(&format!("/proc/{before}/cwd")).exists(),
+        "the first one lives"
+    );
     cell.down(&[]).ok();
     assert!(!Path::new(&format!("/proc/{before}/cwd")).exists(), "down means down");
     cell.bring_up(&[]).ok();
@@ -347,7 +387,10 @@ fn a_key_that_others_can_read_is_found_by_doctor_and_closed_by_up() {
     let (dir, key) = (cell.dir_word(), cell.dir().join("agent/host.key"));
     std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
     let said = cell.admin(&["doctor", "--dir", &dir]);
-    assert!(said.out.contains("BAD  keys: ") && said.out.contains("host.key has rights 644"), "{said}");
+    assert!(
+        said.out.contains("BAD  keys: ") && said.out.contains("host.key has rights 644"),
+        "{said}"
+    );
     cell.bring_up(&[]).ok();
     assert_eq!(std::fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
     let said = cell.admin(&["doctor", "--dir", &dir]);
@@ -373,7 +416,11 @@ fn a_directory_of_the_old_layout_comes_up_whatever_was_left_in_it() {
         symlink(elsewhere.path.parent().unwrap(), run.join("master")).unwrap();
         symlink(&elsewhere.path, run.join("down")).unwrap();
         std::fs::write(run.join("agent.pid"), "-1\n").unwrap();
-        Flock::lock(File::create(run.join("agent.lock")).unwrap(), FlockArg::LockExclusiveNonblock).unwrap()
+        Flock::lock(
+            File::create(run.join("agent.lock")).unwrap(),
+            FlockArg::LockExclusiveNonblock,
+        )
+        .unwrap()
     });
     cell.bring_up(&[]).ok();
     elsewhere.is_unharmed();

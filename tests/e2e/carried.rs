@@ -6,7 +6,9 @@ use std::path::Path;
 
 /// A program of the test that everybody may run.
 fn program(cell: &Cell, name: &str, text: &str) -> String {
-    cell.write_top(name, &format!("#!/bin/sh\n{text}"), 0o755).display().to_string()
+    cell.write_top(name, &format!("#!/bin/sh\n{text}"), 0o755)
+        .display()
+        .to_string()
 }
 
 fn read(path: &Path) -> String {
@@ -19,14 +21,24 @@ fn a_job_is_mailed_about_and_reported() {
     let mails = cell.write_top("mails", "", 0o666);
     cell.set_global(
         "mailer",
-        &program(&cell, "mailer", &format!("{{ echo \"to $3: $2\"; cat; }} >> {}\n", mails.display())),
+        &program(
+            &cell,
+            "mailer",
+            &format!("{{ echo \"to $3: $2\"; cat; }} >> {}\n", mails.display()),
+        ),
     );
-    cell.set_global("reporting_params", "reporting=true joblog=true log_consumables=true flush_time=0:0:0");
+    cell.set_global(
+        "reporting_params",
+        "reporting=true joblog=true log_consumables=true flush_time=0:0:0",
+    );
     let job = cell.submit(&["-m", "bea", "-M", "a@x", "-b", "y", "exit", "3"]);
     cell.accounted(&job, 1);
     wait_until(|| read(&mails), || read(&mails).contains(" Exit Status      = 3\n"));
     let told = read(&mails);
-    assert!(told.starts_with(&format!("to a@x: Job {job} (exit) Started\n")), "{told}");
+    assert!(
+        told.starts_with(&format!("to a@x: Job {job} (exit) Started\n")),
+        "{told}"
+    );
     let path = cell.dir().join("default/common/reporting");
     wait_until(|| read(&path), || read(&path).contains(":job deleted by scheduler\n"));
     let reported = read(&path);
@@ -38,8 +50,13 @@ fn a_job_is_mailed_about_and_reported() {
 #[test]
 fn a_starter_method_starts_jobs_and_procedures_surround_parallel_ones() {
     let cell = Cell::up();
-    let starter = program(&cell, "starter", "echo \"by $0: $SGE_STARTER_SHELL_PATH\"\nexec \"$@\"\n");
-    cell.admin(&["qconf", "-rattr", "queue", "starter_method", &starter, "all.q"]).ok();
+    let starter = program(
+        &cell,
+        "starter",
+        "echo \"by $0: $SGE_STARTER_SHELL_PATH\"\nexec \"$@\"\n",
+    );
+    cell.admin(&["qconf", "-rattr", "queue", "starter_method", &starter, "all.q"])
+        .ok();
     let procedure = program(&cell, "procedure", "echo \"$1 $2 `cat $PE_HOSTFILE | wc -l`\"\n");
     for (key, command) in [
         ("start_proc_args", format!("{procedure} start $pe")),

@@ -14,14 +14,22 @@ fn categories_are_listed_with_how_many_jobs_each_has() {
     let parallel = hold(&["-pe", "mpi", "2-4", "-q", "all.q", "-R", "y"]);
     let listed = || cell.user(&["qconf", "-scatl"]).out;
     wait_until(listed, || listed().lines().count() == 4);
-    let rows: Vec<String> =
-        listed().lines().skip(2).map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    let [one, other] = rows.as_slice() else { panic!("two categories: {rows:?}") };
+    let rows: Vec<String> = listed()
+        .lines()
+        .skip(2)
+        .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let [one, other] = rows.as_slice() else {
+        panic!("two categories: {rows:?}")
+    };
     let (number, rest) = one.split_once(' ').expect("a number");
     assert_eq!(rest, "2 -l h_rt=00:01:00,mem_free=1G");
     assert!(other.ends_with(" 1 -q all.q -pe mpi 2-4"), "{other}");
     let shown = cell.user(&["qconf", "-scat", number]).ok().out;
-    assert_eq!(shown, format!("id      {number}\nrcount  2\nstr     -l h_rt=00:01:00,mem_free=1G\n"));
+    assert_eq!(
+        shown,
+        format!("id      {number}\nrcount  2\nstr     -l h_rt=00:01:00,mem_free=1G\n")
+    );
     let json: serde_json::Value =
         serde_json::from_str(&cell.user(&["qconf", "-scatl", "-fmt", "json"]).ok().out).expect("JSON");
     assert_eq!(json["categories"][0]["jobs"], 2);
@@ -30,7 +38,15 @@ fn categories_are_listed_with_how_many_jobs_each_has() {
     wait_until(listed, || listed().lines().count() == 3);
     let unknown = cell.user(&["qconf", "-scat", "4711"]);
     assert_eq!(unknown.code, 1);
-    assert!(unknown.err.starts_with("job category \"4711\" does not exist"), "{}", unknown.err);
+    assert!(
+        unknown.err.starts_with("job category \"4711\" does not exist"),
+        "{}",
+        unknown.err
+    );
     let wrong = cell.user(&["qconf", "-scat", "some"]);
-    assert!(wrong.code != 0 && wrong.err.contains("\"some\" is no number of a category"), "{}", wrong.err);
+    assert!(
+        wrong.code != 0 && wrong.err.contains("\"some\" is no number of a category"),
+        "{}",
+        wrong.err
+    );
 }

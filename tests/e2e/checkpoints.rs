@@ -16,8 +16,10 @@ const JOB: &str = "#!/bin/sh\ntrap 'echo saved >> $SGE_CKPT_DIR/log' USR1\n\
 /// A cell with an environment of an interface in both of its queues, and a script `job.sh`.
 fn cell(interface: &str) -> Cell {
     let cell = Cell::with(Plan::default().slots(2));
-    let (dir, command) =
-        (cell.work().display().to_string(), cell.write("command", COMMAND, 0o755).display().to_string());
+    let (dir, command) = (
+        cell.work().display().to_string(),
+        cell.write("command", COMMAND, 0o755).display().to_string(),
+    );
     cell.write("job.sh", JOB, 0o755);
     let of = |word: &str| format!("{command} {word} $job_id $job_pid $ckpt_dir $ckpt_signal");
     let text = format!(
@@ -31,21 +33,31 @@ fn cell(interface: &str) -> Cell {
     let file = cell.write_top("ck", &text, 0o644).display().to_string();
     cell.admin(&["qconf", "-Ackpt", &file]).ok();
     for (attribute, value) in [("ckpt_list", "ck"), ("min_cpu_interval", "0:0:1")] {
-        cell.admin(&["qconf", "-rattr", "queue", attribute, value, "all.q"]).ok();
+        cell.admin(&["qconf", "-rattr", "queue", attribute, value, "all.q"])
+            .ok();
     }
     let queue = cell.admin(&["qconf", "-sq", "all.q"]).ok().out;
-    let other = queue.replacen("all.q", "b.q", 1).replacen("seq_no                0", "seq_no                9", 1);
+    let other = queue
+        .replacen("all.q", "b.q", 1)
+        .replacen("seq_no                0", "seq_no                9", 1);
     let file = cell.write_top("b.q", &other, 0o644).display().to_string();
     cell.admin(&["qconf", "-Aq", &file]).ok();
     cell
 }
 
 fn log(cell: &Cell) -> Vec<String> {
-    std::fs::read_to_string(cell.work().join("log")).unwrap_or_default().lines().map(str::to_owned).collect()
+    std::fs::read_to_string(cell.work().join("log"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn wait_for_line(cell: &Cell, wanted: impl Fn(&str) -> bool) {
-    wait_until(|| format!("{:?}; {}", log(cell), cell.state_of("1")), || log(cell).iter().any(|line| wanted(line)));
+    wait_until(
+        || format!("{:?}; {}", log(cell), cell.state_of("1")),
+        || log(cell).iter().any(|line| wanted(line)),
+    );
 }
 
 fn end(cell: &Cell) {
@@ -60,7 +72,10 @@ fn a_suspended_queue_moves_a_job_that_commands_save() {
     cell.submit(&["-ckpt", "ck", "job.sh"]);
     wait_for_line(&cell, |line| line == "start RESTARTED=0 env=ck queue=all.q");
     let shown = cell.user(&["qstat", "-j", "1"]).ok().out;
-    assert!(shown.contains("\ncheckpoint_object:          ck\ncheckpoint_attr:            mx    \n"), "{shown}");
+    assert!(
+        shown.contains("\ncheckpoint_object:          ck\ncheckpoint_attr:            mx    \n"),
+        "{shown}"
+    );
     assert!(cell.user(&["qstat", "-r"]).ok().out.contains("Checkpoint Env.:  ck"));
     let told = |word: &str| format!("{word} job=1 dir={dir} signal=usr1 RESTARTED=0 env=ck");
     wait_for_line(&cell, |line| line == told("save"));
@@ -68,11 +83,22 @@ fn a_suspended_queue_moves_a_job_that_commands_save() {
     wait_for_line(&cell, |line| line == told("move"));
     wait_for_line(&cell, |line| line == "start RESTARTED=2 env=ck queue=b.q");
     cell.wait_for_state("1", "Rr");
-    assert!(!log(&cell).iter().any(|line| line.starts_with("clean") || line.starts_with("again")), "{:?}", log(&cell));
+    assert!(
+        !log(&cell)
+            .iter()
+            .any(|line| line.starts_with("clean") || line.starts_with("again")),
+        "{:?}",
+        log(&cell)
+    );
     end(&cell);
-    wait_for_line(&cell, |line| line.starts_with("clean job=1") && line.ends_with("RESTARTED=2 env=ck"));
+    wait_for_line(&cell, |line| {
+        line.starts_with("clean job=1") && line.ends_with("RESTARTED=2 env=ck")
+    });
     let ends = cell.admin(&["qacct", "-j", "1"]).ok().out;
-    assert!(ends.contains("24  : migrating") || ends.contains("24 : migrating"), "{ends}");
+    assert!(
+        ends.contains("24  : migrating") || ends.contains("24 : migrating"),
+        "{ends}"
+    );
 }
 
 #[test]
@@ -81,9 +107,16 @@ fn a_restart_command_takes_the_place_of_the_script() {
     cell.submit(&["-ckpt", "ck", "-c", "x", "job.sh"]);
     wait_for_line(&cell, |line| line.starts_with("start"));
     cell.admin(&["qmod", "-sq", "all.q"]).ok();
-    wait_for_line(&cell, |line| line.starts_with("again job=1") && line.ends_with("RESTARTED=2 env=ck"));
+    wait_for_line(&cell, |line| {
+        line.starts_with("again job=1") && line.ends_with("RESTARTED=2 env=ck")
+    });
     wait_until(|| cell.state_of("1"), || cell.user(&["qstat", "-j", "1"]).code != 0);
-    assert_eq!(log(&cell).iter().filter(|line| line.starts_with("start")).count(), 1, "{:?}", log(&cell));
+    assert_eq!(
+        log(&cell).iter().filter(|line| line.starts_with("start")).count(),
+        1,
+        "{:?}",
+        log(&cell)
+    );
 }
 
 #[test]
@@ -109,10 +142,18 @@ fn an_agent_that_is_ended_moves_what_wants_to_move_and_leaves_the_rest() {
     cell.admin(&["qconf", "-ke", &host]).ok();
     // Its host takes no jobs any more, and no other is there.
     cell.wait_for_state("1", "Rq");
-    assert!(log(&cell).iter().any(|line| line.starts_with("move job=1")), "{:?}", log(&cell));
+    assert!(
+        log(&cell).iter().any(|line| line.starts_with("move job=1")),
+        "{:?}",
+        log(&cell)
+    );
     wait_until(|| cell.log("agent"), || !cell.is_alive("agent"));
     cell.bring_up(&[]).ok();
     wait_for_line(&cell, |line| line.starts_with("start RESTARTED=2"));
-    assert!(cell.user(&["qstat"]).ok().out.contains(" r "), "{}", cell.state_of(&stays));
+    assert!(
+        cell.user(&["qstat"]).ok().out.contains(" r "),
+        "{}",
+        cell.state_of(&stays)
+    );
     end(&cell);
 }

@@ -28,7 +28,11 @@ fn about(cell: &Cell, dir: &Path, who: As, words: &[&str]) -> Said {
 
 /// A job that runs until the file `go` is there.
 fn running_job(cell: &Cell) -> String {
-    cell.write("job.sh", "#!/bin/sh\necho $$ >pid\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n", 0o755);
+    cell.write(
+        "job.sh",
+        "#!/bin/sh\necho $$ >pid\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n",
+        0o755,
+    );
     let job = cell.submit(&["-r", "y", "job.sh"]);
     cell.wait_for_state(&job, "r");
     wait_until(|| cell.state_of(&job), || cell.read("pid").ends_with('\n'));
@@ -37,7 +41,10 @@ fn running_job(cell: &Cell) -> String {
 
 fn runs_on(cell: &Cell, job: &str) {
     let pid = cell.read("pid").trim().to_owned();
-    assert!(Path::new("/proc").join(pid).exists(), "the process of the original's job");
+    assert!(
+        Path::new("/proc").join(pid).exists(),
+        "the process of the original's job"
+    );
     cell.wait_for_state(job, "r");
 }
 
@@ -45,7 +52,11 @@ fn runs_on(cell: &Cell, job: &str) {
 fn ends_well(cell: &Cell, job: &str) {
     cell.write("go", "", 0o644);
     let record = cell.accounted(job, 1).remove(0);
-    assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"), "{record:?}");
+    assert_eq!(
+        (record.value("failed"), record.value("exit_status")),
+        ("0", "0"),
+        "{record:?}"
+    );
     assert_eq!(cell.read(&format!("job.sh.o{job}")), "done\n");
 }
 
@@ -55,7 +66,12 @@ fn no_daemon_runs_in_a_copy_and_the_jobs_of_the_original_go_on() {
     let job = running_job(&cell);
     let copy = copy_of(&cell);
     let dir = copy.display().to_string();
-    let launch = ["launch", "--dir", &dir, if is_root() { "--agent-uid" } else { "--single-user" }];
+    let launch = [
+        "launch",
+        "--dir",
+        &dir,
+        if is_root() { "--agent-uid" } else { "--single-user" },
+    ];
     let user = is_root().then_some("58001");
     let daemons: [(&str, Vec<&str>); 3] = [
         ("gridwright-shepherd", launch.into_iter().chain(user).collect()),
@@ -67,7 +83,8 @@ fn no_daemon_runs_in_a_copy_and_the_jobs_of_the_original_go_on() {
         command.args(words);
         Said::of(command).refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
     }
-    cell.admin(&["up", "--dir", &dir, "--detach"]).refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
+    cell.admin(&["up", "--dir", &dir, "--detach"])
+        .refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
     let doctor = cell.admin(&["doctor", "--dir", &dir]);
     assert!(doctor.out.contains("BAD  directory"), "{doctor}");
     let env = cell.admin(&["env", "--dir", &dir]).ok();
@@ -85,7 +102,10 @@ fn a_launcher_that_takes_a_copy_for_an_original_still_finds_that_its_tasks_run_e
     let copy = copy_of(&cell);
     // As in a copy that was made before the cell ran under this release.
     std::fs::remove_file(copy.join("etc/directory")).unwrap();
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright().with_file_name("gridwright-shepherd"));
+    let mut command = cell.command(
+        As::Admin,
+        &cell.programs().gridwright().with_file_name("gridwright-shepherd"),
+    );
     command.args(["launch", "--dir", &copy.display().to_string()]);
     if is_root() {
         command.args(["--agent-uid", "58001"]);
@@ -93,7 +113,10 @@ fn a_launcher_that_takes_a_copy_for_an_original_still_finds_that_its_tasks_run_e
         command.arg("--single-user");
     }
     let launcher = Process::start(command, &cell.top().join("launcher.out"));
-    wait_until(|| launcher.printed(), || launcher.printed().contains("of which this one is a copy"));
+    wait_until(
+        || launcher.printed(),
+        || launcher.printed().contains("of which this one is a copy"),
+    );
     runs_on(&cell, &job);
     drop(launcher);
     ends_well(&cell, &job);
@@ -106,14 +129,27 @@ fn a_copy_comes_up_beside_its_original_as_a_cell_of_its_own() {
     let copy = copy_of(&cell);
     let dir = copy.display().to_string();
     let said = cell.admin(&["up", "--dir", &dir, "--as-copy", "--detach"]).ok();
-    assert!(said.err.contains("qmod -e") && said.err.contains(&cell.dir_word()), "{said}");
+    assert!(
+        said.err.contains("qmod -e") && said.err.contains(&cell.dir_word()),
+        "{said}"
+    );
     let settings = std::fs::read_to_string(copy.join("default/common/settings.sh")).unwrap();
     assert!(settings.contains(&format!("SGE_ROOT='{dir}'")), "{settings}");
     let told = records(&about(&cell, &copy, As::User, &["qacct", "-j", &job]).out);
-    assert_eq!(told[0].value("failed").split_whitespace().next(), Some("21"), "{told:?}");
+    assert_eq!(
+        told[0].value("failed").split_whitespace().next(),
+        Some("21"),
+        "{told:?}"
+    );
     let listed = about(&cell, &copy, As::User, &["qstat", "-u", "*"]).ok();
     assert_eq!(listed.out, "", "nothing of the original runs in the copy");
-    let waiting = about(&cell, &copy, As::User, &["qsub", "-terse", "-cwd", "-b", "y", "-N", "own", "true"]).ok();
+    let waiting = about(
+        &cell,
+        &copy,
+        As::User,
+        &["qsub", "-terse", "-cwd", "-b", "y", "-N", "own", "true"],
+    )
+    .ok();
     let waiting = waiting.out.trim().to_owned();
     about(&cell, &copy, As::Admin, &["qmod", "-e", "*"]).ok();
     wait_until(
@@ -126,7 +162,11 @@ fn a_copy_comes_up_beside_its_original_as_a_cell_of_its_own() {
     about(&cell, &copy, As::Admin, &["up", "--dir", &dir, "--detach"]).ok();
     about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
     runs_on(&cell, &job);
-    assert!(["master", "agent", "launcher"].iter().all(|daemon| cell.is_alive(daemon)));
+    assert!(
+        ["master", "agent", "launcher"]
+            .iter()
+            .all(|daemon| cell.is_alive(daemon))
+    );
     ends_well(&cell, &job);
 }
 
@@ -137,8 +177,10 @@ fn a_backup_takes_the_place_of_a_cell_that_is_gone() {
     let copy = copy_of(&cell);
     let dir = copy.display().to_string();
     let restore = ["up", "--dir", &dir, "--as-original", "--detach"];
-    cell.admin(&restore).refused(&["the original is not gone", &cell.dir_word()]);
-    cell.admin(&["up", "--as-original", "--detach"]).refused(&["not a copy"]);
+    cell.admin(&restore)
+        .refused(&["the original is not gone", &cell.dir_word()]);
+    cell.admin(&["up", "--as-original", "--detach"])
+        .refused(&["not a copy"]);
     cell.down(&[]).ok();
     cell.admin(&restore).ok();
     about(&cell, &copy, As::User, &["qrls", &held]).ok();
@@ -157,12 +199,20 @@ fn a_directory_that_was_moved_comes_up_with_its_own_paths() {
     std::fs::rename(cell.dir(), &moved).unwrap();
     let dir = moved.display().to_string();
     let doctor = cell.admin(&["doctor", "--dir", &dir]);
-    assert!(doctor.out.contains("ok   directory") && doctor.out.contains("BAD  place"), "{doctor}");
+    assert!(
+        doctor.out.contains("ok   directory") && doctor.out.contains("BAD  place"),
+        "{doctor}"
+    );
     cell.admin(&["up", "--dir", &dir, "--detach"]).ok();
-    let script =
-        format!("eval \"$({} env --dir '{dir}')\" && qstat -help | head -1", cell.programs().gridwright().display());
+    let script = format!(
+        "eval \"$({} env --dir '{dir}')\" && qstat -help | head -1",
+        cell.programs().gridwright().display()
+    );
     let mut command = cell.command(As::User, "/bin/sh".as_ref());
-    command.args(["-c", &script]).env_remove("GRIDWRIGHT_DIR").env_remove("SGE_ROOT");
+    command
+        .args(["-c", &script])
+        .env_remove("GRIDWRIGHT_DIR")
+        .env_remove("SGE_ROOT");
     let said = Said::of(command).ok();
     assert!(said.out.contains("Gridwright"), "{said}");
     let settings = std::fs::read_to_string(moved.join("default/common/settings.sh")).unwrap();
@@ -180,7 +230,11 @@ fn a_clone_of_a_host_without_its_tasks_is_refused_and_their_jobs_go_on() {
     let other = Cell::on(&network, "h2");
     join(&other, &token(&master, &[])).ok();
     wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
-    master.write("job.sh", "#!/bin/sh\necho $$ >pid\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n", 0o755);
+    master.write(
+        "job.sh",
+        "#!/bin/sh\necho $$ >pid\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n",
+        0o755,
+    );
     let job = submit_on(&master, "h2", &["-r", "y", "job.sh"]);
     master.wait_for_state(&job, "r");
     wait_until(|| master.state_of(&job), || master.read("pid").ends_with('\n'));

@@ -18,7 +18,10 @@ struct Seed(u64);
 impl Seed {
     /// `GRIDWRIGHT_SEED` repeats a run.
     fn new(default: u64) -> Self {
-        let seed = std::env::var("GRIDWRIGHT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(default);
+        let seed = std::env::var("GRIDWRIGHT_SEED")
+            .ok()
+            .and_then(|seed| seed.parse().ok())
+            .unwrap_or(default);
         eprintln!("GRIDWRIGHT_SEED={seed}");
         Self(seed)
     }
@@ -42,9 +45,17 @@ struct Load {
 impl Load {
     fn start(seed: u64) -> Self {
         let cell = Cell::with(Plan::default().slots(6));
-        cell.write("job.sh", "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n", 0o755);
+        cell.write(
+            "job.sh",
+            "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",
+            0o755,
+        );
         let job = cell.submit(&["-o", "/dev/null", "-t", &format!("1-{TASKS}"), "job.sh"]);
-        Self { cell, job, seed: Seed::new(seed) }
+        Self {
+            cell,
+            job,
+            seed: Seed::new(seed),
+        }
     }
 
     fn started(&self) -> usize {
@@ -57,7 +68,13 @@ impl Load {
         let part = TASKS as u64 * 9 / 10 / kills();
         for moment in 0..kills() {
             let wanted = usize::try_from(moment * part + self.seed.below(part)).unwrap();
-            let what = || format!("{wanted} started tasks, {} are; {}", self.started(), self.cell.state_of(&self.job));
+            let what = || {
+                format!(
+                    "{wanted} started tasks, {} are; {}",
+                    self.started(),
+                    self.cell.state_of(&self.job)
+                )
+            };
             wait_until(what, || self.started() >= wanted);
             act(&self.cell, &mut self.seed);
         }
@@ -71,8 +88,11 @@ impl Load {
         let starts = self.cell.read("starts");
         let keys: BTreeSet<&str> = starts.lines().collect();
         assert_eq!(keys.len(), starts.lines().count(), "no attempt ran twice");
-        let attempts: BTreeSet<&str> =
-            keys.iter().filter_map(|key| key.rsplit_once('.')).map(|(task, _)| task).collect();
+        let attempts: BTreeSet<&str> = keys
+            .iter()
+            .filter_map(|key| key.rsplit_once('.'))
+            .map(|(task, _)| task)
+            .collect();
         assert_eq!(attempts.len(), keys.len(), "no task was executed in two attempts");
         records
     }
@@ -118,6 +138,10 @@ fn a_shepherd_that_is_killed_under_load_costs_its_own_task_alone() {
     });
     let records = load.end();
     let failed: Vec<_> = records.iter().filter(|record| record.value("failed") != "0").collect();
-    assert!(failed.len() as u64 <= kills(), "{} tasks failed: {failed:?}", failed.len());
+    assert!(
+        failed.len() as u64 <= kills(),
+        "{} tasks failed: {failed:?}",
+        failed.len()
+    );
     assert!(load.started() + failed.len() >= TASKS);
 }

@@ -19,7 +19,10 @@ fn one_damaged_row_of_accounting_records_hides_no_other() {
     cell.bring_up(&[]).ok();
     let named = format!("cannot be read and are left out: {}", jobs[1]);
     let all = cell.user(&["qacct", "-j"]);
-    let shown: Vec<String> = records(&all.out).iter().map(|record| record.value("jobnumber").to_owned()).collect();
+    let shown: Vec<String> = records(&all.out)
+        .iter()
+        .map(|record| record.value("jobnumber").to_owned())
+        .collect();
     assert_eq!(shown, [jobs[0].as_str(), jobs[2].as_str()], "{all}");
     all.refused(&[&named, "fix: look for them in default/common/accounting"]);
     cell.user(&["qacct", "-o"]).refused(&[&named, "OWNER"]);

@@ -23,11 +23,17 @@ fn healthy(host: &Cell) {
 #[track_caller]
 fn found(said: &Said, check: &str, words: &[&str]) {
     assert_eq!(said.code, 1, "{said}");
-    let mut lines = said.out.lines().skip_while(|line| !line.starts_with(&format!("BAD  {check}: ")));
+    let mut lines = said
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("BAD  {check}: ")));
     let (finding, fix) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     assert!(fix.starts_with("       fix: ") && fix.len() > 20, "{check}: {said}");
     for word in words {
-        assert!(finding.contains(word) || fix.contains(word), "{check}: {word:?} is not in {said}");
+        assert!(
+            finding.contains(word) || fix.contains(word),
+            "{check}: {word:?} is not in {said}"
+        );
     }
 }
 
@@ -73,23 +79,33 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
     if !can_have_firewalls() {
         return;
     }
-    let Some((network, master, other)) = two_hosts() else { return };
+    let Some((network, master, other)) = two_hosts() else {
+        return;
+    };
     // Many examinations one after the other do not end the agent's own connection.
     for _ in 0..6 {
         healthy(&other);
     }
     healthy(&master);
     let junk = |_: &str| "junk\n".to_owned();
-    with_file(&other, "agent/host.crt", junk, || found(&doctor(&other), "certificate", &["join again"]));
-    with_file(&other, "agent/host.key", junk, || found(&doctor(&other), "certificate", &["key", "join again"]));
+    with_file(&other, "agent/host.crt", junk, || {
+        found(&doctor(&other), "certificate", &["join again"])
+    });
+    with_file(&other, "agent/host.key", junk, || {
+        found(&doctor(&other), "certificate", &["key", "join again"])
+    });
     let unknown = |text: &str| format!("{text}\nport = \"many\"\n");
-    with_file(&other, "etc/agent.toml", unknown, || found(&doctor(&other), "settings", &["agent.toml", "line"]));
+    with_file(&other, "etc/agent.toml", unknown, || {
+        found(&doctor(&other), "settings", &["agent.toml", "line"])
+    });
     let parent = |text: &str| text.replace("#cgroup_parent = \"\"", "cgroup_parent = \"/no/such/group\"");
     with_file(&other, "etc/agent.toml", parent, || {
         found(&doctor(&other), "control groups", &["/no/such/group", "mkdir"])
     });
     let mut renamed = other.command(As::Admin, Path::new("sh"));
-    renamed.args(["-c", "echo other >/proc/sys/kernel/hostname; exec \"$@\"", "sh"]).arg(other.programs().gridwright());
+    renamed
+        .args(["-c", "echo other >/proc/sys/kernel/hostname; exec \"$@\"", "sh"])
+        .arg(other.programs().gridwright());
     renamed.args(["doctor", "--dir", &other.dir_word()]);
     found(&Said::of(renamed), "name", &["other", "h2", "host_aliases"]);
     other.kill("launcher");
@@ -103,7 +119,11 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
     network.overlay("h2", "passwd", "nobody:x:65534:65534::/:/bin/false\n");
     // The name service of systemd knows root by itself.
     let dir = other.dir_word();
-    found(&other.run(As::User, &["doctor", "--dir", &dir]), "name service", &["unknown", "getent"]);
+    found(
+        &other.run(As::User, &["doctor", "--dir", &dir]),
+        "name service",
+        &["unknown", "getent"],
+    );
     network.overlay("h2", "passwd", &std::fs::read_to_string("/etc/passwd").unwrap());
     healthy(&other);
     master.admin(&["host", "revoke", "h2"]).ok();
@@ -115,7 +135,9 @@ fn a_wrong_clock_is_found_before_it_hurts_and_after() {
     if !Clock::can_be_shifted() {
         return;
     }
-    let Some((_network, _master, other)) = two_hosts() else { return };
+    let Some((_network, _master, other)) = two_hosts() else {
+        return;
+    };
     let clock = Clock::new(other.top());
     let at = |seconds: i64| {
         let mut command = other.command(As::Admin, &other.programs().gridwright());
@@ -135,11 +157,18 @@ fn a_wrong_clock_is_found_before_it_hurts_and_after() {
 fn a_full_state_directory_and_a_bad_sensor_are_found() {
     let cell = Cell::up();
     healthy(&cell);
-    let sensor = cell.write_top("dies.sh", "#!/bin/sh\necho no licence >&2\nexit 7\n", 0o755).display().to_string();
+    let sensor = cell
+        .write_top("dies.sh", "#!/bin/sh\necho no licence >&2\nexit 7\n", 0o755)
+        .display()
+        .to_string();
     cell.set_global("load_report_time", "0:0:1");
     cell.set_global("load_sensor", &sensor);
     wait_until(|| doctor(&cell).out, || doctor(&cell).code == 1);
-    found_soon(&cell, "sensor", &["dies.sh", "failing", "exit status 7", "gridwright sensor check"]);
+    found_soon(
+        &cell,
+        "sensor",
+        &["dies.sh", "failing", "exit status 7", "gridwright sensor check"],
+    );
     cell.set_global("load_sensor", "none");
     wait_until(|| doctor(&cell).out, || doctor(&cell).code == 0);
     if !gridwright_tests::cell::is_root() {

@@ -26,7 +26,10 @@ fn stream(cell: &Cell, name: &str, words: &[&str]) -> Process {
 fn lines(stream: &Process) -> Vec<Value> {
     let printed = stream.printed();
     let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect()
 }
 
 fn count(stream: &Process, kind: &str) -> usize {
@@ -66,18 +69,35 @@ fn submit(cell: &Cell, jobs: usize) {
     let mut command = cell.command(As::User, Path::new("/bin/sh"));
     let gridwright = cell.programs().gridwright().display().to_string();
     let loop_ = format!("for i in $(seq {jobs}); do {gridwright} qsub -terse -b y -q 'all.q@sim*' sleep 1; done");
-    let status = command.args(["-c", &loop_]).stdout(std::process::Stdio::null()).status().unwrap();
+    let status = command
+        .args(["-c", &loop_])
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
     assert!(status.success(), "{status}");
 }
 
 #[test]
 fn every_job_runs_once_though_the_scheduler_outside_is_killed() {
     let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
-    let cell = Cell::with(Plan { words, ..Plan::default() });
-    set_scheduler(&cell, &[("algorithm", "external"), ("params", "EXTERNAL_TIMEOUT=0:0:3")]);
-    let events = stream(&cell, "events", &["--from", "1", "--kind", "task-placed,task-ended,job-finished"]);
+    let cell = Cell::with(Plan {
+        words,
+        ..Plan::default()
+    });
+    set_scheduler(
+        &cell,
+        &[("algorithm", "external"), ("params", "EXTERNAL_TIMEOUT=0:0:3")],
+    );
+    let events = stream(
+        &cell,
+        "events",
+        &["--from", "1", "--kind", "task-placed,task-ended,job-finished"],
+    );
     let mut scheduler = example_scheduler(&cell);
-    wait_until(|| scheduler.printed(), || cell.log("master").contains("scheduler example gives orders"));
+    wait_until(
+        || scheduler.printed(),
+        || cell.log("master").contains("scheduler example gives orders"),
+    );
     assert!(cell.admin(&["qconf", "-secl"]).ok().out.contains(" example "));
     submit(&cell, SUBMITTED_BEFORE);
     wait_until(
@@ -89,17 +109,29 @@ fn every_job_runs_once_though_the_scheduler_outside_is_killed() {
     submit(&cell, JOBS - SUBMITTED_BEFORE);
     let took_over = "nothing of scheduler example was heard for 3 s";
     wait_until(|| cell.log("master"), || cell.log("master").contains(took_over));
-    wait_until(|| cell.admin(&["qstat", "-u", "*"]).out, || count(&events, "job-finished") >= JOBS);
+    wait_until(
+        || cell.admin(&["qstat", "-u", "*"]).out,
+        || count(&events, "job-finished") >= JOBS,
+    );
     let (mut placed, mut by) = (BTreeMap::new(), BTreeMap::new());
     for line in lines(&events).iter().filter(|line| line["kind"] == "task-placed") {
         *placed.entry(line["data"]["task"]["seq"].as_u64().unwrap()).or_insert(0) += 1;
         *by.entry(line["by"].as_str().unwrap().to_owned()).or_insert(0) += 1;
     }
-    assert_eq!((placed.len(), placed.values().copied().max()), (JOBS, Some(1)), "{by:?}");
+    assert_eq!(
+        (placed.len(), placed.values().copied().max()),
+        (JOBS, Some(1)),
+        "{by:?}"
+    );
     let built_in = by.remove("scheduler default").unwrap_or(0);
-    assert!(built_in > 0 && by.values().sum::<usize>() >= KILLED_AFTER, "{built_in} by default, {by:?}");
+    assert!(
+        built_in > 0 && by.values().sum::<usize>() >= KILLED_AFTER,
+        "{built_in} by default, {by:?}"
+    );
     let ended = lines(&events).into_iter().filter(|line| line["kind"] == "task-ended");
-    let statuses: Vec<Value> = ended.map(|line| line["data"]["record"]["exit_status"].clone()).collect();
+    let statuses: Vec<Value> = ended
+        .map(|line| line["data"]["record"]["exit_status"].clone())
+        .collect();
     assert_eq!(statuses, vec![Value::from(0); JOBS]);
 }
 
@@ -116,7 +148,10 @@ fn a_reader_that_comes_back_misses_nothing() {
     cell.accounted(&job, 3);
     let last = *seqs(&seen).last().unwrap();
     let second = stream(&cell, "second", &["--from", &(last + 1).to_string()]);
-    wait_until(|| second.printed(), || count(&second, "complete") == 1 && count(&second, "job-finished") == 1);
+    wait_until(
+        || second.printed(),
+        || count(&second, "complete") == 1 && count(&second, "job-finished") == 1,
+    );
     let whole = [seqs(&seen), seqs(&lines(&second))].concat();
     assert_eq!(whole, (1..=whole.len() as u64).collect::<Vec<_>>());
 }
@@ -148,10 +183,20 @@ fn the_full_state_comes_first_and_then_what_changes() {
     let lines = lines(&events);
     let of = |kind: &str, job: &str| {
         let is_it = |line: &&Value| line["kind"] == kind && line["job"].as_u64() == job.parse().ok();
-        lines.iter().filter(is_it).map(|line| line["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        lines
+            .iter()
+            .filter(is_it)
+            .map(|line| line["source"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
-    assert_eq!((of("job-added", &running), of("task-placed", &running)), (vec!["state".into()], vec!["state".into()]));
-    assert_eq!((of("job-added", &held), of("tasks-deleted", &held)), (vec!["state".into()], vec!["event".into()]));
+    assert_eq!(
+        (of("job-added", &running), of("task-placed", &running)),
+        (vec!["state".into()], vec!["state".into()])
+    );
+    assert_eq!(
+        (of("job-added", &held), of("tasks-deleted", &held)),
+        (vec!["state".into()], vec!["event".into()])
+    );
     assert_eq!(of("task-ended", &running), ["event"]);
 }
 
@@ -161,13 +206,20 @@ fn readers_are_listed_and_cut_off() {
     let mut reader = stream(&cell, "reader", &["--name", "mirror"]);
     let listed = || cell.user(&["qconf", "-secl"]).ok().out;
     wait_until(listed, || listed().contains("      11 mirror          "));
-    cell.user(&["qconf", "-kec", "11"]).refused(&["shutdown requires manager privileges"]);
-    cell.user(&["qconf", "-kec", "1"]).refused(&["shutdown requires manager privileges"]);
+    cell.user(&["qconf", "-kec", "11"])
+        .refused(&["shutdown requires manager privileges"]);
+    cell.user(&["qconf", "-kec", "1"])
+        .refused(&["shutdown requires manager privileges"]);
     cell.user(&["events"]).refused(&["must be manager"]);
     let said = cell.admin(&["qconf", "-kec", "11"]).ok();
-    assert!(said.err.starts_with("sent shutdown notification to event client mirror with id 11 on host "), "{said}");
+    assert!(
+        said.err
+            .starts_with("sent shutdown notification to event client mirror with id 11 on host "),
+        "{said}"
+    );
     wait_until(|| "the end of the reader".to_owned(), || reader.ended().is_some());
     assert!(reader.printed().contains("was shut down by"), "{}", reader.printed());
-    cell.admin(&["qconf", "-kec", "11"]).refused(&["no event client known with id 11 to shutdown"]);
+    cell.admin(&["qconf", "-kec", "11"])
+        .refused(&["no event client known with id 11 to shutdown"]);
     assert!(!listed().contains("mirror"));
 }

@@ -20,7 +20,11 @@ fn shrink(cell: &Cell) {
     let script = "rm -f \"$1/reserve\" && cp -a \"$1\" \"$1.copy\" && mount -t tmpfs -o size=12m small \"$1\" && cp -a \"$1.copy\"/. \"$1\" \
                   && chown --reference=\"$1.copy\" \"$1\" && chmod 700 \"$1\" && rm -r \"$1.copy\"";
     let master = cell.dir().join("master");
-    let done = Command::new("sh").args(["-c", script, "sh"]).arg(&master).status().unwrap();
+    let done = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(&master)
+        .status()
+        .unwrap();
     assert!(done.success());
 }
 
@@ -41,7 +45,10 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
     if !available("root, who can mount", is_root()) {
         return;
     }
-    if !in_namespaces("full::a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on", "true") {
+    if !in_namespaces(
+        "full::a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on",
+        "true",
+    ) {
         return;
     }
     let cell = on_a_small_disk(2 << 20);
@@ -49,7 +56,13 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
     assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 2 << 20);
     cell.write("job.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.1; done\n", 0o755);
     let job = cell.submit(&["-t", "1-8", "job.sh"]);
-    let running = || cell.user(&["qstat", "-s", "r"]).out.lines().filter(|line| line.contains(" r ")).count();
+    let running = || {
+        cell.user(&["qstat", "-s", "r"])
+            .out
+            .lines()
+            .filter(|line| line.contains(" r "))
+            .count()
+    };
     wait_until(|| cell.state_of(&job), || running() == 4);
     let unwanted = cell.submit(&["-h", "-b", "y", "true"]);
 
@@ -64,7 +77,8 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
         },
     );
     for words in [&["qsub", "-b", "y", "true"][..], &["qhold", &job]] {
-        cell.user(words).refused(&["the master's disk is full", "fix: make room", "disk_reserve_bytes"]);
+        cell.user(words)
+            .refused(&["the master's disk is full", "fix: make room", "disk_reserve_bytes"]);
     }
     cell.user(&["qdel", &unwanted]).ok();
     assert_ne!(cell.user(&["qstat", "-j", &unwanted]).code, 0, "it is gone");
@@ -82,11 +96,23 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
     cell.accounted(&job, 8);
     let next = cell.submit(&["-b", "y", "true"]);
     cell.accounted(&next, 1);
-    assert_eq!((cell.pid("master"), std::fs::metadata(&reserve).unwrap().len()), (pid, 2 << 20));
-    let lines = std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap().lines().count();
+    assert_eq!(
+        (cell.pid("master"), std::fs::metadata(&reserve).unwrap().len()),
+        (pid, 2 << 20)
+    );
+    let lines = std::fs::read_to_string(cell.dir().join("default/common/accounting"))
+        .unwrap()
+        .lines()
+        .count();
     wait_until(
         || format!("nine lines, {lines} are there"),
-        || std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap().lines().count() == 9,
+        || {
+            std::fs::read_to_string(cell.dir().join("default/common/accounting"))
+                .unwrap()
+                .lines()
+                .count()
+                == 9
+        },
     );
 }
 
@@ -95,7 +121,10 @@ fn what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost() {
     if !available("root, who can mount", is_root()) {
         return;
     }
-    if !in_namespaces("full::what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost", "true") {
+    if !in_namespaces(
+        "full::what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost",
+        "true",
+    ) {
         return;
     }
     let cell = on_a_small_disk(0);
@@ -108,10 +137,17 @@ fn what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost() {
     std::fs::write(&path, script).unwrap();
     fill(&filling);
     let mut command = cell.command(As::User, &cell.programs().gridwright());
-    command.args(["qsub", "-terse", "-cwd", "-j", "y"]).arg(&path).stdout(Stdio::piped());
+    command
+        .args(["qsub", "-terse", "-cwd", "-j", "y"])
+        .arg(&path)
+        .stdout(Stdio::piped());
     let waiting = command.spawn().unwrap();
-    wait_until(|| cell.log("master"), || cell.log("master").contains("waiting for room"));
-    cell.user(&["qsub", "-b", "y", "true"]).refused(&["the master's disk is full", "fix: make room"]);
+    wait_until(
+        || cell.log("master"),
+        || cell.log("master").contains("waiting for room"),
+    );
+    cell.user(&["qsub", "-b", "y", "true"])
+        .refused(&["the master's disk is full", "fix: make room"]);
     cell.user(&["qstat", "-f"]).ok();
     std::fs::remove_file(&filling).unwrap();
     let said = waiting.wait_with_output().unwrap();
@@ -130,7 +166,14 @@ fn a_master_whose_quota_is_used_up_refuses_changes_and_goes_on_when_there_is_roo
     cell.down(&[]).ok();
     let quota = Quota::new(cell.top());
     let mut up = cell.command(As::Admin, &cell.programs().gridwright());
-    up.args(["up", "--detach", "--wait", &PATIENCE.as_secs().to_string(), "--dir", &cell.dir_word()]);
+    up.args([
+        "up",
+        "--detach",
+        "--wait",
+        &PATIENCE.as_secs().to_string(),
+        "--dir",
+        &cell.dir_word(),
+    ]);
     quota.limit(&mut up);
     Said::of(up).ok();
     let pid = cell.pid("master");
@@ -139,13 +182,20 @@ fn a_master_whose_quota_is_used_up_refuses_changes_and_goes_on_when_there_is_roo
     quota.set_used_up(true);
     // What the master has taken when it meets the quota waits for room.
     let mut command = cell.command(As::User, &cell.programs().gridwright());
-    command.args(["qsub", "-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "true"]).stdout(Stdio::piped());
+    command
+        .args(["qsub", "-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "true"])
+        .stdout(Stdio::piped());
     let waiting = command.spawn().unwrap();
-    wait_until(|| cell.log("master"), || cell.log("master").contains("waiting for room"));
-    cell.user(&["qsub", "-b", "y", "true"]).refused(&["the master's disk is full", "a quota keeps the master"]);
+    wait_until(
+        || cell.log("master"),
+        || cell.log("master").contains("waiting for room"),
+    );
+    cell.user(&["qsub", "-b", "y", "true"])
+        .refused(&["the master's disk is full", "a quota keeps the master"]);
     let listing = cell.user(&["qstat"]).ok().out;
     assert!(listing.contains(&running), "{listing}");
-    cell.admin(&["doctor", "--dir", &cell.dir_word()]).refused(&["cannot make", "quotas of the account"]);
+    cell.admin(&["doctor", "--dir", &cell.dir_word()])
+        .refused(&["cannot make", "quotas of the account"]);
     quota.set_used_up(false);
     let said = waiting.wait_with_output().unwrap();
     assert!(said.status.success());

@@ -17,7 +17,11 @@ const TRUNCATED: &[u8] = &[0, 0, 0, 64, 1, 2, 3];
 
 /// Lines of the master's log about refused peers and broken conversations.
 fn lines_about(cell: &Cell, port: u16) -> Vec<String> {
-    cell.log("master").lines().filter(|line| line.contains(&format!(":{port}"))).map(str::to_owned).collect()
+    cell.log("master")
+        .lines()
+        .filter(|line| line.contains(&format!(":{port}")))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What one hostile peer does, and what the log says of it.
@@ -31,7 +35,13 @@ struct Case {
 }
 
 fn cases(cell: &Cell) -> Vec<Case> {
-    let case = |certificate, protocol, bytes, ends, logged| Case { certificate, protocol, bytes, ends, logged };
+    let case = |certificate, protocol, bytes, ends, logged| Case {
+        certificate,
+        protocol,
+        bytes,
+        ends,
+        logged,
+    };
     let none = || Certificate::None;
     vec![
         case(none(), HOST, b"", false, "a certificate of this cell is required"),
@@ -58,7 +68,11 @@ fn every_hostile_peer_is_refused_with_one_line_and_the_master_serves_on() {
             || !lines_about(&cell, peer.port()).is_empty(),
         );
         let lines = lines_about(&cell, peer.port());
-        assert!(lines.len() == 1 && lines[0].contains(case.logged), "{}: {lines:?}", case.logged);
+        assert!(
+            lines.len() == 1 && lines[0].contains(case.logged),
+            "{}: {lines:?}",
+            case.logged
+        );
         cell.user(&["qstat"]).ok();
     }
     assert_eq!(cell.pid("master"), master);
@@ -110,7 +124,13 @@ fn a_hundred_hostile_peers_at_a_time_leave_the_masters_memory_as_it_was() {
             resident.push(resident_kib(cell.pid("master")));
         }
         // What stays is in every figure; what the last wave has not given back yet is not.
-        resident.iter().rev().take(SETTLED).min().copied().expect("there are waves")
+        resident
+            .iter()
+            .rev()
+            .take(SETTLED)
+            .min()
+            .copied()
+            .expect("there are waves")
     };
     let before = during(warm_up);
     let after = during(lasting);

@@ -31,13 +31,25 @@ pub fn join(host: &Cell, token: &str) -> Said {
     let (dir, file) = (host.dir_word(), host.write_top("token", &format!("{token}\n"), 0o600));
     let patience = PATIENCE.as_secs().to_string();
     let file = file.display().to_string();
-    host.admin(&["join", "h1:6444", "--token-file", &file, "--dir", &dir, "--wait", &patience])
+    host.admin(&[
+        "join",
+        "h1:6444",
+        "--token-file",
+        &file,
+        "--dir",
+        &dir,
+        "--wait",
+        &patience,
+    ])
 }
 
 /// The words of a host's line in `qhost`.
 pub fn line_of(master: &Cell, host: &str) -> Vec<String> {
     let listing = master.admin(&["qhost"]).ok().out;
-    let line = listing.lines().find(|line| line.split_whitespace().next() == Some(host)).unwrap_or_default();
+    let line = listing
+        .lines()
+        .find(|line| line.split_whitespace().next() == Some(host))
+        .unwrap_or_default();
     line.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -65,7 +77,11 @@ fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
     for (cell, name) in others.iter().zip(["h2", "h3"]) {
         let said = join(cell, &token(&master, &[])).ok();
         assert!(said.out.contains(&format!("joined as {name}")), "{said}");
-        assert!(reports(&master, name), "join waits for this host's first report: {}", master.admin(&["qhost"]));
+        assert!(
+            reports(&master, name),
+            "join waits for this host's first report: {}",
+            master.admin(&["qhost"])
+        );
         let job = submit_on(&master, name, &["-b", "y", "uname", "-n"]);
         let record = master.accounted(&job, 1).remove(0);
         assert_eq!((record.value("hostname"), record.value("exit_status")), (name, "0"));
@@ -74,11 +90,13 @@ fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
         wait_until(values, || values().contains(&format!("site=at-{name}")));
     }
     let from = &others[0];
-    from.run(As::User, &["qsub", "-b", "y", "true"]).refused(&["h2", "submit"]);
+    from.run(As::User, &["qsub", "-b", "y", "true"])
+        .refused(&["h2", "submit"]);
     master.admin(&["qconf", "-as", "h2"]).ok();
     let job = submit_on(from, "h3", &["-b", "y", "true"]);
     assert_eq!(from.accounted(&job, 1)[0].value("hostname"), "h3");
-    from.run(As::Admin, &["qconf", "-mattr", "queue", "slots", "9", "all.q"]).refused(&[]);
+    from.run(As::Admin, &["qconf", "-mattr", "queue", "slots", "9", "all.q"])
+        .refused(&[]);
 }
 
 #[test]
@@ -92,17 +110,26 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     let other = Cell::on(&network, "h2");
     join(&other, &token(&master, &[])).ok();
     wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
-    master.write("job.sh", "#!/bin/sh\necho start >>starts\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n", 0o755);
+    master.write(
+        "job.sh",
+        "#!/bin/sh\necho start >>starts\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n",
+        0o755,
+    );
     let running = submit_on(&master, "h2", &["job.sh"]);
     wait_until(|| master.state_of(&running), || master.read("starts") == "start\n");
     network.cut("h2");
     // The transport believes in the connection for the better part of a minute; commands there do
     // not wait for that.
-    other.run(As::User, &["qstat"]).refused(&["no connection to the master", "fix:", "gridwright doctor"]);
+    other
+        .run(As::User, &["qstat"])
+        .refused(&["no connection to the master", "fix:", "gridwright doctor"]);
     wait_until(|| master.admin(&["qhost"]).out, || !reports(&master, "h2"));
     let waiting = submit_on(&master, "h2", &["-b", "y", "true"]);
     master.write("go", "", 0o644);
-    wait_until(|| master.state_of(&running), || master.read(&format!("job.sh.o{running}")) == "done\n");
+    wait_until(
+        || master.state_of(&running),
+        || master.read(&format!("job.sh.o{running}")) == "done\n",
+    );
     network.heal("h2");
     assert_eq!(master.accounted(&running, 1)[0].value("exit_status"), "0");
     assert_eq!(master.accounted(&waiting, 1)[0].value("hostname"), "h2");
@@ -127,15 +154,29 @@ fn a_host_is_listed_and_leaves_the_cell_when_nothing_runs_there() {
         master.admin(words).ok();
     }
     let listing = || master.admin(&["host", "list"]).ok().out;
-    let line = || listing().lines().find(|line| line.starts_with("h2 ")).unwrap_or_default().to_owned();
-    assert!(line().contains("connected") && line().ends_with("execution, submission"), "{}", listing());
+    let line = || {
+        listing()
+            .lines()
+            .find(|line| line.starts_with("h2 "))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(
+        line().contains("connected") && line().ends_with("execution, submission"),
+        "{}",
+        listing()
+    );
     let job = submit_on(&master, "h2", &["-b", "y", "sleep", "600"]);
     master.wait_for_state(&job, "r");
     let found = ["all.q", "@allhosts", job.as_str()];
     let refused =
-        master.admin(&["host", "remove", "h2"]).refused(&["tasks run on host \"h2\"", "qmod -d '*@h2'", "--force"]);
+        master
+            .admin(&["host", "remove", "h2"])
+            .refused(&["tasks run on host \"h2\"", "qmod -d '*@h2'", "--force"]);
     assert!(found.iter().all(|word| refused.out.contains(word)), "{refused}");
-    master.admin(&["host", "remove", "h1"]).refused(&["host of the master", "fix:"]);
+    master
+        .admin(&["host", "remove", "h1"])
+        .refused(&["host of the master", "fix:"]);
     master.admin(&["qdel", &job]).ok();
     master.accounted(&job, 1);
     master.admin(&["host", "remove", "h2", "--dry-run"]).ok();
@@ -173,14 +214,19 @@ fn a_join_that_cannot_be_says_why_and_what_to_do() {
     join(&second, &wrong).refused(&["token", "fix:"]);
     let expired = token(&master, &["--valid", "1"]);
     let made = Instant::now();
-    wait_until(|| "the end of a token's life".to_owned(), || made.elapsed() > Duration::from_secs(2));
+    wait_until(
+        || "the end of a token's life".to_owned(),
+        || made.elapsed() > Duration::from_secs(2),
+    );
     join(&second, &expired).refused(&["token", "expired", "fix:"]);
     join(&second, &token(&master, &["--hosts", "node*"])).refused(&["node*", "fix:"]);
     join(&second, &used).ok();
     join(&third, &used).refused(&["token", "used", "fix:"]);
     let dir = third.dir_word();
     let fresh = token(&master, &[]);
-    third.admin(&["join", "h1:6444", &fresh, "--dir", &dir, "--host", "h2"]).refused(&["h2", "fix:", "revoke"]);
+    third
+        .admin(&["join", "h1:6444", &fresh, "--dir", &dir, "--host", "h2"])
+        .refused(&["h2", "fix:", "revoke"]);
     network.cut("h3");
     let fresh = token(&master, &[]);
     join(&third, &fresh).refused(&["no answer from h1 udp/6444: firewall?", "fix:"]);
@@ -202,7 +248,13 @@ fn a_join_whose_host_does_not_report_says_so_in_time() {
     let _launcher = nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusive).unwrap();
     let (given, dir) = (token(&master, &[]), other.dir_word());
     let words = ["join", "h1:6444", &given, "--dir", &dir, "--wait", "1"];
-    other.admin(&words).refused(&["no load report of host h2 within 1 s", "where:", "why:", "fix:", "doctor"]);
+    other.admin(&words).refused(&[
+        "no load report of host h2 within 1 s",
+        "where:",
+        "why:",
+        "fix:",
+        "doctor",
+    ]);
 }
 
 #[test]

@@ -9,7 +9,11 @@ use std::process::Command;
 fn error_reason(cell: &Cell, job: &str) -> String {
     cell.wait_for_state(job, "Eqw");
     let detail = cell.user(&["qstat", "-j", job]).ok().out;
-    detail.lines().find(|line| line.starts_with("error reason")).unwrap_or_default().to_owned()
+    detail
+        .lines()
+        .find(|line| line.starts_with("error reason"))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn fields<'a>(record: &'a Record, names: [&str; 2]) -> [&'a str; 2] {
@@ -22,8 +26,14 @@ fn a_script_runs_under_its_limits_and_accounting_names_the_one_it_broke() {
     let script = "#!/bin/bash\n#$ -l h_vmem=300M,h_fsize=1M\nulimit -v; ulimit -f\n\
                   dd if=/dev/zero of=big bs=65536 count=${1:-64} status=none\n";
     let record = cell.run_script(script, &[]);
-    assert_eq!(cell.output(&record).lines().take(2).collect::<Vec<_>>(), ["307200", "1024"]);
-    assert!(record.value("limit").contains("h_fsize") && record.number("exit_status") == 153, "{record:?}");
+    assert_eq!(
+        cell.output(&record).lines().take(2).collect::<Vec<_>>(),
+        ["307200", "1024"]
+    );
+    assert!(
+        record.value("limit").contains("h_fsize") && record.number("exit_status") == 153,
+        "{record:?}"
+    );
     assert_eq!(std::fs::metadata(cell.work().join("big")).unwrap().len(), 1 << 20);
     let within = cell.run_script(&script.replace(":-64", ":-8"), &[]);
     assert_eq!(fields(&within, ["failed", "exit_status"]), ["0", "0"]);
@@ -39,7 +49,10 @@ fn a_csh_script_runs_in_csh() {
     let script =
         "#!/bin/csh -f\n#$ -N in_csh\nset answer = 42\nif ( $answer == 42 ) echo csh $answer $JOB_NAME\nexit 3\n";
     let record = cell.run_script(script, &[]);
-    assert_eq!((cell.output(&record).as_str(), record.value("exit_status")), ("csh 42 in_csh\n", "3"));
+    assert_eq!(
+        (cell.output(&record).as_str(), record.value("exit_status")),
+        ("csh 42 in_csh\n", "3")
+    );
 }
 
 /// A file of `/etc/profile.d`, removed with this value.
@@ -70,10 +83,17 @@ fn a_script_of_a_login_shell_has_the_functions_of_profile_d() {
 #[test]
 fn exit_99_runs_the_job_again_and_exit_100_puts_it_into_error() {
     let cell = Cell::up();
-    cell.write("again.sh", "#!/bin/sh\necho $RESTARTED >>runs\n[ $RESTARTED = 1 ] || exit 99\n", 0o755);
+    cell.write(
+        "again.sh",
+        "#!/bin/sh\necho $RESTARTED >>runs\n[ $RESTARTED = 1 ] || exit 99\n",
+        0o755,
+    );
     let again = cell.submit(&["again.sh"]);
     let records = cell.accounted(&again, 2);
-    assert_eq!((cell.read("runs").as_str(), records[0].number("failed")), ("0\n1\n", 25));
+    assert_eq!(
+        (cell.read("runs").as_str(), records[0].number("failed")),
+        ("0\n1\n", 25)
+    );
     assert_eq!(fields(&records[1], ["failed", "exit_status"]), ["0", "0"]);
     cell.write("stop.sh", "#!/bin/sh\nexit 100\n", 0o755);
     let stop = cell.submit(&["stop.sh"]);
@@ -101,7 +121,11 @@ fn a_users_mistake_puts_the_job_into_error_and_says_what_it_is() {
     }
     let listing = cell.user(&["qstat", "-f"]).ok().out;
     let queue = listing.lines().find(|line| line.starts_with("all.q@")).unwrap();
-    assert_eq!(queue.split_whitespace().count(), 5, "the queue has no state letter: {queue}");
+    assert_eq!(
+        queue.split_whitespace().count(),
+        5,
+        "the queue has no state letter: {queue}"
+    );
 }
 
 #[test]
@@ -114,7 +138,10 @@ fn an_output_file_that_the_user_may_not_write_is_named() {
     cell.write("job.sh", "#!/bin/sh\ntrue\n", 0o755);
     let job = cell.submit(&["-o", &secret, "job.sh"]);
     let reason = error_reason(&cell, &job);
-    assert!(reason.contains(&secret) && reason.contains("Permission denied"), "{reason}");
+    assert!(
+        reason.contains(&secret) && reason.contains("Permission denied"),
+        "{reason}"
+    );
 }
 
 /// What a process has that its children inherit: rights, limits, mask, descriptors, names of variables.
@@ -130,7 +157,9 @@ fn a_job_inherits_nothing_of_the_daemons() {
     let mut up = cell.command(As::Admin, "/bin/sh".as_ref());
     let gridwright = cell.programs().gridwright().display().to_string();
     let script = "ulimit -S -n 512; ulimit -S -s 4096; umask 077; exec 7</dev/null; SECRET=leaked \"$0\" up --dir \"$1\" --port 0 --detach";
-    up.args(["-c", script, &gridwright, &cell.dir_word()]).env("SECRET", "leaked").env("LD_LIBRARY_PATH", "/leaked");
+    up.args(["-c", script, &gridwright, &cell.dir_word()])
+        .env("SECRET", "leaked")
+        .env("LD_LIBRARY_PATH", "/leaked");
     Said::of(up).ok();
     cell.keep_temporary_directories_apart();
     let record = cell.run_script(&format!("#!/bin/sh\n{INHERITED}\n"), &[]);
@@ -143,7 +172,11 @@ fn a_job_inherits_nothing_of_the_daemons() {
     let descriptors = cell.run_script("#!/bin/sh\nls /proc/self/fd\n", &[]);
     assert_eq!(cell.output(&descriptors), "0\n1\n2\n3\n");
     let environment = cell.run_script("#!/bin/sh\nenv\n", &[]);
-    assert!(!cell.output(&environment).contains("leaked"), "{}", cell.output(&environment));
+    assert!(
+        !cell.output(&environment).contains("leaked"),
+        "{}",
+        cell.output(&environment)
+    );
 }
 
 #[test]
@@ -176,11 +209,22 @@ fn bytes_that_are_not_utf_8_and_exported_functions_reach_the_job_as_they_are() {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     cell.accounted(job.trim(), 1);
     let path = cell.work().join(std::ffi::OsStr::from_bytes(b"out\xfe"));
-    assert_eq!(std::fs::read_to_string(path).unwrap(), " ff 6e fd 63 e9 61 72 67 f0\nhello you\n");
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap(),
+        " ff 6e fd 63 e9 61 72 67 f0\nhello you\n"
+    );
     let mut show = cell.command(As::User, Path::new("/bin/bash"));
     show.env("GRIDWRIGHT", cell.programs().gridwright());
     let asked = "\"$GRIDWRIGHT\" qsub -verify -N $'n\\xff' job.sh; \"$GRIDWRIGHT\" qsub $'no\\xfe'";
     let shown = show.arg("-c").arg(asked).output().unwrap();
-    assert!(shown.stdout.windows(2).any(|bytes| bytes == b"n\xff"), "{}", String::from_utf8_lossy(&shown.stdout));
-    assert!(shown.stderr.windows(3).any(|bytes| bytes == b"no\xfe"), "{}", String::from_utf8_lossy(&shown.stderr));
+    assert!(
+        shown.stdout.windows(2).any(|bytes| bytes == b"n\xff"),
+        "{}",
+        String::from_utf8_lossy(&shown.stdout)
+    );
+    assert!(
+        shown.stderr.windows(3).any(|bytes| bytes == b"no\xfe"),
+        "{}",
+        String::from_utf8_lossy(&shown.stderr)
+    );
 }

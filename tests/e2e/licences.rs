@@ -40,7 +40,10 @@ impl Server {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let seats = Arc::new(Mutex::new(Seats { held: HELD_OUTSIDE, ..Seats::default() }));
+        let seats = Arc::new(Mutex::new(Seats {
+            held: HELD_OUTSIDE,
+            ..Seats::default()
+        }));
         let shared = seats.clone();
         // Ends with the process of the test.
         thread::spawn(move || {
@@ -96,19 +99,34 @@ fn cell(server: &Server, settle: Option<u32>) -> Cell {
     );
     let sensor = cell.write_top("seats.sh", &sensor, 0o755).display().to_string();
     cell.add_complex("seat seat INT <= YES YES 0 0");
-    cell.admin(&["qconf", "-mattr", "exechost", "complex_values", &format!("seat={SEATS}"), "global"]).ok();
+    cell.admin(&[
+        "qconf",
+        "-mattr",
+        "exechost",
+        "complex_values",
+        &format!("seat={SEATS}"),
+        "global",
+    ])
+    .ok();
     cell.set_global("load_report_time", "0:0:1");
     cell.set_global("load_sensor", &sensor);
     if let Some(seconds) = settle {
         let params = format!("SETTLE_TIME=seat:{seconds}");
         let conf = cell.admin(&["qconf", "-ssconf"]).ok().out;
-        let other = conf.lines().filter(|line| !line.starts_with("params ")).collect::<Vec<_>>().join("\n");
+        let other = conf
+            .lines()
+            .filter(|line| !line.starts_with("params "))
+            .collect::<Vec<_>>()
+            .join("\n");
         let file = cell.write_top("sconf", &format!("{other}\nparams {params}\n"), 0o644);
         cell.admin(&["qconf", "-Msconf", &file.display().to_string()]).ok();
     }
     let free = format!("gl:seat={}", SEATS - HELD_OUTSIDE);
     let shown = || cell.user(&["qhost", "-F", "seat"]).ok().out;
-    wait_until(|| format!("the sensor's value {free}: {}", shown()), || shown().contains(&free));
+    wait_until(
+        || format!("the sensor's value {free}: {}", shown()),
+        || shown().contains(&free),
+    );
     cell
 }
 
@@ -128,8 +146,15 @@ fn run(cell: &Cell, server: &Server) -> (u32, u32) {
     }
     let records = cell.accounted(&job, usize::try_from(jobs()).unwrap());
     let (granted, refused) = server.counted();
-    let failed = records.iter().filter(|record| record.value("exit_status") != "0").count();
-    assert_eq!(u32::try_from(failed), Ok(refused), "a job fails where the server refuses it and nowhere else");
+    let failed = records
+        .iter()
+        .filter(|record| record.value("exit_status") != "0")
+        .count();
+    assert_eq!(
+        u32::try_from(failed),
+        Ok(refused),
+        "a job fails where the server refuses it and nowhere else"
+    );
     (granted, refused)
 }
 

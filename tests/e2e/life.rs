@@ -18,7 +18,10 @@ fn an_ordinary_user_brings_a_cell_up_and_jobs_run_as_that_user() {
     let uid = cell.account().uid;
     assert!(DAEMONS.iter().all(|daemon| owner(cell.pid(daemon)) == uid));
     let record = cell.run_script("#!/bin/sh\nid -u\n", &[]);
-    assert_eq!((record.value("exit_status"), cell.output(&record).trim()), ("0", uid.to_string().as_str()));
+    assert_eq!(
+        (record.value("exit_status"), cell.output(&record).trim()),
+        ("0", uid.to_string().as_str())
+    );
 }
 
 #[test]
@@ -28,11 +31,17 @@ fn root_brings_a_cell_up_and_no_daemon_but_the_launcher_is_root() {
     }
     let cell = Cell::up();
     let owners = DAEMONS.map(|daemon| owner(cell.pid(daemon)));
-    assert!(owners[2] == 0 && owners[0] != 0 && owners[1] != 0 && owners[0] != owners[1], "{owners:?}");
+    assert!(
+        owners[2] == 0 && owners[0] != 0 && owners[1] != 0 && owners[0] != owners[1],
+        "{owners:?}"
+    );
     let record = cell.run_script("#!/bin/sh\nid -un\n", &[]);
     assert_eq!(cell.output(&record).trim(), cell.account().name);
     let refused = cell.admin(&["qsub", "-b", "y", "true"]);
-    assert!(refused.code != 0 || cell.admin(&["qstat"]).out.contains("Eqw"), "root's own jobs do not run: {refused}");
+    assert!(
+        refused.code != 0 || cell.admin(&["qstat"]).out.contains("Eqw"),
+        "root's own jobs do not run: {refused}"
+    );
 }
 
 #[test]
@@ -47,7 +56,11 @@ fn a_second_up_changes_nothing() {
 #[test]
 fn running_jobs_go_on_through_down_and_the_next_up_finds_them() {
     let cell = Cell::up();
-    cell.write("job.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n", 0o755);
+    cell.write(
+        "job.sh",
+        "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.1; done\necho done\n",
+        0o755,
+    );
     let job = cell.submit(&["job.sh"]);
     let waiting = cell.submit(&["-hold_jid", &job, "-b", "y", "true"]);
     cell.wait_for_state(&job, "r");
@@ -56,7 +69,10 @@ fn running_jobs_go_on_through_down_and_the_next_up_finds_them() {
     let refused = cell.user(&["qstat"]);
     refused.refused(&["unable to send message to qmaster", "fix: start it"]);
     cell.write("go", "", 0o644);
-    wait_until(|| "the end of the job without daemons".to_owned(), || cell.read(&format!("job.sh.o{job}")) == "done\n");
+    wait_until(
+        || "the end of the job without daemons".to_owned(),
+        || cell.read(&format!("job.sh.o{job}")) == "done\n",
+    );
     cell.bring_up(&[]).ok();
     let record = cell.accounted(&job, 1).remove(0);
     assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"));
@@ -110,7 +126,10 @@ fn commands_beside_a_dead_master_are_not_kept_by_an_agent_that_takes_it_for_aliv
 #[test]
 fn an_up_in_the_moment_after_a_kill_is_not_deceived_by_the_lock_of_the_dead() {
     let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
-    let cell = Cell::with(Plan { words, ..Plan::default() });
+    let cell = Cell::with(Plan {
+        words,
+        ..Plan::default()
+    });
     for round in 0..long_or(40, 2) {
         for daemon in ["master", "agent", "launcher", "sim"] {
             let before = cell.pid(daemon);
@@ -160,7 +179,10 @@ fn a_down_that_was_ended_itself_does_not_end_the_next_up_in_the_foreground() {
     cell.start_to_kill("agent");
     wait_until(|| "a new agent".to_owned(), || cell.has_come_back("agent", before));
     cell.down(&[]).ok();
-    assert!(wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())), "up ends with its cell");
+    assert!(
+        wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())),
+        "up ends with its cell"
+    );
 }
 
 #[test]
@@ -177,13 +199,19 @@ fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
     let record = cell.run_script("#!/bin/sh\ntrue\n", &[]);
     assert_eq!(record.value("exit_status"), "0");
     cell.down(&[]).ok();
-    assert!(wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())), "up ends with its cell");
+    assert!(
+        wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())),
+        "up ends with its cell"
+    );
     assert!(DAEMONS.iter().all(|daemon| !cell.is_alive(daemon)));
 }
 
 #[test]
 fn a_state_directory_whose_path_is_longer_than_a_socket_name_works() {
-    let cell = Cell::with(Plan { name: "long-".repeat(30), ..Plan::default() });
+    let cell = Cell::with(Plan {
+        name: "long-".repeat(30),
+        ..Plan::default()
+    });
     let record = cell.run_script("#!/bin/sh\necho $SGE_ROOT\n", &[]);
     assert_eq!(cell.output(&record).trim(), cell.dir_word());
     cell.kill("agent");
@@ -200,7 +228,11 @@ fn env_puts_the_commands_on_path_and_names_the_tree_that_site_scripts_use() {
         cell.dir_word()
     );
     let mut command = cell.command(As::User, "/bin/sh".as_ref());
-    command.args(["-c", &script]).env_remove("GRIDWRIGHT_DIR").env_remove("SGE_ROOT").env_remove("SGE_CELL");
+    command
+        .args(["-c", &script])
+        .env_remove("GRIDWRIGHT_DIR")
+        .env_remove("SGE_ROOT")
+        .env_remove("SGE_CELL");
     let said = gridwright_tests::cell::Said::of(command).ok();
     for file in ["accounting", "act_qmaster", "bootstrap", "settings.csh", "settings.sh"] {
         assert!(said.out.lines().any(|line| line == file), "{said}");

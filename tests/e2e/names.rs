@@ -26,7 +26,9 @@ fn every_name_of_a_host_leads_to_it_at_every_entry() {
     let other = Cell::on(&network, "h2");
     let dir = other.dir_word();
     let given = token(&master, &["--hosts", "h2-ib"]);
-    other.admin(&["join", "h1:6444", &given, "--dir", &dir, "--host", "H2-ib"]).ok();
+    other
+        .admin(&["join", "h1:6444", &given, "--dir", &dir, "--host", "H2-ib"])
+        .ok();
     assert!(reports(&master, "h2"), "{}", master.admin(&["qhost"]));
     assert!(line_of(&master, "h2-ib").is_empty());
     for name in NAMES {
@@ -41,7 +43,13 @@ fn every_name_of_a_host_leads_to_it_at_every_entry() {
     }
     master.admin(&["qconf", "-as", "H2-IB"]).ok();
     other.run(As::User, &["qsub", "-b", "y", "true"]).ok();
-    assert!(master.admin(&["host", "revoke", "h2-ib"]).ok().out.contains("host h2 is revoked"));
+    assert!(
+        master
+            .admin(&["host", "revoke", "h2-ib"])
+            .ok()
+            .out
+            .contains("host h2 is revoked")
+    );
 }
 
 /// Questions.
@@ -51,11 +59,22 @@ fn asked_by(master: &Cell, name: &str) {
     assert_eq!(ask(&["qselect", "-q", &of_queue]), "all.q@h2\n", "{name}");
     assert_eq!(ask(&["qselect", "-l", &format!("h={name}")]), "all.q@h2\n", "{name}");
     let hosts = ask(&["qhost", "-h", name]);
-    assert!(hosts.lines().any(|line| line.starts_with("h2 ")) && !hosts.contains("h1 "), "{name}: {hosts}");
+    assert!(
+        hosts.lines().any(|line| line.starts_with("h2 ")) && !hosts.contains("h1 "),
+        "{name}: {hosts}"
+    );
     let instances = ask(&["qstat", "-f", "-q", &of_queue]);
-    assert!(instances.contains("all.q@h2 ") && !instances.contains("all.q@h1"), "{name}: {instances}");
+    assert!(
+        instances.contains("all.q@h2 ") && !instances.contains("all.q@h1"),
+        "{name}: {instances}"
+    );
     for words in [["qconf", "-se", name], ["qconf", "-sq", &of_queue]] {
-        assert!(ask(&words).lines().any(|line| line.starts_with("hostname") && line.ends_with(" h2")), "{words:?}");
+        assert!(
+            ask(&words)
+                .lines()
+                .any(|line| line.starts_with("hostname") && line.ends_with(" h2")),
+            "{words:?}"
+        );
     }
 }
 
@@ -68,11 +87,19 @@ fn changed_by(master: &Cell, name: &str) {
     assert!(listing.contains(&waiting), "{name}: {listing}");
     let shown = master.user(&["qstat", "-j", &waiting]).ok().out;
     assert!(
-        shown.lines().any(|line| line.starts_with("hard_queue_list") && line.ends_with("all.q@h2")) || name == "H2"
+        shown
+            .lines()
+            .any(|line| line.starts_with("hard_queue_list") && line.ends_with("all.q@h2"))
+            || name == "H2"
     );
     master.user(&["qalter", "-q", &of_queue, &waiting]).ok();
-    master.admin(&["qconf", "-mattr", "queue", "slots", "3", &of_queue]).ok();
-    assert!(master.admin(&["qconf", "-sq", "all.q"]).ok().out.contains("[h2=3]"), "{name}");
+    master
+        .admin(&["qconf", "-mattr", "queue", "slots", "3", &of_queue])
+        .ok();
+    assert!(
+        master.admin(&["qconf", "-sq", "all.q"]).ok().out.contains("[h2=3]"),
+        "{name}"
+    );
     master.admin(&["qconf", "-purge", "queue", "slots", &of_queue]).ok();
     master.admin(&["qmod", "-e", &of_queue]).ok();
     assert_eq!(master.accounted(&waiting, 1)[0].value("hostname"), "h2", "{name}");
@@ -86,9 +113,19 @@ fn domains_count_only_where_the_bootstrap_file_says_so() {
         let saved = cell.dir().with_extension(host);
         std::fs::create_dir_all(saved.join("hostgroups")).unwrap();
         let group = format!("@{host}");
-        std::fs::write(saved.join("hostgroups").join(&group), format!("group_name {group}\nhostlist {host}\n"))
-            .unwrap();
-        let lists = ["load_scaling", "complex_values", "user_lists", "xuser_lists", "projects", "xprojects"];
+        std::fs::write(
+            saved.join("hostgroups").join(&group),
+            format!("group_name {group}\nhostlist {host}\n"),
+        )
+        .unwrap();
+        let lists = [
+            "load_scaling",
+            "complex_values",
+            "user_lists",
+            "xuser_lists",
+            "projects",
+            "xprojects",
+        ];
         let lists = lists.into_iter().chain(["usage_scaling", "report_variables"]);
         let lists: String = lists.map(|list| format!("{list} NONE\n")).collect();
         std::fs::create_dir_all(saved.join("execution")).unwrap();
@@ -110,12 +147,14 @@ fn domains_count_only_where_the_bootstrap_file_says_so() {
     write("ignore_fqdn false");
     cell.down(&[]).ok();
     cell.bring_up(&[]).ok();
-    cell.admin(&["qconf", "-ah", "n1.b.org"]).refused(&["can't resolve hostname \"n1.b.org\""]);
+    cell.admin(&["qconf", "-ah", "n1.b.org"])
+        .refused(&["can't resolve hostname \"n1.b.org\""]);
     add("n1.b.org");
     cell.admin(&["qconf", "-ah", "n1.b.org"]).ok();
     let listed = cell.admin(&["qconf", "-sh"]).ok().out;
     assert!(listed.contains("n1.a.org") && listed.contains("n1.b.org"), "{listed}");
     write("ignore_fqdn perhaps");
     cell.down(&[]).ok();
-    cell.bring_up(&[]).refused(&["bootstrap", "line", "perhaps", "true or false"]);
+    cell.bring_up(&[])
+        .refused(&["bootstrap", "line", "perhaps", "true or false"]);
 }

@@ -36,11 +36,18 @@ fn ctrl_c_on_up_ends_all_daemons_and_running_jobs_go_on() {
         let job = cell.submit(&["job.sh"]);
         cell.wait_for_state(&job, "r");
         up.signal(signal);
-        assert!(wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())), "{}", up.printed());
+        assert!(
+            wait_for(PATIENCE, || up.ended().is_some_and(|status| status.success())),
+            "{}",
+            up.printed()
+        );
         assert!(up.printed().contains("running jobs go on"), "{}", up.printed());
         assert!(DAEMONS.iter().all(|daemon| !cell.is_alive(daemon)));
         cell.write("go", "", 0o644);
-        wait_until(|| "the end of the job".to_owned(), || cell.read(&format!("job.sh.o{job}")) == "done\n");
+        wait_until(
+            || "the end of the job".to_owned(),
+            || cell.read(&format!("job.sh.o{job}")) == "done\n",
+        );
         cell.bring_up(&[]).ok();
         assert_eq!(cell.accounted(&job, 1)[0].value("exit_status"), "0");
     }
@@ -53,7 +60,9 @@ fn an_up_that_fails_ends_what_it_started() {
     let settings = cell.dir().join("etc/agent.toml");
     let sound = std::fs::read_to_string(&settings).unwrap();
     std::fs::write(&settings, format!("{sound}\nnonsense = 1\n")).unwrap();
-    let said = cell.bring_up(&[]).refused(&["the agent ended", "nonsense", "is ended again"]);
+    let said = cell
+        .bring_up(&[])
+        .refused(&["the agent ended", "nonsense", "is ended again"]);
     assert!(DAEMONS.iter().all(|daemon| !cell.is_alive(daemon)), "{}", said.err);
     std::fs::write(&settings, sound).unwrap();
     cell.bring_up(&[]).ok();
@@ -64,13 +73,15 @@ fn a_port_in_use_is_refused_before_a_cell_is_made_and_named_with_its_file_afterw
     let cell = Cell::prepare(Plan::default());
     let taken = UdpSocket::bind("[::]:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    cell.bring_up(&["--port", &port]).refused(&["udp port", &port, "--port"]);
+    cell.bring_up(&["--port", &port])
+        .refused(&["udp port", &port, "--port"]);
     assert!(!cell.dir().exists());
     drop(taken);
     cell.bring_up(&["--port", &port]).ok();
     cell.down(&[]).ok();
     let _taken = UdpSocket::bind(format!("[::]:{port}")).unwrap();
-    cell.bring_up(&[]).refused(&["Address already in use", "etc/cell.toml", "--port"]);
+    cell.bring_up(&[])
+        .refused(&["Address already in use", "etc/cell.toml", "--port"]);
     assert!(DAEMONS.iter().all(|daemon| !cell.is_alive(daemon)));
 }
 
@@ -103,17 +114,29 @@ fn down_with_kill_jobs_on_a_host_ends_its_own_jobs_alone_and_may_be_repeated() {
     let master = master(&network);
     let other = Cell::on(&network, "h2");
     let said = join(&other, &token(&master, &[])).ok();
-    assert!(!said.out.contains("start it with") && said.out.contains("launcher and agent run"), "{said}");
+    assert!(
+        !said.out.contains("start it with") && said.out.contains("launcher and agent run"),
+        "{said}"
+    );
     wait_until(|| master.admin(&["qhost"]).out, || reports(&master, "h2"));
     master.write("job.sh", WAITS, 0o755);
     let [here, there] = ["h1", "h2"].map(|host| submit_on(&master, host, &["job.sh"]));
     for job in [&here, &there] {
-        wait_until(|| master.state_of(job), || master.read(&format!("pid.{job}")).ends_with('\n'));
+        wait_until(
+            || master.state_of(job),
+            || master.read(&format!("pid.{job}")).ends_with('\n'),
+        );
     }
     let pid = |job: &str| master.read(&format!("pid.{job}")).trim().to_owned();
     other.down(&["--kill-jobs"]).ok();
-    assert!(!Path::new("/proc").join(pid(&there)).exists(), "the host's own job is gone");
-    assert!(Path::new("/proc").join(pid(&here)).exists(), "the other host's job runs on");
+    assert!(
+        !Path::new("/proc").join(pid(&there)).exists(),
+        "the host's own job is gone"
+    );
+    assert!(
+        Path::new("/proc").join(pid(&here)).exists(),
+        "the other host's job runs on"
+    );
     other.down(&["--kill-jobs"]).ok();
     other.bring_up(&[]).ok();
     master.accounted(&there, 1);
@@ -153,7 +176,10 @@ fn every_command_of_gridwright_takes_the_directory_as_an_option() {
         Said::of(command).ok();
     }
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
-    command.args(["shares", "--dir", &dir]).env_remove("GRIDWRIGHT_DIR").env_remove("SGE_ROOT");
+    command
+        .args(["shares", "--dir", &dir])
+        .env_remove("GRIDWRIGHT_DIR")
+        .env_remove("SGE_ROOT");
     Said::of(command).refused(&["no sharetree element"]);
     let mut command = cell.command(As::User, &cell.programs().gridwright());
     command.args(["qstat"]).env_remove("GRIDWRIGHT_DIR");

@@ -5,7 +5,11 @@ use gridwright_tests::cell::{As, Cell, Said, wait_until};
 #[test]
 fn an_idle_watcher_in_the_directory_of_binaries_is_a_load_sensor_if_it_is_wanted() {
     let cell = Cell::up();
-    let binaries = std::fs::read_dir(cell.dir().join("bin")).unwrap().flatten().next().expect("one kind of machine");
+    let binaries = std::fs::read_dir(cell.dir().join("bin"))
+        .unwrap()
+        .flatten()
+        .next()
+        .expect("one kind of machine");
     let text = |name: &str| {
         format!(
             "#!/bin/sh\nwhile read word; do test \"$word\" = quit && exit; echo begin; echo $HOST:{name}:7; echo end; done\n"
@@ -30,8 +34,17 @@ fn jobs_inherit_what_the_agent_was_started_with_if_the_cell_wants_it() {
     let cell = Cell::up();
     cell.kill("agent");
     let mut command = cell.command(As::Admin, &cell.programs().gridwright());
-    command.env("SITE_LICENCE", "1055@server").env("NOTIFY_SOCKET", "/nowhere");
-    command.args(["up", "--dir", &cell.dir().display().to_string(), "--detach", "--port", "0"]);
+    command
+        .env("SITE_LICENCE", "1055@server")
+        .env("NOTIFY_SOCKET", "/nowhere");
+    command.args([
+        "up",
+        "--dir",
+        &cell.dir().display().to_string(),
+        "--detach",
+        "--port",
+        "0",
+    ]);
     Said::of(command).ok();
     let script = "#!/bin/sh\necho $SITE_LICENCE,$NOTIFY_SOCKET,$JOB_NAME,$HOME\n";
     let printed = |cell: &Cell| cell.output(&cell.run_script(script, &["-N", "inherits"]));
@@ -57,5 +70,9 @@ fn the_master_ends_a_job_whose_time_is_over_on_an_unknown_host() {
     cell.bring_up(&[]).ok();
     // The host ended it by itself; its word comes too late to count.
     let next = cell.run_script("#!/bin/sh\ntrue\n", &[]);
-    assert_eq!((next.value("failed"), cell.accounted(&job, 1).len()), ("0", 1), "{first}");
+    assert_eq!(
+        (next.value("failed"), cell.accounted(&job, 1).len()),
+        ("0", 1),
+        "{first}"
+    );
 }

@@ -33,8 +33,14 @@ fn busy_jobs_get_nice_values_by_their_tickets_and_lose_them_again() {
     let values = || (nice(&heavy.1), nice(&light.1));
     assert_eq!(values(), (Some(0), Some(0)), "it is off");
     cell.set_global("reprioritize", "1");
-    wait_until(|| format!("nice values {:?}", values()), || values() == (Some(2), Some(12)));
+    wait_until(
+        || format!("nice values {:?}", values()),
+        || values() == (Some(2), Some(12)),
+    );
     cell.set_global("reprioritize", "0");
-    wait_until(|| format!("nice values {:?}", values()), || values() == (Some(0), Some(0)));
+    wait_until(
+        || format!("nice values {:?}", values()),
+        || values() == (Some(0), Some(0)),
+    );
     cell.admin(&["qdel", &heavy.0, &light.0]).ok();
 }

@@ -6,8 +6,13 @@ use std::process::Command;
 
 /// A moment from now as `qrsub -a` takes it.
 fn moment(seconds: u32) -> String {
-    let output = Command::new("date").args(["-d", &format!("+{seconds} seconds"), "+%Y%m%d%H%M.%S"]).output();
-    String::from_utf8(output.expect("there is a clock").stdout).expect("a date is text").trim().to_owned()
+    let output = Command::new("date")
+        .args(["-d", &format!("+{seconds} seconds"), "+%Y%m%d%H%M.%S"])
+        .output();
+    String::from_utf8(output.expect("there is a clock").stdout)
+        .expect("a date is text")
+        .trim()
+        .to_owned()
 }
 
 /// The state of the only reservation, as `qrstat` shows it; none if it is gone.
@@ -22,7 +27,9 @@ fn a_reservation_keeps_its_slots_over_a_kill_of_the_master_and_ends_what_is_left
     let cell = Cell::with(Plan::default().slots(2));
     let user = cell.account().name.clone();
     cell.admin(&["qconf", "-au", &user, "arusers"]).ok();
-    let granted = cell.user(&["qrsub", "-N", "mine", "-a", &moment(12), "-d", "60", "-pe", "mpi", "2"]).ok();
+    let granted = cell
+        .user(&["qrsub", "-N", "mine", "-a", &moment(12), "-d", "60", "-pe", "mpi", "2"])
+        .ok();
     assert_eq!(granted.out, "Your advance reservation 1 has been granted\n");
     assert_eq!(state(&cell).as_deref(), Some("w"));
     let long = ["-b", "y", "sleep", "600"];
@@ -40,5 +47,8 @@ fn a_reservation_keeps_its_slots_over_a_kill_of_the_master_and_ends_what_is_left
     let record = &cell.accounted(&inside, 1)[0];
     assert_ne!(record.value("exit_status"), "0", "it was ended before its time");
     cell.wait_for_state(&outside, "r");
-    wait_until(|| format!("no reservation; {:?}", state(&cell)), || state(&cell).is_none());
+    wait_until(
+        || format!("no reservation; {:?}", state(&cell)),
+        || state(&cell).is_none(),
+    );
 }

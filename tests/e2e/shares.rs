@@ -18,7 +18,11 @@ const JOBS: [u32; 2] = [200, 200];
 
 fn tree(users: [&str; 2]) -> String {
     let leaf = |id: u32, name: &str| format!("id={id}\nname={name}\ntype=0\nshares=50\nchildnodes=NONE\n");
-    format!("id=0\nname=Root\ntype=0\nshares=1\nchildnodes=1,2\n{}{}", leaf(1, users[0]), leaf(2, users[1]))
+    format!(
+        "id=0\nname=Root\ntype=0\nshares=1\nchildnodes=1,2\n{}{}",
+        leaf(1, users[0]),
+        leaf(2, users[1])
+    )
 }
 
 /// What a user has of all decayed usage, in millionths, and seconds of processor time ever.
@@ -26,7 +30,10 @@ fn share(cell: &Cell, user: &str) -> (i64, f64) {
     let text = cell.admin(&["shares", "-fmt", "json"]).ok().out;
     let shares: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let nodes = shares["shares"].as_array().expect("nodes");
-    let node = nodes.iter().find(|node| node["path"] == format!("/{user}")).expect("a leaf of the user");
+    let node = nodes
+        .iter()
+        .find(|node| node["path"] == format!("/{user}"))
+        .expect("a leaf of the user");
     let number = |name: &str| node[name].as_i64().expect("a number");
     (number("actual_share"), number("ltcpu") as f64 / 1e6)
 }
@@ -50,7 +57,10 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
     let open = std::fs::Permissions::from_mode(0o1777);
     std::fs::set_permissions(cell.work(), open).expect("the working directory is ours");
     let users = [cell.account().name.clone(), other.name.clone()];
-    let tree = cell.write_top("tree", &tree([&users[0], &users[1]]), 0o644).display().to_string();
+    let tree = cell
+        .write_top("tree", &tree([&users[0], &users[1]]), 0o644)
+        .display()
+        .to_string();
     for user in &users {
         let text = format!("name {user}\noticket 0\nfshare 0\ndelete_time 0\ndefault_project NONE\n");
         let file = cell.write_top("user", &text, 0o644).display().to_string();
@@ -73,7 +83,10 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
         let mut command = cell.command(As::Admin, &cell.programs().gridwright());
         let account = if user == 0 { cell.account() } else { &other };
         command.uid(account.uid).gid(account.gid).current_dir("/");
-        command.env("HOME", &account.home).env("USER", &account.name).env("LOGNAME", &account.name);
+        command
+            .env("HOME", &account.home)
+            .env("USER", &account.name)
+            .env("LOGNAME", &account.name);
         command.args(["qsub", "-terse", "-o", "/dev/null", "-j", "y", "-b", "y", &burn]);
         Said::of(command).ok();
     };
@@ -98,6 +111,10 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
         // What is shown is as of the last pass.
         let both = || (share(&cell, user).1, accounted(&cell, user));
         let is_same = || both().0 - both().1 < 0.01 && both().1 - both().0 < 0.01;
-        assert!(wait_for(PATIENCE, is_same), "{user}: charged and accounted {:?}", both());
+        assert!(
+            wait_for(PATIENCE, is_same),
+            "{user}: charged and accounted {:?}",
+            both()
+        );
     }
 }

@@ -10,16 +10,34 @@ const ARGUMENT: &str = "one\nhard resource_list:         forged=1\ttwo";
 #[track_caller]
 fn has_no_control_characters(said: &Said) {
     let is_form = |character: char| matches!(character, '\n' | '\t');
-    let found =
-        said.out.chars().chain(said.err.chars()).find(|character| character.is_control() && !is_form(*character));
+    let found = said
+        .out
+        .chars()
+        .chain(said.err.chars())
+        .find(|character| character.is_control() && !is_form(*character));
     assert_eq!(found, None, "{said:?}");
 }
 
 #[test]
 fn control_characters_of_a_job_are_shown_and_not_obeyed() {
     let cell = Cell::up();
-    let words =
-        ["-h", "-N", "shown", "-A", NAME, "-ac", CONTEXT, "-v", "X=a\u{1b}c", "-o", "/dev/null", "-j", "y", "-b", "y"];
+    let words = [
+        "-h",
+        "-N",
+        "shown",
+        "-A",
+        NAME,
+        "-ac",
+        CONTEXT,
+        "-v",
+        "X=a\u{1b}c",
+        "-o",
+        "/dev/null",
+        "-j",
+        "y",
+        "-b",
+        "y",
+    ];
     let submitted = cell.user(&[&["qsub"], &words[..], &["echo", ARGUMENT]].concat()).ok();
     has_no_control_characters(&submitted);
     let job = submitted.out.split_whitespace().nth(2).expect("a number").to_owned();
@@ -40,12 +58,21 @@ fn control_characters_of_a_job_are_shown_and_not_obeyed() {
         has_no_control_characters(&cell.user(words).ok());
     }
     // A name goes into file names and commands: it may have none.
-    for words in [&["qalter", "-N", NAME, &job][..], &["qsub", "-N", NAME, "-b", "y", "true"]] {
+    for words in [
+        &["qalter", "-N", NAME, &job][..],
+        &["qsub", "-N", NAME, "-b", "y", "true"],
+    ] {
         has_no_control_characters(&cell.user(words).refused(&["EVIL"]));
     }
     let details = cell.user(&["qstat", "-j", &job]).ok().out;
-    assert!(!details.lines().any(|line| line.starts_with("hard resource_list")), "{details}");
-    assert!(details.contains("\\u{1b}[31mEVIL\\u{7}") && details.contains("one\\nhard resource_list"), "{details}");
+    assert!(
+        !details.lines().any(|line| line.starts_with("hard resource_list")),
+        "{details}"
+    );
+    assert!(
+        details.contains("\\u{1b}[31mEVIL\\u{7}") && details.contains("one\\nhard resource_list"),
+        "{details}"
+    );
     let json = cell.user(&["qstat", "-j", &job, "-fmt", "json"]).ok().out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(json.to_string().contains("\\u001b[31mEVIL\\u0007"), "{json}");
@@ -72,10 +99,18 @@ fn a_selection_of_nothing_fails_unless_a_queue_has_no_host() {
     let b_queue = queue.lines().map(line).collect::<Vec<_>>().join("\n");
     add(b_queue.clone());
     let codes = |words: &[&[&str]]| -> Vec<i32> {
-        words.iter().map(|words| cell.user(&[&["qselect"], *words].concat()).code).collect()
+        words
+            .iter()
+            .map(|words| cell.user(&[&["qselect"], *words].concat()).code)
+            .collect()
     };
-    let nothing: [&[&str]; 5] =
-        [&["-qs", "E"], &["-q", "b.q", "-qs", "a"], &["-l", "arch=nosuch"], &["-q", "e.q"], &["-q", "nosuch"]];
+    let nothing: [&[&str]; 5] = [
+        &["-qs", "E"],
+        &["-q", "b.q", "-qs", "a"],
+        &["-l", "arch=nosuch"],
+        &["-q", "e.q"],
+        &["-q", "nosuch"],
+    ];
     assert_eq!(codes(&nothing), [1, 1, 1, 1, 1]);
     let empty = b_queue.replace("qname b.q", "qname e.q");
     let without_hosts = |line: &str| match line.split_whitespace().next() {
@@ -87,17 +122,27 @@ fn a_selection_of_nothing_fails_unless_a_queue_has_no_host() {
     assert_eq!(codes(&nothing), [0, 0, 0, 1, 1]);
     assert_eq!(codes(&[&[], &["-q", "b.q"]]), [0, 0]);
     let summary = cell.user(&["qstat", "-g", "c", "-q", "b.q", "-pe", "make"]).ok().out;
-    let names: Vec<&str> = summary.lines().skip(2).filter_map(|line| line.split_whitespace().next()).collect();
+    let names: Vec<&str> = summary
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
     assert_eq!(names, ["b.q", "e.q"], "{summary}");
 }
 
 #[test]
 fn what_the_master_says_of_a_script_names_its_line() {
     let cell = Cell::up();
-    let script = cell.write_top("job.sh", "#!/bin/sh\n#$ -N x\n#$ -l h_rt=zzz\ntrue\n", 0o644).display().to_string();
+    let script = cell
+        .write_top("job.sh", "#!/bin/sh\n#$ -N x\n#$ -l h_rt=zzz\ntrue\n", 0o644)
+        .display()
+        .to_string();
     let said = cell.user(&["qsub", &script]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains(&format!("where: {script} line 3: -l h_rt=zzz")), "{said:?}");
+    assert!(
+        said.err.contains(&format!("where: {script} line 3: -l h_rt=zzz")),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -108,5 +153,10 @@ fn alterations_of_a_job_are_counted() {
     assert!(!details().contains("version:"));
     cell.user(&["qalter", "-N", "other", &job]).ok();
     assert!(details().contains("\nversion:                    1\n"), "{}", details());
-    assert!(cell.user(&["qstat", "-xml", "-j", &job]).ok().out.contains("<JB_version>1</JB_version>"));
+    assert!(
+        cell.user(&["qstat", "-xml", "-j", &job])
+            .ok()
+            .out
+            .contains("<JB_version>1</JB_version>")
+    );
 }

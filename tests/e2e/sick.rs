@@ -14,8 +14,15 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     /// Mounts one over a directory of a cell that is down.
     fn over(directory: PathBuf) -> Self {
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "small"]).arg(&directory).status();
-        assert!(status.is_ok_and(|status| status.success()), "a small file system at {}", directory.display());
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=8m", "small"])
+            .arg(&directory)
+            .status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "a small file system at {}",
+            directory.display()
+        );
         Self(directory)
     }
 
@@ -82,9 +89,20 @@ fn a_full_disk_of_tasks_closes_the_host_by_itself_and_no_job_goes_into_error() {
     let why = cell.user(&["explain", &jobs[39]]).out;
     assert!(why.contains("cannot start jobs") && why.contains(reason), "{why}");
     let doctor = cell.admin(&["doctor", "--dir", &cell.dir_word()]);
-    assert!(doctor.code == 1 && doctor.out.contains("BAD  space") && doctor.out.contains("BAD  starts"), "{doctor}");
-    for (daemon, line) in [("master", "cannot start jobs and gets none"), ("agent", "this host cannot start jobs")] {
-        assert!(cell.log(daemon).lines().any(|text| text.contains("WARN") && text.contains(line)), "{daemon}.log");
+    assert!(
+        doctor.code == 1 && doctor.out.contains("BAD  space") && doctor.out.contains("BAD  starts"),
+        "{doctor}"
+    );
+    for (daemon, line) in [
+        ("master", "cannot start jobs and gets none"),
+        ("agent", "this host cannot start jobs"),
+    ] {
+        assert!(
+            cell.log(daemon)
+                .lines()
+                .any(|text| text.contains("WARN") && text.contains(line)),
+            "{daemon}.log"
+        );
     }
     assert!(cell.log("agent").contains("is nearly full"), "{}", cell.log("agent"));
     disk.free();
@@ -109,14 +127,21 @@ fn jobs_that_run_when_the_disk_of_tasks_fills_up_are_accounted_all_the_same() {
     let start = |size: usize| cell.submit(&["-v", &format!("LONG={}", "x".repeat(500 * size)), "job.sh"]);
     let jobs: Vec<String> = (0..8).map(start).collect();
     for job in &jobs {
-        wait_until(|| cell.state_of(job), || !cell.read(&format!("started.{job}")).is_empty());
+        wait_until(
+            || cell.state_of(job),
+            || !cell.read(&format!("started.{job}")).is_empty(),
+        );
     }
     disk.fill();
     cell.write("go", "", 0o644);
     for job in &jobs {
         assert_eq!(cell.accounted(job, 1)[0].value("exit_status"), "3", "job {job}");
     }
-    assert!(!cell.log("launcher").contains("waits for disk space"), "{}", cell.log("launcher"));
+    assert!(
+        !cell.log("launcher").contains("waits for disk space"),
+        "{}",
+        cell.log("launcher")
+    );
 }
 
 #[test]
@@ -136,7 +161,12 @@ fn a_host_without_a_launcher_says_so_and_its_jobs_run_elsewhere() {
         instances(&master)
     );
     let job = master.submit(&["-t", "1-8", "-b", "y", "true"]);
-    assert!(master.accounted(&job, 8).iter().all(|record| record.value("hostname") == "h1"));
+    assert!(
+        master
+            .accounted(&job, 8)
+            .iter()
+            .all(|record| record.value("hostname") == "h1")
+    );
     let [kept, dropped] = ["sleep", "true"].map(|command| submit_on(&master, "h2", &["-b", "y", command, "0"]));
     let why = master.user(&["explain", &kept]).out;
     assert!(why.contains("its launcher does not run"), "{why}");
@@ -167,7 +197,11 @@ fn a_host_whose_journal_of_tasks_cannot_be_written_starts_nothing_and_goes_on_by
     wait_until(|| instances(&cell), || instances(&cell).contains(reason));
     let states = cell.user(&["qstat"]).out;
     assert!(!states.contains("Eqw"), "{states}");
-    assert!(cell.user(&["explain", &job]).out.contains(reason), "{}", cell.user(&["explain", &job]));
+    assert!(
+        cell.user(&["explain", &job]).out.contains(reason),
+        "{}",
+        cell.user(&["explain", &job])
+    );
     std::fs::remove_dir(&draft).unwrap();
     assert_eq!(cell.accounted(&job, 1)[0].value("failed"), "0");
     wait_until(|| instances(&cell), || !instances(&cell).contains("QERROR"));
@@ -191,5 +225,8 @@ fn the_agents_log_warns_at_once_of_a_sensor_that_is_not_started() {
     let sensor: &Path = Path::new("/no/such/sensor");
     cell.set_global("load_sensor", &sensor.display().to_string());
     let told = |line: &str| line.contains("WARN") && line.contains("/no/such/sensor is not started");
-    wait_until(|| cell.run(As::Admin, &["sensor", "status"]).out, || cell.log("agent").lines().any(told));
+    wait_until(
+        || cell.run(As::Admin, &["sensor", "status"]).out,
+        || cell.log("agent").lines().any(told),
+    );
 }

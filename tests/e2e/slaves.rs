@@ -42,8 +42,13 @@ impl Cluster {
 
     /// The same in another parallel environment.
     fn submit_in(&self, pe: &str, slots: &str, script: &str) -> String {
-        self.master.write("job.sh", &format!("#!/bin/sh\nPATH=$SGE_ROOT/bin/$ARC:$PATH\n{script}\n"), 0o755);
-        self.master.submit(&["-pe", pe, slots, "-masterq", "all.q@h1", "job.sh"])
+        self.master.write(
+            "job.sh",
+            &format!("#!/bin/sh\nPATH=$SGE_ROOT/bin/$ARC:$PATH\n{script}\n"),
+            0o755,
+        );
+        self.master
+            .submit(&["-pe", pe, slots, "-masterq", "all.q@h1", "job.sh"])
     }
 
     /// What a job of one task has printed, once it has ended.
@@ -98,13 +103,22 @@ fn what_was_not_granted_is_refused_with_the_reason() {
     let Cluster { master, .. } = &cluster;
     let refused = |job: &str, why: &str| format!("error: executing task of job {job} failed: {why}\n");
     let said = cluster.output("2", "qrsh -inherit h2 true; echo status $?");
-    assert!(said.starts_with(&refused("1", "host h2 was not granted to it")), "{said}");
-    assert!(said.ends_with("fix: use the hosts in $PE_HOSTFILE: h1\nstatus 1\n"), "{said}");
+    assert!(
+        said.starts_with(&refused("1", "host h2 was not granted to it")),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("fix: use the hosts in $PE_HOSTFILE: h1\nstatus 1\n"),
+        "{said}"
+    );
     // The job itself takes one of two slots, the first slave task the other one.
     let nested = "qrsh -inherit h1 'qrsh=$SGE_ROOT/bin/$ARC/qrsh; $qrsh -inherit h1 true; echo status $?'; qrsh -inherit h1 echo free";
     let said = cluster.output("2", nested);
     // The two streams of a slave task are two: what comes first on them is not told.
-    assert!(said.contains(&refused("2", "no slot is free on host h1")) && said.contains("status 1\n"), "{said}");
+    assert!(
+        said.contains(&refused("2", "no slot is free on host h1")) && said.contains("status 1\n"),
+        "{said}"
+    );
     assert!(said.ends_with("free\n"), "{said}");
     // Now the job has a slot of its own beside.
     cluster.set(&[("job_is_first_task", "FALSE")]);
@@ -112,18 +126,29 @@ fn what_was_not_granted_is_refused_with_the_reason() {
     assert_eq!(cluster.output("2", nested), "status 0\nfree\n");
     cluster.set(&[("control_slaves", "FALSE")]);
     let said = cluster.output("2", "qrsh -inherit h1 true; echo status $?");
-    assert!(said.starts_with(&refused("4", "control_slaves of parallel environment mpi is FALSE")), "{said}");
+    assert!(
+        said.starts_with(&refused("4", "control_slaves of parallel environment mpi is FALSE")),
+        "{said}"
+    );
     assert!(said.ends_with("status 1\n"), "{said}");
     cluster.set(&[("control_slaves", "TRUE")]);
     master
         .user(&["qrsh", "-inherit", "h1", "true"])
         .refused(&["inside of a running parallel job only", "JOB_ID is not set"]);
     let job = cluster.submit("2", "env >variables; while [ ! -e go ]; do sleep 0.1; done");
-    wait_until(|| master.state_of(&job), || master.read("variables").contains("GRIDWRIGHT_TASK_KEY"));
+    wait_until(
+        || master.state_of(&job),
+        || master.read("variables").contains("GRIDWRIGHT_TASK_KEY"),
+    );
     let mut forged = master.command(As::User, &master.programs().gridwright());
     let variables = master.read("variables");
-    let task = variables.lines().find_map(|line| line.strip_prefix("GRIDWRIGHT_TASK_KEY=")).unwrap();
-    forged.args(["qrsh", "-inherit", "h1", "true"]).envs([("JOB_ID", job.as_str()), ("GRIDWRIGHT_TASK_KEY", task)]);
+    let task = variables
+        .lines()
+        .find_map(|line| line.strip_prefix("GRIDWRIGHT_TASK_KEY="))
+        .unwrap();
+    forged
+        .args(["qrsh", "-inherit", "h1", "true"])
+        .envs([("JOB_ID", job.as_str()), ("GRIDWRIGHT_TASK_KEY", task)]);
     Said::of(forged).refused(&["this command is no process of a running job", "fix:"]);
     master.write("go", "", 0o644);
     master.accounted(&job, 1);
@@ -137,7 +162,11 @@ fn a_slave_task_and_its_command_outlive_the_daemons_between_them() {
     let cluster = Cluster::of(&["h1", "h2"], &[("accounting_summary", "TRUE")]);
     let Cluster { master, others } = &cluster;
     let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.1; done");
-    let slave = format!("echo begun; {}; echo middle; {}; echo end; exit 5", wait("first"), wait("second"));
+    let slave = format!(
+        "echo begun; {}; echo middle; {}; echo end; exit 5",
+        wait("first"),
+        wait("second")
+    );
     let job = cluster.submit("4", &format!("qrsh -inherit -nostdin h2 '{slave}'; echo status $?"));
     let output = || master.read(&format!("job.sh.o{job}"));
     wait_until(|| master.state_of(&job), || output() == "begun\n");
@@ -195,7 +224,11 @@ fn a_slave_task_ends_with_its_command_and_with_its_job() {
 #[test]
 fn the_procedures_of_a_parallel_environment_are_told_where_the_job_runs() {
     let cell = Cell::up();
-    let script = cell.write("procedure", "#!/bin/sh\necho \"$@\"; cat $2; echo as $(id -un) in $(pwd)\n", 0o755);
+    let script = cell.write(
+        "procedure",
+        "#!/bin/sh\necho \"$@\"; cat $2; echo as $(id -un) in $(pwd)\n",
+        0o755,
+    );
     let words = "$pe_hostfile $host $job_owner $job_id $job_name $pe $pe_slots $processors $queue";
     let procedure = |name: &str| format!("{} {name} {words}", script.display());
     let user = cell.account().name.clone();
@@ -206,12 +239,18 @@ fn the_procedures_of_a_parallel_environment_are_told_where_the_job_runs() {
     ] {
         cell.admin(&["qconf", "-mattr", "pe", attribute, &value, "smp"]).ok();
     }
-    let record = cell.run_script("#!/bin/sh\necho job; cat $PE_HOSTFILE\n", &["-pe", "smp", "3", "-N", "p"]);
+    let record = cell.run_script(
+        "#!/bin/sh\necho job; cat $PE_HOSTFILE\n",
+        &["-pe", "smp", "3", "-N", "p"],
+    );
     let host = record.value("hostname");
     let said = cell.read("p.po1");
     let lines: Vec<&str> = said.lines().collect();
     let told = |name: &str, line: &str| {
-        let path = line.strip_prefix(&format!("{name} ")).and_then(|rest| rest.split(' ').next()).unwrap();
+        let path = line
+            .strip_prefix(&format!("{name} "))
+            .and_then(|rest| rest.split(' ').next())
+            .unwrap();
         assert_eq!(line, format!("{name} {path} {host} {user} 1 p smp 3 UNDEFINED all.q"));
         assert!(path.ends_with("/pe_hostfile"), "{path}");
     };
@@ -253,7 +292,9 @@ int main(int argc, char **argv) {
 fn processes(path: &Path) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let is_its = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == *path);
-    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_its)).count()
+    entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_its))
+        .count()
 }
 
 /// A message passing library as Debian has it.
@@ -269,7 +310,12 @@ struct Library {
 /// A program of four ranks runs over three hosts in the environment that the template makes, is
 /// accounted on each and ended on each.
 fn runs_over_three_hosts(library: &Library) {
-    let Library { pe, compiler, starter, daemon } = *library;
+    let Library {
+        pe,
+        compiler,
+        starter,
+        daemon,
+    } = *library;
     let tools = [compiler, starter, daemon.0].map(|name| Path::new("/usr/bin").join(name));
     if !can_have_hosts() || !available(pe, tools.iter().all(|tool| tool.exists())) {
         return;
@@ -278,12 +324,23 @@ fn runs_over_three_hosts(library: &Library) {
     let Cluster { master, .. } = &cluster;
     let template = master.dir().join("mpi").join(format!("{pe}.template"));
     master.admin(&["qconf", "-Ap", template.to_str().unwrap()]).ok();
-    master.admin(&["qconf", "-mattr", "pe", "allocation_rule", "$round_robin", pe]).ok();
+    master
+        .admin(&["qconf", "-mattr", "pe", "allocation_rule", "$round_robin", pe])
+        .ok();
     master.admin(&["qconf", "-aattr", "queue", "pe_list", pe, "all.q"]).ok();
     let source = master.write("ranks.c", RANKS, 0o644);
     let program = master.work().join("ranks");
-    let compiled = Command::new(&tools[0]).arg("-o").arg(&program).arg(source).output().unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let compiled = Command::new(&tools[0])
+        .arg("-o")
+        .arg(&program)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
     // Our commands come first, as `gridwright env` puts them: Open MPI takes the first qrsh on
     // PATH, and another Grid Engine may have one.
     let ours = "PATH=$SGE_ROOT/bin/$ARC:/usr/bin:/bin";
@@ -291,25 +348,47 @@ fn runs_over_three_hosts(library: &Library) {
     let records = master.accounted(&job, 3);
     let said = master.read(&format!("job.sh.o{job}"));
     // Ranks are numbered along the hosts; which of them has two slots is a matter of their load.
-    let granted = said.lines().filter_map(|line| line.split_once(' ')).filter(|(host, _)| host.starts_with('h'));
-    let granted: Vec<(&str, usize)> =
-        granted.map(|(host, rest)| (host, rest.split(' ').next().unwrap().parse().unwrap())).collect();
-    let of_ranks = granted.iter().flat_map(|(host, slots)| std::iter::repeat_n(*host, *slots));
-    let expected: Vec<String> =
-        of_ranks.enumerate().map(|(rank, host)| format!("rank {rank} of 4 on {host}, sum 6")).collect();
+    let granted = said
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(host, _)| host.starts_with('h'));
+    let granted: Vec<(&str, usize)> = granted
+        .map(|(host, rest)| (host, rest.split(' ').next().unwrap().parse().unwrap()))
+        .collect();
+    let of_ranks = granted
+        .iter()
+        .flat_map(|(host, slots)| std::iter::repeat_n(*host, *slots));
+    let expected: Vec<String> = of_ranks
+        .enumerate()
+        .map(|(rank, host)| format!("rank {rank} of 4 on {host}, sum 6"))
+        .collect();
     // Starters warn of their own race with the daemons that they start, now and then.
     let mut lines: Vec<&str> = said.lines().filter(|line| line.starts_with("rank ")).collect();
     lines.sort_unstable();
     assert_eq!((granted.len(), expected.len()), (3, 4), "{said}");
     assert_eq!(lines, expected, "{said}");
     for (host, slots) in granted {
-        let record = records.iter().find(|record| record.value("hostname") == host).expect("each host has a record");
-        let task = if host == "h1" { String::new() } else { format!("1.{host}") };
+        let record = records
+            .iter()
+            .find(|record| record.value("hostname") == host)
+            .expect("each host has a record");
+        let task = if host == "h1" {
+            String::new()
+        } else {
+            format!("1.{host}")
+        };
         let cpu_s: f64 = record.value("cpu").trim_end_matches('s').parse().unwrap();
         // A starter does not wait for its daemons: what they still had to do when it ended was cut
         // short, as in 8.1.9.
-        assert_eq!((record.value("pe_taskid"), record.value("granted_pe")), (task.as_str(), pe), "{record:?}");
-        assert!(cpu_s >= slots as f64, "{cpu_s} s on {host} with {slots} slots: {record:?}");
+        assert_eq!(
+            (record.value("pe_taskid"), record.value("granted_pe")),
+            (task.as_str(), pe),
+            "{record:?}"
+        );
+        assert!(
+            cpu_s >= slots as f64,
+            "{cpu_s} s on {host} with {slots} slots: {record:?}"
+        );
     }
     let endless = cluster.submit_in(pe, "4", &format!("{ours}\nexec {starter} ./ranks for ever"));
     let running = || (processes(&program), processes(&tools[2]));

@@ -8,7 +8,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 fn has(program: &str) -> bool {
-    ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|folder| Path::new(folder).join(program).exists())
+    ["/usr/bin", "/usr/sbin", "/bin", "/sbin"]
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
 }
 
 /// A mount of the account's own, which the kernel hides from every other uid, root's too. Dropped,
@@ -21,7 +23,12 @@ impl OwnMount {
         std::fs::create_dir(&behind).unwrap();
         cell.account().own(&behind);
         let mut bindfs = Command::new("bindfs");
-        bindfs.args(["--no-allow-other".as_ref(), "-ononempty".as_ref(), behind.as_os_str(), at.as_os_str()]);
+        bindfs.args([
+            "--no-allow-other".as_ref(),
+            "-ononempty".as_ref(),
+            behind.as_os_str(),
+            at.as_os_str(),
+        ]);
         bindfs.uid(cell.account().uid).gid(cell.account().gid);
         let output = bindfs.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -39,14 +46,26 @@ impl Drop for OwnMount {
 fn as_the_account(cell: &Cell, folder: &Path, script: &str) -> String {
     let mut command = cell.command(gridwright_tests::cell::As::User, "/bin/sh".as_ref());
     let gridwright = cell.programs().gridwright();
-    let output = command.args(["-ec", script]).arg(gridwright).current_dir(folder).output().unwrap();
-    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .args(["-ec", script])
+        .arg(gridwright)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 #[test]
 fn a_home_that_refuses_root_is_no_obstacle() {
-    if !available("root, bindfs and /dev/fuse", is_root() && has("bindfs") && Path::new("/dev/fuse").exists()) {
+    if !available(
+        "root, bindfs and /dev/fuse",
+        is_root() && has("bindfs") && Path::new("/dev/fuse").exists(),
+    ) {
         return;
     }
     // The device is root's on some machines; here is one for everybody, seen by this test alone.
@@ -58,7 +77,8 @@ fn a_home_that_refuses_root_is_no_obstacle() {
     let home = cell.account().home.clone();
     let _mount = OwnMount::of(&cell, &home);
     assert!(std::fs::read_dir(&home).is_err(), "root sees the mount of another user");
-    cell.admin(&["qconf", "-mattr", "queue", "prolog", "/bin/pwd", "all.q"]).ok();
+    cell.admin(&["qconf", "-mattr", "queue", "prolog", "/bin/pwd", "all.q"])
+        .ok();
     let script = "echo 'read line; pwd; echo $line; echo $SGE_STDOUT_PATH' >job.sh; echo input >in";
     as_the_account(&cell, &home, script);
     // Once in the home directory by default, once as the directory of the submission.
@@ -66,7 +86,11 @@ fn a_home_that_refuses_root_is_no_obstacle() {
         let submit = format!("$0 qsub -terse -j y {words} -i $HOME/in job.sh");
         let job = as_the_account(&cell, &home, &submit);
         let record = cell.accounted(&job, 1).remove(0);
-        assert_eq!((record.value("failed"), record.value("exit_status")), ("0", "0"), "{record:?}");
+        assert_eq!(
+            (record.value("failed"), record.value("exit_status")),
+            ("0", "0"),
+            "{record:?}"
+        );
         let name = words.rsplit(' ').next().unwrap();
         let shown = home.display();
         let expected = format!("{shown}\n{shown}\ninput\n{shown}/{name}");
@@ -78,14 +102,21 @@ fn a_home_that_refuses_root_is_no_obstacle() {
 const WITH_EXTRA_USERS: &str = "passwd: files extrausers\ngroup: files extrausers\nhosts: files dns\n";
 
 fn has_extra_users() -> bool {
-    let below = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let mut folders = below.chain([PathBuf::from("/usr/lib")]);
     folders.any(|folder| folder.join("libnss_extrausers.so.2").exists())
 }
 
 #[test]
 fn a_user_of_another_name_service_module_runs_where_it_is_known_and_nowhere_else() {
-    if !available("root, iproute2 and libnss-extrausers", is_root() && has("ip") && has_extra_users()) {
+    if !available(
+        "root, iproute2 and libnss-extrausers",
+        is_root() && has("ip") && has_extra_users(),
+    ) {
         return;
     }
     let network = Arc::new(Network::of(&["h1", "h2"]));
@@ -97,19 +128,35 @@ fn a_user_of_another_name_service_module_runs_where_it_is_known_and_nowhere_else
     cell.keep_temporary_directories_apart();
     let other = Cell::on(&network, "h2");
     let token = cell.admin(&["token"]).ok().out;
-    other.admin(&["join", "h1:6444", token.trim(), "--dir", &other.dir_word()]).ok();
+    other
+        .admin(&["join", "h1:6444", token.trim(), "--dir", &other.dir_word()])
+        .ok();
     let record = cell.run_script("#!/bin/sh\nid -un; id -gn; echo $HOME $LOGNAME\n", &["-q", "all.q@h1"]);
-    assert_eq!((record.value("owner"), record.value("exit_status")), (account.name.as_str(), "0"), "{record:?}");
+    assert_eq!(
+        (record.value("owner"), record.value("exit_status")),
+        (account.name.as_str(), "0"),
+        "{record:?}"
+    );
     let Account { name, home, .. } = &*account;
-    assert_eq!(cell.output(&record), format!("{name}\n{name}\n{} {name}\n", home.display()));
+    assert_eq!(
+        cell.output(&record),
+        format!("{name}\n{name}\n{} {name}\n", home.display())
+    );
     let stranger = cell.submit(&["-q", "all.q@h2", "-b", "y", "true"]);
     cell.wait_for_state(&stranger, "Eqw");
     let detail = cell.user(&["qstat", "-j", &stranger]).ok().out;
-    assert!(detail.contains(&format!("user \"{name}\" is unknown on this host")), "{detail}");
+    assert!(
+        detail.contains(&format!("user \"{name}\" is unknown on this host")),
+        "{detail}"
+    );
     assert_eq!(cell.accounted(&stranger, 1)[0].number("failed"), 17);
     let listing = cell.admin(&["qstat", "-f"]).ok().out;
     let queue = listing.lines().find(|line| line.starts_with("all.q@h2")).unwrap();
-    assert_eq!(queue.split_whitespace().count(), 5, "the queue has no state letter: {queue}");
+    assert_eq!(
+        queue.split_whitespace().count(),
+        5,
+        "the queue has no state letter: {queue}"
+    );
 }
 
 /// A control group with a memory limit, of either version, made for the test.
@@ -126,7 +173,9 @@ impl MemoryGroup {
         let unified = Path::new("/sys/fs/cgroup");
         let controllers = std::fs::read_to_string(unified.join("cgroup.subtree_control")).ok()?;
         let group = unified.join(name);
-        controllers.split_whitespace().find(|controller| *controller == "memory")?;
+        controllers
+            .split_whitespace()
+            .find(|controller| *controller == "memory")?;
         std::fs::create_dir(&group).ok()?;
         let group = Self(group);
         std::fs::write(group.0.join("cgroup.subtree_control"), "+memory").ok()?;
@@ -135,7 +184,9 @@ impl MemoryGroup {
 
     fn groups_of_tasks(&self) -> usize {
         let entries = std::fs::read_dir(&self.0).unwrap().flatten();
-        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).count()
+        entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .count()
     }
 }
 
@@ -166,21 +217,42 @@ fn the_control_group_of_a_task_enforces_memory_alone_and_goes_with_the_task() {
     let hold =
         |mib: u32| format!("#!/bin/sh\n#$ -l h_rss=64M\nperl -e 'my $x = \"x\" x ({mib} << 20); print \"held\\n\"'\n");
     let over = cell.run_script(&hold(200), &[]);
-    assert!(over.value("limit").contains("h_rss") && over.number("failed") == 37, "{over:?}");
+    assert!(
+        over.value("limit").contains("h_rss") && over.number("failed") == 37,
+        "{over:?}"
+    );
     let within = cell.run_script(&hold(10), &[]);
     assert_eq!((within.value("failed"), cell.output(&within).as_str()), ("0", "held\n"));
     // A process that leaves its session and parent stays in the group.
     let daemon = cell.run_script("#!/bin/sh\nsetsid sleep 1000 >&- 2>&- &\ncat /proc/self/cgroup\n", &[]);
-    assert!(cell.output(&daemon).contains("/gridwright-test-"), "{}", cell.output(&daemon));
-    wait_until(|| "the end of the control groups".to_owned(), || group.groups_of_tasks() == 0);
+    assert!(
+        cell.output(&daemon).contains("/gridwright-test-"),
+        "{}",
+        cell.output(&daemon)
+    );
+    wait_until(
+        || "the end of the control groups".to_owned(),
+        || group.groups_of_tasks() == 0,
+    );
     // The cell can do without them.
     cell.set_global("execd_params", "USE_CGROUPS=false");
     let without = cell.run_script("#!/bin/sh\ncat /proc/self/cgroup\n", &[]);
-    assert!(!cell.output(&without).contains("/gridwright-test-"), "{}", cell.output(&without));
+    assert!(
+        !cell.output(&without).contains("/gridwright-test-"),
+        "{}",
+        cell.output(&without)
+    );
     cell.set_global("execd_params", "USE_CGROUPS=true");
     let with = cell.run_script("#!/bin/sh\ncat /proc/self/cgroup\n", &[]);
-    assert!(cell.output(&with).contains("/gridwright-test-"), "{}", cell.output(&with));
-    wait_until(|| "the end of the control groups".to_owned(), || group.groups_of_tasks() == 0);
+    assert!(
+        cell.output(&with).contains("/gridwright-test-"),
+        "{}",
+        cell.output(&with)
+    );
+    wait_until(
+        || "the end of the control groups".to_owned(),
+        || group.groups_of_tasks() == 0,
+    );
 }
 
 #[test]
@@ -189,24 +261,37 @@ fn limits_hold_without_any_daemon_where_proc_hides_other_users() {
         return;
     }
     let hide = "mount -o remount,hidepid=2 /proc";
-    if !in_namespaces("surroundings::limits_hold_without_any_daemon_where_proc_hides_other_users", hide) {
+    if !in_namespaces(
+        "surroundings::limits_hold_without_any_daemon_where_proc_hides_other_users",
+        hide,
+    ) {
         return;
     }
     let cell = Cell::up();
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
-    assert!(mounts.lines().any(|line| line.contains(" /proc ") && line.contains("hidepid")), "{mounts}");
+    assert!(
+        mounts
+            .lines()
+            .any(|line| line.contains(" /proc ") && line.contains("hidepid")),
+        "{mounts}"
+    );
     let script = "#!/bin/sh\n#$ -l h_vmem=100M\nwhile [ ! -e go ]; do sleep 0.1; done\n\
                   for n in 1 2 3; do perl -e 'my $x = \"x\" x (30 << 20); sleep 1000' & done\nwait\n";
     cell.write("job.sh", script, 0o755);
     let job = cell.submit(&["job.sh"]);
     cell.wait_for_state(&job, "r");
     let shepherd = cell.shepherds()[0];
-    ["agent", "launcher", "master"].iter().for_each(|daemon| cell.kill(daemon));
+    ["agent", "launcher", "master"]
+        .iter()
+        .for_each(|daemon| cell.kill(daemon));
     cell.write("go", "", 0o644);
     let is_gone = || !Path::new(&format!("/proc/{shepherd}")).exists();
     wait_until(|| "the end of the shepherd".to_owned(), is_gone);
     cell.bring_up(&[]).ok();
     let record = cell.accounted(&job, 1).remove(0);
-    assert!(record.value("limit").contains("h_vmem") && record.number("failed") == 37, "{record:?}");
+    assert!(
+        record.value("limit").contains("h_vmem") && record.number("failed") == 37,
+        "{record:?}"
+    );
     assert_eq!(records(&cell.user(&["qacct", "-j", &job]).out).len(), 1);
 }

@@ -21,7 +21,12 @@ struct Tolerance {
 
 fn one(id: &'static str, attribute: &'static str, sensor: String, shown: &'static str) -> Tolerance {
     let types: &[(&str, &str)] = Box::leak(Box::new([(attribute, "STRING")]));
-    Tolerance { id, types, sensor, shown: Box::leak(Box::new([shown])) }
+    Tolerance {
+        id,
+        types,
+        sensor,
+        shown: Box::leak(Box::new([shown])),
+    }
 }
 
 fn tolerances() -> Vec<Tolerance> {
@@ -98,7 +103,11 @@ fn cell_with(complex: &str, sensors: &[(String, String)], deadline_s: impl Fn(&s
     for (command, text) in sensors {
         let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
         let path = cell.write_top(name, text, 0o755).display().to_string();
-        let _ = write!(settings, "\n[[sensor]]\npath = \"{path}\"\ndeadline_s = {}\n", deadline_s(name));
+        let _ = write!(
+            settings,
+            "\n[[sensor]]\npath = \"{path}\"\ndeadline_s = {}\n",
+            deadline_s(name)
+        );
         commands.push(format!("{path} {arguments}").trim().to_owned());
     }
     std::fs::write(&file, settings).unwrap();
@@ -125,9 +134,17 @@ fn complex(types: &[(&str, &str)]) -> String {
 fn every_tolerated_way_of_reporting_arrives_in_qhost() {
     let all = tolerances();
     let types: Vec<(&str, &str)> = all.iter().flat_map(|tolerance| tolerance.types).copied().collect();
-    let command = |id: &str| if id == "t18" { "t18.sh argument".to_owned() } else { format!("{id}.sh") };
-    let sensors: Vec<(String, String)> =
-        all.iter().map(|tolerance| (command(tolerance.id), tolerance.sensor.clone())).collect();
+    let command = |id: &str| {
+        if id == "t18" {
+            "t18.sh argument".to_owned()
+        } else {
+            format!("{id}.sh")
+        }
+    };
+    let sensors: Vec<(String, String)> = all
+        .iter()
+        .map(|tolerance| (command(tolerance.id), tolerance.sensor.clone()))
+        .collect();
     let cell = cell_with(&complex(&types), &sensors, |_| PATIENT_S);
     for tolerance in &all {
         let status = || status_of(&cell, &command(tolerance.id));
@@ -135,7 +152,9 @@ fn every_tolerated_way_of_reporting_arrives_in_qhost() {
             let name = expected.split('=').next().unwrap_or_default();
             let shown = || cell.user(&["qhost", "-F", name]).out;
             let what = || format!("{}: {expected}: {}\n{}", tolerance.id, shown(), status());
-            wait_until(what, || shown().lines().any(|line| line.contains(&format!(":{expected}"))));
+            wait_until(what, || {
+                shown().lines().any(|line| line.contains(&format!(":{expected}")))
+            });
         }
         wait_until(status, || status().contains(": running"));
         assert_eq!(number_before(&status(), " restarts"), Some(0), "{}", status());
@@ -158,8 +177,20 @@ const BAD: [(&str, &str, &str, i32, &[&str]); 8] = [
         1,
         &["does not work", "no complete block within 3 s", "deadline_s"],
     ),
-    ("floods.sh", "#!/bin/sh\nexec cat /dev/zero\n", "timed out", 1, &["does not work", "no complete block"]),
-    ("yes.sh", "#!/bin/sh\nexec yes junk\n", "timed out", 1, &["does not work", "lines not shown", "host:name:value"]),
+    (
+        "floods.sh",
+        "#!/bin/sh\nexec cat /dev/zero\n",
+        "timed out",
+        1,
+        &["does not work", "no complete block"],
+    ),
+    (
+        "yes.sh",
+        "#!/bin/sh\nexec yes junk\n",
+        "timed out",
+        1,
+        &["does not work", "lines not shown", "host:name:value"],
+    ),
     (
         "dies.sh",
         "#!/bin/sh\necho no licence >&2\nexit 7\n",
@@ -167,7 +198,13 @@ const BAD: [(&str, &str, &str, i32, &[&str]); 8] = [
         1,
         &["does not work", "exit status 7", "no licence"],
     ),
-    ("script.sh", "#!/no/such/interpreter\n", "failing", 1, &["does not work", "exit status 127"]),
+    (
+        "script.sh",
+        "#!/no/such/interpreter\n",
+        "failing",
+        1,
+        &["does not work", "exit status 127"],
+    ),
     (
         "binary.sh",
         "#!/bin/sh\nwhile read -r l; do [ \"$l\" = quit ] && exit 0; head -c 5000 /dev/urandom; echo; done\n",
@@ -193,24 +230,59 @@ const BAD: [(&str, &str, &str, i32, &[&str]); 8] = [
 
 #[test]
 fn bad_sensors_are_told_apart_and_cost_the_good_one_nothing() {
-    let good = ("good.sh".to_owned(), each_request("printf 'begin\\n%s:good:%s\\nend\\n' $HOST $((n=n+1))"));
-    let sensors: Vec<(String, String)> =
-        BAD.iter().map(|(name, text, ..)| ((*name).to_owned(), (*text).to_owned())).chain([good]).collect();
+    let good = (
+        "good.sh".to_owned(),
+        each_request("printf 'begin\\n%s:good:%s\\nend\\n' $HOST $((n=n+1))"),
+    );
+    let sensors: Vec<(String, String)> = BAD
+        .iter()
+        .map(|(name, text, ..)| ((*name).to_owned(), (*text).to_owned()))
+        .chain([good])
+        .collect();
     let deadline_s = |name: &str| if name == "good.sh" { PATIENT_S } else { HASTY_S };
-    let cell = cell_with(&complex(&[("good", "INT"), ("late", "INT"), ("stubborn", "INT")]), &sensors, deadline_s);
+    let cell = cell_with(
+        &complex(&[("good", "INT"), ("late", "INT"), ("stubborn", "INT")]),
+        &sensors,
+        deadline_s,
+    );
     let before = resident_kib(cell.pid("agent"));
     for (name, _, health, ..) in BAD {
-        wait_until(|| status_of(&cell, name), || status_of(&cell, name).contains(&format!(": {health}")));
-        wait_until(|| status_of(&cell, name), || number_before(&status_of(&cell, name), " restarts") >= Some(1));
+        wait_until(
+            || status_of(&cell, name),
+            || status_of(&cell, name).contains(&format!(": {health}")),
+        );
+        wait_until(
+            || status_of(&cell, name),
+            || number_before(&status_of(&cell, name), " restarts") >= Some(1),
+        );
     }
     let shown = || cell.user(&["qhost", "-F", "good,late"]).ok().out;
-    let good = |text: &str| text.split("good=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok();
+    let good = |text: &str| {
+        text.split("good=")
+            .nth(1)?
+            .split_whitespace()
+            .next()?
+            .parse::<f64>()
+            .ok()
+    };
     let first = good(&shown());
     wait_until(shown, || good(&shown()) > first);
-    assert!(!shown().contains("late="), "what no end followed is no value: {}", shown());
-    assert_eq!(number_before(&status_of(&cell, "good.sh"), " restarts"), Some(0), "{}", status_of(&cell, "good.sh"));
+    assert!(
+        !shown().contains("late="),
+        "what no end followed is no value: {}",
+        shown()
+    );
+    assert_eq!(
+        number_before(&status_of(&cell, "good.sh"), " restarts"),
+        Some(0),
+        "{}",
+        status_of(&cell, "good.sh")
+    );
     let after = resident_kib(cell.pid("agent"));
-    assert!(after < before + (8 << 10), "the agent grew from {before} to {after} KiB");
+    assert!(
+        after < before + (8 << 10),
+        "the agent grew from {before} to {after} KiB"
+    );
 }
 
 #[test]
@@ -224,17 +296,24 @@ fn sensor_check_judges_each_kind_of_sensor_and_names_the_remedy() {
             assert!(said.out.contains(word), "{name}: {word:?} is not in {said}");
         }
         assert!(said.out.len() < 64 << 10, "{name} printed {} bytes", said.out.len());
-        assert!(!said.out.contains(|c: char| c.is_control() && c != '\n'), "{name}: {said}");
+        assert!(
+            !said.out.contains(|c: char| c.is_control() && c != '\n'),
+            "{name}: {said}"
+        );
     }
     let slow = each_request("sleep 2; printf 'begin\\n%s:slow:1\\nend\\n' $HOST");
     let slow = cell.write_top("slow.sh", &slow, 0o755).display().to_string();
-    cell.admin(&["sensor", "check", "--deadline", "1", &slow]).refused(&["no complete block within 1 s", "deadline_s"]);
+    cell.admin(&["sensor", "check", "--deadline", "1", &slow])
+        .refused(&["no complete block within 1 s", "deadline_s"]);
     cell.admin(&["sensor", "check", &slow]).ok();
-    cell.admin(&["sensor", "check", "/no/such/sensor"]).refused(&["/no/such/sensor", "fix:"]);
-    cell.admin(&["sensor", "check", "--deadline", "soon", &slow]).refused(&["soon", "fix:"]);
+    cell.admin(&["sensor", "check", "/no/such/sensor"])
+        .refused(&["/no/such/sensor", "fix:"]);
+    cell.admin(&["sensor", "check", "--deadline", "soon", &slow])
+        .refused(&["soon", "fix:"]);
     cell.admin(&["sensor", "check"]).refused(&["script", "fix:"]);
     let open = cell.write_top("open.sh", "#!/bin/sh\n", 0o777).display().to_string();
-    cell.admin(&["sensor", "check", &open]).refused(&["refused", "chmod go-w"]);
+    cell.admin(&["sensor", "check", &open])
+        .refused(&["refused", "chmod go-w"]);
 }
 
 #[test]
@@ -247,21 +326,33 @@ fn names_come_and_go_values_age_and_a_changed_file_starts_anew() {
     let cell = cell_with(&complex(&[("kept", "INT"), ("gone", "INT")]), &sensors, |_| HASTY_S);
     let shown = || cell.user(&["qhost", "-F", "kept,gone"]).ok().out;
     let wait = |kept: bool, gone: bool| {
-        wait_until(shown, || (shown().contains("kept="), shown().contains("gone=")) == (kept, gone));
+        wait_until(shown, || {
+            (shown().contains("kept="), shown().contains("gone=")) == (kept, gone)
+        });
     };
     wait(true, true);
     cell.write_top("short", "", 0o644);
     wait(true, false);
     cell.write_top("hang", "", 0o644);
     wait(false, false);
-    wait_until(|| status_of(&cell, "changing.sh"), || status_of(&cell, "changing.sh").contains("timed out"));
+    wait_until(
+        || status_of(&cell, "changing.sh"),
+        || status_of(&cell, "changing.sh").contains("timed out"),
+    );
     std::fs::remove_file(cell.top().join("hang")).unwrap();
     wait(true, false);
     // T16: a changed file is started anew at once, T20: one that others can write is refused.
     cell.write_top("changing.sh", &changing.replace("kept:1", "kept:2"), 0o755);
     wait_until(shown, || shown().contains("kept=2"));
     cell.write_top("changing.sh", changing, 0o777);
-    wait_until(|| status_of(&cell, "changing.sh"), || status_of(&cell, "changing.sh").contains(": refused"));
-    assert!(status_of(&cell, "changing.sh").contains("chmod go-w"), "{}", status_of(&cell, "changing.sh"));
+    wait_until(
+        || status_of(&cell, "changing.sh"),
+        || status_of(&cell, "changing.sh").contains(": refused"),
+    );
+    assert!(
+        status_of(&cell, "changing.sh").contains("chmod go-w"),
+        "{}",
+        status_of(&cell, "changing.sh")
+    );
     wait(false, false);
 }

@@ -9,7 +9,10 @@ fn used(cell: &Cell) -> Option<(f64, f64)> {
     let log = std::fs::read_to_string(cell.dir().join("default/common/reporting")).ok()?;
     let mine = format!("/default/{}", cell.account().name);
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
-    let last = log.lines().map(fields).rfind(|fields| fields[1] == "sharelog" && fields[4] == mine)?;
+    let last = log
+        .lines()
+        .map(fields)
+        .rfind(|fields| fields[1] == "sharelog" && fields[4] == mine)?;
     Some((last[15].parse().ok()?, last[18].parse().ok()?))
 }
 
@@ -24,8 +27,14 @@ fn use_is_charged_once_over_a_kill_of_the_master_and_forgotten_on_demand() {
     cell.set_scheduler("weight_tickets_share", "1000");
     cell.set_scheduler("halflife_decay_list", "cpu=1");
     cell.set_global("load_report_time", "0:0:1");
-    cell.set_global("reporting_params", "accounting=true reporting=true flush_time=0:0:1 sharelog=0:0:1");
-    let job = cell.submit(&[&cell.write("busy", "#!/bin/sh\nwhile :; do :; done\n", 0o755).display().to_string()]);
+    cell.set_global(
+        "reporting_params",
+        "accounting=true reporting=true flush_time=0:0:1 sharelog=0:0:1",
+    );
+    let job = cell.submit(&[&cell
+        .write("busy", "#!/bin/sh\nwhile :; do :; done\n", 0o755)
+        .display()
+        .to_string()]);
     cell.wait_for_state(&job, "r");
     // What decays was charged.
     let has_decayed = || used(&cell).is_some_and(|(left, all)| left + 0.01 < all);
@@ -33,7 +42,10 @@ fn use_is_charged_once_over_a_kill_of_the_master_and_forgotten_on_demand() {
     let (_, before) = used(&cell).expect("it was told");
     cell.kill("master");
     cell.bring_up(&[]).ok();
-    wait_until(|| format!("more than {before}"), || used(&cell).is_some_and(|(_, all)| all > before));
+    wait_until(
+        || format!("more than {before}"),
+        || used(&cell).is_some_and(|(_, all)| all > before),
+    );
     cell.admin(&["qdel", &job]).ok();
     let record = &cell.accounted(&job, 1)[0];
     let accounted: f64 = record.value("cpu").trim_end_matches('s').parse().expect("seconds");

@@ -10,7 +10,10 @@ fn submit(cell: &Cell, words: &[&str], state: &str) -> Process {
     let mut command = cell.command(As::User, &cell.programs().gridwright());
     command.args(["qsub", "-cwd", "-j", "y", "-o", "out"]).args(words);
     let process = Process::start(command, &cell.top().join("qsub.out"));
-    wait_until(|| process.printed(), || process.printed().contains("has been submitted"));
+    wait_until(
+        || process.printed(),
+        || process.printed().contains("has been submitted"),
+    );
     cell.wait_for_state("1", state);
     process
 }
@@ -31,7 +34,11 @@ fn code(process: &mut Process) -> i32 {
 #[test]
 fn sync_waits_through_a_restart_of_the_master() {
     let cell = Cell::up();
-    cell.write("job.sh", "#!/bin/sh\nuntil test -e go; do sleep 0.1; done\nexit 7\n", 0o755);
+    cell.write(
+        "job.sh",
+        "#!/bin/sh\nuntil test -e go; do sleep 0.1; done\nexit 7\n",
+        0o755,
+    );
     let mut qsub = submit(&cell, &["-sync", "y", "job.sh"], "r");
     cell.kill("master");
     cell.write("go", "", 0o644);
@@ -45,14 +52,21 @@ fn sync_waits_through_a_restart_of_the_master() {
 fn an_interrupted_wait_deletes_the_job() {
     for (signal, words, state) in [
         (Signal::SIGINT, &["-sync", "y", "-b", "y", "sleep", "600"][..], "r"),
-        (Signal::SIGTERM, &["-sync", "y", "-h", "-b", "y", "sleep", "600"][..], "hqw"),
+        (
+            Signal::SIGTERM,
+            &["-sync", "y", "-h", "-b", "y", "sleep", "600"][..],
+            "hqw",
+        ),
     ] {
         let cell = Cell::up();
         let mut qsub = submit(&cell, words, state);
         qsub.signal(signal);
         assert_eq!(code(&mut qsub), 1, "{}", qsub.printed());
         let printed = qsub.printed();
-        assert!(printed.contains("\nInterrupted!\nPlease wait while qsub shuts down.\n"), "{printed}");
+        assert!(
+            printed.contains("\nInterrupted!\nPlease wait while qsub shuts down.\n"),
+            "{printed}"
+        );
         assert!(printed.contains("job 1"), "{printed}");
         wait_until(|| cell.state_of("1"), || cell.user(&["qstat", "-j", "1"]).code != 0);
     }
@@ -68,7 +82,10 @@ fn an_interrupted_wait_ends_also_while_the_master_is_silent() {
     let (ended, printed) = (code(&mut qsub), qsub.printed());
     kill(master, Signal::SIGCONT).unwrap();
     assert_eq!(ended, 75, "{printed}");
-    assert!(printed.contains("it is not known whether job 1 was deleted") && printed.contains("qdel 1"), "{printed}");
+    assert!(
+        printed.contains("it is not known whether job 1 was deleted") && printed.contains("qdel 1"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -79,9 +96,15 @@ fn a_monitored_pass_is_written_down() {
     assert!(said.err.ends_with(" triggers scheduler monitoring\n"), "{said}");
     let path = cell.dir().join("default/common/schedd_runlog");
     let log = || std::fs::read_to_string(&path).unwrap_or_default();
-    wait_until(log, || log().contains("|--------------STOP-SCHEDULER-RUN-------------\n"));
+    wait_until(log, || {
+        log().contains("|--------------STOP-SCHEDULER-RUN-------------\n")
+    });
     let log = log();
-    assert!(log.lines().next().is_some_and(|line| line.ends_with("|-------------START-SCHEDULER-RUN-------------")));
+    assert!(
+        log.lines()
+            .next()
+            .is_some_and(|line| line.ends_with("|-------------START-SCHEDULER-RUN-------------"))
+    );
     assert!(log.contains("|Job 1 is in hold state\n"), "{log}");
 }
 
@@ -97,11 +120,24 @@ fn what_runs_and_what_is_kept_over_time_is_written_down_and_shown() {
     wait_until(schedule, || schedule().contains("\n2:1:RESERVING:"));
     let schedule = schedule();
     assert!(schedule.starts_with("::::::::\n"), "{schedule}");
-    let lines = |state: &str| schedule.lines().filter(|line| line.starts_with(state)).collect::<Vec<_>>();
+    let lines = |state: &str| {
+        schedule
+            .lines()
+            .filter(|line| line.starts_with(state))
+            .collect::<Vec<_>>()
+    };
     let started = lines("1:1:STARTING:");
     assert!(started.len() == 1 && started[0].contains(":660:Q:all.q@"), "{schedule}");
-    assert!(lines("2:1:RESERVING:").iter().all(|line| line.ends_with(":slots:1.000000")), "{schedule}");
+    assert!(
+        lines("2:1:RESERVING:")
+            .iter()
+            .all(|line| line.ends_with(":slots:1.000000")),
+        "{schedule}"
+    );
     let shown = cell.user(&["qsched"]).ok();
     assert!(shown.out.starts_with("job-ID  user"), "{shown}");
-    assert!(shown.out.lines().nth(2).is_some_and(|line| line.starts_with("2.1 ")), "{shown}");
+    assert!(
+        shown.out.lines().nth(2).is_some_and(|line| line.starts_with("2.1 ")),
+        "{shown}"
+    );
 }

@@ -60,7 +60,12 @@ impl Cell {
         match item.change {
             Change::Complete {} => self.is_complete = true,
             Change::JobAdded { job } if job.spec.requests.pe.is_none() => {
-                self.waiting.extend(job.tasks.iter().flat_map(|range| range.iter()).map(|task| (job.seq, task)));
+                self.waiting.extend(
+                    job.tasks
+                        .iter()
+                        .flat_map(|range| range.iter())
+                        .map(|task| (job.seq, task)),
+                );
             }
             Change::TasksDeleted { job, tasks } => {
                 let is_gone = |(of, task): &Task| *of == job && tasks.iter().any(|range| range.contains(*task));
@@ -81,9 +86,16 @@ impl Cell {
             }
             Change::Instances { host, instances } => {
                 self.slots.retain(|instance, _| instance.host != host);
-                self.slots.extend(instances.into_iter().map(|granted| (granted.instance, granted.slots)));
+                self.slots
+                    .extend(instances.into_iter().map(|granted| (granted.instance, granted.slots)));
             }
-            Change::InstanceChanged { instance, disabled, suspended, errors, .. } => {
+            Change::InstanceChanged {
+                instance,
+                disabled,
+                suspended,
+                errors,
+                ..
+            } => {
                 if disabled || suspended || !errors.is_empty() {
                     self.closed.insert(instance);
                 } else {
@@ -110,16 +122,25 @@ impl Cell {
         }
         let is_open =
             |instance: &&QueueInstanceName| self.connected.contains(&instance.host) && !self.closed.contains(*instance);
-        let free = self.slots.iter().filter(|(instance, _)| is_open(instance)).flat_map(|(instance, slots)| {
-            let free = slots.saturating_sub(taken.get(instance).copied().unwrap_or(0));
-            (0..free).map(move |_| instance.clone())
-        });
+        let free = self
+            .slots
+            .iter()
+            .filter(|(instance, _)| is_open(instance))
+            .flat_map(|(instance, slots)| {
+                let free = slots.saturating_sub(taken.get(instance).copied().unwrap_or(0));
+                (0..free).map(move |_| instance.clone())
+            });
         let chosen: Vec<(Task, QueueInstanceName)> = self.waiting.iter().copied().zip(free).collect();
         let order = |((seq, task), instance)| {
             self.waiting.remove(&(seq, task));
             let granted = vec![Granted { instance, slots: 1 }];
             self.placed.insert((seq, task), granted.clone());
-            Order::Start { seq, task, granted, pe: None }
+            Order::Start {
+                seq,
+                task,
+                granted,
+                pe: None,
+            }
         };
         chosen.into_iter().map(order).collect()
     }
@@ -139,7 +160,11 @@ impl Cell {
 /// A connection to the master.
 fn connect(socket: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(socket).expect("a daemon listens");
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: NAME.to_owned(), task: None };
+    let hello = ClientHello {
+        version: PROTOCOL_VERSION,
+        program: NAME.to_owned(),
+        task: None,
+    };
     send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).expect("the master reads");
     stream
 }
@@ -165,11 +190,18 @@ fn give_up(refusal: &Diagnostic) -> ! {
 /// The event stream from the full state on, read by a thread of its own.
 fn subscribe(socket: &Path) -> Receiver<Vec<Item>> {
     let mut stream = connect(socket);
-    let query = Query::Events(Subscription { name: NAME.to_owned(), ..Subscription::default() });
+    let query = Query::Events(Subscription {
+        name: NAME.to_owned(),
+        ..Subscription::default()
+    });
     send(&mut stream, Kind::Request, 1, &ClientMessage::Query(query), FRAME_LIMIT).expect("the master reads");
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        while let Some(Reply { data: Some(Data::Events(items)), .. }) = reply(&mut stream) {
+        while let Some(Reply {
+            data: Some(Data::Events(items)),
+            ..
+        }) = reply(&mut stream)
+        {
             if sender.send(items).is_err() {
                 return;
             }
@@ -180,14 +212,23 @@ fn subscribe(socket: &Path) -> Receiver<Vec<Item>> {
 
 /// Gives orders, which is a sign of life also if there are none, and returns the verdicts.
 fn give(stream: &mut UnixStream, id: u64, orders: &[Order]) -> Vec<Verdict> {
-    let orders = Orders { scheduler: NAME.to_owned(), orders: orders.to_vec(), last: false };
+    let orders = Orders {
+        scheduler: NAME.to_owned(),
+        orders: orders.to_vec(),
+        last: false,
+    };
     // Other processes and earlier lives of this one must not have used the same.
     let unique = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
-    let message =
-        ClientMessage::Change { id: RequestId(unique << 32 | u128::from(id)), command: Command::Orders(orders) };
+    let message = ClientMessage::Change {
+        id: RequestId(unique << 32 | u128::from(id)),
+        command: Command::Orders(orders),
+    };
     send(stream, Kind::Request, id, &message, FRAME_LIMIT).expect("the master reads");
     match reply(stream) {
-        Some(Reply { data: Some(Data::Verdicts(verdicts)), .. }) => verdicts,
+        Some(Reply {
+            data: Some(Data::Verdicts(verdicts)),
+            ..
+        }) => verdicts,
         other => panic!("no verdicts: {other:?}"),
     }
 }
@@ -199,7 +240,10 @@ fn main() {
     let mut cell = Cell::default();
     for id in 1.. {
         match events.recv_timeout(SIGN_OF_LIFE) {
-            Ok(items) => items.into_iter().chain(events.try_iter().flatten()).for_each(|item| cell.take(item)),
+            Ok(items) => items
+                .into_iter()
+                .chain(events.try_iter().flatten())
+                .for_each(|item| cell.take(item)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -55,7 +55,11 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         let words = ["--slots", "4"].map(str::to_owned).into();
-        Self { owner: As::Admin, name: "cell".to_owned(), words }
+        Self {
+            owner: As::Admin,
+            name: "cell".to_owned(),
+            words,
+        }
     }
 }
 
@@ -122,7 +126,14 @@ impl Cell {
         make_dir(&dir, (plan.owner == As::User).then_some(&account));
         make_dir(&temp.path().join("work"), Some(&account));
         let programs = Arc::new(Programs::find(temp.path()));
-        Self { dir: dir.join(plan.name), owner: plan.owner, place: Place::Here, programs, account, temp }
+        Self {
+            dir: dir.join(plan.name),
+            owner: plan.owner,
+            place: Place::Here,
+            programs,
+            account,
+            temp,
+        }
     }
 
     /// The place of a further cell, or of another machine's part of this one, on a host of `network`.
@@ -196,10 +207,18 @@ impl Cell {
             }
             Place::Host(network, host) => network.command(host, account.map(AsRef::as_ref), program),
         };
-        command.env_clear().envs([("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]);
-        command.env("GRIDWRIGHT_DIR", &self.dir).env("SGE_ROOT", &self.dir).env("SGE_CELL", "default");
+        command
+            .env_clear()
+            .envs([("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")]);
+        command
+            .env("GRIDWRIGHT_DIR", &self.dir)
+            .env("SGE_ROOT", &self.dir)
+            .env("SGE_CELL", "default");
         if let Some(account) = account {
-            command.env("HOME", &account.home).env("USER", &account.name).env("LOGNAME", &account.name);
+            command
+                .env("HOME", &account.home)
+                .env("USER", &account.name)
+                .env("LOGNAME", &account.name);
         }
         command.current_dir(self.work());
         command
@@ -207,7 +226,9 @@ impl Cell {
 
     /// Submits a job of the ordinary account, in the working directory and with one output file; returns its number.
     pub fn submit(&self, words: &[&str]) -> String {
-        let said = self.user(&[&["qsub", "-terse", "-cwd", "-j", "y"], words].concat()).ok();
+        let said = self
+            .user(&[&["qsub", "-terse", "-cwd", "-j", "y"], words].concat())
+            .ok();
         said.out.trim().split('.').next().unwrap_or_default().to_owned()
     }
 
@@ -317,7 +338,9 @@ impl Cell {
     pub fn pid(&self, daemon: &str) -> i32 {
         let path = self.dir.join("run").join(daemon).join("pid");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        text.trim().parse().unwrap_or_else(|_| panic!("{} has no pid: {text:?}", path.display()))
+        text.trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{} has no pid: {text:?}", path.display()))
     }
 
     /// Whether a daemon lives that is another process than `before`. The pid file is written just after the lock is taken.
@@ -328,7 +351,9 @@ impl Cell {
 
     /// Whether a daemon lives: its lock is held.
     pub fn is_alive(&self, daemon: &str) -> bool {
-        let Ok(lock) = std::fs::File::open(self.dir.join("run").join(daemon).join("lock")) else { return false };
+        let Ok(lock) = std::fs::File::open(self.dir.join("run").join(daemon).join("lock")) else {
+            return false;
+        };
         nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err()
     }
 
@@ -352,9 +377,12 @@ impl Cell {
     pub fn set_global(&self, parameter: &str, value: &str) {
         let shown = self.admin(&["qconf", "-sconf", "global"]).ok().out;
         let joined = shown.replace("\\\n", " ");
-        let kept = joined.lines().filter(|line| line.split_whitespace().next() != Some(parameter));
-        let text =
-            kept.chain([format!("{parameter} {value}").as_str()]).fold(String::new(), |all, line| all + line + "\n");
+        let kept = joined
+            .lines()
+            .filter(|line| line.split_whitespace().next() != Some(parameter));
+        let text = kept
+            .chain([format!("{parameter} {value}").as_str()])
+            .fold(String::new(), |all, line| all + line + "\n");
         let file = self.write_top("global", &text, 0o644);
         self.admin(&["qconf", "-Mconf", &file.display().to_string()]).ok();
     }
@@ -399,7 +427,10 @@ impl Cell {
         for daemon in ["master", "agent", "launcher"] {
             let log = self.log(daemon);
             let lines: Vec<&str> = log.lines().collect();
-            eprintln!("--- the end of {daemon}.log\n{}", lines[lines.len().saturating_sub(15)..].join("\n"));
+            eprintln!(
+                "--- the end of {daemon}.log\n{}",
+                lines[lines.len().saturating_sub(15)..].join("\n")
+            );
         }
     }
 }
@@ -410,7 +441,10 @@ impl Cell {
 /// If it is not there and must be.
 pub fn available(what: &str, is_there: bool) -> bool {
     let strict = std::env::var_os("GRIDWRIGHT_TESTS_STRICT").is_some();
-    assert!(is_there || !strict, "{what} is missing, and GRIDWRIGHT_TESTS_STRICT is set");
+    assert!(
+        is_there || !strict,
+        "{what} is missing, and GRIDWRIGHT_TESTS_STRICT is set"
+    );
     if !is_there {
         eprintln!("skipped: {what} is missing");
     }
@@ -432,8 +466,22 @@ pub fn in_namespaces(name: &str, before: &str) -> bool {
     // The shell stays: as process 1 it reaps what daemons leave behind.
     let script = format!("set -e; {before}; \"$0\" --exact --nocapture {name}; exit $?");
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script]).arg(me);
-    let output = command.env(temp::INSIDE, called).output().unwrap_or_else(|error| panic!("unshare: {error}"));
+    command
+        .args([
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            &script,
+        ])
+        .arg(me);
+    let output = command
+        .env(temp::INSIDE, called)
+        .output()
+        .unwrap_or_else(|error| panic!("unshare: {error}"));
     let said = String::from_utf8_lossy(&output.stdout);
     let is_good = output.status.success() && said.contains("1 passed");
     assert!(is_good, "{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -447,7 +495,11 @@ pub fn is_root() -> bool {
 
 /// The longer form of a test, which the scripts in `tests/long` ask for, or the one of every change.
 pub fn long_or<T>(long: T, short: T) -> T {
-    if std::env::var_os("GRIDWRIGHT_TESTS_LONG").is_some() { long } else { short }
+    if std::env::var_os("GRIDWRIGHT_TESTS_LONG").is_some() {
+        long
+    } else {
+        short
+    }
 }
 
 fn make_dir(path: &Path, owner: Option<&Arc<Account>>) {

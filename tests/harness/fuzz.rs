@@ -31,15 +31,60 @@ pub struct Target {
 
 /// Every text parser of the libraries. Those of the commands are tried in `master/cli`.
 pub const TARGETS: &[Target] = &[
-    Target { name: "complex", run: complex, seeds: complex_seeds, cost: 1 },
-    Target { name: "objects", run: objects, seeds: object_seeds, cost: 10 },
-    Target { name: "rqs", run: rqs, seeds: rqs_seeds, cost: 2 },
-    Target { name: "calendar", run: calendar, seeds: calendar_seeds, cost: 10 },
-    Target { name: "request", run: request, seeds: request_seeds, cost: 1 },
-    Target { name: "expression", run: expression, seeds: expression_seeds, cost: 1 },
-    Target { name: "amount", run: amount, seeds: amount_seeds, cost: 1 },
-    Target { name: "range", run: range, seeds: range_seeds, cost: 1 },
-    Target { name: "sensor", run: sensor, seeds: sensor_seeds, cost: 1 },
+    Target {
+        name: "complex",
+        run: complex,
+        seeds: complex_seeds,
+        cost: 1,
+    },
+    Target {
+        name: "objects",
+        run: objects,
+        seeds: object_seeds,
+        cost: 10,
+    },
+    Target {
+        name: "rqs",
+        run: rqs,
+        seeds: rqs_seeds,
+        cost: 2,
+    },
+    Target {
+        name: "calendar",
+        run: calendar,
+        seeds: calendar_seeds,
+        cost: 10,
+    },
+    Target {
+        name: "request",
+        run: request,
+        seeds: request_seeds,
+        cost: 1,
+    },
+    Target {
+        name: "expression",
+        run: expression,
+        seeds: expression_seeds,
+        cost: 1,
+    },
+    Target {
+        name: "amount",
+        run: amount,
+        seeds: amount_seeds,
+        cost: 1,
+    },
+    Target {
+        name: "range",
+        run: range,
+        seeds: range_seeds,
+        cost: 1,
+    },
+    Target {
+        name: "sensor",
+        run: sensor,
+        seeds: sensor_seeds,
+        cost: 1,
+    },
 ];
 
 /// The kinds that are read from text; resource quota sets have a form and a target of their own.
@@ -77,12 +122,18 @@ pub fn objects(text: &str) {
         Ok(fields) => fields,
         Err(refusals) => return say_something(&refusals),
     };
-    for kind in KINDS.into_iter().filter(|kind| kind.form() != Form::Bare && kind.template("x").is_some()) {
+    for kind in KINDS
+        .into_iter()
+        .filter(|kind| kind.form() != Form::Bare && kind.template("x").is_some())
+    {
         let name = kind.name_in(&fields).unwrap_or("h1").to_owned();
         match kind.settle(&name, &fields) {
             Err(refusals) => say_something(&refusals),
             Ok(settled) => {
-                for wrap in [Wrap::At80, Wrap::SingleLine].into_iter().filter(|_| kind != ObjectKind::ComplexTable) {
+                for wrap in [Wrap::At80, Wrap::SingleLine]
+                    .into_iter()
+                    .filter(|_| kind != ObjectKind::ComplexTable)
+                {
                     let printed = settled.print(kind, wrap);
                     let again = Fields::parse(&printed).map(|fields| kind.settle(&name, &fields));
                     let again = again.unwrap_or_else(|refusals| panic!("{kind}: {refusals:?}\n{printed}"));
@@ -97,7 +148,10 @@ pub fn objects(text: &str) {
 /// Resource quota sets.
 pub fn rqs(text: &str) {
     let read = |text: &str| -> Result<Vec<QuotaSet>, Vec<Diagnostic>> {
-        parse_sets(text)?.iter().map(|fields| QuotaSet::read("", fields)).collect()
+        parse_sets(text)?
+            .iter()
+            .map(|fields| QuotaSet::read("", fields))
+            .collect()
     };
     match read(text) {
         Ok(sets) => {
@@ -114,7 +168,9 @@ pub fn rqs(text: &str) {
 /// next is found in time.
 pub fn calendar(text: &str) {
     let (year, week) = text.split_once('|').unwrap_or((text, "NONE"));
-    let fields: Fields = [("calendar_name", "x"), ("year", year), ("week", week)].into_iter().collect();
+    let fields: Fields = [("calendar_name", "x"), ("year", year), ("week", week)]
+        .into_iter()
+        .collect();
     match Calendar::from_fields(&fields) {
         Ok(calendar) => {
             assert_eq!(Calendar::from_fields(&calendar.to_fields()).as_ref(), Ok(&calendar));
@@ -133,7 +189,10 @@ pub fn request(text: &str) {
             // the place of the earlier.
             let is_open = |value: &String| ['"', '\''].iter().any(|mark| value.matches(*mark).count() % 2 == 1);
             let is_whole = !list.iter().filter_map(|request| request.value.as_ref()).any(is_open);
-            assert!(!is_whole || ResourceList::parse(&printed).as_ref() == Ok(&list), "{printed}");
+            assert!(
+                !is_whole || ResourceList::parse(&printed).as_ref() == Ok(&list),
+                "{printed}"
+            );
             if let Err(refusals) = list.resolve(&Complex::built_in()) {
                 say_something(&refusals);
             }
@@ -163,7 +222,11 @@ pub fn amount(text: &str) {
         match Amount::parse(text, r#type) {
             Ok(amount) => {
                 let printed = amount.print(r#type);
-                assert_eq!(Amount::parse(&printed, r#type).ok(), Some(amount), "{type:?} {text:?} as {printed:?}");
+                assert_eq!(
+                    Amount::parse(&printed, r#type).ok(),
+                    Some(amount),
+                    "{type:?} {text:?} as {printed:?}"
+                );
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }
@@ -186,12 +249,19 @@ pub fn range(text: &str) {
 /// What a load sensor writes: what is kept stays within its limits, in however many pieces it
 /// comes.
 pub fn sensor(text: &str) {
-    let limits = Limits { line_bytes: 200, block_values: 20, block_bytes: 1_000, ..Limits::default() };
+    let limits = Limits {
+        line_bytes: 200,
+        block_values: 20,
+        block_bytes: 1_000,
+        ..Limits::default()
+    };
     let heard = |pieces: usize| {
         let names = SelfNames::new(&"h1".into(), [], Domains::Compare);
         let (mut reader, mut heard) = (Reader::new(limits, names), Vec::new());
         reader.asked();
-        text.as_bytes().chunks(pieces).for_each(|piece| reader.feed(piece, |one| heard.push(one)));
+        text.as_bytes()
+            .chunks(pieces)
+            .for_each(|piece| reader.feed(piece, |one| heard.push(one)));
         reader.finish(|one| heard.push(one));
         heard
     };
@@ -291,15 +361,45 @@ fn request_seeds() -> Vec<String> {
 }
 
 fn expression_seeds() -> Vec<String> {
-    texts(&["lx-*", "!(a|b)&c?", "[a-f]*[!x]", "a|b|!c&(d|e)", "((((", "*a*a*a*a*b", "\"quoted|text\"", "'x'&y"])
+    texts(&[
+        "lx-*",
+        "!(a|b)&c?",
+        "[a-f]*[!x]",
+        "a|b|!c&(d|e)",
+        "((((",
+        "*a*a*a*a*b",
+        "\"quoted|text\"",
+        "'x'&y",
+    ])
 }
 
 fn amount_seeds() -> Vec<String> {
-    texts(&["1.5G", "-5", "0x1F", "010", "1e3k", "1:2:3", ":::", "INFINITY", "TRUE", "9223372036854775807"])
+    texts(&[
+        "1.5G",
+        "-5",
+        "0x1F",
+        "010",
+        "1e3k",
+        "1:2:3",
+        ":::",
+        "INFINITY",
+        "TRUE",
+        "9223372036854775807",
+    ])
 }
 
 fn range_seeds() -> Vec<String> {
-    texts(&["1-10:2", "4-", "-4", "2,4-8", "1-4294967295", "5", "3-1", "1-9:0", "1,3-4,7-100:3"])
+    texts(&[
+        "1-10:2",
+        "4-",
+        "-4",
+        "2,4-8",
+        "1-4294967295",
+        "5",
+        "3-1",
+        "1-9:0",
+        "1,3-4,7-100:3",
+    ])
 }
 
 fn sensor_seeds() -> Vec<String> {

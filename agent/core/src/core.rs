@@ -190,7 +190,10 @@ impl Core {
 
     /// How many tasks have not ended.
     pub fn active(&self) -> usize {
-        self.tasks.values().filter(|task| !matches!(task, Task::Ended(_))).count()
+        self.tasks
+            .values()
+            .filter(|task| !matches!(task, Task::Ended(_)))
+            .count()
     }
 
     /// When [`Input::Tick`] is wanted, by the boot clock in milliseconds; `None` if nothing waits for time to pass.
@@ -232,14 +235,22 @@ impl Core {
 
     fn welcome(&mut self, welcome: MasterWelcome) -> Vec<Effect> {
         if welcome.epoch < self.epoch {
-            let refusal = Diagnostic::new(Code::WrongCell, "the master is older than one that this agent has obeyed");
+            let refusal = Diagnostic::new(
+                Code::WrongCell,
+                "the master is older than one that this agent has obeyed",
+            );
             let why = format!("its epoch is {}, ours {}", welcome.epoch.0, self.epoch.0);
             return vec![Effect::Reject(
-                refusal.why(why).fix("a restored master raises its epoch: use gridwright restore"),
+                refusal
+                    .why(why)
+                    .fix("a restored master raises its epoch: use gridwright restore"),
             )];
         }
         if self.cell.is_some_and(|cell| cell != welcome.cell) {
-            return vec![Effect::Reject(Diagnostic::new(Code::WrongCell, "the master belongs to another cell"))];
+            return vec![Effect::Reject(Diagnostic::new(
+                Code::WrongCell,
+                "the master belongs to another cell",
+            ))];
         }
         self.cell = Some(welcome.cell);
         self.epoch = welcome.epoch;
@@ -251,9 +262,21 @@ impl Core {
     fn configure(&mut self, config: AgentConfig) -> Vec<Effect> {
         self.config = config;
         // Off again, everything goes back to what the queues say.
-        let back = if self.config.reprioritize.is_none() { self.priorities.clear() } else { Vec::new() };
-        let usual = |key| launcher(Request::Reprioritize { key, nice: None, cpu_weight: None });
-        std::iter::once(Effect::Configure(self.config.clone())).chain(back.into_iter().map(usual)).collect()
+        let back = if self.config.reprioritize.is_none() {
+            self.priorities.clear()
+        } else {
+            Vec::new()
+        };
+        let usual = |key| {
+            launcher(Request::Reprioritize {
+                key,
+                nice: None,
+                cpu_weight: None,
+            })
+        };
+        std::iter::once(Effect::Configure(self.config.clone()))
+            .chain(back.into_iter().map(usual))
+            .collect()
     }
 
     /// Whether the master may send tickets: the launcher can do what follows from them.
@@ -263,8 +286,10 @@ impl Core {
 
     /// What the running tasks get of the host from now on, where that has changed.
     fn reprioritize(&mut self, now: &Now<'_>) -> Vec<Effect> {
-        let Some(range) =
-            self.config.reprioritize.filter(|_| self.reprioritizes && self.priorities.is_due(now.boot_ms))
+        let Some(range) = self
+            .config
+            .reprioritize
+            .filter(|_| self.reprioritizes && self.priorities.is_due(now.boot_ms))
         else {
             return Vec::new();
         };
@@ -272,7 +297,11 @@ impl Core {
         let running: Vec<TaskKey> = self.tasks.iter().filter(is_running).map(|(key, _)| *key).collect();
         let changed = self.priorities.compute(&running, range, now.boot_ms);
         let ask = |(key, share): (TaskKey, Share)| {
-            launcher(Request::Reprioritize { key, nice: Some(share.nice), cpu_weight: Some(share.cpu_weight) })
+            launcher(Request::Reprioritize {
+                key,
+                nice: Some(share.nice),
+                cpu_weight: Some(share.cpu_weight),
+            })
         };
         changed.into_iter().map(ask).collect()
     }
@@ -307,14 +336,20 @@ impl Core {
             return vec![send(report(key, task, now))];
         }
         if self.newer_attempt(key) {
-            return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
+            return vec![send(TaskReport {
+                key,
+                state: TaskReportState::Unknown,
+            })];
         }
         if self.closing {
             return self.give_back_one(key, health::CLOSING, now);
         }
         let Some(spec) = self.jobs.get(&key.seq).cloned() else {
             // The order overtook the description, or the master believes that we still have it.
-            return vec![send(TaskReport { key, state: TaskReportState::Unknown })];
+            return vec![send(TaskReport {
+                key,
+                state: TaskReportState::Unknown,
+            })];
         };
         if !self.listed {
             self.tasks.insert(key, Task::Held(Box::new(order), spec));
@@ -332,13 +367,22 @@ impl Core {
             Program::Script { content, .. } if document.start.has_script() => Some(Arc::clone(content)),
             Program::Script { .. } | Program::Stored { .. } | Program::Command { .. } => None,
         };
-        Effect::Launcher { request: Box::new(Request::Launch(Box::new(document))), script }
+        Effect::Launcher {
+            request: Box::new(Request::Launch(Box::new(document))),
+            script,
+        }
     }
 
     /// Whether a later attempt of the same task is here: an older order is refused for ever (ARCHITECTURE.md "Time, keys and requests").
     fn newer_attempt(&self, key: TaskKey) -> bool {
-        let from = TaskKey { attempt: key.attempt.saturating_add(1), ..key };
-        let to = TaskKey { attempt: u32::MAX, ..key };
+        let from = TaskKey {
+            attempt: key.attempt.saturating_add(1),
+            ..key
+        };
+        let to = TaskKey {
+            attempt: u32::MAX,
+            ..key
+        };
         from.attempt > key.attempt && self.tasks.range(from..=to).next().is_some()
     }
 
@@ -350,11 +394,16 @@ impl Core {
             TaskSignal::Migrate => Order::Migrate,
         };
         match self.tasks.get(&key) {
-            None => vec![send(TaskReport { key, state: TaskReportState::Unknown })],
+            None => vec![send(TaskReport {
+                key,
+                state: TaskReportState::Unknown,
+            })],
             Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
-            Some(Task::Held(..)) if matches!(order, Order::Terminate | Order::Migrate) => {
-                self.give_back_one(key, "the task was ended by an order before a launcher was told of it", now)
-            }
+            Some(Task::Held(..)) if matches!(order, Order::Terminate | Order::Migrate) => self.give_back_one(
+                key,
+                "the task was ended by an order before a launcher was told of it",
+                now,
+            ),
             Some(Task::Held(..)) => {
                 self.keep_order(key, order);
                 Vec::new()
@@ -393,8 +442,16 @@ impl Core {
             self.stopping = true;
             return Vec::new();
         }
-        let active = self.tasks.iter().filter(|(_, task)| kill_jobs && !matches!(task, Task::Ended(_)));
-        let kill = |key: &TaskKey| launcher(Request::Signal { key: *key, order: Order::Terminate });
+        let active = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| kill_jobs && !matches!(task, Task::Ended(_)));
+        let kill = |key: &TaskKey| {
+            launcher(Request::Signal {
+                key: *key,
+                order: Order::Terminate,
+            })
+        };
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
     }
 
@@ -403,13 +460,26 @@ impl Core {
     fn end_tasks(&mut self, now: &Now<'_>) -> Vec<Effect> {
         self.closing = true;
         let is_active = |task: &Task| !matches!(task, Task::Ended(_));
-        let active: Vec<TaskKey> = self.tasks.iter().filter(|(_, task)| is_active(task)).map(|(key, _)| *key).collect();
-        let (held, told): (Vec<TaskKey>, Vec<TaskKey>) =
-            active.into_iter().partition(|key| matches!(self.tasks.get(key), Some(Task::Held(..))));
-        let mut effects: Vec<Effect> =
-            held.into_iter().flat_map(|key| self.give_back_one(key, health::CLOSING, now)).collect();
+        let active: Vec<TaskKey> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| is_active(task))
+            .map(|(key, _)| *key)
+            .collect();
+        let (held, told): (Vec<TaskKey>, Vec<TaskKey>) = active
+            .into_iter()
+            .partition(|key| matches!(self.tasks.get(key), Some(Task::Held(..))));
+        let mut effects: Vec<Effect> = held
+            .into_iter()
+            .flat_map(|key| self.give_back_one(key, health::CLOSING, now))
+            .collect();
         self.orders.extend(told.iter().map(|key| (*key, Order::Terminate)));
-        effects.extend(told.into_iter().map(|key| launcher(Request::Signal { key, order: Order::Terminate })));
+        effects.extend(told.into_iter().map(|key| {
+            launcher(Request::Signal {
+                key,
+                order: Order::Terminate,
+            })
+        }));
         effects
     }
 
@@ -421,14 +491,24 @@ impl Core {
     fn notice(&mut self, notice: Notice, now: &Now<'_>) -> Vec<Effect> {
         match notice {
             Notice::Accepted { key } => self.become_task(key, Task::Accepted, now),
-            Notice::Executed { key, boot_ms, pid } => {
-                self.become_task(key, Task::Running { started_boot_ms: boot_ms, pid }, now)
-            }
+            Notice::Executed { key, boot_ms, pid } => self.become_task(
+                key,
+                Task::Running {
+                    started_boot_ms: boot_ms,
+                    pid,
+                },
+                now,
+            ),
             Notice::Ended(result) => {
                 let key = result.key;
                 self.become_task(key, Task::Ended(End::Result(result)), now)
             }
-            Notice::Refused { key: Some(key), text, blame, .. } => self.refused(key, text, blame, now),
+            Notice::Refused {
+                key: Some(key),
+                text,
+                blame,
+                ..
+            } => self.refused(key, text, blame, now),
             Notice::Usage { key, usage: used } => {
                 if self.config.reprioritize.is_some() && matches!(self.tasks.get(&key), Some(Task::Running { .. })) {
                     self.priorities.used(key, &used);
@@ -436,7 +516,11 @@ impl Core {
                 let told = Effect::Send(Box::new(AgentMessage::Usage(vec![(key, usage(&used))])));
                 std::iter::once(told).chain(self.reprioritize(now)).collect()
             }
-            Notice::Tasks { tasks, reprioritizes, examines } => {
+            Notice::Tasks {
+                tasks,
+                reprioritizes,
+                examines,
+            } => {
                 self.reprioritizes = reprioritizes;
                 self.health.launcher_listed(examines, now.boot_ms);
                 self.listed(tasks, now)
@@ -446,7 +530,9 @@ impl Core {
                 Vec::new()
             }
             Notice::Refused { key: None, text, .. } => {
-                vec![Effect::Warn(Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text))]
+                vec![Effect::Warn(
+                    Diagnostic::new(Code::SystemRefused, "the launcher refused a request").why(text),
+                )]
             }
             Notice::Forgotten { .. }
             | Notice::Idle { .. }
@@ -503,9 +589,18 @@ impl Core {
         });
         let asked: Vec<_> = asked.collect();
         effects.extend(asked.iter().map(|(order, spec)| self.launch(order, spec)));
-        self.tasks.extend(asked.into_iter().map(|(order, spec)| (order.key, Task::Asked(order, spec))));
+        self.tasks.extend(
+            asked
+                .into_iter()
+                .map(|(order, spec)| (order.key, Task::Asked(order, spec))),
+        );
         // A repeat does no harm, and what was asked of a launcher that died is asked of this one.
-        effects.extend(self.orders.iter().map(|(key, order)| launcher(Request::Signal { key: *key, order: *order })));
+        effects.extend(self.orders.iter().map(|(key, order)| {
+            launcher(Request::Signal {
+                key: *key,
+                order: *order,
+            })
+        }));
         if first {
             effects.push(Effect::Ready);
         }
@@ -516,7 +611,10 @@ impl Core {
 fn from_summary(summary: TaskSummary) -> Task {
     match (summary.state, summary.result) {
         (_, Some(result)) => Task::Ended(End::Result(Box::new(result))),
-        (TaskState::Running, None) => Task::Running { started_boot_ms: summary.started_boot_ms, pid: summary.pid },
+        (TaskState::Running, None) => Task::Running {
+            started_boot_ms: summary.started_boot_ms,
+            pid: summary.pid,
+        },
         (TaskState::Preparing, None) => Task::Accepted,
         (TaskState::Ended, None) => Task::Ended(End::Lost),
     }
@@ -525,9 +623,9 @@ fn from_summary(summary: TaskSummary) -> Task {
 fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
     let state = match task {
         Task::Held(..) | Task::Asked(..) | Task::Accepted => TaskReportState::Accepted,
-        Task::Running { started_boot_ms, .. } => {
-            TaskReportState::Running { for_ms: now.boot_ms.saturating_sub(*started_boot_ms) }
-        }
+        Task::Running { started_boot_ms, .. } => TaskReportState::Running {
+            for_ms: now.boot_ms.saturating_sub(*started_boot_ms),
+        },
         Task::Ended(end) => TaskReportState::Ended(Box::new(match end {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
             End::Refused(text, Blame::Job) => TaskResult::not_started(Failed::BEFORE_JOB, in_words(text)),
@@ -544,7 +642,10 @@ fn send(report: TaskReport) -> Effect {
 }
 
 fn launcher(request: Request) -> Effect {
-    Effect::Launcher { request: Box::new(request), script: None }
+    Effect::Launcher {
+        request: Box::new(request),
+        script: None,
+    }
 }
 
 #[cfg(test)]

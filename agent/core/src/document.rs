@@ -30,15 +30,24 @@ const SIGUSR2: i32 = 12;
 pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
     let texts = Texts::of(site, order, spec);
     // Slave tasks of one host have one each, which goes with it.
-    let slave = order.slave.as_ref().map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
+    let slave = order
+        .slave
+        .as_ref()
+        .map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
     let tmp_name = format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
     let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
-    let directory = mapped.or_else(|| spec.directory.clone()).map_or_else(String::new, |path| texts.in_path(&path));
+    let directory = mapped
+        .or_else(|| spec.directory.clone())
+        .map_or_else(String::new, |path| texts.in_path(&path));
     let [streams, pe_streams] = ["", "p"].map(|letter| streams(site, order, spec, &texts, letter));
     let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(site, order);
-    let paths = Paths { tmpdir: &tmpdir, shell: &shell, host_file: &host_file };
+    let paths = Paths {
+        tmpdir: &tmpdir,
+        shell: &shell,
+        host_file: &host_file,
+    };
     // Procedures of the queue are for the job itself.
     let of_job = |text: &Option<String>| procedure(text.as_deref().filter(|_| order.slave.is_none()), &texts);
     LaunchDocument {
@@ -49,7 +58,10 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         start: start(order, spec, &shell, &texts),
         environment: environment(site, config, order, spec, paths),
         working_directory: directory,
-        tmpdir: Some(TmpDir { base: order.queue.tmpdir.clone(), name: tmp_name.clone() }),
+        tmpdir: Some(TmpDir {
+            base: order.queue.tmpdir.clone(),
+            name: tmp_name.clone(),
+        }),
         umask: UMASK,
         nice: order.queue.nice,
         limits: process_limits(&order.limits),
@@ -65,7 +77,10 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),
-        checkpoint: order.checkpoint.as_ref().map(|checkpoint| checkpointing(checkpoint, &texts)),
+        checkpoint: order
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| checkpointing(checkpoint, &texts)),
         streams,
     }
 }
@@ -105,13 +120,20 @@ impl Texts {
     fn of(site: &Site, order: &StartOrder, spec: &JobSpec) -> Self {
         Self {
             number: order.number.to_string(),
-            task: order.array.map_or_else(|| "0".to_owned(), |_| order.key.task.to_string()),
+            task: order
+                .array
+                .map_or_else(|| "0".to_owned(), |_| order.key.task.to_string()),
             name: spec.name.clone(),
             user: spec.owner.user.to_string(),
             host: site.host.to_string(),
             queue: queue(order),
             pe: order.pe.as_ref().map(ToString::to_string).unwrap_or_default(),
-            slots: order.granted.iter().map(|granted| granted.slots).sum::<u32>().to_string(),
+            slots: order
+                .granted
+                .iter()
+                .map(|granted| granted.slots)
+                .sum::<u32>()
+                .to_string(),
             root: site.root.clone(),
             cell: site.cell_name.clone(),
             host_file: host_file(site, order),
@@ -180,7 +202,11 @@ pub(crate) fn queue(order: &StartOrder) -> String {
 
 /// The path of `PE_HOSTFILE`; empty for a serial job.
 fn host_file(site: &Site, order: &StartOrder) -> String {
-    order.pe.as_ref().map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key))).unwrap_or_default()
+    order
+        .pe
+        .as_ref()
+        .map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key)))
+        .unwrap_or_default()
 }
 
 /// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No processors are bound.
@@ -189,7 +215,12 @@ fn host_lines(order: &StartOrder) -> String {
         let Granted { instance, slots } = granted;
         format!("{} {slots} {instance} UNDEFINED\n", instance.host)
     };
-    order.granted.iter().filter(|granted| granted.slots > 0).map(line).collect()
+    order
+        .granted
+        .iter()
+        .filter(|granted| granted.slots > 0)
+        .map(line)
+        .collect()
 }
 
 fn account(spec: &JobSpec) -> Account {
@@ -204,9 +235,15 @@ fn account(spec: &JobSpec) -> Account {
 
 /// The path meant for this host: one that names it, else one that names none.
 fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
-    let names =
-        |path: &&HostPath| path.host.as_ref().is_some_and(|named| named == host || named.short() == host.short());
-    let own = paths.iter().find(names).or_else(|| paths.iter().find(|path| path.host.is_none()));
+    let names = |path: &&HostPath| {
+        path.host
+            .as_ref()
+            .is_some_and(|named| named == host || named.short() == host.short())
+    };
+    let own = paths
+        .iter()
+        .find(names)
+        .or_else(|| paths.iter().find(|path| path.host.is_none()));
     own.map(|path| path.path.as_str())
 }
 
@@ -214,7 +251,9 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
 fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
     let output = |paths: &[HostPath], kind: char| OutputPath {
-        path: for_host(paths, &site.host).map(|path| texts.in_path(path)).unwrap_or_default(),
+        path: for_host(paths, &site.host)
+            .map(|path| texts.in_path(path))
+            .unwrap_or_default(),
         default_name: format!("{}.{letter}{kind}{}{task}", spec.name, order.number),
     };
     Streams {
@@ -229,16 +268,26 @@ fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts, lette
 const CHECKPOINT_SHELL: &str = "/bin/sh";
 
 fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Start {
-    if let Some((checkpoint, restart)) =
-        order.checkpoint.as_ref().and_then(|order| Some((order, order.restart.as_ref()?)))
+    if let Some((checkpoint, restart)) = order
+        .checkpoint
+        .as_ref()
+        .and_then(|order| Some((order, order.restart.as_ref()?)))
     {
         let pid = checkpoint.saved_pid.unwrap_or(0).to_string();
         let command = texts.in_checkpoint_command(restart, checkpoint, &pid);
-        return Start::Command { shell: CHECKPOINT_SHELL.to_owned(), login: false, argv: vec![command] };
+        return Start::Command {
+            shell: CHECKPOINT_SHELL.to_owned(),
+            login: false,
+            argv: vec![command],
+        };
     }
     if let Some(SlaveOrder { spec, .. }) = &order.slave {
         let shell = spec.use_shell.then(|| shell.to_owned());
-        return Start::Connected { shell, has_input: spec.has_input, argv: spec.command.clone() };
+        return Start::Connected {
+            shell,
+            has_input: spec.has_input,
+            argv: spec.command.clone(),
+        };
     }
     if let Some(starter) = &order.queue.starter_method {
         return by_starter(texts.in_command(starter), order, spec);
@@ -250,11 +299,20 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
             let mode = start_mode(order);
             // The shell of a script is no login shell under `unix_behavior`; that of a command is, as in 8.1.9.
             let login = login && mode != StartMode::UnixBehavior;
-            Start::Script { shell, login, mode, args: spec.args.clone() }
+            Start::Script {
+                shell,
+                login,
+                mode,
+                args: spec.args.clone(),
+            }
         }
         Program::Command { command } => {
             let argv = std::iter::once(command).chain(&spec.args).cloned().collect();
-            if spec.use_shell.unwrap_or(true) { Start::Command { shell, login, argv } } else { Start::Direct { argv } }
+            if spec.use_shell.unwrap_or(true) {
+                Start::Command { shell, login, argv }
+            } else {
+                Start::Direct { argv }
+            }
         }
     }
 }
@@ -264,11 +322,15 @@ fn by_starter(starter: String, order: &StartOrder, spec: &JobSpec) -> Start {
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
             let stdin = start_mode(order) == StartMode::ScriptFromStdin;
-            Start::Starter { starter, stdin, args: spec.args.clone() }
+            Start::Starter {
+                starter,
+                stdin,
+                args: spec.args.clone(),
+            }
         }
-        Program::Command { command } => {
-            Start::Direct { argv: [&starter, command].into_iter().chain(&spec.args).cloned().collect() }
-        }
+        Program::Command { command } => Start::Direct {
+            argv: [&starter, command].into_iter().chain(&spec.args).cloned().collect(),
+        },
     }
 }
 
@@ -294,7 +356,9 @@ fn bound(amount: Amount) -> Bound {
 }
 
 fn finite(amount: Option<Amount>) -> Option<u64> {
-    amount.and_then(Amount::finite).and_then(|base| u64::try_from(base).ok())
+    amount
+        .and_then(Amount::finite)
+        .and_then(|base| u64::try_from(base).ok())
 }
 
 /// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit stays. So the hard
@@ -365,11 +429,15 @@ fn termination(config: &AgentConfig, order: &StartOrder, spec: &JobSpec, texts: 
 }
 
 fn checkpointing(checkpoint: &CheckpointOrder, texts: &Texts) -> Checkpointing {
-    let command =
-        |text: &Option<String>| text.as_ref().map(|text| texts.in_checkpoint_command(text, checkpoint, "$job_pid"));
+    let command = |text: &Option<String>| {
+        text.as_ref()
+            .map(|text| texts.in_checkpoint_command(text, checkpoint, "$job_pid"))
+    };
     let or_default = |text: &Option<String>| command(text).map_or(Method::Default, Method::Command);
     Checkpointing {
-        save: checkpoint.save_signal.map_or_else(|| or_default(&checkpoint.save), Method::Signal),
+        save: checkpoint
+            .save_signal
+            .map_or_else(|| or_default(&checkpoint.save), Method::Signal),
         interval_s: checkpoint.interval_s.unwrap_or(0),
         migrate: or_default(&checkpoint.migrate),
         clean: command(&checkpoint.clean),
@@ -393,7 +461,12 @@ fn signal_number(text: &str) -> Option<i32> {
     ];
     let number = text.parse().ok().filter(|number| (1..=64).contains(number));
     let name = text.strip_prefix("SIG").unwrap_or(text);
-    number.or_else(|| NAMES.iter().position(|known| *known == name).and_then(|at| i32::try_from(at + 1).ok()))
+    number.or_else(|| {
+        NAMES
+            .iter()
+            .position(|known| *known == name)
+            .and_then(|at| i32::try_from(at + 1).ok())
+    })
 }
 
 fn procedure(text: Option<&str>, texts: &Texts) -> Option<Procedure> {
@@ -402,7 +475,11 @@ fn procedure(text: Option<&str>, texts: &Texts) -> Option<Procedure> {
         Some((user, command)) if !user.contains('/') => (Some(user.to_owned()), command),
         Some(_) | None => (None, text),
     };
-    Some(Procedure { user, command: texts.in_command(command), timeout_s: PROCEDURE_TIMEOUT_S })
+    Some(Procedure {
+        user,
+        command: texts.in_command(command),
+        timeout_s: PROCEDURE_TIMEOUT_S,
+    })
 }
 
 #[cfg(test)]

@@ -58,11 +58,18 @@ pub fn environment(
     let path = format!("{}:{}", paths.tmpdir, all.get("PATH").map_or("", |path| path));
     all.insert("PATH", path.into());
     if config.set_lib_path {
-        let rest =
-            all.get("LD_LIBRARY_PATH").filter(|rest| !rest.is_empty()).map_or(String::new(), |rest| format!(":{rest}"));
-        all.insert("LD_LIBRARY_PATH", format!("{}/lib/{}{rest}", site.root, site.arch).into());
+        let rest = all
+            .get("LD_LIBRARY_PATH")
+            .filter(|rest| !rest.is_empty())
+            .map_or(String::new(), |rest| format!(":{rest}"));
+        all.insert(
+            "LD_LIBRARY_PATH",
+            format!("{}/lib/{}{rest}", site.root, site.arch).into(),
+        );
     }
-    all.into_iter().map(|(name, value)| [name, "=", &value].concat()).collect()
+    all.into_iter()
+        .map(|(name, value)| [name, "=", &value].concat())
+        .collect()
 }
 
 /// The search path of a job that brings none. The temporary directory stands in front of any.
@@ -78,10 +85,14 @@ fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, s
 /// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of the cluster (sge_rsmap(5)).
 fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
     let is_here = |map: &&GrantedIds| map.host == site.host;
-    let (here, global) =
-        (order.maps.iter().filter(is_here), order.maps.iter().filter(|map| map.host == HostName::global()));
+    let (here, global) = (
+        order.maps.iter().filter(is_here),
+        order.maps.iter().filter(|map| map.host == HostName::global()),
+    );
     // What comes later in a map of variables replaces what came before.
-    global.chain(here).map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
+    global
+        .chain(here)
+        .map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
 }
 
 fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
@@ -147,8 +158,15 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spe
 /// What a starter method must know to start the job as the queue would have.
 fn starter<'a>(all: &mut Variables<'a>, order: &'a StartOrder, spec: &JobSpec, shell: &'a str) {
     let is_raw = matches!(spec.program, Program::Command { .. }) && spec.use_shell == Some(false);
-    let mode = if is_raw { "raw_exec" } else { &order.queue.shell_start_mode };
+    let mode = if is_raw {
+        "raw_exec"
+    } else {
+        &order.queue.shell_start_mode
+    };
     all.insert("SGE_STARTER_SHELL_PATH", shell.into());
     all.insert("SGE_STARTER_SHELL_START_MODE", mode.into());
-    all.insert("SGE_STARTER_USE_LOGIN_SHELL", is_login_shell(order, shell).to_string().into());
+    all.insert(
+        "SGE_STARTER_USE_LOGIN_SHELL",
+        is_login_shell(order, shell).to_string().into(),
+    );
 }

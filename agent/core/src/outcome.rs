@@ -21,7 +21,11 @@ pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> Task
         failed: failed(result, exit),
         reason: reason(result),
         wallclock_ms: result.wallclock_ms,
-        ended_ago_ms: if same_boot { boot_ms.saturating_sub(result.ended_boot_ms) } else { 0 },
+        ended_ago_ms: if same_boot {
+            boot_ms.saturating_sub(result.ended_boot_ms)
+        } else {
+            0
+        },
         usage: usage(&result.usage),
         rusage: rusage(&result.usage),
         limit,
@@ -41,18 +45,28 @@ fn blame(cause: &Cause) -> Blame {
 /// The result of a task that may have run and left no result: as of one whose shepherd died, so that it is never taken for one that
 /// did not start.
 pub fn lost(reason: &str) -> TaskResult {
-    let exit = Exit::Signal { number: SIGKILL, core: false };
-    TaskResult { exit, ..TaskResult::not_started(NO_EXIT_STATUS, reason) }
+    let exit = Exit::Signal {
+        number: SIGKILL,
+        core: false,
+    };
+    TaskResult {
+        exit,
+        ..TaskResult::not_started(NO_EXIT_STATUS, reason)
+    }
 }
 
 fn exit(cause: &Cause) -> Exit {
     match cause {
         Cause::Exited(code) => Exit::Code(*code),
-        Cause::Signalled { signal, core } => {
-            Exit::Signal { number: u8::try_from(*signal).unwrap_or(u8::MAX), core: *core }
-        }
+        Cause::Signalled { signal, core } => Exit::Signal {
+            number: u8::try_from(*signal).unwrap_or(u8::MAX),
+            core: *core,
+        },
         Cause::FailedToStart(_) => Exit::NotStarted,
-        Cause::ShepherdDied => Exit::Signal { number: SIGKILL, core: false },
+        Cause::ShepherdDied => Exit::Signal {
+            number: SIGKILL,
+            core: false,
+        },
     }
 }
 
@@ -183,7 +197,13 @@ mod tests {
 
     fn result(cause: Cause) -> LaunchResult {
         LaunchResult {
-            key: TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(1), pe_task: 0, attempt: 1 },
+            key: TaskKey {
+                cell: CellId(1),
+                seq: SubmitSeq(1),
+                task: TaskId(1),
+                pe_task: 0,
+                attempt: 1,
+            },
             cause,
             after: None,
             executed: true,
@@ -204,24 +224,60 @@ mod tests {
 
     #[test]
     fn ends_are_told_in_the_codes_of_accounting() {
-        let hit =
-            |limit: &str, evidence| Some(launch::LimitHit { limit: limit.to_owned(), bound: 5, reached: 6, evidence });
+        let hit = |limit: &str, evidence| {
+            Some(launch::LimitHit {
+                limit: limit.to_owned(),
+                bound: 5,
+                reached: 6,
+                evidence,
+            })
+        };
         let killed = || result(Cause::Signalled { signal: 9, core: false });
-        let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
+        let missing = Failure {
+            failed: 28,
+            text: "no directory".to_owned(),
+            errno: 2,
+            path: String::new(),
+        };
         for (given, status, failed) in [
             (result(Cause::Exited(0)), 0, 0),
             (result(Cause::Exited(3)), 3, 0),
             (result(Cause::Exited(99)), 99, 25),
             (result(Cause::Exited(100)), 100, 30),
             (killed(), 137, 100),
-            (LaunchResult { limit: hit("h_rt", launch::Evidence::Certain), ..killed() }, 137, 37),
-            (LaunchResult { limit: hit("h_vmem", launch::Evidence::Likely), ..result(Cause::Exited(1)) }, 1, 0),
-            (LaunchResult { limit: hit("s_rt", launch::Evidence::Certain), ..killed() }, 137, 100),
+            (
+                LaunchResult {
+                    limit: hit("h_rt", launch::Evidence::Certain),
+                    ..killed()
+                },
+                137,
+                37,
+            ),
+            (
+                LaunchResult {
+                    limit: hit("h_vmem", launch::Evidence::Likely),
+                    ..result(Cause::Exited(1))
+                },
+                1,
+                0,
+            ),
+            (
+                LaunchResult {
+                    limit: hit("s_rt", launch::Evidence::Certain),
+                    ..killed()
+                },
+                137,
+                100,
+            ),
             (result(Cause::FailedToStart(missing)), 0, 28),
             (result(Cause::ShepherdDied), 137, 18),
         ] {
             let told = task_result(&given, 150, true);
-            assert_eq!((told.exit.status(), told.failed.0, told.ended_ago_ms), (status, failed, 40), "{given:?}");
+            assert_eq!(
+                (told.exit.status(), told.failed.0, told.ended_ago_ms),
+                (status, failed, 40),
+                "{given:?}"
+            );
         }
     }
 
@@ -232,7 +288,14 @@ mod tests {
             (Some(2), "; 2 processes of it could not be ended"),
             (None, "; what was found of it was ended"),
         ] {
-            let told = task_result(&LaunchResult { left_processes, ..result(Cause::ShepherdDied) }, 150, true);
+            let told = task_result(
+                &LaunchResult {
+                    left_processes,
+                    ..result(Cause::ShepherdDied)
+                },
+                150,
+                true,
+            );
             assert!(told.reason.ends_with(expected), "{}", told.reason);
         }
     }
@@ -240,19 +303,46 @@ mod tests {
     #[test]
     fn a_note_about_an_end_is_its_reason_unless_something_failed_behind_it() {
         let note = Some("cannot remove /tmp/x: Operation not permitted (os error 1)".to_owned());
-        let noted = LaunchResult { note, ..result(Cause::Exited(0)) };
-        assert_eq!(task_result(&noted, 150, true).reason, "cannot remove /tmp/x: Operation not permitted");
-        let failure =
-            Failure { failed: 15, text: "exit_status of epilog = 1".to_owned(), errno: 0, path: String::new() };
-        let told = task_result(&LaunchResult { after: Some(failure), ..noted }, 150, true);
+        let noted = LaunchResult {
+            note,
+            ..result(Cause::Exited(0))
+        };
+        assert_eq!(
+            task_result(&noted, 150, true).reason,
+            "cannot remove /tmp/x: Operation not permitted"
+        );
+        let failure = Failure {
+            failed: 15,
+            text: "exit_status of epilog = 1".to_owned(),
+            errno: 0,
+            path: String::new(),
+        };
+        let told = task_result(
+            &LaunchResult {
+                after: Some(failure),
+                ..noted
+            },
+            150,
+            true,
+        );
         assert_eq!((told.reason.as_str(), told.failed.0), ("exit_status of epilog = 1", 15));
     }
 
     #[test]
     fn only_a_start_that_failed_by_its_host_blames_the_host() {
         let failed = proto::launch::Failed::QUEUE_SETTING;
-        let setting = Failure { failed, text: "no tmpdir".to_owned(), errno: 2, path: String::new() };
-        let missing = Failure { failed: 28, text: "no directory".to_owned(), errno: 2, path: String::new() };
+        let setting = Failure {
+            failed,
+            text: "no tmpdir".to_owned(),
+            errno: 2,
+            path: String::new(),
+        };
+        let missing = Failure {
+            failed: 28,
+            text: "no directory".to_owned(),
+            errno: 2,
+            path: String::new(),
+        };
         for (cause, blamed) in [
             (Cause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
             (Cause::FailedToStart(Failure::of_shepherd()), Blame::Host),
@@ -262,7 +352,11 @@ mod tests {
             (Cause::Exited(1), Blame::Job),
             (Cause::ShepherdDied, Blame::Job),
         ] {
-            assert_eq!(task_result(&result(cause.clone()), 150, true).blame, blamed, "{cause:?}");
+            assert_eq!(
+                task_result(&result(cause.clone()), 150, true).blame,
+                blamed,
+                "{cause:?}"
+            );
         }
     }
 
@@ -273,7 +367,10 @@ mod tests {
                 "cannot open \"/x\": No such file or directory (os error 2)",
                 "cannot open \"/x\": No such file or directory",
             ),
-            ("pty: Permission denied (os error 13), given up", "pty: Permission denied, given up"),
+            (
+                "pty: Permission denied (os error 13), given up",
+                "pty: Permission denied, given up",
+            ),
             ("the prolog ended with 1", "the prolog ended with 1"),
         ] {
             assert_eq!(in_words(text), told);

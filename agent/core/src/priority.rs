@@ -88,7 +88,12 @@ impl Priorities {
 
     /// Takes everything back; the tasks that were told something.
     pub(crate) fn clear(&mut self) -> Vec<TaskKey> {
-        let told = self.claims.iter().filter(|(_, claim)| claim.told.is_some()).map(|(key, _)| *key).collect();
+        let told = self
+            .claims
+            .iter()
+            .filter(|(_, claim)| claim.told.is_some())
+            .map(|(key, _)| *key)
+            .collect();
         *self = Self::default();
         told
     }
@@ -108,8 +113,14 @@ impl Priorities {
         for (((key, tickets), mark), (low, high)) in
             tickets.iter().zip(marks).zip(lowest.zip(highest).into_iter().cycle())
         {
-            let weight = (tickets * USUAL_WEIGHT * count).checked_div(sum).unwrap_or(USUAL_WEIGHT).clamp(1, 10_000);
-            let share = Share { nice: between(range, mark - low, high - low), cpu_weight: weight as u32 };
+            let weight = (tickets * USUAL_WEIGHT * count)
+                .checked_div(sum)
+                .unwrap_or(USUAL_WEIGHT)
+                .clamp(1, 10_000);
+            let share = Share {
+                nice: between(range, mark - low, high - low),
+                cpu_weight: weight as u32,
+            };
             let claim = self.claims.get_mut(key).expect("it was marked just now");
             if claim.told != Some(share) {
                 claim.told = Some(share);
@@ -125,9 +136,14 @@ impl Priorities {
     fn tickets_of(&self, running: &[TaskKey]) -> Vec<(TaskKey, u128)> {
         let whole = |key: &TaskKey| TaskKey { pe_task: 0, ..*key };
         let mut parts: BTreeMap<TaskKey, u128> = BTreeMap::new();
-        running.iter().for_each(|key| *parts.entry(whole(key)).or_default() += 1);
+        running
+            .iter()
+            .for_each(|key| *parts.entry(whole(key)).or_default() += 1);
         let tickets = |key: &TaskKey| {
-            let all = self.tickets.get(&whole(key)).map_or(0, |tickets| u128::try_from(*tickets).unwrap_or(0));
+            let all = self
+                .tickets
+                .get(&whole(key))
+                .map_or(0, |tickets| u128::try_from(*tickets).unwrap_or(0));
             all / parts[&whole(key)]
         };
         running.iter().map(|key| (*key, tickets(key))).collect()
@@ -158,11 +174,15 @@ impl Priorities {
 /// nothing is the most urgent.
 fn between(range: NiceRange, part: u128, whole: u128) -> i32 {
     let width = i128::from(range.least_urgent) - i128::from(range.most_urgent);
-    let (part, whole) =
-        (i128::try_from(part).unwrap_or(i128::MAX / 64), i128::try_from(whole).unwrap_or(i128::MAX / 64));
+    let (part, whole) = (
+        i128::try_from(part).unwrap_or(i128::MAX / 64),
+        i128::try_from(whole).unwrap_or(i128::MAX / 64),
+    );
     let above = (width * part + whole / 2).checked_div(whole).unwrap_or(0);
     // The kernel knows -20 to 19; a range to 20 ends at the weakest.
-    i32::try_from(i128::from(range.most_urgent) + above).unwrap_or(0).clamp(-20, 19)
+    i32::try_from(i128::from(range.most_urgent) + above)
+        .unwrap_or(0)
+        .clamp(-20, 19)
 }
 
 #[cfg(test)]
@@ -170,7 +190,10 @@ mod tests {
     use super::*;
     use crate::testing::key;
 
-    const RANGE: NiceRange = NiceRange { most_urgent: 0, least_urgent: 20 };
+    const RANGE: NiceRange = NiceRange {
+        most_urgent: 0,
+        least_urgent: 20,
+    };
 
     /// Tasks with these tickets, and what each used in milliseconds until each computation: what
     /// they are told each time.
@@ -183,7 +206,14 @@ mod tests {
         for (round, sample) in samples.iter().enumerate() {
             for ((key, used), more) in keys.iter().zip(&mut used).zip(*sample) {
                 *used += more;
-                priorities.used(*key, &TaskUsage { cpu_ms: *used, processes: 1, ..TaskUsage::default() });
+                priorities.used(
+                    *key,
+                    &TaskUsage {
+                        cpu_ms: *used,
+                        processes: 1,
+                        ..TaskUsage::default()
+                    },
+                );
             }
             for (key, share) in priorities.compute(&keys, RANGE, 2_000 * (round as u64 + 1)) {
                 last[keys.iter().position(|known| *known == key).unwrap()] = (share.nice, share.cpu_weight);
@@ -215,7 +245,10 @@ mod tests {
         // Equal tickets, and one used all of the processor: it is the other's turn, until that one
         // has caught up.
         let told = told(&[1, 1], &[&[2_000, 0], &[0, 2_000], &[0, 2_000], &[0, 2_000]]);
-        let nice: Vec<Vec<i32>> = told.iter().map(|row| row.iter().map(|(nice, _)| *nice).collect()).collect();
+        let nice: Vec<Vec<i32>> = told
+            .iter()
+            .map(|row| row.iter().map(|(nice, _)| *nice).collect())
+            .collect();
         assert_eq!(nice[0], [19, 0]);
         assert_eq!(nice[3], [0, 19]);
     }
@@ -236,28 +269,48 @@ mod tests {
                 };
                 for ((key, used), more) in keys.iter().zip(&mut used).zip([first, 2_000 - first]) {
                     *used += more;
-                    priorities.used(*key, &TaskUsage { cpu_ms: *used, processes: 1, ..TaskUsage::default() });
+                    priorities.used(
+                        *key,
+                        &TaskUsage {
+                            cpu_ms: *used,
+                            processes: 1,
+                            ..TaskUsage::default()
+                        },
+                    );
                 }
                 for (key, share) in priorities.compute(&keys, RANGE, 2_000 * round) {
                     nice[usize::from(key != keys[0])] = share.nice;
                 }
             }
             let percent = used[0] * 100 / (used[0] + used[1]);
-            assert!(expected.contains(&percent), "{tickets:?}: {percent} and not {expected:?}");
+            assert!(
+                expected.contains(&percent),
+                "{tickets:?}: {percent} and not {expected:?}"
+            );
         }
     }
 
     #[test]
     fn tasks_of_one_job_share_its_tickets_and_what_ended_is_forgotten() {
-        let slave = |number| TaskKey { pe_task: number, ..key(1, 1) };
+        let slave = |number| TaskKey {
+            pe_task: number,
+            ..key(1, 1)
+        };
         let running = [slave(1), slave(2), key(2, 1)];
         let mut priorities = Priorities::default();
         priorities.set_tickets(vec![(key(1, 1), 100), (key(2, 1), 100)]);
         assert!(priorities.is_due(EVERY_MS));
         let told = priorities.compute(&running, RANGE, EVERY_MS);
-        assert_eq!(told.iter().map(|(_, share)| share.cpu_weight).collect::<Vec<_>>(), [75, 75, 150]);
+        assert_eq!(
+            told.iter().map(|(_, share)| share.cpu_weight).collect::<Vec<_>>(),
+            [75, 75, 150]
+        );
         assert!(!priorities.is_due(EVERY_MS + 1) && priorities.is_due(2 * EVERY_MS));
-        assert_eq!(priorities.compute(&running, RANGE, 2 * EVERY_MS), [], "nothing has changed");
+        assert_eq!(
+            priorities.compute(&running, RANGE, 2 * EVERY_MS),
+            [],
+            "nothing has changed"
+        );
         priorities.forget(slave(1));
         assert_eq!(priorities.clear(), [slave(2), key(2, 1)]);
         assert_eq!(priorities.clear(), []);

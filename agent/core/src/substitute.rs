@@ -28,7 +28,9 @@ pub fn substitute_in_path(text: &str, table: &[(&str, &str)]) -> String {
     while let Some(at) = rest.find('$') {
         out.push_str(&rest[..at]);
         let body = &rest[at + 1..];
-        let known = table.iter().find_map(|(name, value)| Some((body.strip_prefix(name)?, value)));
+        let known = table
+            .iter()
+            .find_map(|(name, value)| Some((body.strip_prefix(name)?, value)));
         rest = match known {
             Some((left, value)) => {
                 out.push_str(value);
@@ -53,7 +55,9 @@ fn name_of(text: &str) -> (&str, usize) {
             None => ("", 1),
         };
     }
-    let end = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(body.len());
+    let end = body
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(body.len());
     (&body[..end], end + 1)
 }
 
@@ -78,7 +82,13 @@ mod tests {
 
     #[test]
     fn a_known_name_counts_in_a_path_whatever_follows() {
-        let table = [("JOB_ID", "7"), ("JOB_NAME", "n$JOB_ID"), ("TASK_ID", "3"), ("HOSTNAME", "vm"), ("USER", "ann")];
+        let table = [
+            ("JOB_ID", "7"),
+            ("JOB_NAME", "n$JOB_ID"),
+            ("TASK_ID", "3"),
+            ("HOSTNAME", "vm"),
+            ("USER", "ann"),
+        ];
         for (text, expected) in [
             ("$JOB_ID_$TASK_ID", "7_3"),
             ("$JOB_IDa", "7a"),

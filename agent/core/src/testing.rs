@@ -13,21 +13,40 @@ pub(crate) fn site() -> Site {
         arch: "lx-amd64".to_owned(),
         processors: 8,
         time_zone: Some("UTC".to_owned()),
-        environment: vec![("SITE".to_owned(), "here".to_owned()), ("PATH".to_owned(), "/daemon".to_owned())],
+        environment: vec![
+            ("SITE".to_owned(), "here".to_owned()),
+            ("PATH".to_owned(), "/daemon".to_owned()),
+        ],
         cgroup_parent: None,
     }
 }
 
 pub(crate) fn key(seq: u64, attempt: u32) -> TaskKey {
-    TaskKey { cell: CellId(1), seq: SubmitSeq(seq), task: TaskId(1), pe_task: 0, attempt }
+    TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(seq),
+        task: TaskId(1),
+        pe_task: 0,
+        attempt,
+    }
 }
 
 pub(crate) fn spec() -> JobSpec {
     JobSpec {
         name: "job.sh".to_owned(),
-        program: Program::Script { path: "job.sh".to_owned(), content: (*b"#!/bin/sh\n").into() },
+        program: Program::Script {
+            path: "job.sh".to_owned(),
+            content: (*b"#!/bin/sh\n").into(),
+        },
         args: vec!["a b".to_owned()],
-        owner: Owner { user: "u1".into(), uid: 2001, gid: 2001, group: "u1".to_owned(), groups: vec![] }.into(),
+        owner: Owner {
+            user: "u1".into(),
+            uid: 2001,
+            gid: 2001,
+            group: "u1".to_owned(),
+            groups: vec![],
+        }
+        .into(),
         submit_host: HostName::new("login"),
         submit_directory: "/home/u1".to_owned(),
         directory: None,
@@ -68,7 +87,10 @@ pub(crate) fn spec() -> JobSpec {
 }
 
 pub(crate) fn order(key: TaskKey) -> StartOrder {
-    let instance = QueueInstanceName { queue: "all.q".into(), host: HostName::new("node1") };
+    let instance = QueueInstanceName {
+        queue: "all.q".into(),
+        host: HostName::new("node1"),
+    };
     StartOrder {
         key,
         number: JobNumber(7),

@@ -96,24 +96,39 @@ pub fn own(account: &Account) -> Result<Identity, Failure> {
         uid,
         gid: Gid::effective().as_raw(),
         groups: Vec::new(),
-        home: home.or_else(|| std::env::var("HOME").ok()).unwrap_or_else(|| "/".into()),
+        home: home
+            .or_else(|| std::env::var("HOME").ok())
+            .unwrap_or_else(|| "/".into()),
         shell: user.map_or_else(|| "/bin/sh".into(), |user| user.shell.to_string_lossy().into_owned()),
     })
 }
 
 /// A user known by number alone, such as a sensor's on a host without such an account.
 pub fn by_number(uid: u32) -> Identity {
-    Identity { name: uid.to_string(), uid, gid: uid, groups: Vec::new(), home: "/".into(), shell: "/bin/sh".into() }
+    Identity {
+        name: uid.to_string(),
+        uid,
+        gid: uid,
+        groups: Vec::new(),
+        home: "/".into(),
+        shell: "/bin/sh".into(),
+    }
 }
 
 /// The home directory of `~name`, `None` if the user is unknown.
 pub fn home_of(name: &str) -> Option<String> {
-    User::from_name(name).ok().flatten().map(|user| user.dir.to_string_lossy().into_owned())
+    User::from_name(name)
+        .ok()
+        .flatten()
+        .map(|user| user.dir.to_string_lossy().into_owned())
 }
 
 /// The name of a group, if it has one.
 pub fn group_name(gid: u32) -> Option<String> {
-    Group::from_gid(Gid::from_raw(gid)).ok().flatten().map(|group| group.name)
+    Group::from_gid(Gid::from_raw(gid))
+        .ok()
+        .flatten()
+        .map(|group| group.name)
 }
 
 fn groups_of(name: &str, gid: Gid) -> Vec<Gid> {
@@ -122,5 +137,10 @@ fn groups_of(name: &str, gid: Gid) -> Vec<Gid> {
 }
 
 fn no_user(text: String) -> Failure {
-    Failure { failed: Failed::NO_USER, text, errno: 0, path: String::new() }
+    Failure {
+        failed: Failed::NO_USER,
+        text,
+        errno: 0,
+        path: String::new(),
+    }
 }

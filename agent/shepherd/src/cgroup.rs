@@ -24,7 +24,9 @@ impl Cgroup {
         let group = Cgroup { path };
         if let Some(bytes) = limits.h_rss_bytes.or(limits.h_vmem_bytes) {
             // The memory controller may be off: then setrlimit and the sampler enforce the limit alone.
-            let _ = group.write("memory.max", bytes).or_else(|_| group.write("memory.limit_in_bytes", bytes));
+            let _ = group
+                .write("memory.max", bytes)
+                .or_else(|_| group.write("memory.limit_in_bytes", bytes));
         }
         Some(group)
     }
@@ -82,7 +84,10 @@ impl Cgroup {
     fn write(&self, name: &str, value: u64) -> io::Result<()> {
         // Without O_CREAT: a file that the kernel does not offer must not be made elsewhere.
         use io::Write;
-        fs::OpenOptions::new().write(true).open(self.path.join(name))?.write_all(value.to_string().as_bytes())
+        fs::OpenOptions::new()
+            .write(true)
+            .open(self.path.join(name))?
+            .write_all(value.to_string().as_bytes())
     }
 }
 
@@ -104,8 +109,11 @@ pub struct GroupAround {
 }
 
 /// Where the groups of the memory controller are, in v2 and in v1.
-const MEMORY_GROUPS: [(&str, &str); 3] =
-    [("0::", "/sys/fs/cgroup"), ("0::", "/sys/fs/cgroup/unified"), (":memory:", "/sys/fs/cgroup/memory")];
+const MEMORY_GROUPS: [(&str, &str); 3] = [
+    ("0::", "/sys/fs/cgroup"),
+    ("0::", "/sys/fs/cgroup/unified"),
+    (":memory:", "/sys/fs/cgroup/memory"),
+];
 
 /// A limit from here on means none.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
@@ -115,7 +123,9 @@ impl GroupAround {
     pub fn find() -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let path = MEMORY_GROUPS.iter().find_map(|(mark, base)| {
-            let line = groups.lines().find_map(|line| line.split_once(mark).map(|(_, path)| path))?;
+            let line = groups
+                .lines()
+                .find_map(|line| line.split_once(mark).map(|(_, path)| path))?;
             let path = Path::new(base).join(line.trim_start_matches('/'));
             own_oom_kills_of(&path).map(|_| path)
         })?;
@@ -125,7 +135,9 @@ impl GroupAround {
 
     /// The kills since the group was found.
     pub fn kills(&self) -> GroupKills {
-        let count = own_oom_kills_of(&self.path).unwrap_or(0).saturating_sub(self.killed_before);
+        let count = own_oom_kills_of(&self.path)
+            .unwrap_or(0)
+            .saturating_sub(self.killed_before);
         let bound = self.path.ancestors().find_map(limit_of);
         GroupKills { count, bound }
     }
@@ -133,7 +145,9 @@ impl GroupAround {
 
 fn limit_of(group: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
-    read("memory.max").or_else(|| read("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_LIMIT_BYTES)
+    read("memory.max")
+        .or_else(|| read("memory.limit_in_bytes"))
+        .filter(|bytes| *bytes < NO_LIMIT_BYTES)
 }
 
 /// The kills in a group and all groups below it.
@@ -148,8 +162,11 @@ fn own_oom_kills_of(group: &Path) -> Option<u64> {
 }
 
 fn first_oom_kills(group: &Path, names: &[&str]) -> Option<u64> {
-    let text = names.iter().find_map(|name| fs::read_to_string(group.join(name)).ok())?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    let text = names
+        .iter()
+        .find_map(|name| fs::read_to_string(group.join(name)).ok())?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -163,33 +180,56 @@ mod tests {
         fs::create_dir_all(&path).expect("a directory is made");
         let write = |name: &str, text: &str| fs::write(path.join(name), text).expect("a file is made");
         write("memory.events", "low 0\noom 9\noom_kill 2\n");
-        let around = GroupAround { path: path.clone(), killed_before: 2 };
+        let around = GroupAround {
+            path: path.clone(),
+            killed_before: 2,
+        };
         assert_eq!(around.kills(), GroupKills { count: 0, bound: None });
         write("memory.events", "low 0\noom 9\noom_kill 3\n");
         write("memory.max", "max\n");
         fs::write(above.join("memory.max"), "104857600\n").expect("a file is made");
-        assert_eq!(around.kills(), GroupKills { count: 1, bound: Some(100 << 20) });
+        assert_eq!(
+            around.kills(),
+            GroupKills {
+                count: 1,
+                bound: Some(100 << 20)
+            }
+        );
         // The kill was in the group of another task.
         write("memory.events.local", "oom_kill 2\n");
-        assert_eq!(around.kills(), GroupKills { count: 0, bound: Some(100 << 20) });
+        assert_eq!(
+            around.kills(),
+            GroupKills {
+                count: 0,
+                bound: Some(100 << 20)
+            }
+        );
         fs::remove_dir_all(&above).expect("it is ours");
     }
 
     /// A directory of the file system serves: what matters is which files are written, and that none is made.
     #[test]
     fn the_weight_goes_into_the_file_that_the_kernel_offers() {
-        let key: TaskKey = "00000000000000ab.1.1.0.1".parse().expect("it is the form that a key prints");
+        let key: TaskKey = "00000000000000ab.1.1.0.1"
+            .parse()
+            .expect("it is the form that a key prints");
         let parent = std::env::temp_dir().join(format!("gridwright-weights-{}", std::process::id()));
         let group = parent.join(key.to_string());
         fs::create_dir_all(&group).expect("a directory is made");
         let parent = parent.display().to_string();
         let read = |name: &str| fs::read_to_string(group.join(name)).ok();
-        let set = |weight| Cgroup::existing(&parent, &key).expect("it is there").set_cpu_weight(weight);
+        let set = |weight| {
+            Cgroup::existing(&parent, &key)
+                .expect("it is there")
+                .set_cpu_weight(weight)
+        };
         set(Some(250));
         assert_eq!(read("cpu.weight"), None, "the controller is off");
-        for (file, weight, written) in
-            [("cpu.shares", Some(250), "2560"), ("cpu.weight", Some(250), "250"), ("cpu.weight", Some(20_000), "10000")]
-        {
+        for (file, weight, written) in [
+            ("cpu.shares", Some(250), "2560"),
+            ("cpu.weight", Some(250), "250"),
+            ("cpu.weight", Some(20_000), "10000"),
+        ] {
             fs::write(group.join(file), "").expect("a file is made");
             set(weight);
             assert_eq!(read(file).as_deref(), Some(written));

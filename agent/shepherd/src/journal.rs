@@ -53,7 +53,13 @@ impl Journal {
         };
         // A disk that is full now has room for the journal that is there: starts go on in it.
         let (file, used, room) = write_anew(&released).or_else(|error| go_on().map_err(|_| error))?;
-        Ok(Journal { file, used, room, boot_id: boot_id.to_owned(), released })
+        Ok(Journal {
+            file,
+            used,
+            room,
+            boot_id: boot_id.to_owned(),
+            released,
+        })
     }
 
     /// Makes it durable that these tasks may reach execve from now on.
@@ -64,7 +70,8 @@ impl Journal {
         let lines: String = keys.iter().map(|key| line('+', key, &self.boot_id)).collect();
         self.append(&lines)?;
         self.file.sync_data()?;
-        self.released.extend(keys.iter().map(|key| (*key, self.boot_id.clone())));
+        self.released
+            .extend(keys.iter().map(|key| (*key, self.boot_id.clone())));
         Ok(())
     }
 
@@ -98,7 +105,11 @@ impl Journal {
 
     /// The tasks let go in another boot.
     pub fn of_other_boots(&self) -> Vec<TaskKey> {
-        self.released.iter().filter(|(_, boot)| **boot != self.boot_id).map(|(key, _)| *key).collect()
+        self.released
+            .iter()
+            .filter(|(_, boot)| **boot != self.boot_id)
+            .map(|(key, _)| *key)
+            .collect()
     }
 
     /// Drops tasks that were let go in this boot and do not exist: they were forgotten, but the
@@ -124,8 +135,14 @@ fn line(sign: char, key: &TaskKey, boot_id: &str) -> String {
 
 /// What was written, up to the end of the last whole line.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
-    let written = bytes.iter().position(|&byte| byte == 0).map_or(bytes, |end| &bytes[..end]);
-    written.iter().rposition(|&byte| byte == b'\n').map_or(&[], |end| &written[..=end])
+    let written = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .map_or(bytes, |end| &bytes[..end]);
+    written
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(&[], |end| &written[..=end])
 }
 
 /// The tasks that are not forgotten. What follows the last whole line is the empty rest, or was
@@ -140,7 +157,9 @@ fn parse(bytes: &[u8]) -> BTreeMap<TaskKey, String> {
             (Some("-"), Some(key)) => drop(released.remove(&key)),
             // A damaged line is one task less that is known after a crash of the machine, which the
             // master finds lost.
-            _ => crate::log::line(format_args!("{NAME}: the line {line:?} is none of a journal and is left out")),
+            _ => crate::log::line(format_args!(
+                "{NAME}: the line {line:?} is none of a journal and is left out"
+            )),
         }
     }
     released
@@ -152,7 +171,12 @@ fn write_anew(released: &BTreeMap<TaskKey, String>) -> io::Result<(File, u64, u6
     let used = lines.len() as u64;
     let room = ROOM.max(2 * used);
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW);
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o640)
+        .custom_flags(libc::O_NOFOLLOW);
     let file = options.open(DRAFT)?;
     let mut bytes = lines.into_bytes();
     // Written out, not left as a hole: a later line is then an overwriting, which needs no room and
@@ -167,7 +191,11 @@ fn write_anew(released: &BTreeMap<TaskKey, String>) -> io::Result<(File, u64, u6
 
 /// The journal that is there, and where its next line goes: behind the last whole one.
 fn go_on() -> io::Result<(File, u64, u64)> {
-    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(NAME)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(NAME)?;
     let bytes = fs::read(NAME)?;
     Ok((file, whole_lines(&bytes).len() as u64, bytes.len() as u64))
 }
@@ -177,13 +205,19 @@ mod tests {
     use super::*;
 
     fn key(number: u64) -> TaskKey {
-        format!("00000000000000ab.{number}.1.0.1").parse().expect("it is the form that a key prints")
+        format!("00000000000000ab.{number}.1.0.1")
+            .parse()
+            .expect("it is the form that a key prints")
     }
 
     #[test]
     fn a_task_is_known_from_its_release_until_it_is_forgotten() {
-        let text =
-            [line('+', &key(1), "b1"), line('+', &key(2), "b1"), line('-', &key(1), ""), line('+', &key(3), "b2")];
+        let text = [
+            line('+', &key(1), "b1"),
+            line('+', &key(2), "b1"),
+            line('-', &key(1), ""),
+            line('+', &key(3), "b2"),
+        ];
         let mut bytes = text.concat().into_bytes();
         bytes.resize(4096, 0);
         let read = parse(&bytes);
@@ -198,7 +232,11 @@ mod tests {
             let mut bytes = line('+', &key(9), "b1").into_bytes();
             bytes.extend_from_slice(&whole.as_bytes()[..cut]);
             bytes.resize(4096, 0);
-            assert_eq!(parse(&bytes).keys().copied().collect::<Vec<_>>(), [key(9)], "cut after {cut} bytes");
+            assert_eq!(
+                parse(&bytes).keys().copied().collect::<Vec<_>>(),
+                [key(9)],
+                "cut after {cut} bytes"
+            );
         }
     }
 }

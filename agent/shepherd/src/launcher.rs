@@ -90,7 +90,9 @@ pub fn run(options: &Options) -> io::Result<()> {
     }
     let _lock = hold_lock(&own)?;
     if let Err(error) = directory::record(&folder, &boot_id) {
-        crate::log::line(format_args!("etc/directory: {error}; a copy of this directory would not be recognised"));
+        crate::log::line(format_args!(
+            "etc/directory: {error}; a copy of this directory would not be recognised"
+        ));
     }
     if let Err(error) = marks::add() {
         crate::log::line(format_args!("tasks/marks: this start leaves no mark: {error}"));
@@ -99,7 +101,11 @@ pub fn run(options: &Options) -> io::Result<()> {
         folder,
         rules: Rules::read(Path::new("etc"), options.single_user)?,
         boot_id,
-        login_limits: if options.single_user { Vec::new() } else { login_limits() },
+        login_limits: if options.single_user {
+            Vec::new()
+        } else {
+            login_limits()
+        },
         oom_score_adjusted: oom_score_is_adjusted(),
     };
     log.limit(host.rules.log_bytes);
@@ -138,7 +144,10 @@ pub fn adopt(dir: &Path) -> io::Result<()> {
 /// by name further on cannot be sent elsewhere.
 fn make_folders(options: &Options) -> io::Result<Folder> {
     let refuse = |name: &str, error: io::Error| {
-        io::Error::new(error.kind(), format!("{name}: {error}; gridwright up sets it right, or moves it aside"))
+        io::Error::new(
+            error.kind(),
+            format!("{name}: {error}; gridwright up sets it right, or moves it aside"),
+        )
     };
     if nix::unistd::geteuid().is_root() {
         folder::check_owned(&File::open(".")?).map_err(|error| refuse("the state directory", error))?;
@@ -219,16 +228,40 @@ fn parse_limits(text: &str) -> Vec<LoginLimit> {
         ("Max realtime priority", libc::RLIMIT_RTPRIO),
         ("Max realtime timeout", libc::RLIMIT_RTTIME),
     ];
-    let value = |word: &str| if word == "unlimited" { Some(libc::RLIM_INFINITY) } else { word.parse().ok() };
+    let value = |word: &str| {
+        if word == "unlimited" {
+            Some(libc::RLIM_INFINITY)
+        } else {
+            word.parse().ok()
+        }
+    };
     let line = |&(name, resource): &(&str, u32)| {
-        let mut words = text.lines().find_map(|line| line.strip_prefix(name))?.split_ascii_whitespace();
+        let mut words = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))?
+            .split_ascii_whitespace();
         let (soft, hard) = (value(words.next()?)?, value(words.next()?)?);
-        let soft = if resource == libc::RLIMIT_NOFILE { soft.min(LOGIN_OPEN_FILES) } else { soft };
+        let soft = if resource == libc::RLIMIT_NOFILE {
+            soft.min(LOGIN_OPEN_FILES)
+        } else {
+            soft
+        };
         // Only what differs from this process's own is set for each job.
         let (own_soft, own_hard) = sys::limit_in_force(resource);
-        ((soft, hard) != (own_soft, own_hard)).then(|| LoginLimit { resource, soft, hard: hard.min(own_hard) })
+        ((soft, hard) != (own_soft, own_hard)).then(|| LoginLimit {
+            resource,
+            soft,
+            hard: hard.min(own_hard),
+        })
     };
-    NAMES.iter().filter_map(line).map(|limit| LoginLimit { soft: limit.soft.min(limit.hard), ..limit }).collect()
+    NAMES
+        .iter()
+        .filter_map(line)
+        .map(|limit| LoginLimit {
+            soft: limit.soft.min(limit.hard),
+            ..limit
+        })
+        .collect()
 }
 
 fn oom_score_is_adjusted() -> bool {

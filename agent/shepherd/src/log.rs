@@ -47,7 +47,10 @@ impl Log {
     pub fn start(path: Option<&Path>) -> io::Result<Self> {
         // The launcher goes to another directory later.
         let path = path.map(std::path::absolute).transpose()?;
-        let log = Self { path, limit_bytes: 16 << 20 };
+        let log = Self {
+            path,
+            limit_bytes: 16 << 20,
+        };
         log.redirect()?;
         Ok(log)
     }
@@ -73,12 +76,17 @@ impl Log {
         if bytes <= self.limit_bytes {
             return;
         }
-        let Ok(mut file) = io::stderr().as_fd().try_clone_to_owned().map(File::from) else { return };
+        let Ok(mut file) = io::stderr().as_fd().try_clone_to_owned().map(File::from) else {
+            return;
+        };
         let kept = keep(path, &mut file);
         // A file that cannot be emptied is tried again with the next line.
         let _ = file.set_len(0);
         if let Err(error) = kept {
-            line(format_args!("older lines were dropped: they cannot be kept beside {}: {error}", path.display()));
+            line(format_args!(
+                "older lines were dropped: they cannot be kept beside {}: {error}",
+                path.display()
+            ));
         }
     }
 
@@ -118,24 +126,39 @@ fn copy(from: &mut File, to: &Path) -> io::Result<()> {
 fn open(path: &Path) -> io::Result<File> {
     check_folder(path)?;
     let mut options = OpenOptions::new();
-    let file = options.read(true).append(true).create(true).mode(0o644).custom_flags(O_NOFOLLOW).open(path)?;
+    let file = options
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o644)
+        .custom_flags(O_NOFOLLOW)
+        .open(path)?;
     let about = file.metadata()?;
     if !about.is_file() || about.nlink() != 1 {
-        return Err(io::Error::other(format!("{} is not a plain file with a single name", path.display())));
+        return Err(io::Error::other(format!(
+            "{} is not a plain file with a single name",
+            path.display()
+        )));
     }
     Ok(file)
 }
 
 /// Refuses a directory in which another user may make names.
 fn check_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let about = fs::symlink_metadata(folder)?;
     let own = nix::unistd::geteuid().as_raw();
     let is_closed = about.is_dir() && about.mode() & 0o022 == 0 && (about.uid() == own || about.uid() == 0);
     if is_closed {
         Ok(())
     } else {
-        Err(io::Error::other(format!("{}: other users may make names there", folder.display())))
+        Err(io::Error::other(format!(
+            "{}: other users may make names there",
+            folder.display()
+        )))
     }
 }
 

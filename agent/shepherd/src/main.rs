@@ -9,12 +9,19 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1);
-    if let Some(text) = SHEPHERD.answer(first.as_ref().and_then(|word| word.to_str()), &version::line(SHEPHERD.name)) {
+    if let Some(text) = SHEPHERD.answer(
+        first.as_ref().and_then(|word| word.to_str()),
+        &version::line(SHEPHERD.name),
+    ) {
         print!("{text}");
         return ExitCode::SUCCESS;
     }
     if let Err(refusal) = log::check_variable() {
-        eprintln!("gridwright-shepherd: {}\n{}", refusal.what, refusal.detail_lines().join("\n"));
+        eprintln!(
+            "gridwright-shepherd: {}\n{}",
+            refusal.what,
+            refusal.detail_lines().join("\n")
+        );
         return ExitCode::FAILURE;
     }
     if let Some(dir) = copy_to_adopt() {
@@ -98,7 +105,8 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
 fn uid(option: &str, value: &str) -> Result<u32, String> {
     value.parse().or_else(|_| {
         let user = User::from_name(value).map_err(|errno| format!("{option}: user {value:?}: {errno}"))?;
-        user.map(|user| user.uid.as_raw()).ok_or_else(|| format!("{option}: there is no user {value:?}"))
+        user.map(|user| user.uid.as_raw())
+            .ok_or_else(|| format!("{option}: there is no user {value:?}"))
     })
 }
 
@@ -106,6 +114,8 @@ fn uid(option: &str, value: &str) -> Result<u32, String> {
 fn gid(option: &str, value: &str) -> Result<u32, String> {
     value.parse().or_else(|_| {
         let group = Group::from_name(value).map_err(|errno| format!("{option}: group {value:?}: {errno}"))?;
-        group.map(|group| group.gid.as_raw()).ok_or_else(|| format!("{option}: there is no group {value:?}"))
+        group
+            .map(|group| group.gid.as_raw())
+            .ok_or_else(|| format!("{option}: there is no group {value:?}"))
     })
 }

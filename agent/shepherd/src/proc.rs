@@ -113,12 +113,22 @@ pub fn descendants_while(root: i32, mut goes_on: impl FnMut(&ProcessStat) -> boo
 
 /// The children of all threads of a process: of the only one, or of each that is listed.
 fn children(pid: i32, threads: u64) -> Vec<i32> {
-    let pids = |list: String| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
+    let pids = |list: String| {
+        list.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect::<Vec<_>>()
+    };
     if threads == 1 {
-        return fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).map(pids).unwrap_or_default();
+        return fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+            .map(pids)
+            .unwrap_or_default();
     }
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let lists = tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     lists.flat_map(pids).collect()
 }
 
@@ -140,8 +150,13 @@ fn descendants_by_parent(root: i32) -> Vec<ProcessStat> {
 }
 
 fn all_processes() -> Vec<ProcessStat> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).collect()
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?))
+        .collect()
 }
 
 /// The live children of a process.
@@ -151,7 +166,10 @@ pub fn children_of(parent: i32) -> Vec<ProcessStat> {
     } else {
         all_processes()
     };
-    found.into_iter().filter(|process| process.parent == parent && !process.is_gone()).collect()
+    found
+        .into_iter()
+        .filter(|process| process.parent == parent && !process.is_gone())
+        .collect()
 }
 
 /// The users whose processes an environment entry marks. Anybody can set the entry, and `su` passes it on to
@@ -188,7 +206,9 @@ pub struct Marks<'a> {
 /// Every live process of the machine that carries one of the marks.
 pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
     let me = std::process::id() as i32;
-    let others = all_processes().into_iter().filter(|process| process.pid != me && !process.is_gone());
+    let others = all_processes()
+        .into_iter()
+        .filter(|process| process.pid != me && !process.is_gone());
     others.filter(|process| is_marked(process, marks)).collect()
 }
 
@@ -202,7 +222,9 @@ pub fn belongs_elsewhere(process: &ProcessStat) -> bool {
     let mut is_of_another = false;
     let mut next = process.parent;
     for _ in 0..MAX_ABOVE {
-        let Some(above) = Some(next).filter(|pid| *pid > 1).and_then(stat) else { break };
+        let Some(above) = Some(next).filter(|pid| *pid > 1).and_then(stat) else {
+            break;
+        };
         if is_shepherd(above.pid) {
             let directory = directory_of(&above.pid.to_string());
             if directory == own {
@@ -218,7 +240,9 @@ pub fn belongs_elsewhere(process: &ProcessStat) -> bool {
 /// Launchers and shepherds work in the directory of their cell.
 fn directory_of(pid: &str) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(format!("/proc/{pid}/cwd")).ok().map(|found| (found.dev(), found.ino()))
+    fs::metadata(format!("/proc/{pid}/cwd"))
+        .ok()
+        .map(|found| (found.dev(), found.ino()))
 }
 
 /// Whether a process is a launcher or a shepherd of this user, of whatever release.
@@ -243,7 +267,10 @@ fn is_in_session(process: &ProcessStat, (leader, start_ticks): (i32, u64)) -> bo
 /// The words behind a name in `/proc/PID/status`.
 fn status_line(pid: i32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::to_owned)
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .map(str::to_owned)
 }
 
 /// The user who started a process, also of a program with the rights of another one.
@@ -271,13 +298,19 @@ fn has_group(pid: i32, gid: u32) -> bool {
 }
 
 fn has_environment(pid: i32, entry: &str) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|&byte| byte == 0).any(|found| found == entry.as_bytes())
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    environment
+        .split(|&byte| byte == 0)
+        .any(|found| found == entry.as_bytes())
 }
 
 /// Sends a signal to a process, if it is still the one that was found.
 pub fn signal(process: &ProcessStat, signal: i32) {
-    let Ok(pidfd) = sys::open_pidfd(process.pid) else { return };
+    let Ok(pidfd) = sys::open_pidfd(process.pid) else {
+        return;
+    };
     if stat(process.pid).is_some_and(|now| now.start_ticks == process.start_ticks) {
         // The process may end between the check and the signal; that is what was wanted.
         let _ = sys::signal_pidfd(&pidfd, signal);
@@ -291,19 +324,33 @@ pub fn ticks_to_ms(ticks: u64) -> u64 {
 
 /// `/proc/sys/kernel/random/boot_id`, empty where it cannot be read.
 pub fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// Reads one `Name:  number kB` line of `/proc/PID/status` in bytes.
 pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_ascii_whitespace()
+        .next()?
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
 }
 
 /// The bytes that `/proc/PID/io` counts as read and written by system calls.
 pub fn io_bytes(text: &str) -> u64 {
-    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    value("rchar:").unwrap_or(0).saturating_add(value("wchar:").unwrap_or(0))
+    let value = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+    };
+    value("rchar:")
+        .unwrap_or(0)
+        .saturating_add(value("wchar:").unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -338,7 +385,10 @@ mod tests {
 
     #[test]
     fn a_session_whose_number_was_used_again_is_another_one() {
-        let mut leader = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().expect("started");
+        let mut leader = std::process::Command::new("setsid")
+            .args(["sleep", "60"])
+            .spawn()
+            .expect("started");
         let pid = leader.id() as i32;
         let process = loop {
             match stat(pid) {

@@ -123,10 +123,15 @@ struct Script {
 /// Runs a task in this process, a fork of the launcher, and perhaps further ones of the same user. Never returns.
 pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<OwnedFd>, control: UnixStream) -> ! {
     let kept = [control.as_raw_fd(), user.teller.descriptor().as_raw_fd()];
-    let mut keep: Vec<_> = kept.into_iter().chain(attached.iter().map(AsRawFd::as_raw_fd)).collect();
+    let mut keep: Vec<_> = kept
+        .into_iter()
+        .chain(attached.iter().map(AsRawFd::as_raw_fd))
+        .collect();
     let mut key = document.key;
     let prepared = sys::close_all_except(&mut keep).and_then(|()| sys::become_subreaper());
-    let mut next = prepared.map(|()| Some((document, attached, control))).map_err(TaskError::NotBegun);
+    let mut next = prepared
+        .map(|()| Some((document, attached, control)))
+        .map_err(TaskError::NotBegun);
     loop {
         next = match next {
             Ok(None) => sys::exit_now(0),
@@ -138,7 +143,11 @@ pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<Owned
             Err(error) => {
                 let (TaskError::NotBegun(reason) | TaskError::Begun(reason)) = &error;
                 crate::log::line(format_args!("task {key}: {reason}"));
-                sys::exit_now(if matches!(error, TaskError::NotBegun(_)) { NOT_BEGUN } else { 1 })
+                sys::exit_now(if matches!(error, TaskError::NotBegun(_)) {
+                    NOT_BEGUN
+                } else {
+                    1
+                })
             }
         };
     }
@@ -170,7 +179,10 @@ fn wait_for_next(control: UnixStream) -> io::Result<Option<(LaunchDocument, Vec<
             Some(_) => continue,
             None => {
                 let read = PollFlags::POLLIN;
-                let mut wait = [PollFd::new(connection.stream().as_fd(), read), PollFd::new(signals.as_fd(), read)];
+                let mut wait = [
+                    PollFd::new(connection.stream().as_fd(), read),
+                    PollFd::new(signals.as_fd(), read),
+                ];
                 match poll(&mut wait, PollTimeout::NONE) {
                     Ok(_) | Err(Errno::EINTR) => {}
                     Err(errno) => return Err(errno.into()),
@@ -222,7 +234,8 @@ fn prepare(
     let mut attached = attached;
     let script = attached.pop_if(|_| document.start.has_script());
     let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
-    dir.spool().create(&document, script.as_ref().map(|script| script.path.as_str()))?;
+    dir.spool()
+        .create(&document, script.as_ref().map(|script| script.path.as_str()))?;
     let login_limits = unlisted(&host.login_limits, &document);
     let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
     let context = Context {
@@ -244,8 +257,12 @@ fn prepare(
 }
 
 fn unlisted(limits: &[LoginLimit], document: &LaunchDocument) -> Vec<LoginLimit> {
-    let listed =
-        |limit: &LoginLimit| document.limits.iter().any(|other| sys::resource_number(other.resource) == limit.resource);
+    let listed = |limit: &LoginLimit| {
+        document
+            .limits
+            .iter()
+            .any(|other| sys::resource_number(other.resource) == limit.resource)
+    };
     limits.iter().copied().filter(|limit| !listed(limit)).collect()
 }
 
@@ -258,13 +275,21 @@ fn spool(host: &Host, dir: &TaskDir, document: &LaunchDocument, memory: OwnedFd)
     let mut head = vec![0; 4096];
     let count = memory.read_at(&mut head, 0)?;
     head.truncate(count);
-    let spooled = fs::OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
+    let spooled = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o500)
+        .open(&path)?;
     copy_from_start(&memory, &spooled, &head)?;
     if !host.rules.single_user {
         std::os::unix::fs::fchown(&spooled, Some(document.account.uid), None)?;
     }
     let path = host.folder.join(path).to_string_lossy().into_owned();
-    Ok(Script { path, memory: memory.into(), head })
+    Ok(Script {
+        path,
+        memory: memory.into(),
+        head,
+    })
 }
 
 /// Copies a file whose beginning was read already, wherever its own offset stands.

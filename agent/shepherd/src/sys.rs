@@ -29,8 +29,20 @@ pub fn local_time() -> String {
     if converted.is_null() {
         return "-/-".to_owned();
     }
-    let libc::tm { tm_mon, tm_mday, tm_year, tm_hour, tm_min, tm_sec, .. } = time;
-    format!("{:02}/{tm_mday:02}/{:04} {tm_hour:02}:{tm_min:02}:{tm_sec:02}", tm_mon + 1, tm_year + 1900)
+    let libc::tm {
+        tm_mon,
+        tm_mday,
+        tm_year,
+        tm_hour,
+        tm_min,
+        tm_sec,
+        ..
+    } = time;
+    format!(
+        "{:02}/{tm_mday:02}/{:04} {tm_hour:02}:{tm_min:02}:{tm_sec:02}",
+        tm_mon + 1,
+        tm_year + 1900
+    )
 }
 
 /// Which side of a fork this is.
@@ -80,7 +92,11 @@ impl Waited {
     /// A child that was sent SIGKILL and is not waited for.
     pub fn killed(pid: i32) -> Self {
         // SAFETY: rusage is plain integers, for which zero is valid.
-        Waited { pid, status: libc::SIGKILL, rusage: unsafe { std::mem::zeroed() } }
+        Waited {
+            pid,
+            status: libc::SIGKILL,
+            rusage: unsafe { std::mem::zeroed() },
+        }
     }
 }
 
@@ -166,7 +182,11 @@ pub fn close_all_except(keep: &mut [RawFd]) -> io::Result<()> {
 fn close_range(first: u32, last: u32, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: callers give up the descriptors in the range: they are in a forked child that owns none of them.
     let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Makes `fd` descriptor number `to`, open over execve.
@@ -197,7 +217,10 @@ pub struct Received {
 pub fn receive(socket: &impl AsRawFd, chunk: &mut [u8]) -> io::Result<Received> {
     // Integers for the alignment of cmsg(3); room for 28 descriptors.
     let mut control = [0u64; 16];
-    let mut part = libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() };
+    let mut part = libc::iovec {
+        iov_base: chunk.as_mut_ptr().cast(),
+        iov_len: chunk.len(),
+    };
     // SAFETY: msghdr is pointers and integers, for which zero is valid.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
@@ -227,7 +250,9 @@ fn rights(header: &libc::cmsghdr) -> Vec<OwnedFd> {
     let data = unsafe { libc::CMSG_DATA(header) }.cast::<RawFd>();
     let count = header.cmsg_len.saturating_sub(head) / size_of::<RawFd>();
     // SAFETY: cmsg_len says that `count` descriptors follow the header; they may be unaligned.
-    (0..count).map(|at| own(unsafe { data.wrapping_add(at).read_unaligned() })).collect()
+    (0..count)
+        .map(|at| own(unsafe { data.wrapping_add(at).read_unaligned() }))
+        .collect()
 }
 
 /// Takes ownership of a descriptor received from the kernel.
@@ -243,7 +268,11 @@ pub fn own(fd: RawFd) -> OwnedFd {
 pub fn duplicate_above(fd: RawFd, at_least: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl with F_DUPFD_CLOEXEC takes integers.
     let new = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, at_least) };
-    if new < 0 { Err(io::Error::last_os_error()) } else { Ok(own(new)) }
+    if new < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(own(new))
+    }
 }
 
 /// `setrlimit(2)` for one of our resources. A hard limit of infinity is none that was asked for: the one in force stays.
@@ -264,7 +293,10 @@ pub fn set_limit(resource: Resource, soft: Bound, hard: Bound) -> Result<(), Err
 /// # Errors
 /// EPERM and EINVAL.
 pub fn set_raw_limit(resource: u32, soft: u64, hard: u64) -> Result<(), Errno> {
-    let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+    let limit = libc::rlimit {
+        rlim_cur: soft,
+        rlim_max: hard,
+    };
     // SAFETY: `limit` is a valid rlimit.
     match unsafe { libc::setrlimit(resource, &limit) } {
         0 => Ok(()),
@@ -274,7 +306,10 @@ pub fn set_raw_limit(resource: u32, soft: u64, hard: u64) -> Result<(), Errno> {
 
 /// The soft and hard limit in force; both infinite if the kernel does not know the resource.
 pub fn limit_in_force(resource: u32) -> (u64, u64) {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
     // SAFETY: `limit` is a valid rlimit for the call to fill.
     unsafe { libc::getrlimit(resource, &mut limit) };
     (limit.rlim_cur, limit.rlim_max)
@@ -323,8 +358,13 @@ pub fn let_user_read(file: &impl AsRawFd, uid: u32) -> io::Result<()> {
     const WRITE: u16 = 2;
     // Owner, the user, the group, the mask, all others: tag, permissions and id of each, as the
     // kernel has them.
-    let entries =
-        [(0x01, READ | WRITE, NOBODY), (0x02, READ, uid), (0x04, 0, NOBODY), (0x10, READ, NOBODY), (0x20, 0, NOBODY)];
+    let entries = [
+        (0x01, READ | WRITE, NOBODY),
+        (0x02, READ, uid),
+        (0x04, 0, NOBODY),
+        (0x10, READ, NOBODY),
+        (0x20, 0, NOBODY),
+    ];
     let mut list = VERSION.to_le_bytes().to_vec();
     for (tag, permissions, id) in entries {
         list.extend_from_slice(&u16::to_le_bytes(tag));
@@ -371,8 +411,15 @@ struct Pointers {
 
 impl Pointers {
     fn new(strings: Vec<CString>) -> Self {
-        let array = strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-        Pointers { _strings: strings, array }
+        let array = strings
+            .iter()
+            .map(|text| text.as_ptr())
+            .chain([std::ptr::null()])
+            .collect();
+        Pointers {
+            _strings: strings,
+            array,
+        }
     }
 }
 
@@ -391,8 +438,17 @@ impl Program {
         let (argv, envp) = (Pointers::new(argv), Pointers::new(envp));
         let rest = argv.array.get(1..).unwrap_or_default();
         let end = std::ptr::null();
-        let by_shell = [SHELL.as_ptr(), end].into_iter().chain(rest.iter().copied()).chain([end]).collect();
-        Program { place, argv, envp, by_shell }
+        let by_shell = [SHELL.as_ptr(), end]
+            .into_iter()
+            .chain(rest.iter().copied())
+            .chain([end])
+            .collect();
+        Program {
+            place,
+            argv,
+            envp,
+            by_shell,
+        }
     }
 
     /// Replaces this process. Returns only the error: that of the first path which exists, else ENOENT.
@@ -462,7 +518,11 @@ impl Program {
 pub fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: pidfd_open takes a pid and flags.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(own(fd as RawFd)) }
+    if fd < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(own(fd as RawFd))
+    }
 }
 
 /// Sends a signal to the process behind a pidfd.
@@ -488,7 +548,11 @@ fn send_signal(pidfd: &OwnedFd, signal: i32, flags: libc::c_uint) -> io::Result<
     let info: *const libc::siginfo_t = std::ptr::null();
     // SAFETY: a null siginfo is allowed and means an ordinary signal.
     let status = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, info, flags) };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Ends this process after this many seconds, whatever it does, unless the kernel keeps it.
@@ -574,5 +638,9 @@ pub fn process_group(pid: i32) -> Option<i32> {
 }
 
 fn check(status: i32) -> io::Result<()> {
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if status < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

@@ -45,7 +45,9 @@ pub struct TaskDir {
 impl TaskDir {
     /// Names the directory; nothing is made.
     pub fn new(key: &TaskKey) -> Self {
-        TaskDir { path: PathBuf::from(TASKS).join(key.to_string()) }
+        TaskDir {
+            path: PathBuf::from(TASKS).join(key.to_string()),
+        }
     }
 
     /// A file in the directory.
@@ -93,7 +95,9 @@ impl TaskDir {
     /// # Errors
     /// Errors of the file system.
     pub fn write_host_file(&self, document: &LaunchDocument) -> io::Result<()> {
-        let Some(lines) = &document.host_file else { return Ok(()) };
+        let Some(lines) = &document.host_file else {
+            return Ok(());
+        };
         let mut file = create_file(self.file("pe_hostfile"))?;
         file.write_all(lines.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(0o644))
@@ -154,7 +158,12 @@ impl TaskDir {
     /// Errors of the file system.
     pub fn open_record(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(self.file(RECORD))
+        options
+            .append(true)
+            .create(true)
+            .mode(0o640)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(self.file(RECORD))
     }
 
     /// Makes the result visible in one step. Not durable yet: a result that the master has taken soon needs no sync of its own,
@@ -176,7 +185,11 @@ impl TaskDir {
             other => other?,
         };
         let whole = record::whole_bytes(&bytes);
-        if whole == bytes.len() { Ok(()) } else { self.open_record()?.set_len(whole as u64) }
+        if whole == bytes.len() {
+            Ok(())
+        } else {
+            self.open_record()?.set_len(whole as u64)
+        }
     }
 
     /// Makes the result durable. A crash of the machine before that leaves a task that was let go and has no result, and so is
@@ -198,8 +211,10 @@ impl TaskDir {
     /// # Errors
     /// Those of opening the directory.
     pub fn lock(&self) -> io::Result<Option<Flock<File>>> {
-        let folder =
-            OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&self.path)?;
+        let folder = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+            .open(&self.path)?;
         match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => {
                 let (locked, named) = (lock.metadata()?, fs::metadata(&self.path)?);
@@ -222,7 +237,9 @@ impl TaskDir {
 
     /// Whether nothing is there that another task could not use again.
     fn is_reusable(&self) -> bool {
-        let Ok(entries) = fs::read_dir(&self.path) else { return false };
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return false;
+        };
         let mut has_record = false;
         for entry in entries {
             let Ok(entry) = entry else { return false };
@@ -289,7 +306,10 @@ impl Spares {
             _ => {}
         }
         DirBuilder::new().mode(0o700).create(SPARES)?;
-        Ok(Spares { free: Vec::new(), next: 0 })
+        Ok(Spares {
+            free: Vec::new(),
+            next: 0,
+        })
     }
 
     fn path(number: u32) -> PathBuf {
@@ -323,7 +343,11 @@ impl Spares {
         }
         let path = Self::path(self.next);
         fs::rename(&dir.path, &path)?;
-        match OpenOptions::new().write(true).open(path.join(RECORD)).and_then(|record| record.set_len(0)) {
+        match OpenOptions::new()
+            .write(true)
+            .open(path.join(RECORD))
+            .and_then(|record| record.set_len(0))
+        {
             Ok(()) => self.free.push(self.next),
             // It is nobody's any more, and the next launcher removes it if this one cannot.
             Err(_) => drop(fs::remove_dir_all(&path)),
@@ -336,11 +360,18 @@ impl Spares {
 /// Takes from a directory what an earlier version let others do. It stays in its group, and gives nobody more than it did.
 fn tighten(folder: &File) -> bool {
     let mode = folder.metadata().map(|found| found.mode() & (0o7000 | MODE));
-    mode.and_then(|mode| folder.set_permissions(fs::Permissions::from_mode(mode))).is_ok()
+    mode.and_then(|mode| folder.set_permissions(fs::Permissions::from_mode(mode)))
+        .is_ok()
 }
 
 fn create_file(path: PathBuf) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o640)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
 }
 
 /// Whether the disk has room for another task.
@@ -351,11 +382,15 @@ pub fn room(min_bytes: u64) -> Result<(), String> {
     let disk = nix::sys::statvfs::statvfs(TASKS).map_err(|errno| format!("{TASKS}: {errno}"))?;
     let free = disk.blocks_free() as u64 * disk.fragment_size() as u64;
     if free < min_bytes {
-        return Err(format!("no space left on the disk of {TASKS}/: fewer than {min_bytes} bytes are free"));
+        return Err(format!(
+            "no space left on the disk of {TASKS}/: fewer than {min_bytes} bytes are free"
+        ));
     }
     // Some file systems have no fixed number of files and say 0 of 0.
     if disk.files() > 0 && disk.files_free() == 0 {
-        return Err(format!("no file can be made any more on the disk of {TASKS}/: it has no free inode"));
+        return Err(format!(
+            "no file can be made any more on the disk of {TASKS}/: it has no free inode"
+        ));
     }
     Ok(())
 }
@@ -365,6 +400,8 @@ pub fn room(min_bytes: u64) -> Result<(), String> {
 /// # Errors
 /// Those of reading the directory.
 pub fn all_keys() -> io::Result<Vec<TaskKey>> {
-    let names: Vec<_> = fs::read_dir(TASKS)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    let names: Vec<_> = fs::read_dir(TASKS)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
     Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
 }

@@ -57,7 +57,12 @@ impl TrustedFile {
         if owners == [0] {
             check_interpreter(&head).map_err(|text| format!("{path}: its interpreter: {text}"))?;
         }
-        Ok(TrustedFile { folder: found.folder, name: found.name, file: found.file, head })
+        Ok(TrustedFile {
+            folder: found.folder,
+            name: found.name,
+            file: found.file,
+            head,
+        })
     }
 
     /// Whether an interpreter opens the file by its name.
@@ -92,7 +97,10 @@ impl TrustedFile {
 /// # Errors
 /// A file or directory on the way is not trusted, or the file cannot be read.
 pub fn read_text(path: &Path, owners: &[u32]) -> Result<Option<String>, String> {
-    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+    if path
+        .symlink_metadata()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    {
         return Ok(None);
     }
     let shown = path.display();
@@ -146,7 +154,11 @@ fn walk(path: &Path, owners: &[u32]) -> Result<Found, String> {
         if rest.is_empty() {
             check_file(&what, owners, writers)?;
             let name = CString::new(name.into_vec()).map_err(|error| error.to_string())?;
-            return Ok(Found { folder, name, file: found });
+            return Ok(Found {
+                folder,
+                name,
+                file: found,
+            });
         }
         writers = check_folder(&what, owners, shown)?;
         folder = found;
@@ -180,9 +192,16 @@ fn check_owner(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<(), Stri
     if owners.contains(&stat.st_uid) {
         return Ok(());
     }
-    let wanted: Vec<String> =
-        owners.iter().map(|uid| if *uid == 0 { "root".into() } else { format!("uid {uid}") }).collect();
-    Err(format!("{} belongs to uid {}, not to {}", shown.display(), stat.st_uid, wanted.join(" or ")))
+    let wanted: Vec<String> = owners
+        .iter()
+        .map(|uid| if *uid == 0 { "root".into() } else { format!("uid {uid}") })
+        .collect();
+    Err(format!(
+        "{} belongs to uid {}, not to {}",
+        shown.display(),
+        stat.st_uid,
+        wanted.join(" or ")
+    ))
 }
 
 fn check_folder(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<Writers, String> {
@@ -197,7 +216,10 @@ fn check_folder(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<Writers
     if mode.contains(Mode::S_ISVTX) {
         return Ok(Writers::Sticky);
     }
-    Err(format!("others can write the directory {}; remove the group's and others' write permission", shown.display()))
+    Err(format!(
+        "others can write the directory {}; remove the group's and others' write permission",
+        shown.display()
+    ))
 }
 
 fn check_file(stat: &FileStat, owners: &[u32], folder: Writers) -> Result<(), String> {
@@ -211,7 +233,7 @@ fn check_file(stat: &FileStat, owners: &[u32], folder: Writers) -> Result<(), St
     // A name that is gone for a moment can be given to another file of the owner's by a hard link.
     if folder == Writers::Sticky {
         return Err(
-            "others can make files in its directory; put it into a directory that only its owner writes".to_owned()
+            "others can make files in its directory; put it into a directory that only its owner writes".to_owned(),
         );
     }
     Ok(())
@@ -227,11 +249,18 @@ fn head_of(file: &OwnedFd) -> Vec<u8> {
 
 /// The program of a `#!` line must be trusted as the script is.
 fn check_interpreter(head: &[u8]) -> Result<(), String> {
-    let Some(rest) = head.strip_prefix(b"#!") else { return Ok(()) };
+    let Some(rest) = head.strip_prefix(b"#!") else {
+        return Ok(());
+    };
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let program = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty()).unwrap_or_default();
+    let program = line
+        .split(|byte| matches!(byte, b' ' | b'\t'))
+        .find(|word| !word.is_empty())
+        .unwrap_or_default();
     let program = Path::new(std::ffi::OsStr::from_bytes(program));
-    walk(program, &[0]).map(drop).map_err(|text| format!("{}: {text}", program.display()))
+    walk(program, &[0])
+        .map(drop)
+        .map_err(|text| format!("{}: {text}", program.display()))
 }
 
 #[cfg(test)]
@@ -278,16 +307,22 @@ mod tests {
         symlink(folder.0.join("link/tool"), folder.0.join("tool")).expect("linked");
         for name in ["own/tool", "link/tool", "tool", "own/./../tool"] {
             let found = folder.open(name).expect(name);
-            assert!(found.is_script() && found.path_for_interpreter().ends_with("/tool"), "{name}");
+            assert!(
+                found.is_script() && found.path_for_interpreter().ends_with("/tool"),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn what_others_can_write_is_refused_wherever_it_is_on_the_way() {
         let folder = Folder::new("writers");
-        for (name, bad, good) in
-            [("own/tool", 0o775, 0o755), ("own/tool", 0o757, 0o755), ("own", 0o775, 0o755), ("", 0o757, 0o755)]
-        {
+        for (name, bad, good) in [
+            ("own/tool", 0o775, 0o755),
+            ("own/tool", 0o757, 0o755),
+            ("own", 0o775, 0o755),
+            ("", 0o757, 0o755),
+        ] {
             folder.set_mode(name, bad);
             let refused = folder.open("own/tool").expect_err(name);
             assert!(refused.contains("others can write"), "{refused}");
@@ -295,7 +330,12 @@ mod tests {
             folder.open("own/tool").expect("as before");
         }
         folder.set_mode("own", 0o1777);
-        assert!(folder.open("own/tool").expect_err("shared").contains("others can make files"));
+        assert!(
+            folder
+                .open("own/tool")
+                .expect_err("shared")
+                .contains("others can make files")
+        );
         folder.set_mode("own", 0o755);
     }
 

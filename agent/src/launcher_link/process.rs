@@ -17,7 +17,10 @@ impl LauncherProcess {
     /// The process with a number, if it is there and can be seen.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = Process::new(pid).and_then(|process| process.stat()).ok()?;
-        Some(Self { pid, start_ticks: stat.starttime })
+        Some(Self {
+            pid,
+            start_ticks: stat.starttime,
+        })
     }
 
     /// Whether it has certainly ended.
@@ -36,7 +39,10 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_is_gone_before_and_after_it_was_waited_for() {
-        let mut child = Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("/bin/cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let process = LauncherProcess::of(child.id().cast_signed()).unwrap();
         assert!(!process.is_gone());
         child.kill().unwrap();
@@ -46,6 +52,13 @@ mod tests {
         child.wait().unwrap();
         assert!(process.is_gone());
         let own = LauncherProcess::of(std::process::id().cast_signed()).unwrap();
-        assert!(!own.is_gone() && LauncherProcess { start_ticks: own.start_ticks + 1, ..own }.is_gone());
+        assert!(
+            !own.is_gone()
+                && LauncherProcess {
+                    start_ticks: own.start_ticks + 1,
+                    ..own
+                }
+                .is_gone()
+        );
     }
 }

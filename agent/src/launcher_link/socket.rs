@@ -37,15 +37,21 @@ pub(super) async fn send_message(stream: &UnixStream, bytes: &[u8], descriptors:
 
 fn send_part(socket: RawFd, bytes: &[u8], rights: &[RawFd]) -> io::Result<usize> {
     let rights = [ControlMessage::ScmRights(rights)];
-    let control: &[ControlMessage<'_>] =
-        if matches!(&rights[0], ControlMessage::ScmRights([])) { &[] } else { &rights };
+    let control: &[ControlMessage<'_>] = if matches!(&rights[0], ControlMessage::ScmRights([])) {
+        &[]
+    } else {
+        &rights
+    };
     let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
     Ok(sendmsg::<()>(socket, &[IoSlice::new(bytes)], control, flags, None)?)
 }
 
 /// A memory file that nobody can change any more: the launcher runs what the agent checked.
 fn sealed(content: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?);
+    let mut file = File::from(memfd_create(
+        "script",
+        MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
+    )?);
     file.write_all(content)?;
     let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;

@@ -30,7 +30,9 @@ impl Starts {
     /// Takes a message in, and gives it back if it is to leave at once. What it says of a task
     /// stands for what waited of that task.
     pub(super) fn sift(&mut self, message: AgentMessage, now: Instant) -> Option<AgentMessage> {
-        let AgentMessage::Task(report) = message else { return Some(message) };
+        let AgentMessage::Task(report) = message else {
+            return Some(message);
+        };
         let place = self.waiting.iter().position(|start| start.report.key == report.key);
         match (report.state.is_start(), place) {
             (true, Some(place)) => {
@@ -39,7 +41,11 @@ impl Starts {
                 None
             }
             (true, None) => {
-                self.waiting.push(Start { due: now + MOMENT, made: now, report });
+                self.waiting.push(Start {
+                    due: now + MOMENT,
+                    made: now,
+                    report,
+                });
                 None
             }
             (false, place) => {
@@ -57,7 +63,9 @@ impl Starts {
     /// What leaves now.
     pub(super) fn leave(&mut self, now: Instant) -> impl Iterator<Item = AgentMessage> {
         let count = self.waiting.partition_point(|start| start.due <= now);
-        self.waiting.drain(..count).map(move |start| AgentMessage::Task(start.told_at(now)))
+        self.waiting
+            .drain(..count)
+            .map(move |start| AgentMessage::Task(start.told_at(now)))
     }
 }
 
@@ -67,7 +75,9 @@ impl Start {
         let state = match state {
             TaskReportState::Running { for_ms } => {
                 let waited_ms = u64::try_from((now - self.made).as_millis()).unwrap_or(u64::MAX);
-                TaskReportState::Running { for_ms: for_ms.saturating_add(waited_ms) }
+                TaskReportState::Running {
+                    for_ms: for_ms.saturating_add(waited_ms),
+                }
             }
             TaskReportState::Accepted | TaskReportState::Ended(_) | TaskReportState::Unknown => state,
         };
@@ -84,7 +94,13 @@ mod tests {
     const HALF: Duration = Duration::from_millis(2);
 
     fn report(task: u32, state: TaskReportState) -> AgentMessage {
-        let key = TaskKey { cell: CellId(1), seq: SubmitSeq(1), task: TaskId(task), pe_task: 0, attempt: 1 };
+        let key = TaskKey {
+            cell: CellId(1),
+            seq: SubmitSeq(1),
+            task: TaskId(task),
+            pe_task: 0,
+            attempt: 1,
+        };
         AgentMessage::Task(TaskReport { key, state })
     }
 
@@ -97,7 +113,10 @@ mod tests {
     }
 
     fn ended(task: u32) -> AgentMessage {
-        report(task, TaskReportState::Ended(Box::new(TaskResult::not_started(Failed::NO, ""))))
+        report(
+            task,
+            TaskReportState::Ended(Box::new(TaskResult::not_started(Failed::NO, ""))),
+        )
     }
 
     fn leave(starts: &mut Starts, now: Instant) -> Vec<AgentMessage> {
@@ -109,7 +128,11 @@ mod tests {
         let (mut starts, begin) = (Starts::default(), Instant::now());
         assert_eq!(starts.sift(accepted(1), begin), None);
         assert_eq!(starts.sift(running(1, 3), begin + HALF), None);
-        assert_eq!(starts.due(), Some(begin + MOMENT), "not later because there is more to say");
+        assert_eq!(
+            starts.due(),
+            Some(begin + MOMENT),
+            "not later because there is more to say"
+        );
         assert_eq!(leave(&mut starts, begin + HALF), []);
         assert_eq!(leave(&mut starts, begin + MOMENT), [running(1, 6)]);
         assert_eq!(starts.due(), None);
@@ -127,7 +150,10 @@ mod tests {
         assert_eq!(starts.sift(running(1, 0), begin), None);
         assert_eq!(starts.sift(running(2, 0), begin + HALF), None);
         assert_eq!(starts.sift(ended(1), begin + HALF), Some(ended(1)));
-        assert_eq!(starts.sift(report(3, TaskReportState::Unknown), begin), Some(report(3, TaskReportState::Unknown)));
+        assert_eq!(
+            starts.sift(report(3, TaskReportState::Unknown), begin),
+            Some(report(3, TaskReportState::Unknown))
+        );
         assert_eq!(starts.due(), Some(begin + HALF + MOMENT));
         assert_eq!(leave(&mut starts, begin + HALF + MOMENT), [running(2, 5)]);
     }

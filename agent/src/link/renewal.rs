@@ -47,7 +47,9 @@ enum RenewalError {
 impl Renewal<'_> {
     /// Waits until a new certificate is there and gives the client that uses it.
     pub(super) async fn run(self, client: &Client) -> Client {
-        let Some(layout) = self.layout else { return std::future::pending().await };
+        let Some(layout) = self.layout else {
+            return std::future::pending().await;
+        };
         loop {
             match self.renew_if_due(layout, client).await {
                 Ok(Some(client)) => return client,
@@ -63,7 +65,9 @@ impl Renewal<'_> {
             return Ok(None);
         }
         let csr = identity::renewal_request(layout)?;
-        let certificate = timeout(DEADLINE, self.ask(csr)).await.map_err(|_| RenewalError::TimedOut)??;
+        let certificate = timeout(DEADLINE, self.ask(csr))
+            .await
+            .map_err(|_| RenewalError::TimedOut)??;
         identity::write_file(&layout.agent("host.crt"), &certificate, 0o644)?;
         let renewed = client.with_credentials(&identity::read(layout)?)?;
         tracing::info!("the certificate of this host was renewed");

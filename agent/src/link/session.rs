@@ -59,7 +59,10 @@ pub(super) struct Control {
 pub(super) async fn hello(connection: &Connection, driver: &mpsc::Sender<DriverInput>) -> Result<Control, SessionEnd> {
     let (mut sender, mut receiver) = connection.open_bi(FrameLimits::CONTROL).await.map_err(broken)?;
     let (reply, opening) = oneshot::channel();
-    driver.send(DriverInput::Open(reply)).await.map_err(|_| SessionEnd::AgentEnds)?;
+    driver
+        .send(DriverInput::Open(reply))
+        .await
+        .map_err(|_| SessionEnd::AgentEnds)?;
     let Opening { hello, outbox } = opening.await.map_err(|_| SessionEnd::AgentEnds)?;
     sender.send(Kind::Hello, 0, &hello).await.map_err(broken)?;
     let frame = match timeout(WELCOME_DEADLINE, receiver.recv()).await {
@@ -73,8 +76,15 @@ pub(super) async fn hello(connection: &Connection, driver: &mpsc::Sender<DriverI
         return Err(SessionEnd::Refused(frame.message().map_err(malformed)?));
     }
     let welcome: MasterWelcome = frame.message().map_err(malformed)?;
-    driver.send(DriverInput::Welcome(Box::new(welcome))).await.map_err(|_| SessionEnd::AgentEnds)?;
-    Ok(Control { sender, receiver, outbox })
+    driver
+        .send(DriverInput::Welcome(Box::new(welcome)))
+        .await
+        .map_err(|_| SessionEnd::AgentEnds)?;
+    Ok(Control {
+        sender,
+        receiver,
+        outbox,
+    })
 }
 
 /// Both directions until one ends.
@@ -83,7 +93,11 @@ pub(super) async fn converse(
     control: Control,
     driver: &mpsc::Sender<DriverInput>,
 ) -> SessionEnd {
-    let Control { sender, receiver, outbox } = control;
+    let Control {
+        sender,
+        receiver,
+        outbox,
+    } = control;
     let end = tokio::select! {
         end = send_all(sender, outbox) => end,
         end = receive_all(receiver, driver) => end,
@@ -152,9 +166,9 @@ fn understand(frame: &Frame) -> DriverInput {
             Ok(refusal) => DriverInput::Master(Box::new(MasterMessage::Refused(refusal))),
             Err(error) => refuse(error.diagnostic()),
         },
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Unknown => {
-            refuse(Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"))
-        }
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Unknown => refuse(
+            Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"),
+        ),
     }
 }
 

@@ -20,7 +20,12 @@ pub(super) struct Ledger {
 
 impl Ledger {
     pub(super) fn new(host: HostName) -> Self {
-        Self { host, sequence: 0, sent: None, offered: Known::new() }
+        Self {
+            host,
+            sequence: 0,
+            sent: None,
+            offered: Known::new(),
+        }
     }
 
     /// The same connection, as if nothing had been sent: the sequence goes on.
@@ -38,7 +43,11 @@ impl Ledger {
         self.sequence += 1;
         let nothing = Known::new();
         let difference = delta(self.sent.as_ref().unwrap_or(&nothing), &self.offered);
-        let mut report = LoadReport { sequence: self.sequence, full: self.sent.is_none(), ..LoadReport::default() };
+        let mut report = LoadReport {
+            sequence: self.sequence,
+            full: self.sent.is_none(),
+            ..LoadReport::default()
+        };
         for ((host, name), value) in difference.changed {
             report.values.entry(host).or_default().insert(name, value);
         }
@@ -55,13 +64,19 @@ impl Ledger {
         blocks: impl IntoIterator<Item = (&'a HostValues, u64)>,
         report_ago_ms: u64,
     ) -> Vec<OlderValues> {
-        let named = blocks.into_iter().flat_map(|(values, ago_ms)| values.keys().map(move |key| (key, ago_ms)));
+        let named = blocks
+            .into_iter()
+            .flat_map(|(values, ago_ms)| values.keys().map(move |key| (key, ago_ms)));
         let ages: BTreeMap<_, u64> = named.collect();
         let mut older: BTreeMap<u64, OlderValues> = BTreeMap::new();
         for ((host, name), sampled_ago_ms) in ages.into_iter().filter(|(_, ago_ms)| *ago_ms > report_ago_ms) {
             let group = older.entry(sampled_ago_ms).or_default();
             group.sampled_ago_ms = sampled_ago_ms;
-            group.names.entry(host.resolve(&self.host)).or_default().push(name.clone());
+            group
+                .names
+                .entry(host.resolve(&self.host))
+                .or_default()
+                .push(name.clone());
         }
         older.into_values().collect()
     }
@@ -87,10 +102,17 @@ mod tests {
     #[test]
     fn the_first_report_is_full_and_later_ones_name_changes_and_what_went() {
         let mut ledger = Ledger::new(HostName::new("node1"));
-        let first = values(&[(HostSpec::This, "a", "1"), (HostSpec::This, "b", "2"), (HostSpec::Global, "c", "3")]);
+        let first = values(&[
+            (HostSpec::This, "a", "1"),
+            (HostSpec::This, "b", "2"),
+            (HostSpec::Global, "c", "3"),
+        ]);
         let report = ledger.next(&first);
         assert!(report.full);
-        assert_eq!((report.sequence, report.values.len(), report.withdrawn.len()), (1, 2, 0));
+        assert_eq!(
+            (report.sequence, report.values.len(), report.withdrawn.len()),
+            (1, 2, 0)
+        );
         ledger.sent();
         let report = ledger.next(&values(&[(HostSpec::This, "a", "1"), (HostSpec::This, "b", "5")]));
         assert!(!report.full);
@@ -114,7 +136,13 @@ mod tests {
         let fresh = values(&[(HostSpec::This, "a", "2")]);
         let older = ledger.older([(&slow, 30_000), (&fresh, 5)], 20);
         let names = BTreeMap::from([(HostName::global(), vec![AttributeName::from("lic")])]);
-        assert_eq!(older, [OlderValues { sampled_ago_ms: 30_000, names }]);
+        assert_eq!(
+            older,
+            [OlderValues {
+                sampled_ago_ms: 30_000,
+                names
+            }]
+        );
         assert_eq!(ledger.older([(&fresh, 5)], 20), []);
     }
 

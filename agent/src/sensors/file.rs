@@ -58,5 +58,9 @@ fn facts(metadata: &Metadata) -> FileFacts {
     } else {
         FileKind::Special
     };
-    FileFacts { kind, owner: Uid(metadata.uid()), mode: metadata.mode() & 0o7777 }
+    FileFacts {
+        kind,
+        owner: Uid(metadata.uid()),
+        mode: metadata.mode() & 0o7777,
+    }
 }

@@ -76,7 +76,11 @@ impl Process {
             };
             match taken {
                 Ok(bytes) if !bytes.is_empty() => {
-                    return if from_out { Output::Out(bytes) } else { Output::Err(bytes) };
+                    return if from_out {
+                        Output::Out(bytes)
+                    } else {
+                        Output::Err(bytes)
+                    };
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(_) | Err(_) => {

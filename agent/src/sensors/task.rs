@@ -90,7 +90,10 @@ impl SensorTask {
     fn next_timer(&self) -> Option<Tick> {
         let now = clock::tick();
         let for_report = self.asked.as_ref().and_then(|_| self.machine.wait_until(now));
-        [self.machine.next_timer(), for_report, self.machine.pause_until(now)].into_iter().flatten().min()
+        [self.machine.next_timer(), for_report, self.machine.pause_until(now)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     async fn take(&mut self, input: SensorInput) -> ControlFlow<()> {
@@ -169,7 +172,10 @@ impl SensorTask {
                 told: Instant::now(),
             });
             // A report that is no longer made needs no answer.
-            let _ = reply.send(Answer { values, status: self.status(now) });
+            let _ = reply.send(Answer {
+                values,
+                status: self.status(now),
+            });
         }
     }
 
@@ -245,31 +251,50 @@ impl SensorTask {
             user: user_name(&self.user).to_owned(),
             environment: self.environment.clone(),
         });
-        self.launcher.push(ToLauncher { request, attached: Attached::Streams(streams) });
+        self.launcher.push(ToLauncher {
+            request,
+            attached: Attached::Streams(streams),
+        });
         Vec::new()
     }
 
     fn signal(&self, signal: Signal) {
-        let Some(pid) = self.process.as_ref().and_then(|process| process.pid) else { return };
+        let Some(pid) = self.process.as_ref().and_then(|process| process.pid) else {
+            return;
+        };
         let signal = match signal {
             Signal::Terminate => nix::sys::signal::Signal::SIGTERM as i32,
             Signal::Kill => nix::sys::signal::Signal::SIGKILL as i32,
         };
         let request = launch::Request::StopSensor { pid, signal };
-        self.launcher.push(ToLauncher { request, attached: Attached::Nothing });
+        self.launcher.push(ToLauncher {
+            request,
+            attached: Attached::Nothing,
+        });
     }
 
     fn status(&self, now: Tick) -> SensorStatus {
         let status = self.machine.status(now);
-        let health = if self.is_refused { "refused".to_owned() } else { status.health.to_string() };
+        let health = if self.is_refused {
+            "refused".to_owned()
+        } else {
+            status.health.to_string()
+        };
         SensorStatus {
             command: self.spec.to_string(),
             health,
             user: self.user.clone(),
-            pid: self.process.as_ref().and_then(|process| process.pid).and_then(|pid| u32::try_from(pid).ok()),
+            pid: self
+                .process
+                .as_ref()
+                .and_then(|process| process.pid)
+                .and_then(|pid| u32::try_from(pid).ok()),
             interval_s: seconds(status.interval_ms),
             deadline_s: seconds(status.deadline_ms),
-            back_off_s: status.next_start.filter(|_| status.failures_in_row > 0).map(seconds_until),
+            back_off_s: status
+                .next_start
+                .filter(|_| status.failures_in_row > 0)
+                .map(seconds_until),
             age_s: status.value_age_ms.map(seconds),
             restarts: status.restarts.into(),
             last_error: status.last_error.unwrap_or_default(),
@@ -296,7 +321,11 @@ async fn until(then: Option<Tick>) {
 }
 
 fn exit(status: i32) -> Exit {
-    if status > SIGNAL_BASE { Exit::Signal(status - SIGNAL_BASE) } else { Exit::Status(status) }
+    if status > SIGNAL_BASE {
+        Exit::Signal(status - SIGNAL_BASE)
+    } else {
+        Exit::Status(status)
+    }
 }
 
 /// The part of `NAME` or `UID:GID` that the launcher takes.

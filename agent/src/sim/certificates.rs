@@ -24,7 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The master's refusal, or that it does not answer.
 pub(super) async fn obtain(layout: &Layout, options: &Options) -> Result<Vec<IssuedCertificate>, Diagnostic> {
     let stream = connect(layout).await?;
-    let reply = ask(stream, options).await.map_err(|error| no_master(&error.to_string()))?;
+    let reply = ask(stream, options)
+        .await
+        .map_err(|error| no_master(&error.to_string()))?;
     let Reply { answers, data, more: _ } = reply;
     for answer in answers {
         match answer {
@@ -35,7 +37,10 @@ pub(super) async fn obtain(layout: &Layout, options: &Options) -> Result<Vec<Iss
     }
     match data {
         Some(Data::Certificates(issued)) => Ok(issued),
-        Some(_) | None => Err(Diagnostic::new(Code::BadMessage, "the master's answer holds no certificates")),
+        Some(_) | None => Err(Diagnostic::new(
+            Code::BadMessage,
+            "the master's answer holds no certificates",
+        )),
     }
 }
 
@@ -59,10 +64,20 @@ async fn ask(stream: UnixStream, options: &Options) -> Result<Reply, StreamError
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let mut receiver = FrameReceiver::new(reader, FrameLimits::REPLY);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "gridwright-agent sim".to_owned(), task: None };
+    let hello = ClientHello {
+        version: PROTOCOL_VERSION,
+        program: "gridwright-agent sim".to_owned(),
+        task: None,
+    };
     sender.send(Kind::Hello, 0, &hello).await?;
-    let command = Command::SimulatedHosts { count: options.count, slots: options.slots };
-    let change = ClientMessage::Change { id: RequestId(crate::random()), command };
+    let command = Command::SimulatedHosts {
+        count: options.count,
+        slots: options.slots,
+    };
+    let change = ClientMessage::Change {
+        id: RequestId(crate::random()),
+        command,
+    };
     sender.send(Kind::Request, 1, &change).await?;
     let mut whole = Reply::default();
     while let Some(frame) = receiver.recv().await? {
@@ -84,7 +99,10 @@ async fn ask(stream: UnixStream, options: &Options) -> Result<Reply, StreamError
 }
 
 fn no_master(why: &str) -> Diagnostic {
-    Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: no certificates for simulated hosts")
-        .why(why)
-        .fix("start the master of this directory first: gridwright up")
+    Diagnostic::new(
+        Code::NoMaster,
+        "error: unable to send message to qmaster: no certificates for simulated hosts",
+    )
+    .why(why)
+    .fix("start the master of this directory first: gridwright up")
 }

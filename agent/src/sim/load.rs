@@ -26,7 +26,10 @@ impl SharedLoad {
     /// # Errors
     /// A file that cannot be read, or the line that is no `name=value`.
     pub(super) fn new(file: Option<PathBuf>) -> Result<Self, Diagnostic> {
-        let load = Self { machine: MachineValues::default(), file };
+        let load = Self {
+            machine: MachineValues::default(),
+            file,
+        };
         load.read_file()?;
         Ok(load)
     }
@@ -53,7 +56,9 @@ impl SharedLoad {
     }
 
     fn read_file(&self) -> Result<Values, Diagnostic> {
-        let Some(path) = &self.file else { return Ok(Values::new()) };
+        let Some(path) = &self.file else {
+            return Ok(Values::new());
+        };
         let text = std::fs::read_to_string(path).map_err(|error| {
             Diagnostic::new(Code::SystemRefused, format!("cannot read {}", path.display())).why(error.to_string())
         })?;
@@ -67,11 +72,17 @@ impl SharedLoad {
 
 /// The values of a file, or the line that is none, counted from 1.
 fn parse(text: &str) -> Result<Values, usize> {
-    let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let lines = (1..)
+        .zip(text.lines().map(str::trim))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let value = |(number, line): (usize, &str)| {
         let (name, value) = line.split_once('=').ok_or(number)?;
         let name = name.trim();
-        if name.is_empty() { Err(number) } else { Ok((AttributeName::from(name), value.trim().to_owned())) }
+        if name.is_empty() {
+            Err(number)
+        } else {
+            Ok((AttributeName::from(name), value.trim().to_owned()))
+        }
     };
     lines.map(value).collect()
 }

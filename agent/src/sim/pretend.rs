@@ -35,7 +35,11 @@ enum Task {
 
 impl PretendLauncher {
     pub(super) fn new(requests: LauncherRequests, driver: mpsc::Sender<DriverInput>) -> Self {
-        Self { requests, driver, tasks: BTreeMap::new() }
+        Self {
+            requests,
+            driver,
+            tasks: BTreeMap::new(),
+        }
     }
 
     /// Works until nobody makes requests or nobody listens any more.
@@ -73,18 +77,34 @@ impl PretendLauncher {
             Request::Launch(document) => self.launch(&document, &attached),
             Request::Signal { key, order } => match (self.tasks.get(&key), order) {
                 (Some(Task::Running { .. }), Order::Terminate | Order::Kill | Order::Migrate) => {
-                    vec![self.end(key, Cause::Signalled { signal: SIGKILL, core: false }, true)]
+                    vec![self.end(
+                        key,
+                        Cause::Signalled {
+                            signal: SIGKILL,
+                            core: false,
+                        },
+                        true,
+                    )]
                 }
                 (Some(Task::Running { .. }), Order::Suspend | Order::Resume | Order::User1 | Order::User2) => vec![],
                 (Some(Task::Ended(result)), _) => vec![Notice::Ended(result.clone())],
                 (None, _) => {
                     let (text, blame) = ("no such task".to_owned(), Blame::Job);
-                    vec![Notice::Refused { key: Some(key), sensor: None, text, blame }]
+                    vec![Notice::Refused {
+                        key: Some(key),
+                        sensor: None,
+                        text,
+                        blame,
+                    }]
                 }
             },
             Request::List => {
                 let tasks = self.tasks.iter().map(|(key, task)| summary(*key, task)).collect();
-                vec![Notice::Tasks { tasks, reprioritizes: false, examines: false }]
+                vec![Notice::Tasks {
+                    tasks,
+                    reprioritizes: false,
+                    examines: false,
+                }]
             }
             Request::Forget { key } => {
                 self.tasks.remove(&key);
@@ -101,11 +121,21 @@ impl PretendLauncher {
         let now = clock::boot_ms();
         let task = self.tasks.entry(key).or_insert_with(|| {
             let until = Instant::now() + duration(&document.start, attached);
-            Task::Running { since_boot_ms: now, until }
+            Task::Running {
+                since_boot_ms: now,
+                until,
+            }
         });
         match task {
             Task::Running { since_boot_ms, .. } => {
-                vec![Notice::Accepted { key }, Notice::Executed { key, pid: PID, boot_ms: *since_boot_ms }]
+                vec![
+                    Notice::Accepted { key },
+                    Notice::Executed {
+                        key,
+                        pid: PID,
+                        boot_ms: *since_boot_ms,
+                    },
+                ]
             }
             Task::Ended(result) => vec![Notice::Ended(result.clone())],
         }
@@ -149,9 +179,13 @@ async fn end_of(next: Option<(TaskKey, Instant)>) {
 
 fn summary(key: TaskKey, task: &Task) -> TaskSummary {
     match task {
-        Task::Running { since_boot_ms, .. } => {
-            TaskSummary { key, state: TaskState::Running, pid: PID, started_boot_ms: *since_boot_ms, result: None }
-        }
+        Task::Running { since_boot_ms, .. } => TaskSummary {
+            key,
+            state: TaskState::Running,
+            pid: PID,
+            started_boot_ms: *since_boot_ms,
+            result: None,
+        },
         Task::Ended(result) => TaskSummary {
             key,
             state: TaskState::Ended,
@@ -170,7 +204,10 @@ fn duration(start: &Start, attached: &Attached) -> Duration {
         }
         (Start::Script { .. } | Start::Starter { .. }, Attached::Script(script)) => {
             let text = String::from_utf8_lossy(script);
-            let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+            let first = text
+                .lines()
+                .map(str::trim)
+                .find(|line| !line.is_empty() && !line.starts_with('#'));
             sleep_of(first.unwrap_or_default().split_whitespace())
         }
         (Start::Script { .. } | Start::Starter { .. }, Attached::Nothing | Attached::Streams(_)) => None,
@@ -182,7 +219,9 @@ fn duration(start: &Start, attached: &Attached) -> Duration {
 fn sleep_of<'a>(words: impl Iterator<Item = &'a str>) -> Option<Duration> {
     // `qsub -b y "sleep 5"` is one word with a blank in it.
     let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
-    let [program, seconds] = words.as_slice() else { return None };
+    let [program, seconds] = words.as_slice() else {
+        return None;
+    };
     let is_sleep = program.rsplit('/').next() == Some("sleep");
     let seconds = seconds.parse::<f64>().ok().filter(|_| is_sleep)?;
     Duration::try_from_secs_f64(seconds).ok()
@@ -200,7 +239,9 @@ mod tests {
 
     #[test]
     fn sleep_takes_its_time_and_anything_else_a_second() {
-        let direct = |words: &[&str]| Start::Direct { argv: words.iter().map(|word| (*word).to_owned()).collect() };
+        let direct = |words: &[&str]| Start::Direct {
+            argv: words.iter().map(|word| (*word).to_owned()).collect(),
+        };
         let seconds = Duration::from_secs_f64;
         check(direct(&["/bin/sleep", "7"]), None, seconds(7.0));
         check(direct(&["sleep", "0.25"]), None, seconds(0.25));

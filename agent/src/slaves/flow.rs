@@ -44,7 +44,10 @@ struct Source {
 
 impl Source {
     fn new(pipe: Receiver, stream: Stream) -> Self {
-        Self { pipe, outgoing: Outgoing::new(stream) }
+        Self {
+            pipe,
+            outgoing: Outgoing::new(stream),
+        }
     }
 
     /// Waits for bytes and takes them in, or the end.
@@ -117,11 +120,24 @@ impl Flow {
                 self.is_attached = true;
                 self.output.outgoing.rewind(output);
                 self.error.outgoing.rewind(error);
-                self.send(Part::Attached { input: self.received.have() }).await;
+                self.send(Part::Attached {
+                    input: self.received.have(),
+                })
+                .await;
             }
-            Part::Have { stream: Stream::Output, until } => self.output.outgoing.confirm(until),
-            Part::Have { stream: Stream::Error, until } => self.error.outgoing.confirm(until),
-            Part::Data { stream: Stream::Input, at, bytes } => self.take_input(at, &bytes).await,
+            Part::Have {
+                stream: Stream::Output,
+                until,
+            } => self.output.outgoing.confirm(until),
+            Part::Have {
+                stream: Stream::Error,
+                until,
+            } => self.error.outgoing.confirm(until),
+            Part::Data {
+                stream: Stream::Input,
+                at,
+                bytes,
+            } => self.take_input(at, &bytes).await,
             Part::Left => {
                 self.has_left = true;
                 self.end_at = Some(Instant::now() + GRACE);
@@ -139,7 +155,10 @@ impl Flow {
     async fn end(&mut self) {
         tracing::info!("the command of slave task {} has gone: the task is ended", self.key);
         self.end_at = None;
-        let signal = MasterMessage::Signal { key: self.key, signal: TaskSignal::Terminate };
+        let signal = MasterMessage::Signal {
+            key: self.key,
+            signal: TaskSignal::Terminate,
+        };
         // Without a driver the agent ends.
         let _ = self.driver.send(DriverInput::Master(Box::new(signal))).await;
     }
@@ -149,7 +168,11 @@ impl Flow {
         if self.input.is_some() {
             self.unwritten.extend(new);
         } else {
-            self.send(Part::Have { stream: Stream::Input, until: self.received.have() }).await;
+            self.send(Part::Have {
+                stream: Stream::Input,
+                until: self.received.have(),
+            })
+            .await;
         }
         self.end_input_if_written();
     }
@@ -164,7 +187,11 @@ impl Flow {
             }
         }
         let until = self.received.have() - self.unwritten.len() as u64;
-        self.send(Part::Have { stream: Stream::Input, until }).await;
+        self.send(Part::Have {
+            stream: Stream::Input,
+            until,
+        })
+        .await;
         self.end_input_if_written();
     }
 
@@ -177,11 +204,20 @@ impl Flow {
     /// What nobody reads any more is thrown away, so that the task does not wait for a reader while
     /// it is ended.
     async fn send_output(&mut self) {
-        while let Some(part) = self.output.outgoing.next_piece().or_else(|| self.error.outgoing.next_piece()) {
+        while let Some(part) = self
+            .output
+            .outgoing
+            .next_piece()
+            .or_else(|| self.error.outgoing.next_piece())
+        {
             if !self.has_left {
                 self.send(part).await;
             } else if let Part::Data { stream, at, bytes } = part {
-                let source = if stream == Stream::Output { &mut self.output } else { &mut self.error };
+                let source = if stream == Stream::Output {
+                    &mut self.output
+                } else {
+                    &mut self.error
+                };
                 source.outgoing.confirm(at + bytes.len() as u64);
             }
         }

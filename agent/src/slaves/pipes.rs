@@ -47,18 +47,28 @@ impl Pipes {
             mkfifo(&path(folder, key, ending), Mode::S_IRUSR | Mode::S_IWUSR)?;
         }
         let ours = Self::open(folder, key)?;
-        let both = |ending| OpenOptions::new().read(true).write(true).open(path(folder, key, ending));
+        let both = |ending| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(path(folder, key, ending))
+        };
         let (output, error) = (both(OUTPUT)?, both(ERROR)?);
         if !has_input {
             return Ok((ours, [File::open("/dev/null")?.into(), output.into(), error.into()]));
         }
         // Without O_NONBLOCK it would wait here for the other end.
         let input = reading(&path(folder, key, INPUT))?;
-        let sender =
-            OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path(folder, key, INPUT))?;
+        let sender = OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open(path(folder, key, INPUT))?;
         let flags = OFlag::from_bits_truncate(fcntl(&input, FcntlArg::F_GETFL)?);
         fcntl(&input, FcntlArg::F_SETFL(flags - OFlag::O_NONBLOCK))?;
-        let ours = Self { input: Some(Sender::from_file(sender)?), ..ours };
+        let ours = Self {
+            input: Some(Sender::from_file(sender)?),
+            ..ours
+        };
         Ok((ours, [input.into(), output.into(), error.into()]))
     }
 
@@ -68,12 +78,19 @@ impl Pipes {
     /// The system's.
     pub fn open(folder: &Path, key: TaskKey) -> io::Result<Self> {
         let receiver = |ending| Receiver::from_file(reading(&path(folder, key, ending))?);
-        Ok(Self { input: None, output: receiver(OUTPUT)?, error: receiver(ERROR)? })
+        Ok(Self {
+            input: None,
+            output: receiver(OUTPUT)?,
+            error: receiver(ERROR)?,
+        })
     }
 }
 
 fn reading(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)
 }
 
 /// The tasks that have pipes in a folder, which is made if there is none.
@@ -82,7 +99,9 @@ fn reading(path: &Path) -> io::Result<File> {
 /// The system's.
 pub fn found(folder: &Path) -> io::Result<Vec<TaskKey>> {
     fs::create_dir_all(folder)?;
-    let names: Vec<_> = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    let names: Vec<_> = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
     let key = |name: &std::ffi::OsString| name.to_str()?.strip_suffix(".out")?.parse().ok();
     Ok(names.iter().filter_map(key).collect())
 }

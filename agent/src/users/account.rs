@@ -23,11 +23,15 @@ pub(super) async fn who(stream: &UnixStream) -> Result<Owner, Diagnostic> {
     let asked = tokio::task::spawn_blocking(move || look_up(uid, gid));
     match timeout(PATIENCE, asked).await {
         Ok(Ok(owner)) => owner,
-        Ok(Err(_)) | Err(_) => {
-            Err(Diagnostic::new(Code::UnknownUser, format!("error: the name of uid {uid} is not known"))
-                .why(format!("the name service of this host did not answer within {} s", PATIENCE.as_secs()))
-                .fix(format!("check it with: getent passwd {uid}")))
-        }
+        Ok(Err(_)) | Err(_) => Err(Diagnostic::new(
+            Code::UnknownUser,
+            format!("error: the name of uid {uid} is not known"),
+        )
+        .why(format!(
+            "the name service of this host did not answer within {} s",
+            PATIENCE.as_secs()
+        ))
+        .fix(format!("check it with: getent passwd {uid}"))),
     }
 }
 
@@ -46,13 +50,20 @@ fn look_up(uid: Uid, gid: Gid) -> Result<Owner, Diagnostic> {
         uid: uid.as_raw(),
         gid: gid.as_raw(),
         group: group_name(gid),
-        groups: groups.into_iter().filter(|group| *group != gid).map(group_name).collect(),
+        groups: groups
+            .into_iter()
+            .filter(|group| *group != gid)
+            .map(group_name)
+            .collect(),
     })
 }
 
 /// The name of a group, or its number where it has none.
 fn group_name(gid: Gid) -> String {
-    Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name)
+    Group::from_gid(gid)
+        .ok()
+        .flatten()
+        .map_or_else(|| gid.to_string(), |group| group.name)
 }
 
 #[cfg(test)]
@@ -64,7 +75,10 @@ mod tests {
         let (near, _far) = UnixStream::pair().unwrap();
         let owner = who(&near).await.unwrap();
         assert_eq!(owner.uid, nix::unistd::getuid().as_raw());
-        assert_eq!(owner.user.as_str(), User::from_uid(nix::unistd::getuid()).unwrap().unwrap().name);
+        assert_eq!(
+            owner.user.as_str(),
+            User::from_uid(nix::unistd::getuid()).unwrap().unwrap().name
+        );
     }
 
     #[test]

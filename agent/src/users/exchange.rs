@@ -62,7 +62,13 @@ struct Part {
 impl<'a> Exchange<'a> {
     /// Nothing is asked yet.
     pub(super) fn new(waits: &'a Shares, owner: &'a Owner) -> Self {
-        Self { waits, owner, open: Mutex::default(), changes: AtomicBool::new(false), moved: Notify::new() }
+        Self {
+            waits,
+            owner,
+            open: Mutex::default(),
+            changes: AtomicBool::new(false),
+            moved: Notify::new(),
+        }
     }
 
     /// Passes frames on in both directions.
@@ -196,10 +202,16 @@ impl<'a> Exchange<'a> {
 
     fn no_wait(&self, full: Full) -> Diagnostic {
         let (what, key) = match full {
-            Full::All { limit } => (format!("error: {limit} commands of this host wait for jobs already"), "waits"),
+            Full::All { limit } => (
+                format!("error: {limit} commands of this host wait for jobs already"),
+                "waits",
+            ),
             Full::Each { limit } => {
                 let user = &self.owner.user;
-                (format!("error: {limit} commands of {user} wait for jobs on this host already"), "waits_per_user")
+                (
+                    format!("error: {limit} commands of {user} wait for jobs on this host already"),
+                    "waits_per_user",
+                )
             }
         };
         overloaded(what, key).why("each holds one of the host's streams to the master until its job ends")
@@ -231,7 +243,10 @@ fn is_change(frame: &Frame) -> bool {
 /// likes.
 fn is_wait(frame: &Frame) -> bool {
     let asks = |message| {
-        matches!(message, ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. } | Query::Events(_)))
+        matches!(
+            message,
+            ClientMessage::Query(Query::Wait { .. } | Query::WaitPlaced { .. } | Query::Events(_))
+        )
     };
     frame.body.len() <= WAIT_BYTES && frame.message().is_ok_and(asks)
 }
@@ -244,9 +259,16 @@ mod tests {
 
     #[test]
     fn a_change_is_told_from_a_question_by_its_first_bytes() {
-        let change = ClientMessage::Change { id: RequestId(7), command: Command::TriggerScheduling };
+        let change = ClientMessage::Change {
+            id: RequestId(7),
+            command: Command::TriggerScheduling,
+        };
         for (message, expected) in [(change, true), (ClientMessage::Query(Query::Status), false)] {
-            assert_eq!(is_change(&Frame::new(Kind::Request, 1, &message)), expected, "{message:?}");
+            assert_eq!(
+                is_change(&Frame::new(Kind::Request, 1, &message)),
+                expected,
+                "{message:?}"
+            );
         }
     }
 }

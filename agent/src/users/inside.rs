@@ -60,11 +60,38 @@ mod tests {
     fn a_process_belongs_to_a_task_by_its_parents() {
         // 1 is the launcher's parent, 2 the launcher, 10 and 20 shepherds, 11 and 21 main
         // processes.
-        let parents = [(2, 1), (10, 2), (11, 10), (12, 11), (13, 12), (14, 10), (20, 2), (21, 20), (22, 21), (30, 1)];
-        let parent = |pid: i32| parents.iter().find(|(child, _)| *child == pid).map(|(_, parent)| *parent);
-        for (pid, expected) in [(11, true), (13, true), (14, true), (21, false), (22, false), (30, false), (2, false)] {
+        let parents = [
+            (2, 1),
+            (10, 2),
+            (11, 10),
+            (12, 11),
+            (13, 12),
+            (14, 10),
+            (20, 2),
+            (21, 20),
+            (22, 21),
+            (30, 1),
+        ];
+        let parent = |pid: i32| {
+            parents
+                .iter()
+                .find(|(child, _)| *child == pid)
+                .map(|(_, parent)| *parent)
+        };
+        for (pid, expected) in [
+            (11, true),
+            (13, true),
+            (14, true),
+            (21, false),
+            (22, false),
+            (30, false),
+            (2, false),
+        ] {
             assert_eq!(is_below(pid, 11, parent), expected, "{pid}");
         }
-        assert!(!is_below(30, 99, parent), "a main process that has gone has no one below it");
+        assert!(
+            !is_below(30, 99, parent),
+            "a main process that has gone has no one below it"
+        );
     }
 }

@@ -56,7 +56,8 @@ impl Pulse {
     }
 
     fn is_fresh(&self, connection: &Connection) -> bool {
-        self.last().is_some_and(|(id, at)| id == connection.id() && at.elapsed() < FRESH)
+        self.last()
+            .is_some_and(|(id, at)| id == connection.id() && at.elapsed() < FRESH)
     }
 
     fn last(&self) -> std::sync::MutexGuard<'_, Option<(usize, Instant)>> {

@@ -23,7 +23,12 @@ pub(super) async fn attend(
 ) -> Result<(), Diagnostic> {
     let message: Message = first.message().map_err(|error| error.diagnostic())?;
     let key = message.key;
-    if vouch.task.is_none_or(|task| TaskKey { pe_task: key.pe_task, ..task } != key) {
+    if vouch.task.is_none_or(|task| {
+        TaskKey {
+            pe_task: key.pe_task,
+            ..task
+        } != key
+    }) {
         let what = "error: this command is no process of the job of that slave task";
         return Err(Diagnostic::new(Code::NotPermitted, what));
     }

@@ -31,11 +31,20 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Waits for what must happen.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{what} never came"))
+    timeout(PATIENCE, future)
+        .await
+        .unwrap_or_else(|_| panic!("{what} never came"))
 }
 
 fn wall_now() -> Wall {
-    Wall(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis().try_into().unwrap())
+    Wall(
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_millis()
+            .try_into()
+            .unwrap(),
+    )
 }
 
 /// The state directory of one test.
@@ -43,7 +52,11 @@ pub(crate) struct Directory(PathBuf);
 
 impl Directory {
     pub(crate) fn new() -> Self {
-        let name = format!("gridwright-agent-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "gridwright-agent-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(name);
         for below in ["etc", "agent", "run/launcher", "run/master", "tasks"] {
             std::fs::create_dir_all(path.join(below)).unwrap();
@@ -81,10 +94,14 @@ impl Cell {
         let trusted = ca.certificate().to_pem();
         let (key, host_key) = (HostKey::generate().unwrap(), HostKey::generate().unwrap());
         let csr = key.csr_pem().unwrap();
-        let served = ca.sign_master_csr(&csr, &HostName::new("master"), wall_now(), DEFAULT_VALIDITY_S).unwrap();
+        let served = ca
+            .sign_master_csr(&csr, &HostName::new("master"), wall_now(), DEFAULT_VALIDITY_S)
+            .unwrap();
         let credentials = Credentials::from_pem(&served, &key.to_pem(), &trusted).unwrap();
         let csr = host_key.csr_pem().unwrap();
-        let host = ca.sign_csr(&csr, &HostName::new("node1"), then, DEFAULT_VALIDITY_S).unwrap();
+        let host = ca
+            .sign_csr(&csr, &HostName::new("node1"), then, DEFAULT_VALIDITY_S)
+            .unwrap();
         let admission: Admission = Arc::new(|_| Verdict::Admit);
         let tickets = TicketKeys::generate(wall_now()).unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
@@ -94,7 +111,10 @@ impl Cell {
         write("agent/ca.crt", &trusted);
         write("agent/host.crt", &host);
         write("agent/host.key", &host_key.to_pem());
-        write("etc/agent.toml", &format!("host = \"node1\"\nmaster_host = \"127.0.0.1\"\nport = {port}\n"));
+        write(
+            "etc/agent.toml",
+            &format!("host = \"node1\"\nmaster_host = \"127.0.0.1\"\nport = {port}\n"),
+        );
         Self { directory, server, ca }
     }
 
@@ -116,18 +136,31 @@ impl Cell {
         let uid = nix::unistd::getuid().to_string();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gridwright-agent"));
         command.args(["run", "--sensor-user", &uid, "--dir"]).arg(self.path());
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.path().join("agent.log")).unwrap();
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path().join("agent.log"))
+            .unwrap();
         Agent(command.stdin(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
     /// The next host that connects and says hello, still without an answer.
     pub(crate) async fn accept(&self) -> (AgentHello, Host) {
         soon("a connection of the agent", async {
-            let Some(Accepted::Host(connection)) = self.server.accept().await else { panic!("a host was expected") };
+            let Some(Accepted::Host(connection)) = self.server.accept().await else {
+                panic!("a host was expected")
+            };
             let (sender, mut receiver) = connection.accept_bi(FrameLimits::CONTROL).await.unwrap();
             let frame = receiver.recv().await.unwrap().unwrap();
             assert_eq!(frame.kind, Kind::Hello);
-            (frame.message().unwrap(), Host { connection, sender, receiver })
+            (
+                frame.message().unwrap(),
+                Host {
+                    connection,
+                    sender,
+                    receiver,
+                },
+            )
         })
         .await
     }
@@ -193,7 +226,10 @@ impl Host {
     }
 
     pub(crate) async fn message(&mut self) -> AgentMessage {
-        let frame = soon("a message of the agent", self.receiver.recv()).await.unwrap().unwrap();
+        let frame = soon("a message of the agent", self.receiver.recv())
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(frame.kind, Kind::Control);
         frame.message().unwrap()
     }
@@ -209,16 +245,28 @@ impl Host {
 
 /// A configuration that reports often.
 pub(crate) fn often() -> AgentConfig {
-    AgentConfig { report_interval_ms: 200, ..AgentConfig::default() }
+    AgentConfig {
+        report_interval_ms: 200,
+        ..AgentConfig::default()
+    }
 }
 
 pub(crate) fn key(seq: u64) -> TaskKey {
-    TaskKey { cell: CELL, seq: SubmitSeq(seq), task: TaskId(1), pe_task: 0, attempt: 1 }
+    TaskKey {
+        cell: CELL,
+        seq: SubmitSeq(seq),
+        task: TaskId(1),
+        pe_task: 0,
+        attempt: 1,
+    }
 }
 
 /// The description of job `seq` and the order to start it.
 pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
-    let instance = QueueInstanceName { queue: "all.q".into(), host: HostName::new("node1") };
+    let instance = QueueInstanceName {
+        queue: "all.q".into(),
+        host: HostName::new("node1"),
+    };
     let order = StartOrder {
         key: key(seq),
         number: JobNumber(7),
@@ -229,22 +277,40 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         pe_start: None,
         pe_stop: None,
         limits: Default::default(),
-        queue: QueueExecution { tmpdir: "/tmp".to_owned(), shell: "/bin/sh".to_owned(), ..Default::default() }.into(),
+        queue: QueueExecution {
+            tmpdir: "/tmp".to_owned(),
+            shell: "/bin/sh".to_owned(),
+            ..Default::default()
+        }
+        .into(),
         restarted: 0,
         maps: Vec::new(),
         checkpoint: None,
         slave: None,
     };
-    let describe = MasterMessage::Describe { job: SubmitSeq(seq), spec: Arc::new(spec()) };
+    let describe = MasterMessage::Describe {
+        job: SubmitSeq(seq),
+        spec: Arc::new(spec()),
+    };
     [describe, MasterMessage::Start(Box::new(order))]
 }
 
 fn spec() -> JobSpec {
     JobSpec {
         name: "job.sh".to_owned(),
-        program: Program::Script { path: "job.sh".to_owned(), content: (*b"#!/bin/sh\n").into() },
+        program: Program::Script {
+            path: "job.sh".to_owned(),
+            content: (*b"#!/bin/sh\n").into(),
+        },
         args: vec![],
-        owner: Owner { user: "u1".into(), uid: 2001, gid: 2001, group: "u1".to_owned(), groups: vec![] }.into(),
+        owner: Owner {
+            user: "u1".into(),
+            uid: 2001,
+            gid: 2001,
+            group: "u1".to_owned(),
+            groups: vec![],
+        }
+        .into(),
         submit_host: HostName::new("login"),
         submit_directory: "/home/u1".to_owned(),
         directory: None,

@@ -22,16 +22,38 @@ async fn a_task_goes_from_order_to_forget_with_its_script() {
         host.say(message).await;
     }
     let (request, script) = session.next();
-    assert!(matches!(&request, Request::Launch(document) if document.key == key(1)), "{request:?}");
+    assert!(
+        matches!(&request, Request::Launch(document) if document.key == key(1)),
+        "{request:?}"
+    );
     assert_eq!(script.as_deref(), Some(&b"#!/bin/sh\n"[..]));
     session.say(&Notice::Accepted { key: key(1) });
     assert_eq!(host.task_report().await.state, TaskReportState::Accepted);
-    session.say(&Notice::Executed { key: key(1), pid: 9, boot_ms: 1 });
-    assert!(matches!(host.task_report().await.state, TaskReportState::Running { .. }));
-    host.say(MasterMessage::Signal { key: key(1), signal: TaskSignal::Terminate }).await;
-    assert_eq!(session.next().0, Request::Signal { key: key(1), order: Order::Terminate });
+    session.say(&Notice::Executed {
+        key: key(1),
+        pid: 9,
+        boot_ms: 1,
+    });
+    assert!(matches!(
+        host.task_report().await.state,
+        TaskReportState::Running { .. }
+    ));
+    host.say(MasterMessage::Signal {
+        key: key(1),
+        signal: TaskSignal::Terminate,
+    })
+    .await;
+    assert_eq!(
+        session.next().0,
+        Request::Signal {
+            key: key(1),
+            order: Order::Terminate
+        }
+    );
     session.say(&Notice::Ended(Box::new(result(key(1)))));
-    let TaskReportState::Ended(end) = host.task_report().await.state else { panic!("an end was expected") };
+    let TaskReportState::Ended(end) = host.task_report().await.state else {
+        panic!("an end was expected")
+    };
     assert_eq!(end.exit.status(), 3);
     host.say(MasterMessage::Forget { key: key(1) }).await;
     assert_eq!(session.next().0, Request::Forget { key: key(1) });
@@ -42,7 +64,13 @@ async fn no_hello_is_said_before_the_launcher_has_listed_its_tasks() {
     let cell = Cell::new();
     let agent = cell.start_agent();
     let launcher = Launcher::new(cell.path());
-    let running = TaskSummary { key: key(1), state: TaskState::Running, pid: 9, started_boot_ms: 1, result: None };
+    let running = TaskSummary {
+        key: key(1),
+        state: TaskState::Running,
+        pid: 9,
+        started_boot_ms: 1,
+        result: None,
+    };
     let session = launcher.accept(vec![running]);
     let (hello, _host) = cell.welcome(often()).await;
     assert_eq!(hello.tasks.len(), 1);
@@ -84,11 +112,19 @@ async fn an_agent_that_was_killed_finds_its_tasks_at_the_launcher() {
     agent.ended().await;
     drop(session);
     let _agent = cell.start_agent();
-    let over =
-        TaskSummary { key: key(4), state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(result(key(4))) };
+    let over = TaskSummary {
+        key: key(4),
+        state: TaskState::Ended,
+        pid: 9,
+        started_boot_ms: 1,
+        result: Some(result(key(4))),
+    };
     let _session = launcher.accept(vec![over]);
     let (second, _host) = cell.welcome(often()).await;
-    assert_eq!(first.instance, second.instance, "the master takes the new connection for the dead one's");
+    assert_eq!(
+        first.instance, second.instance,
+        "the master takes the new connection for the dead one's"
+    );
     assert_eq!(second.epoch.0, 1, "the epoch is kept over restarts");
     assert!(matches!(second.tasks[0].state, TaskReportState::Ended(_)));
 }
@@ -123,7 +159,16 @@ async fn sigterm_ends_the_agent_in_order_and_leaves_the_master_a_word() {
     host.load_report().await;
     agent.signal(Signal::SIGTERM);
     let closed = soon("the end of the connection", host.connection.closed()).await;
-    assert!(matches!(closed, Closed::ByPeer { code: Some(CloseCode::Done), .. }), "{closed:?}");
+    assert!(
+        matches!(
+            closed,
+            Closed::ByPeer {
+                code: Some(CloseCode::Done),
+                ..
+            }
+        ),
+        "{closed:?}"
+    );
     assert_eq!(agent.ended().await, Some(0));
 }
 
@@ -149,7 +194,13 @@ async fn the_first_report_of_a_connection_is_full_and_the_next_names_changes() {
     assert!(first.full && first.sequence == 1);
     assert!(first.values["node1"].contains_key("num_proc"), "{first:?}");
     let second = host.load_report().await;
-    assert!(!second.full && !second.values.get("node1").is_some_and(|own| own.contains_key("num_proc")));
+    assert!(
+        !second.full
+            && !second
+                .values
+                .get("node1")
+                .is_some_and(|own| own.contains_key("num_proc"))
+    );
     host.say(MasterMessage::ReportNow).await;
     while !host.load_report().await.full {}
 }
@@ -164,11 +215,22 @@ async fn a_certificate_in_its_last_third_renews_itself() {
     let _session = launcher.accept(vec![]);
     let (_, host) = cell.welcome(often()).await;
     let old = host.connection.peer().serial;
-    let (mut sender, mut receiver) = soon("a renewal", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+    let (mut sender, mut receiver) = soon("a renewal", host.connection.accept_bi(FrameLimits::REQUEST))
+        .await
+        .unwrap();
     let frame = receiver.recv().await.unwrap().unwrap();
     let RenewRequest { csr } = frame.message().unwrap();
     let certificate = cell.sign(&csr);
-    sender.send(Kind::Reply, frame.id, &RenewReply { certificate: certificate.clone() }).await.unwrap();
+    sender
+        .send(
+            Kind::Reply,
+            frame.id,
+            &RenewReply {
+                certificate: certificate.clone(),
+            },
+        )
+        .await
+        .unwrap();
     let (_, host) = cell.welcome(often()).await;
     let serial = PeerIdentity::from_pem(&certificate).unwrap().serial;
     assert_eq!(host.connection.peer().serial, serial);

@@ -11,7 +11,9 @@ use std::process::Output;
 
 async fn join(master: String, token: String, dir: &Path) -> Output {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_gridwright-agent"));
-    command.args(["join", &master, &token, "--host", "Node7", "--dir"]).arg(dir);
+    command
+        .args(["join", &master, &token, "--host", "Node7", "--dir"])
+        .arg(dir);
     soon("the end of join", command.output()).await.unwrap()
 }
 
@@ -47,7 +49,9 @@ async fn answer(cell: &Cell, refusal: Option<Diagnostic>) -> JoinRequest {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_joins_and_has_what_its_agent_needs() {
     let (cell, home) = (Cell::new(), Directory::new());
-    let token = JoinToken::generate(CELL, cell.ca.certificate().fingerprint()).unwrap().to_string();
+    let token = JoinToken::generate(CELL, cell.ca.certificate().fingerprint())
+        .unwrap()
+        .to_string();
     let dir = home.path().join("new");
     let (output, request) = tokio::join!(join(address(&cell), token.clone(), &dir), answer(&cell, None));
     assert!(output.status.success(), "{output:?}");
@@ -63,16 +67,27 @@ async fn a_host_joins_and_has_what_its_agent_needs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_token_and_a_silent_master_are_told_with_the_remedy() {
     let (cell, home) = (Cell::new(), Directory::new());
-    let token = JoinToken::generate(CELL, cell.ca.certificate().fingerprint()).unwrap().to_string();
+    let token = JoinToken::generate(CELL, cell.ca.certificate().fingerprint())
+        .unwrap()
+        .to_string();
     let used = Diagnostic::new(Code::BadToken, "the join token is used up");
-    let (output, _) = tokio::join!(join(address(&cell), token.clone(), home.path()), answer(&cell, Some(used)));
+    let (output, _) = tokio::join!(
+        join(address(&cell), token.clone(), home.path()),
+        answer(&cell, Some(used))
+    );
     let said = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("used up") && said(&output).contains("gridwright token create"), "{output:?}");
+    assert!(
+        said(&output).contains("used up") && said(&output).contains("gridwright token create"),
+        "{output:?}"
+    );
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let nowhere = format!("127.0.0.1:{}", silent.local_addr().unwrap().port());
     let output = join(nowhere, token, home.path()).await;
-    assert!(said(&output).contains("firewall?") && said(&output).contains("fix:"), "{output:?}");
+    assert!(
+        said(&output).contains("firewall?") && said(&output).contains("fix:"),
+        "{output:?}"
+    );
     let output = join(address(&cell), "gwj-mistyped".to_owned(), home.path()).await;
     assert_eq!(output.status.code(), Some(1));
 }

@@ -29,7 +29,9 @@ impl Launcher {
     pub(crate) fn new(dir: &Path) -> Self {
         let path = dir.join("run/launcher/launcher.sock");
         std::fs::remove_file(&path).ok();
-        Self { listener: UnixListener::bind(path).unwrap() }
+        Self {
+            listener: UnixListener::bind(path).unwrap(),
+        }
     }
 
     /// The agent's next connection; its list request is answered with these tasks.
@@ -39,9 +41,16 @@ impl Launcher {
         let writer = Arc::new(Mutex::new(stream.try_clone().unwrap()));
         let answers = writer.clone();
         thread::spawn(move || serve(&stream, &answers, &sender));
-        let session = Session { stream: writer, requests };
+        let session = Session {
+            stream: writer,
+            requests,
+        };
         assert_eq!(session.next().0, Request::List);
-        session.say(&Notice::Tasks { tasks, reprioritizes: true, examines: false });
+        session.say(&Notice::Tasks {
+            tasks,
+            reprioritizes: true,
+            examines: false,
+        });
         session
     }
 }
@@ -53,7 +62,9 @@ impl Session {
 
     /// The next request about tasks, with the script that came along.
     pub(crate) fn next(&self) -> (Request, Option<Vec<u8>>) {
-        self.requests.recv_timeout(super::cell::PATIENCE).expect("a request of the agent")
+        self.requests
+            .recv_timeout(super::cell::PATIENCE)
+            .expect("a request of the agent")
     }
 
     /// Dies.
@@ -127,7 +138,9 @@ fn receive(stream: &UnixStream, buffer: &mut Vec<u8>, descriptors: &mut VecDeque
     let mut control = nix::cmsg_space!([RawFd; 16]);
     let mut parts = [IoSliceMut::new(&mut chunk)];
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let Ok(message) = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut control), flags) else { return false };
+    let Ok(message) = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut control), flags) else {
+        return false;
+    };
     for part in message.cmsgs().unwrap() {
         if let ControlMessageOwned::ScmRights(fds) = part {
             descriptors.extend(fds);
@@ -147,20 +160,33 @@ fn reopen(fd: RawFd, options: &OpenOptions) -> File {
 
 fn start_sensor(spec: &SensorSpec, streams: [RawFd; 3], answers: &Arc<Mutex<UnixStream>>) {
     let [stdin, stdout, stderr] = streams;
-    let (read, write) = (OpenOptions::new().read(true).clone(), OpenOptions::new().write(true).clone());
+    let (read, write) = (
+        OpenOptions::new().read(true).clone(),
+        OpenOptions::new().write(true).clone(),
+    );
     let mut command = Command::new(&spec.path);
     command.args(&spec.args).env_clear().process_group(0);
     command.envs(spec.environment.iter().filter_map(|entry| entry.split_once('=')));
     command.stdin(Stdio::from(reopen(stdin, &read)));
-    command.stdout(Stdio::from(reopen(stdout, &write))).stderr(Stdio::from(reopen(stderr, &write)));
+    command
+        .stdout(Stdio::from(reopen(stdout, &write)))
+        .stderr(Stdio::from(reopen(stderr, &write)));
     let mut child = command.spawn().unwrap();
     drop(command);
     let (id, pid, answers) = (spec.id, child.id().try_into().unwrap(), answers.clone());
-    answers.lock().unwrap().write_all(&frame(&Notice::SensorStarted { id, pid })).unwrap();
+    answers
+        .lock()
+        .unwrap()
+        .write_all(&frame(&Notice::SensorStarted { id, pid }))
+        .unwrap();
     thread::spawn(move || {
         let status = child.wait().unwrap();
         let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         // The agent may be gone.
-        answers.lock().unwrap().write_all(&frame(&Notice::SensorEnded { id, pid, status })).ok();
+        answers
+            .lock()
+            .unwrap()
+            .write_all(&frame(&Notice::SensorEnded { id, pid, status }))
+            .ok();
     });
 }

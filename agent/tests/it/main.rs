@@ -1,6 +1,9 @@
 //! The agent as a process, between a master and a launcher of the tests' own.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests; clippy knows only functions marked as such")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests are tests; clippy knows only functions marked as such"
+)]
 
 mod cell;
 mod control;

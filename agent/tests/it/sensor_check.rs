@@ -7,7 +7,10 @@ use std::process::{Command, Output};
 fn check(path: &str) -> Output {
     let uid = nix::unistd::getuid();
     let user = format!("{uid}:{}", nix::unistd::getgid());
-    Command::new(env!("CARGO_BIN_EXE_gridwright-agent")).args(["sensor-check", path, "--user", &user]).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_gridwright-agent"))
+        .args(["sensor-check", path, "--user", &user])
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -18,17 +21,27 @@ fn a_good_sensor_is_asked_twice_and_told_to_quit() {
     assert!(output.status.success(), "{text}");
     assert_eq!(text.matches("report your values").count(), 2, "{text}");
     assert!(text.contains("-> quit") && text.contains("exit status 0"), "{text}");
-    assert!(text.lines().last().unwrap().starts_with("good: complete blocks: 2"), "{text}");
+    assert!(
+        text.lines().last().unwrap().starts_with("good: complete blocks: 2"),
+        "{text}"
+    );
     assert!(text.starts_with("checking "), "{text}");
 }
 
 #[test]
 fn a_sensor_that_dies_at_once_fails_the_check() {
     let directory = Directory::new();
-    let output = check(&program(directory.path(), "dies", "#!/bin/sh\necho no licence server >&2\nexit 3\n"));
+    let output = check(&program(
+        directory.path(),
+        "dies",
+        "#!/bin/sh\necho no licence server >&2\nexit 3\n",
+    ));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("no licence server") && text.contains("exit status 3"), "{text}");
+    assert!(
+        text.contains("no licence server") && text.contains("exit status 3"),
+        "{text}"
+    );
 }
 
 #[test]

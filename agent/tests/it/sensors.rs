@@ -21,15 +21,27 @@ done
 /// writing.
 pub(crate) fn program(dir: &Path, name: &str, text: &str) -> String {
     let (draft, path) = (dir.join(format!("{name}.new")), dir.join(name));
-    let script = format!("cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'", draft.display(), path.display());
-    let mut shell = Command::new("/bin/sh").arg("-c").arg(script).stdin(Stdio::piped()).spawn().unwrap();
+    let script = format!(
+        "cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'",
+        draft.display(),
+        path.display()
+    );
+    let mut shell = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(script)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(shell.wait().unwrap().success());
     path.to_str().unwrap().to_owned()
 }
 
 fn with(sensors: &[&str]) -> AgentConfig {
-    AgentConfig { load_sensors: sensors.iter().map(|sensor| (*sensor).to_owned()).collect(), ..often() }
+    AgentConfig {
+        load_sensors: sensors.iter().map(|sensor| (*sensor).to_owned()).collect(),
+        ..often()
+    }
 }
 
 /// Waits for a status of the sensors that is as it should be.
@@ -59,14 +71,22 @@ async fn a_sensor_that_works_reports_beside_one_that_hangs_and_one_that_ends() {
     let has_value = async {
         loop {
             let report = host.load_report().await;
-            if report.values.get("node1").and_then(|own| own.get("lic")).is_some_and(|value| value == "4") {
+            if report
+                .values
+                .get("node1")
+                .and_then(|own| own.get("lic"))
+                .is_some_and(|value| value == "4")
+            {
                 return report;
             }
         }
     };
     let report = has_value.await;
     assert_eq!(report.values["global"]["day"], "Sat");
-    let statuses = status(&mut host, |statuses| statuses.len() == 3 && statuses[1].health == "failing").await;
+    let statuses = status(&mut host, |statuses| {
+        statuses.len() == 3 && statuses[1].health == "failing"
+    })
+    .await;
     assert_eq!((statuses[2].health.as_str(), statuses[2].values), ("running", 2));
     assert!(statuses[1].last_error.contains("exit status 3"), "{statuses:?}");
     assert_eq!(statuses[1].stderr, ["no licence server"]);
@@ -86,7 +106,11 @@ async fn a_sensor_that_is_no_longer_wanted_withdraws_its_values() {
     host.say(MasterMessage::Configure(with(&[]))).await;
     loop {
         let report = host.load_report().await;
-        if report.withdrawn.get("node1").is_some_and(|names| names.contains(&"lic".into())) {
+        if report
+            .withdrawn
+            .get("node1")
+            .is_some_and(|names| names.contains(&"lic".into()))
+        {
             return;
         }
     }
@@ -100,7 +124,11 @@ async fn a_sensor_whose_file_changed_is_started_anew() {
     let _agent = cell.start_agent();
     let _session = launcher.accept(vec![]);
     let (_, mut host) = cell.welcome(with(&[&path])).await;
-    let first = status(&mut host, |statuses| matches!(statuses, [only] if only.health == "running")).await;
+    let first = status(
+        &mut host,
+        |statuses| matches!(statuses, [only] if only.health == "running"),
+    )
+    .await;
     program(cell.path(), "good", GOOD);
     let is_new = |status: &SensorStatus| status.restarts == 1 && status.pid.is_some() && status.pid != first[0].pid;
     status(&mut host, |statuses| matches!(statuses, [only] if is_new(only))).await;
@@ -115,7 +143,11 @@ async fn a_file_that_others_can_write_is_refused_with_the_remedy() {
     let _agent = cell.start_agent();
     let _session = launcher.accept(vec![]);
     let (_, mut host) = cell.welcome(with(&[&path])).await;
-    let statuses = status(&mut host, |statuses| matches!(statuses, [only] if only.health == "refused")).await;
+    let statuses = status(
+        &mut host,
+        |statuses| matches!(statuses, [only] if only.health == "refused"),
+    )
+    .await;
     assert!(statuses[0].last_error.contains("chmod go-w"), "{statuses:?}");
 }
 
@@ -126,20 +158,28 @@ async fn a_value_of_the_wrong_type_is_counted_and_hides_no_good_one() {
     let bad = program(
         cell.path(),
         "bad",
-        &GOOD.replace("lic:4", "lic:abc").replace("'global:day:Sat'", "\"$HOST:nosuch:1\""),
+        &GOOD
+            .replace("lic:4", "lic:abc")
+            .replace("'global:day:Sat'", "\"$HOST:nosuch:1\""),
     );
     let launcher = Launcher::new(cell.path());
     let _agent = cell.start_agent();
     let _session = launcher.accept(vec![]);
     let types = [("lic".into(), Type::Int), ("day".into(), Type::String)].into();
-    let config = AgentConfig { attribute_types: Arc::new(types), ..with(&[&good, &bad]) };
+    let config = AgentConfig {
+        attribute_types: Arc::new(types),
+        ..with(&[&good, &bad])
+    };
     let (_, mut host) = cell.welcome(config).await;
     let both = |statuses: &[SensorStatus]| statuses.len() == 2 && statuses.iter().all(|status| status.values == 2);
     let statuses = status(&mut host, both).await;
     assert_eq!((statuses[0].faults.count, statuses[1].faults.count), (0, 2));
     assert_eq!(
         statuses[1].faults.examples,
-        ["lic for this host: \"abc\" is not of type INT", "nosuch for this host: the complex has no such attribute"]
+        [
+            "lic for this host: \"abc\" is not of type INT",
+            "nosuch for this host: the complex has no such attribute"
+        ]
     );
     host.say(MasterMessage::ReportNow).await;
     loop {

@@ -18,7 +18,9 @@ const HOSTS: u32 = 20;
 fn start(cell: &Cell) -> Agent {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_gridwright-agent"));
     std::fs::write(cell.path().join("load"), "load_avg=0.25\nlic=7\n").unwrap();
-    command.args(["sim", "--count", &HOSTS.to_string(), "--slots", "3", "--dir"]).arg(cell.path());
+    command
+        .args(["sim", "--count", &HOSTS.to_string(), "--slots", "3", "--dir"])
+        .arg(cell.path());
     command.arg("--load").arg(cell.path().join("load"));
     let log = std::fs::File::create(cell.path().join("sim.log")).unwrap();
     Agent(command.stdin(Stdio::null()).stderr(log).spawn().unwrap())
@@ -31,16 +33,35 @@ async fn issue(cell: &Cell, listener: &UnixListener) {
     let mut receiver = FrameReceiver::new(reader, FrameLimits::REQUEST);
     assert_eq!(receiver.recv().await.unwrap().unwrap().kind, Kind::Hello);
     let frame = receiver.recv().await.unwrap().unwrap();
-    let ClientMessage::Change { command, .. } = frame.message().unwrap() else { panic!("a change was expected") };
-    assert_eq!(command, Command::SimulatedHosts { count: HOSTS, slots: Some(3) });
+    let ClientMessage::Change { command, .. } = frame.message().unwrap() else {
+        panic!("a change was expected")
+    };
+    assert_eq!(
+        command,
+        Command::SimulatedHosts {
+            count: HOSTS,
+            slots: Some(3)
+        }
+    );
     let issued = (1..=HOSTS).map(|number| {
         let (key, host) = (HostKey::generate().unwrap(), HostName::new(&format!("sim{number:04}")));
         let certificate = cell.sign_for(&key.csr_pem().unwrap(), &host);
-        IssuedCertificate { host, certificate, key: key.to_pem() }
+        IssuedCertificate {
+            host,
+            certificate,
+            key: key.to_pem(),
+        }
     });
     let data = Some(Data::Certificates(issued.collect()));
-    let reply = Reply { more: false, answers: vec![Answer::Done("issued".to_owned())], data };
-    FrameSender::new(writer, FrameLimits::REPLY).send(Kind::Reply, frame.id, &reply).await.unwrap();
+    let reply = Reply {
+        more: false,
+        answers: vec![Answer::Done("issued".to_owned())],
+        data,
+    };
+    FrameSender::new(writer, FrameLimits::REPLY)
+        .send(Kind::Reply, frame.id, &reply)
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,7 +80,10 @@ async fn twenty_hosts_connect_report_and_pretend_to_run_a_job() {
     let report = host.load_report().await;
     assert!(report.full);
     assert_eq!(
-        (report.values["sim0020"]["load_avg"].as_str(), report.values["sim0020"]["lic"].as_str()),
+        (
+            report.values["sim0020"]["load_avg"].as_str(),
+            report.values["sim0020"]["lic"].as_str()
+        ),
         ("0.25", "7")
     );
     assert!(report.values["sim0020"].contains_key("mem_total"), "{report:?}");
@@ -72,7 +96,9 @@ async fn twenty_hosts_connect_report_and_pretend_to_run_a_job() {
         assert_eq!(report.key, key(1));
         state = report.state;
     }
-    let TaskReportState::Ended(end) = state else { unreachable!("the loop ended with it") };
+    let TaskReportState::Ended(end) = state else {
+        unreachable!("the loop ended with it")
+    };
     assert_eq!(end.exit.status(), 0);
     assert!(end.wallclock_ms >= 1000, "{end:?}");
     simulated.signal(Signal::SIGTERM);

@@ -18,7 +18,10 @@ async fn client(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<Owned
 
 async fn asking(dir: &Path, query: Query) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<OwnedReadHalf>) {
     let (mut sender, receiver) = silent(dir).await;
-    sender.send(Kind::Request, 5, &ClientMessage::Query(query)).await.unwrap();
+    sender
+        .send(Kind::Request, 5, &ClientMessage::Query(query))
+        .await
+        .unwrap();
     (sender, receiver)
 }
 
@@ -27,7 +30,11 @@ async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<Owned
     let stream = UnixStream::connect(dir.join("run/agent/agent.sock")).await.unwrap();
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
-    let hello = ClientHello { version: PROTOCOL_VERSION, program: "qstat".to_owned(), task: None };
+    let hello = ClientHello {
+        version: PROTOCOL_VERSION,
+        program: "qstat".to_owned(),
+        task: None,
+    };
     sender.send(Kind::Hello, 0, &hello).await.unwrap();
     (sender, FrameReceiver::new(reader, FrameLimits::REPLY))
 }
@@ -50,7 +57,13 @@ impl Connected {
         let (_, host) = cell.welcome(often()).await;
         // The first report says that the agent has taken the welcome in.
         host.load_report().await;
-        Self { host, _session: session, _agent: agent, _launcher: launcher, cell }
+        Self {
+            host,
+            _session: session,
+            _agent: agent,
+            _launcher: launcher,
+            cell,
+        }
     }
 }
 
@@ -64,8 +77,14 @@ async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() 
     assert_eq!(vouch.owner.uid, nix::unistd::getuid().as_raw());
     assert_eq!(from_client.recv().await.unwrap().unwrap().kind, Kind::Hello);
     let request = from_client.recv().await.unwrap().unwrap();
-    assert_eq!(request.message::<ClientMessage>().unwrap(), ClientMessage::Query(Query::Status));
-    to_client.send(Kind::Reply, request.id, &Reply::default()).await.unwrap();
+    assert_eq!(
+        request.message::<ClientMessage>().unwrap(),
+        ClientMessage::Query(Query::Status)
+    );
+    to_client
+        .send(Kind::Reply, request.id, &Reply::default())
+        .await
+        .unwrap();
     let reply = soon("the reply", replies.recv()).await.unwrap().unwrap();
     assert_eq!((reply.kind, reply.id), (Kind::Reply, 5));
 }
@@ -98,7 +117,10 @@ async fn a_command_waits_while_all_streams_are_in_use() {
     drop(long.remove(0));
     let (mut to_client, _from_client, frame) = request_of(host).await;
     to_client.send(Kind::Reply, frame.id, &Reply::default()).await.unwrap();
-    assert_eq!(soon("the reply", replies.recv()).await.unwrap().unwrap().kind, Kind::Reply);
+    assert_eq!(
+        soon("the reply", replies.recv()).await.unwrap().unwrap().kind,
+        Kind::Reply
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,14 +129,22 @@ async fn without_a_master_a_command_is_told_so() {
     let launcher = Launcher::new(cell.path());
     let _agent = cell.start_agent();
     // Without the launcher's list there is no hello, so there is no connection either.
-    let stream = soon("the agent", tokio::task::spawn_blocking(move || launcher.accept(vec![]))).await.unwrap();
+    let stream = soon(
+        "the agent",
+        tokio::task::spawn_blocking(move || launcher.accept(vec![])),
+    )
+    .await
+    .unwrap();
     cell.server.shutdown().await;
     let (_sender, mut replies) = client(cell.path()).await;
     let refusal = soon("a refusal", replies.recv()).await.unwrap().unwrap();
     assert_eq!(refusal.kind, Kind::Refusal);
     let refusal: Diagnostic = refusal.message().unwrap();
     assert_eq!(refusal.code, Code::NoMaster);
-    assert!(refusal.what.starts_with("error: unable to send message to qmaster"), "{refusal}");
+    assert!(
+        refusal.what.starts_with("error: unable to send message to qmaster"),
+        "{refusal}"
+    );
     drop(stream);
 }
 
@@ -138,19 +168,27 @@ async fn waits_of_one_user_leave_streams_to_others() {
     // The default of waits_per_user.
     for _ in 0..23 {
         let user = asking(cell.path(), wait()).await;
-        let (to_client, mut from_client) =
-            soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+        let (to_client, mut from_client) = soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST))
+            .await
+            .unwrap();
         // Who waits is counted when the request is passed on, not when its stream is opened.
         while soon("the request", from_client.recv()).await.unwrap().unwrap().kind != Kind::Request {}
         waiting.push((user, to_client, from_client));
     }
     let (_sender, mut replies) = asking(cell.path(), wait()).await;
-    let _stream = soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+    let _stream = soon("a stream", host.connection.accept_bi(FrameLimits::REQUEST))
+        .await
+        .unwrap();
     let refusal = soon("a refusal", replies.recv()).await.unwrap().unwrap();
     assert_eq!((refusal.kind, refusal.id), (Kind::Refusal, 5));
     let refusal: Diagnostic = refusal.message().unwrap();
     assert_eq!(refusal.code, Code::Overloaded);
     assert!(refusal.fix.contains("waits_per_user"), "{refusal}");
     let _asks = client(cell.path()).await;
-    soon("the stream of the one that asks", host.connection.accept_bi(FrameLimits::REQUEST)).await.unwrap();
+    soon(
+        "the stream of the one that asks",
+        host.connection.accept_bi(FrameLimits::REQUEST),
+    )
+    .await
+    .unwrap();
 }

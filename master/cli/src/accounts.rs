@@ -50,12 +50,20 @@ impl Recorded {
     /// Whom load sensors run as, for `--sensor-user`: by name where there is such a user, whose
     /// group may have another number.
     pub fn sensor_user(self) -> String {
-        if named(SENSOR_USER) == Some(self.sensor) { SENSOR_USER.to_owned() } else { self.sensor.to_string() }
+        if named(SENSOR_USER) == Some(self.sensor) {
+            SENSOR_USER.to_owned()
+        } else {
+            self.sensor.to_string()
+        }
     }
 
     /// The accounts of the daemons.
     pub fn daemons(self) -> Accounts {
-        Accounts { master: self.master, agent: self.agent, group: self.group.unwrap_or(self.master) }
+        Accounts {
+            master: self.master,
+            agent: self.agent,
+            group: self.group.unwrap_or(self.master),
+        }
     }
 
     /// Reads `etc/accounts.toml`, or chooses accounts and writes it.
@@ -65,7 +73,10 @@ impl Recorded {
     pub fn of(dir: &Path) -> Result<Self, Fail> {
         let path = dir.join("etc/accounts.toml");
         let refuse = |why: String| {
-            let refusal = Diagnostic::new(Code::SystemRefused, "error: the accounts of the daemons cannot be settled");
+            let refusal = Diagnostic::new(
+                Code::SystemRefused,
+                "error: the accounts of the daemons cannot be settled",
+            );
             Fail::from(refusal.at(path.display().to_string()).why(why))
         };
         let etc = own_folder(dir, "etc").map_err(|error| refuse(error.to_string()))?;
@@ -79,7 +90,8 @@ impl Recorded {
         let text = format!(
             "# Uids of the daemons and their gid, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
         );
-        etc.write("accounts.toml", &text, 0o644).map_err(|error| refuse(error.to_string()))?;
+        etc.write("accounts.toml", &text, 0o644)
+            .map_err(|error| refuse(error.to_string()))?;
         chosen.admit_sensors(&etc).map_err(|error| refuse(error.to_string()))?;
         Ok(chosen)
     }
@@ -110,20 +122,38 @@ impl Recorded {
 # log_bytes N              bytes of log/launcher.log at which it is turned over (16777216); two older ones are kept
 # tracking_gids LOW HIGH   gids that belong to nobody and may mark the processes of a task (none)
 ";
-        etc.write("launcher.conf", &format!("{settings}sensor_user {}\n", self.sensor), 0o644)
+        etc.write(
+            "launcher.conf",
+            &format!("{settings}sensor_user {}\n", self.sensor),
+            0o644,
+        )
     }
 
     fn choose(dir: &Path) -> Result<Self, String> {
         let mut taken = Vec::new();
         let first = spread(dir);
         let mut pick = |name: &str| {
-            let uid = named(name).or_else(|| free(first, &taken)).ok_or("no free uid was found")?;
+            let uid = named(name)
+                .or_else(|| free(first, &taken))
+                .ok_or("no free uid was found")?;
             taken.push(uid);
             Ok::<u32, String>(uid)
         };
-        let (master, agent, sensor) = (pick("gridwright-master")?, pick("gridwright-agent")?, pick(SENSOR_USER)?);
-        let group = Group::from_name(GROUP).ok().flatten().map_or(master, |group| group.gid.as_raw());
-        Ok(Self { master, agent, sensor, group: Some(group) })
+        let (master, agent, sensor) = (
+            pick("gridwright-master")?,
+            pick("gridwright-agent")?,
+            pick(SENSOR_USER)?,
+        );
+        let group = Group::from_name(GROUP)
+            .ok()
+            .flatten()
+            .map_or(master, |group| group.gid.as_raw());
+        Ok(Self {
+            master,
+            agent,
+            sensor,
+            group: Some(group),
+        })
     }
 
     /// Gives each daemon the files it has to write, and the launcher's users the way through. What
@@ -139,11 +169,16 @@ impl Recorded {
             move |error: io::Error| not_given(path, &error)
         };
         // The cell's directory may be reached by a link.
-        let top = Folder::open(&dir.join(".")).and_then(|top| top.check_ours().map(|()| top)).map_err(at(""))?;
+        let top = Folder::open(&dir.join("."))
+            .and_then(|top| top.check_ours().map(|()| top))
+            .map_err(at(""))?;
         give_written_files(dir, master, group)?;
-        for (name, uid, mode) in
-            [("log", 0, 0o755), ("tasks", 0, 0o2751), ("master", master, 0o700), ("agent", agent, 0o755)]
-        {
+        for (name, uid, mode) in [
+            ("log", 0, 0o755),
+            ("tasks", 0, 0o2751),
+            ("master", master, 0o700),
+            ("agent", agent, 0o755),
+        ] {
             give_directory(&top, name, uid, group, mode).map_err(at(name))?;
         }
         let run = top.make("run", 0o755).map_err(at("run"))?;
@@ -178,7 +213,11 @@ pub fn check_place(dir: &Path) -> Result<(), Fail> {
             true => format!("run it as that user, or: chown root {0}; chmod go-w {0}", dir.display()),
             false => "run it as that user, or name another directory with --dir".to_owned(),
         };
-        refusal.at(dir.display().to_string()).why(error.to_string()).fix(fix).into()
+        refusal
+            .at(dir.display().to_string())
+            .why(error.to_string())
+            .fix(fix)
+            .into()
     })
 }
 
@@ -196,10 +235,12 @@ fn give_written_files(dir: &Path, master: u32, group: u32) -> Result<(), Fail> {
     }
     // Cells of earlier releases have one of these names alone.
     for name in ["accounting", "reporting", "schedd_runlog", "schedule"] {
-        let given = common.append(name, 0o644).and_then(|file| match file.metadata()?.uid() {
-            uid if uid == 0 || uid == master => give_file(&file, master, group),
-            uid => Err(io::Error::other(format!("it belongs to uid {uid}"))),
-        });
+        let given = common
+            .append(name, 0o644)
+            .and_then(|file| match file.metadata()?.uid() {
+                uid if uid == 0 || uid == master => give_file(&file, master, group),
+                uid => Err(io::Error::other(format!("it belongs to uid {uid}"))),
+            });
         given.map_err(|error| not_given(at(name), &error))?;
     }
     Ok(())
@@ -221,12 +262,16 @@ fn give_directory(top: &Folder, name: &str, uid: u32, gid: u32, mode: u32) -> io
     };
     let owner = folder.owner()?;
     if owner != 0 && owner != uid {
-        return Err(io::Error::other(format!("it belongs to uid {owner}, not to root and not to uid {uid}")));
+        return Err(io::Error::other(format!(
+            "it belongs to uid {owner}, not to root and not to uid {uid}"
+        )));
     }
     if owner == 0 && uid != 0 {
         folder.give(0, 0, 0o700)?;
         for name in folder.names()? {
-            let Some(file) = name.to_str().and_then(|name| folder.file(name).ok()) else { continue };
+            let Some(file) = name.to_str().and_then(|name| folder.file(name).ok()) else {
+                continue;
+            };
             let found = file.metadata()?;
             if found.uid() == 0 && found.nlink() == 1 {
                 give_file(&file, uid, gid)?;
@@ -261,7 +306,11 @@ fn not_given(path: String, error: &io::Error) -> Fail {
 /// The uids of master and agent, where they are recorded.
 pub fn daemon_uids(dir: &Path) -> Option<[u32; 2]> {
     let text = std::fs::read_to_string(dir.join("etc/accounts.toml")).ok()?;
-    let Accounts { master, agent, group: _ } = toml::from_str::<Recorded>(&text).ok()?.daemons();
+    let Accounts {
+        master,
+        agent,
+        group: _,
+    } = toml::from_str::<Recorded>(&text).ok()?.daemons();
     Some([master, agent])
 }
 
@@ -301,8 +350,17 @@ mod tests {
     fn a_cell_that_recorded_no_group_keeps_the_one_its_files_have() {
         let old: Recorded = toml::from_str("master = 58000\nagent = 58001\nsensor = 58002\n").unwrap();
         assert_eq!(old.daemons().group, 58000);
-        let new = Recorded { group: Some(990), ..old };
-        assert_eq!(toml::from_str::<Recorded>(&toml::to_string(&new).unwrap()).unwrap().daemons().group, 990);
+        let new = Recorded {
+            group: Some(990),
+            ..old
+        };
+        assert_eq!(
+            toml::from_str::<Recorded>(&toml::to_string(&new).unwrap())
+                .unwrap()
+                .daemons()
+                .group,
+            990
+        );
     }
 
     #[test]
@@ -310,7 +368,11 @@ mod tests {
         let first = free(FREE_COUNT - 1, &[]).unwrap();
         let second = free(FREE_COUNT - 1, &[first]).unwrap();
         assert_ne!(first, second);
-        assert!([first, second].iter().all(|uid| (FREE_FROM..FREE_FROM + FREE_COUNT).contains(uid)));
+        assert!(
+            [first, second]
+                .iter()
+                .all(|uid| (FREE_FROM..FREE_FROM + FREE_COUNT).contains(uid))
+        );
         assert_ne!(spread(Path::new("/no/cell/1")), spread(Path::new("/no/cell/2")));
         assert!(User::from_uid(Uid::from_raw(first)).unwrap().is_none());
     }

@@ -50,17 +50,34 @@ pub struct OptionDef {
 
 /// An option without values.
 pub const fn flag(name: &'static str, help: &'static str) -> OptionDef {
-    OptionDef { name, values: Values::None, placeholder: "", help, details: "", support: Support::Yes }
+    OptionDef {
+        name,
+        values: Values::None,
+        placeholder: "",
+        help,
+        details: "",
+        support: Support::Yes,
+    }
 }
 
 /// An option with values.
 pub const fn with(name: &'static str, values: Values, placeholder: &'static str, help: &'static str) -> OptionDef {
-    OptionDef { name, values, placeholder, help, details: "", support: Support::Yes }
+    OptionDef {
+        name,
+        values,
+        placeholder,
+        help,
+        details: "",
+        support: Support::Yes,
+    }
 }
 
 /// The same option, refused with `instead` as the way out.
 pub const fn unsupported(option: OptionDef, instead: &'static str) -> OptionDef {
-    OptionDef { support: Support::Not(instead), ..option }
+    OptionDef {
+        support: Support::Not(instead),
+        ..option
+    }
 }
 
 /// The same option, with more for its manual page.
@@ -133,7 +150,11 @@ impl Parsed {
 
     /// All values of the option's last use.
     pub fn values(&self, name: &str) -> Option<&[String]> {
-        self.given.iter().rev().find(|given| given.name == name).map(|given| given.values.as_slice())
+        self.given
+            .iter()
+            .rev()
+            .find(|given| given.name == name)
+            .map(|given| given.values.as_slice())
     }
 }
 
@@ -144,7 +165,11 @@ impl CommandDef {
     /// A refusal that names the option: unknown, not supported, or short of a value, with the exit code of 8.1.9.
     pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Fail> {
         self.read(words).map_err(|refusal| {
-            let code = if refusal.code == Code::BadSyntax { self.voice().1 } else { refusal.code.exit_code() };
+            let code = if refusal.code == Code::BadSyntax {
+                self.voice().1
+            } else {
+                refusal.code.exit_code()
+            };
             Fail::new(code, refusal)
         })
     }
@@ -175,7 +200,10 @@ impl CommandDef {
             }
             let option = self.option(&word)?;
             let values = self.take_values(option, &mut words)?;
-            parsed.given.push(Given { name: option.name, values });
+            parsed.given.push(Given {
+                name: option.name,
+                values,
+            });
         }
         Ok(parsed)
     }
@@ -231,7 +259,9 @@ impl CommandDef {
 
     fn unknown(&self, word: &str) -> Diagnostic {
         let names = self.options.iter().map(|option| option.name);
-        let near = names.min_by_key(|name| distance(name, word)).filter(|name| distance(name, word) <= 2);
+        let near = names
+            .min_by_key(|name| distance(name, word))
+            .filter(|name| distance(name, word) <= 2);
         let error = self.invalid_argument(word);
         match near {
             Some(name) => error.fix(format!("did you mean {name}? All options: {} -help", self.name)),
@@ -274,10 +304,18 @@ impl CommandDef {
     /// The text of `-help`. Its first line is product and version, which programs read.
     pub fn help(&self) -> String {
         let mut text = format!("Gridwright {}\n", env!("CARGO_PKG_VERSION"));
-        let _ = writeln!(text, "usage: {} [options] {}\n{}\n", self.name, self.operand_placeholder, self.summary);
+        let _ = writeln!(
+            text,
+            "usage: {} [options] {}\n{}\n",
+            self.name, self.operand_placeholder, self.summary
+        );
         for option in self.options {
             let head = format!("[{}]", [option.name, option.placeholder].join(" ").trim_end());
-            let note = if option.support == Support::Yes { "" } else { " (not supported yet)" };
+            let note = if option.support == Support::Yes {
+                ""
+            } else {
+                " (not supported yet)"
+            };
             let _ = writeln!(text, "   {head:<38} {}{note}", option.help);
         }
         let _ = writeln!(text, "\nexit codes: {}", self.exit_codes);
@@ -343,7 +381,11 @@ mod tests {
     fn unknown_unsupported_and_short_options_are_refused_by_name() {
         for (line, code, what) in [
             ("-cwe x", Code::BadSyntax, "qsub: invalid option argument \"-cwe\""),
-            ("-pty", Code::NotSupported, "qsub: option \"-pty\" of Grid Engine is not supported yet"),
+            (
+                "-pty",
+                Code::NotSupported,
+                "qsub: option \"-pty\" of Grid Engine is not supported yet",
+            ),
             ("-pe mpi", Code::BadSyntax, "qsub: -pe option must have argument"),
         ] {
             let refusal = QSUB.read(words(line)).unwrap_err();
@@ -355,20 +397,33 @@ mod tests {
 
     #[test]
     fn help_and_format_are_written_with_one_dash_or_two() {
-        const BOTH: CommandDef =
-            CommandDef { options: &[flag("-help", ""), with("-fmt", Values::One, "", "")], ..QSUB };
+        const BOTH: CommandDef = CommandDef {
+            options: &[flag("-help", ""), with("-fmt", Values::One, "", "")],
+            ..QSUB
+        };
         for line in ["-fmt json -help", "--fmt json --help"] {
             let parsed = BOTH.parse(words(line)).unwrap();
-            assert_eq!((parsed.value("-fmt"), parsed.has("-help")), (Some("json"), true), "{line}");
+            assert_eq!(
+                (parsed.value("-fmt"), parsed.has("-help")),
+                (Some("json"), true),
+                "{line}"
+            );
         }
         let parsed = BOTH.parse(words("job.sh --help")).unwrap();
-        assert!(!parsed.has("-help") && parsed.operands == ["job.sh", "--help"], "it is for the script");
+        assert!(
+            !parsed.has("-help") && parsed.operands == ["job.sh", "--help"],
+            "it is for the script"
+        );
     }
 
     #[test]
     fn an_empty_word_is_no_value_where_8_1_9_takes_none() {
         const Q: &[OptionDef] = &[with("-q", Values::One, "", "")];
-        let command = |name| CommandDef { name, options: Q, ..QSUB };
+        let command = |name| CommandDef {
+            name,
+            options: Q,
+            ..QSUB
+        };
         let empty = || vec!["-q".to_owned(), String::new()];
         let refusal = command("qstat").read(empty()).unwrap_err();
         assert_eq!(refusal.what, "-q option must have argument");
@@ -377,6 +432,9 @@ mod tests {
 
     #[test]
     fn distance_counts_edits() {
-        assert_eq!((distance("-cwd", "-cwd"), distance("-cwd", "-cwe"), distance("", "ab")), (0, 1, 2));
+        assert_eq!(
+            (distance("-cwd", "-cwd"), distance("-cwd", "-cwe"), distance("", "ab")),
+            (0, 1, 2)
+        );
     }
 }

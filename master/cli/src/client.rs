@@ -128,7 +128,10 @@ impl Client {
     /// Returns a client whose answers are not escaped, for values that are not printed as text or
     /// go back to the master.
     pub fn with_raw_values(self) -> Self {
-        Self { values: Values::Raw, ..self }
+        Self {
+            values: Values::Raw,
+            ..self
+        }
     }
 
     /// Asks, and returns the whole answer.
@@ -217,7 +220,9 @@ impl Client {
     /// # Errors
     /// `NoMaster` if nothing was sent, `OutcomeUnknown` if it was and no answer came.
     pub fn change(&mut self, command: Command) -> Result<Reply, Diagnostic> {
-        Ok(self.repeat(command, None)?.expect("without an interrupt there is an answer or an error"))
+        Ok(self
+            .repeat(command, None)?
+            .expect("without an interrupt there is an answer or an error"))
     }
 
     /// Changes something like [`Client::change`]; nothing if an interrupt comes before the answer.
@@ -230,7 +235,10 @@ impl Client {
     }
 
     fn repeat(&mut self, command: Command, interrupt: Option<&Interrupt>) -> Result<Option<Reply>, Diagnostic> {
-        let message = ClientMessage::Change { id: random_request()?, command };
+        let message = ClientMessage::Change {
+            id: random_request()?,
+            command,
+        };
         let give_up = Instant::now() + self.repeat_for;
         let mut sent = false;
         loop {
@@ -275,7 +283,11 @@ impl Client {
     /// The open stream; a new one where the last one broke, or was closed while nothing was asked,
     /// as under an editor.
     fn ready(&mut self) -> Result<&mut UnixStream, Diagnostic> {
-        match self.stream.take().filter(|stream| !self.has_answered || is_quiet(stream)) {
+        match self
+            .stream
+            .take()
+            .filter(|stream| !self.has_answered || is_quiet(stream))
+        {
             Some(stream) => Ok(self.stream.insert(stream)),
             None => self.open(),
         }
@@ -286,8 +298,14 @@ impl Client {
             Some(_) => self.site.connect_to_agent(),
             None => self.site.connect(self.restart),
         }?;
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: self.program.clone(), task: self.task };
-        let limited = stream.set_read_timeout(self.patience).and_then(|()| stream.set_write_timeout(self.patience));
+        let hello = ClientHello {
+            version: PROTOCOL_VERSION,
+            program: self.program.clone(),
+            task: self.task,
+        };
+        let limited = stream
+            .set_read_timeout(self.patience)
+            .and_then(|()| stream.set_write_timeout(self.patience));
         limited.map_err(|error| broken(&self.site, &error))?;
         blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&self.site, &error))?;
         self.has_answered = false;
@@ -340,7 +358,10 @@ impl Client {
     ) -> Result<(), Diagnostic> {
         let values = self.values;
         let site = &self.site;
-        let stream = self.stream.as_mut().ok_or_else(|| broken(site, &"the connection was closed"))?;
+        let stream = self
+            .stream
+            .as_mut()
+            .ok_or_else(|| broken(site, &"the connection was closed"))?;
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has
             // read anything.
@@ -349,7 +370,9 @@ impl Client {
                 let closed = || broken(site, &"the connection was closed");
                 return Err(sent.err().map_or_else(closed, |error| broken(site, &error)));
             };
-            let Some(part) = part_of(&frame, id, values)? else { continue };
+            let Some(part) = part_of(&frame, id, values)? else {
+                continue;
+            };
             let more = part.more;
             if each(part).is_break() {
                 self.stream = None;
@@ -376,7 +399,10 @@ fn part_of(frame: &Frame, id: u64, values: Values) -> Result<Option<Reply>, Diag
     match frame.kind {
         Kind::Reply if frame.id == id => match values {
             Values::Raw => frame.message().map(Some).map_err(malformed),
-            Values::Shown => frame.message::<shown::ShownReply>().map(|reply| Some(reply.into())).map_err(malformed),
+            Values::Shown => frame
+                .message::<shown::ShownReply>()
+                .map(|reply| Some(reply.into()))
+                .map_err(malformed),
         },
         Kind::Refusal if frame.id == id || frame.id == 0 => {
             Ok(Some(Reply::refusal(frame.message::<Diagnostic>().map_err(malformed)?)))
@@ -424,24 +450,32 @@ fn not_taken(reply: &Reply) -> Option<&Diagnostic> {
 }
 
 fn unknown_outcome(error: &Diagnostic) -> Diagnostic {
-    Diagnostic::new(Code::OutcomeUnknown, "error: no answer from qmaster: the outcome is unknown")
-        .why(error.to_string())
-        .fix("look with qstat or qconf whether the change was made before repeating it")
+    Diagnostic::new(
+        Code::OutcomeUnknown,
+        "error: no answer from qmaster: the outcome is unknown",
+    )
+    .why(error.to_string())
+    .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
 fn broken(site: &Site, error: &dyn std::fmt::Display) -> Diagnostic {
-    Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: the connection broke")
-        .why(error.to_string())
-        .fix(site.where_to_look())
+    Diagnostic::new(
+        Code::NoMaster,
+        "error: unable to send message to qmaster: the connection broke",
+    )
+    .why(error.to_string())
+    .fix(site.where_to_look())
 }
 
 /// A request id that no other request of the cell has.
 fn random_request() -> Result<RequestId, Diagnostic> {
     let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(|error| {
-        Diagnostic::new(Code::SystemRefused, "error: cannot draw a random number")
-            .at("/dev/urandom")
-            .why(error.to_string())
-    })?;
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| {
+            Diagnostic::new(Code::SystemRefused, "error: cannot draw a random number")
+                .at("/dev/urandom")
+                .why(error.to_string())
+        })?;
     Ok(RequestId(u128::from_ne_bytes(bytes)))
 }

@@ -71,20 +71,60 @@ const fn entry(
 /// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then
 /// those of Grid Engine.
 pub const COMMANDS: &[Entry] = &[
-    entry("up", up::run, || vec![&up::UP], "creates a cell, or starts its daemons that do not run"),
-    entry("down", down::run, || vec![&down::DOWN], "ends the daemons of a directory; jobs go on"),
-    entry("env", env::run, || vec![&env::ENV], "prints the settings of a shell that works with a cell"),
-    entry("join", join::run, || vec![&join::JOIN], "makes this machine a host of a cell, with a token"),
-    entry("token", token::run, || vec![&token::TOKEN], "makes, lists and revokes the tokens with which hosts join"),
-    entry("host", host::run, || vec![&host::HOST], "lists the hosts of the cell, removes and revokes one"),
+    entry(
+        "up",
+        up::run,
+        || vec![&up::UP],
+        "creates a cell, or starts its daemons that do not run",
+    ),
+    entry(
+        "down",
+        down::run,
+        || vec![&down::DOWN],
+        "ends the daemons of a directory; jobs go on",
+    ),
+    entry(
+        "env",
+        env::run,
+        || vec![&env::ENV],
+        "prints the settings of a shell that works with a cell",
+    ),
+    entry(
+        "join",
+        join::run,
+        || vec![&join::JOIN],
+        "makes this machine a host of a cell, with a token",
+    ),
+    entry(
+        "token",
+        token::run,
+        || vec![&token::TOKEN],
+        "makes, lists and revokes the tokens with which hosts join",
+    ),
+    entry(
+        "host",
+        host::run,
+        || vec![&host::HOST],
+        "lists the hosts of the cell, removes and revokes one",
+    ),
     entry(
         "doctor",
         doctor::run,
         || vec![&doctor::DOCTOR],
         "checks this host and says what is wrong and how to mend it",
     ),
-    entry("explain", explain::run, || vec![&explain::EXPLAIN], "says why a job waits, where it runs or how it ended"),
-    entry("events", events::run, || vec![&events::EVENTS], "prints what happens in the cell, as it happens"),
+    entry(
+        "explain",
+        explain::run,
+        || vec![&explain::EXPLAIN],
+        "says why a job waits, where it runs or how it ended",
+    ),
+    entry(
+        "events",
+        events::run,
+        || vec![&events::EVENTS],
+        "prints what happens in the cell, as it happens",
+    ),
     entry(
         "sensor",
         sensor::run,
@@ -97,8 +137,18 @@ pub const COMMANDS: &[Entry] = &[
         || vec![&shares::SHARES],
         "prints the share tree: what each node is entitled to and has used",
     ),
-    entry("demo", demo::run, || vec![&demo::DEMO], "shows the main things in a cell of its own, in under a minute"),
-    entry("man", man::run, || vec![&man::MAN], "writes the manual pages into a directory"),
+    entry(
+        "demo",
+        demo::run,
+        || vec![&demo::DEMO],
+        "shows the main things in a cell of its own, in under a minute",
+    ),
+    entry(
+        "man",
+        man::run,
+        || vec![&man::MAN],
+        "writes the manual pages into a directory",
+    ),
     entry(
         "completions",
         completions::run,
@@ -106,30 +156,110 @@ pub const COMMANDS: &[Entry] = &[
         "prints what lets a shell complete words",
     ),
     entry("qsub", qsub::run, || vec![&options::QSUB], "submits a job"),
-    entry("qstat", qstat::run, || vec![&qstat::QSTAT], "shows jobs and queues; -j JOB everything about a job"),
+    entry(
+        "qstat",
+        qstat::run,
+        || vec![&qstat::QSTAT],
+        "shows jobs and queues; -j JOB everything about a job",
+    ),
     entry("qdel", qdel::run, || vec![&qdel::QDEL], "deletes jobs and tasks"),
-    entry("qhold", hold::hold, || vec![&hold::QHOLD], "holds pending jobs and tasks"),
-    entry("qrls", hold::release, || vec![&hold::QRLS], "releases held jobs and tasks"),
+    entry(
+        "qhold",
+        hold::hold,
+        || vec![&hold::QHOLD],
+        "holds pending jobs and tasks",
+    ),
+    entry(
+        "qrls",
+        hold::release,
+        || vec![&hold::QRLS],
+        "releases held jobs and tasks",
+    ),
     entry("qalter", qalter::alter, || vec![&options::QALTER], "changes jobs"),
-    entry("qresub", qalter::resubmit, || vec![&options::QRESUB], "submits copies of jobs"),
-    entry("qacct", qacct::run, || vec![&qacct::QACCT], "shows what jobs that have ended used, and why they ended"),
-    entry("qhost", qhost::run, || vec![&qhost::QHOST], "shows hosts with their load values and resources"),
-    entry("qselect", qselect::run, || vec![&qselect::QSELECT], "prints the names of the queue instances that fit"),
+    entry(
+        "qresub",
+        qalter::resubmit,
+        || vec![&options::QRESUB],
+        "submits copies of jobs",
+    ),
+    entry(
+        "qacct",
+        qacct::run,
+        || vec![&qacct::QACCT],
+        "shows what jobs that have ended used, and why they ended",
+    ),
+    entry(
+        "qhost",
+        qhost::run,
+        || vec![&qhost::QHOST],
+        "shows hosts with their load values and resources",
+    ),
+    entry(
+        "qselect",
+        qselect::run,
+        || vec![&qselect::QSELECT],
+        "prints the names of the queue instances that fit",
+    ),
     entry(
         "qquota",
         qquota::run,
         || vec![&qquota::QQUOTA],
         "shows what resource quotas limit and how much of it is used",
     ),
-    entry("qmod", qmod::run, || vec![&qmod::QMOD], "enables, disables, suspends and clears queues and jobs"),
-    entry("qconf", qconf::run, || vec![&qconf::QCONF], "shows and changes the configuration"),
-    entry("qrsub", qrsub::run, || vec![&options::QRSUB], "reserves slots in advance"),
-    entry("qrstat", qrstat::run, || vec![&qrstat::QRSTAT], "shows advance reservations"),
-    entry("qrdel", qrdel::run, || vec![&qrdel::QRDEL], "deletes advance reservations"),
-    entry("qsched", qsched::run, || vec![&qsched::QSCHED], "shows what is kept for tasks that wait"),
-    entry("qrsh", qrsh::run, || vec![&qrsh::QRSH], "inside of a parallel job: runs a command on another host of it"),
-    entry("qping", qping::run, || vec![&qping::QPING], "asks whether the master or an agent answers"),
-    entry("qevent", qevent::run, || vec![&qevent::QEVENT], "runs a script whenever a job or a task has ended"),
+    entry(
+        "qmod",
+        qmod::run,
+        || vec![&qmod::QMOD],
+        "enables, disables, suspends and clears queues and jobs",
+    ),
+    entry(
+        "qconf",
+        qconf::run,
+        || vec![&qconf::QCONF],
+        "shows and changes the configuration",
+    ),
+    entry(
+        "qrsub",
+        qrsub::run,
+        || vec![&options::QRSUB],
+        "reserves slots in advance",
+    ),
+    entry(
+        "qrstat",
+        qrstat::run,
+        || vec![&qrstat::QRSTAT],
+        "shows advance reservations",
+    ),
+    entry(
+        "qrdel",
+        qrdel::run,
+        || vec![&qrdel::QRDEL],
+        "deletes advance reservations",
+    ),
+    entry(
+        "qsched",
+        qsched::run,
+        || vec![&qsched::QSCHED],
+        "shows what is kept for tasks that wait",
+    ),
+    entry(
+        "qrsh",
+        qrsh::run,
+        || vec![&qrsh::QRSH],
+        "inside of a parallel job: runs a command on another host of it",
+    ),
+    entry(
+        "qping",
+        qping::run,
+        || vec![&qping::QPING],
+        "asks whether the master or an agent answers",
+    ),
+    entry(
+        "qevent",
+        qevent::run,
+        || vec![&qevent::QEVENT],
+        "runs a script whenever a job or a task has ended",
+    ),
 ];
 
 /// Runs the command of that name; `gridwright NAME …` is `NAME …`.
@@ -148,12 +278,17 @@ fn call(name: &str, words: Vec<String>) -> u8 {
             output::diagnostic(&fail.diagnostic);
             fail.exit
         }),
-        None => help::answer(name, &words).or_else(|| unsupported::refuse(name)).unwrap_or_else(|| unknown(name)),
+        None => help::answer(name, &words)
+            .or_else(|| unsupported::refuse(name))
+            .unwrap_or_else(|| unknown(name)),
     }
 }
 
 fn unknown(name: &str) -> u8 {
-    let near = COMMANDS.iter().map(|entry| entry.name).min_by_key(|known| crate::args::distance(known, name));
+    let near = COMMANDS
+        .iter()
+        .map(|entry| entry.name)
+        .min_by_key(|known| crate::args::distance(known, name));
     output::note(&format!("gridwright: no command \"{name}\""));
     match near.filter(|near| crate::args::distance(near, name) <= 2) {
         Some(near) => output::note(&format!("  fix: did you mean {near}? All commands: gridwright help")),

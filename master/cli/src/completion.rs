@@ -149,7 +149,12 @@ impl Source {
     /// What the operands of a command are.
     fn of_operands(def: &CommandDef) -> Source {
         let verb = |part: &str| {
-            let word = part.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default().to_owned();
+            let word = part
+                .trim_start_matches('[')
+                .split([' ', ']'])
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             (!word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())).then_some(word)
         };
         let verbs: Option<Vec<String>> = def.operand_placeholder.split(" | ").map(verb).collect();
@@ -160,7 +165,11 @@ impl Source {
     }
 
     fn of_placeholder(placeholder: &str) -> Source {
-        let word = placeholder.trim_matches(['[', ']', '{', '}']).split(' ').next().unwrap_or_default();
+        let word = placeholder
+            .trim_matches(['[', ']', '{', '}'])
+            .split(' ')
+            .next()
+            .unwrap_or_default();
         if let Some(choices) = choices(placeholder) {
             return Source::Choices(choices);
         }
@@ -192,8 +201,10 @@ impl Source {
 /// kinds of values.
 fn choices(placeholder: &str) -> Option<Vec<String>> {
     let inner = placeholder.trim_matches(['{', '}']);
-    let words: Vec<String> =
-        inner.split('|').map(|part| part.split('[').next().unwrap_or_default().to_owned()).collect();
+    let words: Vec<String> = inner
+        .split('|')
+        .map(|part| part.split('[').next().unwrap_or_default().to_owned())
+        .collect();
     let is_word = |word: &String| {
         let is_short = word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
         is_short || !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())
@@ -227,7 +238,12 @@ fn commands() -> Vec<Completed> {
             }
         }
         let operands = defs.first().map_or(Source::Nothing, |def| Source::of_operands(def));
-        Completed { name: entry.name, line: entry.line, options, operands }
+        Completed {
+            name: entry.name,
+            line: entry.line,
+            options,
+            operands,
+        }
     };
     COMMANDS.iter().map(completed).collect()
 }

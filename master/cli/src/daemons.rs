@@ -97,7 +97,9 @@ impl Daemon {
     /// listens, and the lock names the same process. The others write both at once, and on a full
     /// disk the lock alone.
     pub fn serves(self, dir: &Path) -> bool {
-        let identity = self.identity(dir).filter(|identity| identity.is_complete() && identity.exists());
+        let identity = self
+            .identity(dir)
+            .filter(|identity| identity.is_complete() && identity.exists());
         let has_begun = |pid: Pid| self != Daemon::Launcher || self.noted_pid(dir) == Some(pid);
         identity.is_some_and(|identity| self.state(dir) == State::Alive && has_begun(identity.pid()))
     }
@@ -119,12 +121,16 @@ impl Daemon {
         if lock.is_some_and(is_held) {
             return true;
         }
-        self.database(dir).and_then(|folder| folder.handle().try_clone().ok()).is_some_and(is_held)
+        self.database(dir)
+            .and_then(|folder| folder.handle().try_clone().ok())
+            .is_some_and(is_held)
     }
 
     /// The directory of the master's database, which it locks, too: nothing removes that beside it.
     fn database(self, dir: &Path) -> Option<Folder> {
-        (self == Daemon::Master).then(|| Folder::below(dir, &["master"]).ok()).flatten()
+        (self == Daemon::Master)
+            .then(|| Folder::below(dir, &["master"]).ok())
+            .flatten()
     }
 
     /// Returns the process that its lock names, or that holds the lock of the database. Where
@@ -134,12 +140,19 @@ impl Daemon {
     fn identity(self, dir: &Path) -> Option<Identity> {
         let parse = |folder: &Folder, text: &str| Identity::parse(text, folder.owner().ok()?, self.program());
         let folder = self.folder(dir);
-        if let Some((folder, lock)) = folder.as_ref().and_then(|folder| Some((folder, folder.file("lock").ok()?))) {
+        if let Some((folder, lock)) = folder
+            .as_ref()
+            .and_then(|folder| Some((folder, folder.file("lock").ok()?)))
+        {
             return parse(folder, &process::holder_in(&lock)?);
         }
         let of_database = || {
             let database = self.database(dir)?;
-            Identity::of_process(process::holder(database.handle())?, database.owner().ok()?, self.program())
+            Identity::of_process(
+                process::holder(database.handle())?,
+                database.owner().ok()?,
+                self.program(),
+            )
         };
         let by_pid_file = || {
             let folder = folder.as_ref()?;
@@ -147,7 +160,9 @@ impl Daemon {
             let pid = noted.pid().as_raw();
             let lock = Path::new("run").join(self.name()).join("lock");
             let started_here = process::is_started_for(pid, dir, &lock);
-            let known = started_here.then(|| Identity::of_process(pid, folder.owner().ok()?, self.program())).flatten();
+            let known = started_here
+                .then(|| Identity::of_process(pid, folder.owner().ok()?, self.program()))
+                .flatten();
             Some(known.unwrap_or(noted))
         };
         of_database().or_else(by_pid_file)
@@ -161,7 +176,9 @@ impl Daemon {
 
     /// The pid of its process, if that lives.
     pub fn pid(self, dir: &Path) -> Option<Pid> {
-        self.identity(dir).filter(Identity::exists).map(|identity| identity.pid())
+        self.identity(dir)
+            .filter(Identity::exists)
+            .map(|identity| identity.pid())
     }
 
     /// The log it writes.
@@ -194,8 +211,13 @@ impl Daemon {
         if wait_for(patience, || self.state(dir) == State::Gone) {
             return Ok(());
         }
-        let fix = format!("look into {}, then kill it: its jobs and data survive that", self.log(dir).display());
-        Err(refuse(format!("error: the {} does not end", self.name())).fix(fix).into())
+        let fix = format!(
+            "look into {}, then kill it: its jobs and data survive that",
+            self.log(dir).display()
+        );
+        Err(refuse(format!("error: the {} does not end", self.name()))
+            .fix(fix)
+            .into())
     }
 
     /// Has the agent end the tasks of this host; false if there is none.
@@ -203,7 +225,9 @@ impl Daemon {
     /// # Errors
     /// If this user may not do so.
     pub fn end_tasks(dir: &Path) -> std::io::Result<bool> {
-        Daemon::Agent.identity(dir).map_or(Ok(false), |identity| identity.end_tasks())
+        Daemon::Agent
+            .identity(dir)
+            .map_or(Ok(false), |identity| identity.end_tasks())
     }
 
     fn note_stranger(self, dir: &Path, identity: Option<&Identity>) {
@@ -211,8 +235,14 @@ impl Daemon {
             return;
         }
         let lock = dir.join("run").join(self.name()).join("lock");
-        let named = identity.map_or("no process".to_owned(), |identity| format!("process {}", identity.pid()));
-        output::note(&format!("{} names {named}, which is not the {}: nothing is ended", lock.display(), self.name()));
+        let named = identity.map_or("no process".to_owned(), |identity| {
+            format!("process {}", identity.pid())
+        });
+        output::note(&format!(
+            "{} names {named}, which is not the {}: nothing is ended",
+            lock.display(),
+            self.name()
+        ));
     }
 }
 
@@ -220,7 +250,9 @@ impl Daemon {
 /// directories of the tasks, which are looked at without being tried.
 pub fn running_tasks(dir: &Path) -> usize {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-    kept_tasks(dir).filter(|task| task.metadata().is_ok_and(|found| is_locked(&locks, found.ino()))).count()
+    kept_tasks(dir)
+        .filter(|task| task.metadata().is_ok_and(|found| is_locked(&locks, found.ino())))
+        .count()
 }
 
 /// The directories of tasks that run, or whose ends the master does not know yet.
@@ -260,7 +292,9 @@ pub fn wait_for(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
 /// # Errors
 /// If it is not there.
 pub fn program(name: &str) -> Result<PathBuf, Fail> {
-    let beside = std::env::current_exe().ok().and_then(|me| me.parent().map(|dir| dir.join(name)));
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|me| me.parent().map(|dir| dir.join(name)));
     beside.filter(|path| path.is_file()).ok_or_else(|| {
         let refusal = Diagnostic::new(Code::SystemRefused, format!("error: {name} is not beside gridwright"));
         refusal.fix("install all programs of Gridwright into one directory; in a checkout: cargo build --release --workspace").into()
@@ -291,14 +325,22 @@ pub fn spawn(daemon: Daemon, dir: &Path, args: &[&str], account: Option<(u32, u3
     let log = open_logs(&log_path, account).map_err(|error| refuse("open the log", &error))?;
     let errors = log.try_clone().map_err(|error| refuse("open the log", &error))?;
     let mut command = Command::new(program(program_name)?);
-    command.args(args).arg("--log-file").stdin(Stdio::null()).stdout(log).stderr(errors).current_dir("/");
+    command
+        .args(args)
+        .arg("--log-file")
+        .stdin(Stdio::null())
+        .stdout(log)
+        .stderr(errors)
+        .current_dir("/");
     if daemon != Daemon::Master {
         command.arg(&log_path);
     }
     if let Some((uid, gid)) = account {
         command.uid(uid).gid(gid);
     }
-    command.spawn().map_err(|error| refuse(&format!("start {program_name}"), &error))
+    command
+        .spawn()
+        .map_err(|error| refuse(&format!("start {program_name}"), &error))
 }
 
 /// Opens the log of a daemon. One with an account of its own may make no file beside it, so the

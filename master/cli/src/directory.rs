@@ -19,8 +19,12 @@ pub enum Standing {
 
 /// Reads the file of a state directory and decides whether the directory is a copy.
 pub fn standing(dir: &Path) -> Standing {
-    let recorded = std::fs::read_to_string(dir.join(FILE)).ok().and_then(|text| DirectoryIdentity::parse(&text));
-    let (Some(recorded), Ok(metadata)) = (recorded, dir.metadata()) else { return Standing::Unknown };
+    let recorded = std::fs::read_to_string(dir.join(FILE))
+        .ok()
+        .and_then(|text| DirectoryIdentity::parse(&text));
+    let (Some(recorded), Ok(metadata)) = (recorded, dir.metadata()) else {
+        return Standing::Unknown;
+    };
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let is_copy = match recorded.kinship(&DirectoryIdentity::of(dir, &metadata, boot.trim())) {
         Kinship::Same => false,
@@ -29,7 +33,11 @@ pub fn standing(dir: &Path) -> Standing {
         Kinship::OtherDevice => is_in_use(recorded.device, recorded.inode),
         Kinship::Copy => true,
     };
-    if is_copy { Standing::Copy(Box::new(recorded)) } else { Standing::Original }
+    if is_copy {
+        Standing::Copy(Box::new(recorded))
+    } else {
+        Standing::Original
+    }
 }
 
 /// Refuses to start anything in a copy.
@@ -52,7 +60,9 @@ pub fn is_at_work(original: &DirectoryIdentity) -> bool {
 
 /// Whether a process works in a directory, as launchers and shepherds do.
 fn is_in_use(device: u64, inode: u64) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return true;
+    };
     processes.flatten().any(|process| {
         let cwd = std::fs::metadata(process.path().join("cwd"));
         cwd.is_ok_and(|cwd| (cwd.dev(), cwd.ino()) == (device, inode))
@@ -61,8 +71,12 @@ fn is_in_use(device: u64, inode: u64) -> bool {
 
 /// The directory that a settings file names, with the line that does.
 fn named_root(settings: &str) -> Option<(&str, PathBuf)> {
-    let line = settings.lines().find(|line| line.starts_with("SGE_ROOT=") || line.starts_with("setenv SGE_ROOT "))?;
-    let word = line.trim_start_matches("setenv SGE_ROOT ").trim_start_matches("SGE_ROOT=");
+    let line = settings
+        .lines()
+        .find(|line| line.starts_with("SGE_ROOT=") || line.starts_with("setenv SGE_ROOT "))?;
+    let word = line
+        .trim_start_matches("setenv SGE_ROOT ")
+        .trim_start_matches("SGE_ROOT=");
     let word = word.strip_suffix("; export SGE_ROOT").unwrap_or(word);
     let inner = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''))?;
     Some((line, PathBuf::from(inner.replace(r"'\''", "'").replace(r"\!", "!"))))
@@ -71,8 +85,10 @@ fn named_root(settings: &str) -> Option<(&str, PathBuf)> {
 /// Another directory that a settings file of `dir` names: `dir` has moved, or is a copy.
 pub fn stale_root(dir: &Path, settings: &str) -> Option<PathBuf> {
     let (_, named) = named_root(settings)?;
-    let is_own =
-        named == dir || dir.canonicalize().is_ok_and(|dir| named.canonicalize().is_ok_and(|named| named == dir));
+    let is_own = named == dir
+        || dir
+            .canonicalize()
+            .is_ok_and(|dir| named.canonicalize().is_ok_and(|named| named == dir));
     (!is_own).then_some(named)
 }
 
@@ -81,7 +97,9 @@ pub fn settings_in_place(dir: &Path, settings: String) -> String {
     if stale_root(dir, &settings).is_none() {
         return settings;
     }
-    let Some((line, _)) = named_root(&settings) else { return settings };
+    let Some((line, _)) = named_root(&settings) else {
+        return settings;
+    };
     let quoted = format!("'{}'", dir.display().to_string().replace('\'', r"'\''"));
     let own = if line.starts_with("setenv") {
         format!("setenv SGE_ROOT {}", quoted.replace('!', r"\!"))
@@ -103,7 +121,10 @@ mod tests {
                 "SGE_ROOT='/old'; export SGE_ROOT\nSGE_CELL=default; export SGE_CELL\n",
                 "SGE_ROOT='/new/it'\\''s'; export SGE_ROOT\nSGE_CELL=default; export SGE_CELL\n",
             ),
-            ("# site\nsetenv SGE_ROOT '/old'\n", "# site\nsetenv SGE_ROOT '/new/it'\\''s'\n"),
+            (
+                "# site\nsetenv SGE_ROOT '/old'\n",
+                "# site\nsetenv SGE_ROOT '/new/it'\\''s'\n",
+            ),
             ("SGE_CELL=default\n", "SGE_CELL=default\n"),
         ];
         for (settings, expected) in cases {
@@ -141,6 +162,13 @@ mod tests {
         std::fs::rename(&original, &moved).unwrap();
         let found = [found, [standing(&moved), Standing::Unknown]].concat();
         std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!(found[..3], [Standing::Original, Standing::Copy(Box::new(identity)), Standing::Original]);
+        assert_eq!(
+            found[..3],
+            [
+                Standing::Original,
+                Standing::Copy(Box::new(identity)),
+                Standing::Original
+            ]
+        );
     }
 }

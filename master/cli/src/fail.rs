@@ -31,6 +31,9 @@ impl Fail {
 
 impl From<Diagnostic> for Fail {
     fn from(diagnostic: Diagnostic) -> Self {
-        Self { exit: diagnostic.code.exit_code(), diagnostic }
+        Self {
+            exit: diagnostic.code.exit_code(),
+            diagnostic,
+        }
     }
 }

@@ -42,7 +42,9 @@ impl Folder {
     /// # Errors
     /// Errors of the file system; `ELOOP` or `ENOTDIR` for a link below the cell's directory.
     pub fn below(cell: &Path, names: &[&str]) -> io::Result<Self> {
-        names.iter().try_fold(Self::open(&cell.join("."))?, |folder, name| folder.enter(name))
+        names
+            .iter()
+            .try_fold(Self::open(&cell.join("."))?, |folder, name| folder.enter(name))
     }
 
     /// Opens a directory in this one.
@@ -97,7 +99,11 @@ impl Folder {
     /// The directory belongs to somebody else.
     pub fn check_owner(&self) -> io::Result<()> {
         let uid = self.owner()?;
-        if uid == geteuid().as_raw() { Ok(()) } else { Err(foreign(format!("the directory belongs to uid {uid}"))) }
+        if uid == geteuid().as_raw() {
+            Ok(())
+        } else {
+            Err(foreign(format!("the directory belongs to uid {uid}")))
+        }
     }
 
     /// Sets owner, group and rights of the directory; what is so already is not touched.
@@ -107,7 +113,11 @@ impl Folder {
     pub fn give(&self, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
         give_file(&self.handle, uid, gid)?;
         let found = self.handle.metadata()?.mode() & 0o7777;
-        if found == mode { Ok(()) } else { self.handle.set_permissions(Permissions::from_mode(mode)) }
+        if found == mode {
+            Ok(())
+        } else {
+            self.handle.set_permissions(Permissions::from_mode(mode))
+        }
     }
 
     /// Opens a regular file to read it. It never waits, as for a named pipe.
@@ -124,13 +134,21 @@ impl Folder {
     /// Errors of the file system, and if it is not a regular file with one name.
     pub fn append(&self, name: &str, mode: u32) -> io::Result<File> {
         let file = self.open_file(name, OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT, mode)?;
-        if file.metadata()?.nlink() == 1 { Ok(file) } else { Err(foreign("the file has several names".to_owned())) }
+        if file.metadata()?.nlink() == 1 {
+            Ok(file)
+        } else {
+            Err(foreign("the file has several names".to_owned()))
+        }
     }
 
     fn open_file(&self, name: &str, flags: OFlag, mode: u32) -> io::Result<File> {
         let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let file = File::from(openat(&self.handle, name, flags, Mode::from_bits_truncate(mode))?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(foreign("it is not a regular file".to_owned())) }
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(foreign("it is not a regular file".to_owned()))
+        }
     }
 
     /// The text of a regular file.

@@ -19,19 +19,38 @@ fn each(seeds: &[&str], run: impl Fn(&str)) {
 
 /// A word of an option file that reads as this word: each letter between quotation marks that it is not.
 fn quoted(word: &str) -> String {
-    let letter = |letter: char| if letter == '"' { "'\"'".to_owned() } else { format!("\"{letter}\"") };
-    if word.is_empty() { "\"\"".to_owned() } else { word.chars().map(letter).collect() }
+    let letter = |letter: char| {
+        if letter == '"' {
+            "'\"'".to_owned()
+        } else {
+            format!("\"{letter}\"")
+        }
+    };
+    if word.is_empty() {
+        "\"\"".to_owned()
+    } else {
+        word.chars().map(letter).collect()
+    }
 }
 
 #[test]
 fn words_of_option_files_are_found_again_when_they_are_quoted() {
-    let seeds =
-        ["-N \"a b\" -l 'h_rt=1:0:0'\\ x", "# comment\n-cwd\r\n-v A=\"b\\\"c\"", "'open", "\\", "-@ file \"\" x"];
+    let seeds = [
+        "-N \"a b\" -l 'h_rt=1:0:0'\\ x",
+        "# comment\n-cwd\r\n-v A=\"b\\\"c\"",
+        "'open",
+        "\\",
+        "-@ file \"\" x",
+    ];
     each(&seeds, |text| {
         for word in sources::line_words(text) {
             // A line break stands in no word of a file, and a carriage return at the end of a line belongs to the line.
             if !word.contains('\n') {
-                assert_eq!(sources::line_words(&format!("{} end", quoted(&word))), [word.as_str(), "end"], "{text:?}");
+                assert_eq!(
+                    sources::line_words(&format!("{} end", quoted(&word))),
+                    [word.as_str(), "end"],
+                    "{text:?}"
+                );
             }
         }
     });

@@ -10,8 +10,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The keys, each with its directory.
-const KEYS: [(&str, &str); 4] =
-    [("agent", "host.key"), ("master", "ca.key"), ("master", "master.key"), ("master", "tickets.key")];
+const KEYS: [(&str, &str); 4] = [
+    ("agent", "host.key"),
+    ("master", "ca.key"),
+    ("master", "master.key"),
+    ("master", "tickets.key"),
+];
 
 /// Every right of group and others.
 const OTHERS: u32 = 0o077;
@@ -31,7 +35,10 @@ pub fn open_to_others(dir: &Path) -> Vec<OpenKey> {
     let look = |(folder, name): (&str, &str)| {
         let facts = Folder::open(&dir.join(folder)).ok()?.facts(name).ok()?;
         let mode = facts.st_mode & 0o777;
-        (mode & OTHERS != 0).then(|| OpenKey { path: dir.join(folder).join(name), mode })
+        (mode & OTHERS != 0).then(|| OpenKey {
+            path: dir.join(folder).join(name),
+            mode,
+        })
     };
     KEYS.into_iter().filter_map(look).collect()
 }
@@ -51,7 +58,11 @@ pub fn close(dir: &Path) -> Result<Vec<OpenKey>, Fail> {
             Err(error) => {
                 let refusal = Diagnostic::new(Code::SystemRefused, "error: a private key is not as it must be");
                 let fix = "give it to the owner of its directory, with rights 0600; if others may have it, join again";
-                return Err(refusal.at(path.display().to_string()).why(error.to_string()).fix(fix).into());
+                return Err(refusal
+                    .at(path.display().to_string())
+                    .why(error.to_string())
+                    .fix(fix)
+                    .into());
             }
         }
     }
@@ -63,7 +74,9 @@ pub fn close(dir: &Path) -> Result<Vec<OpenKey>, Fail> {
 fn is_passed_over(error: &io::Error) -> bool {
     // By the system's own number: a key that is not a regular file is refused with the same kind of
     // error.
-    [Errno::ENOENT, Errno::EACCES].iter().any(|errno| error.raw_os_error() == Some(*errno as i32))
+    [Errno::ENOENT, Errno::EACCES]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(*errno as i32))
 }
 
 fn close_one(folder: &Path, name: &str) -> io::Result<Option<u32>> {
@@ -95,7 +108,10 @@ mod tests {
         let key = dir.join("agent/host.key");
         std::fs::write(&key, "secret").unwrap();
         std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
-        let expected = vec![OpenKey { path: key.clone(), mode: 0o644 }];
+        let expected = vec![OpenKey {
+            path: key.clone(),
+            mode: 0o644,
+        }];
         assert_eq!(open_to_others(&dir), expected);
         assert_eq!(close(&dir).unwrap(), expected);
         assert_eq!(std::fs::metadata(&key).unwrap().mode() & 0o777, 0o600);

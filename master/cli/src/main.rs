@@ -27,7 +27,10 @@ use proto::text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().map(|word| text::from_os(&word)).collect::<Vec<_>>().into_iter();
+    let mut words = std::env::args_os()
+        .map(|word| text::from_os(&word))
+        .collect::<Vec<_>>()
+        .into_iter();
     let called_as = words.next().unwrap_or_default();
     let name = called_as.rsplit('/').next().unwrap_or_default().to_owned();
     commands::run(&name, words.collect())

@@ -13,7 +13,12 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The programs that belong together.
-const ALL: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"];
+const ALL: [&str; 4] = [
+    "gridwright",
+    "gridwright-master",
+    "gridwright-agent",
+    "gridwright-shepherd",
+];
 
 /// A directory with all programs that everybody can reach: the one of this program, or else a
 /// directory below `dir`, filled from there. `below` names it, one directory in the other. Whoever
@@ -24,8 +29,10 @@ const ALL: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent", "
 /// `dir` to it.
 pub fn reachable(dir: &Path, below: &[&str]) -> Result<PathBuf, Fail> {
     let refuse = |place: &Path, error: &std::io::Error| {
-        let refusal =
-            Diagnostic::new(Code::SystemRefused, "error: the programs cannot be put where everybody reaches them");
+        let refusal = Diagnostic::new(
+            Code::SystemRefused,
+            "error: the programs cannot be put where everybody reaches them",
+        );
         Fail::from(refusal.at(place.display().to_string()).why(error.to_string()))
     };
     let own = std::env::current_exe()
@@ -51,7 +58,11 @@ fn make_ours(dir: &Path, below: &[&str]) -> Result<PathBuf, (PathBuf, io::Error)
         let place = place.to_owned();
         move |error| (place, error)
     };
-    DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(fail(dir))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(dir)
+        .map_err(fail(dir))?;
     // The cell's directory may be reached by a link.
     let mut folder = Folder::open(&dir.join(".")).map_err(fail(dir))?;
     folder.check_ours().map_err(fail(dir))?;
@@ -93,7 +104,11 @@ mod tests {
         for open in ["", "bin", "bin/programs"] {
             with_mode(open, 0o777);
             let (place, error) = make_ours(&base, &below).unwrap_err();
-            assert_eq!((place, error.kind()), (base.join(open), io::ErrorKind::PermissionDenied), "{open}");
+            assert_eq!(
+                (place, error.kind()),
+                (base.join(open), io::ErrorKind::PermissionDenied),
+                "{open}"
+            );
             with_mode(open, 0o755);
         }
         std::fs::remove_dir_all(&base).unwrap();
@@ -112,6 +127,9 @@ mod tests {
         put(&inner.join("p"), &inner.join("q")).unwrap();
         let put_there = std::fs::read_to_string(inner.join("q")).unwrap();
         std::fs::remove_dir_all(&base).unwrap();
-        assert_eq!((open, closed, put_there.as_str()), (is_open(&std::env::temp_dir().join("p")), false, "x"));
+        assert_eq!(
+            (open, closed, put_there.as_str()),
+            (is_open(&std::env::temp_dir().join("p")), false, "x")
+        );
     }
 }

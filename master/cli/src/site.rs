@@ -23,7 +23,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The cell of `SGE_CELL`, if that is another one than every directory has.
 fn other_cell() -> Option<String> {
-    std::env::var("SGE_CELL").ok().filter(|cell| !cell.is_empty() && cell != CELL)
+    std::env::var("SGE_CELL")
+        .ok()
+        .filter(|cell| !cell.is_empty() && cell != CELL)
 }
 
 /// The cell that this shell works with.
@@ -37,7 +39,10 @@ pub struct Site {
 impl Site {
     /// The site where [`place::directory`] finds it.
     pub fn from_environment() -> Self {
-        Self { other_cell: other_cell(), ..Self::at(place::directory(None, Purpose::Use)) }
+        Self {
+            other_cell: other_cell(),
+            ..Self::at(place::directory(None, Purpose::Use))
+        }
     }
 
     /// The site that `--dir` names, else where [`place::directory`] finds it.
@@ -47,7 +52,10 @@ impl Site {
 
     /// The site in `dir`.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), other_cell: None }
+        Self {
+            dir: dir.into(),
+            other_cell: None,
+        }
     }
 
     /// The state directory.
@@ -99,10 +107,14 @@ impl Site {
     /// # Errors
     /// If `SGE_CELL` names a cell that is not in this directory.
     fn must_have_cell(&self) -> Result<(), Diagnostic> {
-        let Some(cell) = self.other_cell.as_ref().filter(|cell| !self.dir.join(cell).is_dir()) else { return Ok(()) };
+        let Some(cell) = self.other_cell.as_ref().filter(|cell| !self.dir.join(cell).is_dir()) else {
+            return Ok(());
+        };
         let refusal = Diagnostic::new(Code::WrongCell, format!("error: cell \"{cell}\" does not exist"))
             .at(self.dir.join(cell).display().to_string())
-            .why(format!("SGE_CELL is {cell}; a directory holds one cell, which is called {CELL}"));
+            .why(format!(
+                "SGE_CELL is {cell}; a directory holds one cell, which is called {CELL}"
+            ));
         Err(refusal.fix("unset SGE_CELL, or name another directory with GRIDWRIGHT_DIR"))
     }
 
@@ -149,10 +161,15 @@ impl Site {
     /// Other daemons of the cell run here: it is the master alone that has ended.
     fn master_away(&self, error: &std::io::Error) -> Diagnostic {
         let dir = self.dir.display();
-        Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: it does not answer")
-            .at(format!("{dir}/run/master/master.sock"))
-            .why(error.to_string())
-            .fix(format!("start it: gridwright up --dir {dir} --detach; {dir}/log/master.log says why it ended"))
+        Diagnostic::new(
+            Code::NoMaster,
+            "error: unable to send message to qmaster: it does not answer",
+        )
+        .at(format!("{dir}/run/master/master.sock"))
+        .why(error.to_string())
+        .fix(format!(
+            "start it: gridwright up --dir {dir} --detach; {dir}/log/master.log says why it ended"
+        ))
     }
 
     fn no_master(&self, error: &std::io::Error) -> Diagnostic {
@@ -162,9 +179,12 @@ impl Site {
         } else {
             "set GRIDWRIGHT_DIR, or: eval \"$(gridwright env --dir DIR)\"".to_owned()
         };
-        Diagnostic::new(Code::NoMaster, "error: unable to send message to qmaster: no daemon answers")
-            .at(format!("{dir}/run"))
-            .why(error.to_string())
-            .fix(fix)
+        Diagnostic::new(
+            Code::NoMaster,
+            "error: unable to send message to qmaster: no daemon answers",
+        )
+        .at(format!("{dir}/run"))
+        .why(error.to_string())
+        .fix(fix)
     }
 }

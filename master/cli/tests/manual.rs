@@ -5,17 +5,25 @@ use std::process::{Command, Output};
 
 /// Whether a program that a test needs is there. The suite that decides about changes skips nothing.
 fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", "command -v \"$1\" >/dev/null", "sh", program]).status();
+    let found = Command::new("sh")
+        .args(["-c", "command -v \"$1\" >/dev/null", "sh", program])
+        .status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
-        assert!(std::env::var_os("GRIDWRIGHT_TESTS_STRICT").is_none(), "{program} is missing");
+        assert!(
+            std::env::var_os("GRIDWRIGHT_TESTS_STRICT").is_none(),
+            "{program} is missing"
+        );
         eprintln!("SKIPPED: {program} is missing");
     }
     found
 }
 
 fn gridwright(words: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_gridwright")).args(words).output().expect("the program is built");
+    let output = Command::new(env!("CARGO_BIN_EXE_gridwright"))
+        .args(words)
+        .output()
+        .expect("the program is built");
     assert!(output.status.success(), "{words:?}: {output:?}");
     output
 }
@@ -41,7 +49,11 @@ impl Dir {
         let qconf = "#!/bin/sh\ncase $1 in\n-sql) echo all.q; echo short.q ;;\n\
                      -sc) echo '#name shortcut'; echo 'h_rt h_rt TIME'; echo 'h_vmem h_vmem MEMORY'; echo 'arch a STRING' ;;\nesac\n";
         std::fs::write(dir.0.join("qconf"), qconf).expect("it is written");
-        Command::new("chmod").arg("755").arg(dir.0.join("qconf")).status().expect("there is chmod");
+        Command::new("chmod")
+            .arg("755")
+            .arg(dir.0.join("qconf"))
+            .status()
+            .expect("there is chmod");
         dir
     }
 
@@ -49,8 +61,16 @@ impl Dir {
     fn run(&self, shell: &str, words: &[&str]) -> String {
         let path = format!("{}:{}", self.0.display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new(shell);
-        let output = command.args(words).env("PATH", path).current_dir(&self.0).output().expect("the shell starts");
-        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
+        let output = command
+            .args(words)
+            .env("PATH", path)
+            .current_dir(&self.0)
+            .output()
+            .expect("the shell starts");
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{shell}: {output:?}"
+        );
         text(&output.stdout)
     }
 }
@@ -75,11 +95,17 @@ fn man_formats_every_page_without_a_warning() {
     }
     let dir = Dir::new("man");
     gridwright(&["man", dir.0.to_str().unwrap()]);
-    let pages: Vec<PathBuf> = ["man1", "man5", "man8"].iter().flat_map(|section| files(&dir.0.join(section))).collect();
+    let pages: Vec<PathBuf> = ["man1", "man5", "man8"]
+        .iter()
+        .flat_map(|section| files(&dir.0.join(section)))
+        .collect();
     assert!(pages.len() > 50, "{pages:?}");
     for page in pages {
         let mut command = Command::new("man");
-        command.args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"]).arg(&page).current_dir(&dir.0);
+        command
+            .args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z"])
+            .arg(&page)
+            .current_dir(&dir.0);
         let output = command.env("MANROFFSEQ", "").env("MANWIDTH", "100").output().unwrap();
         let is_clean = output.status.success() && output.stderr.is_empty() && !output.stdout.is_empty();
         assert!(is_clean, "{}: {}", page.display(), text(&output.stderr));
@@ -99,8 +125,17 @@ fn man_finds_the_pages_by_their_names() {
         (&["8", "sge_execd"], "gridwright-agent"),
         (&["gridwright-up"], "--detach"),
     ] {
-        let output = Command::new("man").arg("-M").arg(&dir.0).args(words).env("MANPAGER", "cat").output().unwrap();
-        assert!(output.status.success() && text(&output.stdout).contains(part), "{words:?}: {output:?}");
+        let output = Command::new("man")
+            .arg("-M")
+            .arg(&dir.0)
+            .args(words)
+            .env("MANPAGER", "cat")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success() && text(&output.stdout).contains(part),
+            "{words:?}: {output:?}"
+        );
     }
 }
 
@@ -146,8 +181,16 @@ fn fish_completes_commands_options_and_values() {
     }
     let dir = Dir::with_completions("fish", "fish");
     let complete = |line: &str| {
-        let found = dir.run("fish", &["--no-config", "-c", &format!("source ./script; complete -C '{line}'")]);
-        found.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect::<Vec<_>>().join(" ")
+        let found = dir.run(
+            "fish",
+            &["--no-config", "-c", &format!("source ./script; complete -C '{line}'")],
+        );
+        found
+            .lines()
+            .filter_map(|line| line.split('\t').next())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     for (line, expected) in [
         ("gridwright doc", "doctor"),

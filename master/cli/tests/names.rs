@@ -23,7 +23,10 @@ fn a_name_and_a_first_word_lead_to_the_same_command() {
 fn an_unknown_name_is_refused_with_the_nearest_one() {
     let output = called_as("gridwright", &["qsubb"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("did you mean qsub?"), "{said}");
+    assert!(
+        output.status.code() == Some(2) && said.contains("did you mean qsub?"),
+        "{said}"
+    );
 }
 
 /// Each name in the overview.
@@ -31,7 +34,10 @@ fn names() -> Vec<String> {
     let overview = called_as("gridwright", &["help"]);
     let text = String::from_utf8(overview.stdout).expect("it is text");
     let lines = text.lines().filter(|line| line.starts_with("   "));
-    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    lines
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// `GRIDWRIGHT_HELP_WRITE=1` writes the overview anew.
@@ -60,8 +66,14 @@ fn every_command_prints_its_help_however_it_is_asked() {
         let help = called_as("gridwright", &[name, "-help"]);
         let text = String::from_utf8_lossy(&help.stdout);
         assert!(help.status.success() && help.stderr.is_empty(), "{name}: {help:?}");
-        let usage = text.lines().find(|line| line.starts_with("usage: ")).unwrap_or_default();
-        assert!(usage.contains(name.as_str()) && text.starts_with("Gridwright "), "{name}: {text}");
+        let usage = text
+            .lines()
+            .find(|line| line.starts_with("usage: "))
+            .unwrap_or_default();
+        assert!(
+            usage.contains(name.as_str()) && text.starts_with("Gridwright "),
+            "{name}: {text}"
+        );
         let has_short = !["qacct", "qsub"].contains(&name.as_str());
         let short = has_short.then_some([name.as_str(), "-h"]);
         for words in [[name.as_str(), "--help"], ["help", name]].into_iter().chain(short) {
@@ -80,7 +92,10 @@ fn every_command_tells_its_version() {
     let names = names();
     let ask = |word| names.iter().map(move |name| called_as(name, &[word]));
     for output in own.into_iter().chain(ask("--version")).chain(ask("-version")) {
-        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stdout)), (Some(0), version.as_str().into()));
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stdout)),
+            (Some(0), version.as_str().into())
+        );
     }
 }
 
@@ -88,5 +103,8 @@ fn every_command_tells_its_version() {
 fn no_command_at_all_is_an_error_that_says_where_they_are_listed() {
     let output = called_as("gridwright", &[]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("gridwright help"), "{said}");
+    assert!(
+        output.status.code() == Some(2) && said.contains("gridwright help"),
+        "{said}"
+    );
 }

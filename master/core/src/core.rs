@@ -58,7 +58,10 @@ pub struct LoadLimits {
 
 impl Default for LoadLimits {
     fn default() -> Self {
-        Self { values: 1_000, bytes: 1_024 }
+        Self {
+            values: 1_000,
+            bytes: 1_024,
+        }
     }
 }
 
@@ -73,7 +76,10 @@ pub struct UserLimits {
 
 impl Default for UserLimits {
     fn default() -> Self {
-        Self { jobs: u64::MAX, job_bytes: u64::MAX }
+        Self {
+            jobs: u64::MAX,
+            job_bytes: u64::MAX,
+        }
     }
 }
 
@@ -208,12 +214,24 @@ impl Core {
             return self.last.map(|now| now.tick);
         }
         let by_the_clock = self.last.and_then(|now| {
-            let next = self.state.index.next_start(now.wall).into_iter().chain(self.next_calendar);
+            let next = self
+                .state
+                .index
+                .next_start(now.wall)
+                .into_iter()
+                .chain(self.next_calendar);
             let next = next.chain(decide::next_reservation(&self.state)).min()?;
-            Some(now.tick.plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)))
+            Some(
+                now.tick
+                    .plus_ms(u64::try_from(next.0.saturating_sub(now.wall.0)).unwrap_or(0)),
+            )
         });
-        let timers =
-            [self.agents.next_timer(), self.external.next_timer(), self.checkpoints.next_timer(), by_the_clock];
+        let timers = [
+            self.agents.next_timer(),
+            self.external.next_timer(),
+            self.checkpoints.next_timer(),
+            by_the_clock,
+        ];
         timers.into_iter().flatten().min()
     }
 

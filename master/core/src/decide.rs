@@ -47,15 +47,18 @@ use agents::Agents;
 /// Who is behind an input.
 pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
     match input {
-        Input::Command { owner, host, .. } => Actor::User { user: owner.user.clone(), host: host.clone() },
+        Input::Command { owner, host, .. } => Actor::User {
+            user: owner.user.clone(),
+            host: host.clone(),
+        },
         Input::AgentConnected { host, .. } | Input::Join { host, .. } | Input::CertificateRenewed { host, .. } => {
             Actor::Agent(host.clone())
         }
         Input::AgentLost { connection }
         | Input::AgentMessage { connection, .. }
-        | Input::LoadReport { connection, .. } => {
-            agents.host_of(*connection).map_or(Actor::Master, |host| Actor::Agent(host.clone()))
-        }
+        | Input::LoadReport { connection, .. } => agents
+            .host_of(*connection)
+            .map_or(Actor::Master, |host| Actor::Agent(host.clone())),
         Input::Orders { scheduler, .. } => Actor::Scheduler(scheduler.clone()),
         Input::Tickets(_) | Input::Tick => Actor::Master,
     }
@@ -64,7 +67,14 @@ pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
 /// Dispatches one input.
 pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
     match input {
-        Input::Command { reply_to, id, owner, host, entropy, command } => {
+        Input::Command {
+            reply_to,
+            id,
+            owner,
+            host,
+            entropy,
+            command,
+        } => {
             requests::command(
                 turn,
                 requests::Request { reply_to, id, entropy },
@@ -72,15 +82,38 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
                 *command,
             );
         }
-        Input::AgentConnected { connection, host, hello } => agents::connected(turn, connection, host, *hello),
+        Input::AgentConnected {
+            connection,
+            host,
+            hello,
+        } => agents::connected(turn, connection, host, *hello),
         Input::AgentLost { connection } => agents::lost(turn, connection),
         Input::AgentMessage { connection, message } => agents::message(turn, connection, *message),
         Input::LoadReport { connection, report } => load::report(turn, connection, *report),
         Input::Orders { scheduler, orders } => orders::orders(turn, &scheduler, orders),
-        Input::Join { reply_to, token_hash, host, serial, not_after } => {
-            objects::join(turn, objects::Join { reply_to, token_hash, host, serial, not_after });
+        Input::Join {
+            reply_to,
+            token_hash,
+            host,
+            serial,
+            not_after,
+        } => {
+            objects::join(
+                turn,
+                objects::Join {
+                    reply_to,
+                    token_hash,
+                    host,
+                    serial,
+                    not_after,
+                },
+            );
         }
-        Input::CertificateRenewed { host, serial, not_after } => objects::renewed(turn, host, serial, not_after),
+        Input::CertificateRenewed {
+            host,
+            serial,
+            not_after,
+        } => objects::renewed(turn, host, serial, not_after),
         Input::Tickets(tickets) => tickets::take(turn, &tickets),
         Input::Tick => errands::go_on(turn),
     }

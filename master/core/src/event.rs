@@ -408,7 +408,14 @@ impl InstanceState {
     /// Whether the tasks in the instance are stopped. Each cause counts by itself: they go on when
     /// none is left.
     pub fn stops_tasks(&self) -> bool {
-        let InstanceState { disabled: _, suspended, errors: _, calendar, subordinate, preempted: _ } = self;
+        let InstanceState {
+            disabled: _,
+            suspended,
+            errors: _,
+            calendar,
+            subordinate,
+            preempted: _,
+        } = self;
         *suspended || *subordinate || *calendar == CalendarState::Suspended
     }
 }

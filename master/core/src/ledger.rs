@@ -59,12 +59,20 @@ pub struct Ledger {
 
 impl Ledger {
     /// The least key: a search by time begins there.
-    pub const FIRST_KEY: TaskKey =
-        TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(0), pe_task: 0, attempt: 0 };
+    pub const FIRST_KEY: TaskKey = TaskKey {
+        cell: CellId(0),
+        seq: SubmitSeq(0),
+        task: TaskId(0),
+        pe_task: 0,
+        attempt: 0,
+    };
 
     /// A copy to be stored: it shares the bookings and has no sums.
     pub fn image(&self) -> Ledger {
-        Ledger { tasks: self.tasks.clone(), ..Ledger::default() }
+        Ledger {
+            tasks: self.tasks.clone(),
+            ..Ledger::default()
+        }
     }
 
     /// Books what a task takes from now on: its hard requests and the defaults of consumables that
@@ -92,7 +100,9 @@ impl Ledger {
 
     /// Releases the booking of a task. Returns false if there was none.
     pub fn release(&mut self, key: TaskKey) -> bool {
-        let Some(booking) = self.tasks.remove(&key) else { return false };
+        let Some(booking) = self.tasks.remove(&key) else {
+            return false;
+        };
         self.quotas.forget(key);
         self.subtract(key, &booking);
         true
@@ -103,7 +113,10 @@ impl Ledger {
         self.each_level(booking, |there, place| there.leave(place, key, booking));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
         if let Some(pe) = booking.pe() {
-            let slots = self.pe_slots.get_mut(pe).expect("every booked parallel task is counted");
+            let slots = self
+                .pe_slots
+                .get_mut(pe)
+                .expect("every booked parallel task is counted");
             *slots -= booking.slots_at(&Level::Global);
             if *slots == 0 {
                 self.pe_slots.remove(pe);
@@ -117,7 +130,10 @@ impl Ledger {
     /// A task keeps the requests with which it was placed, whatever happened to its job's since.
     /// Counts of quotas are forgotten until [`Ledger::recount`].
     pub fn rebook(&mut self, complex: &Complex) {
-        let rebooked = self.tasks.iter().map(|(key, booking)| (*key, Booking::clone(booking).rebooked(complex)));
+        let rebooked = self
+            .tasks
+            .iter()
+            .map(|(key, booking)| (*key, Booking::clone(booking).rebooked(complex)));
         *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
     }
 
@@ -183,13 +199,19 @@ impl Ledger {
     /// The queue instances that tasks use.
     pub fn used_instances(&self) -> impl Iterator<Item = QueueInstanceName> {
         self.used_hosts().flat_map(|(host, there)| {
-            there.used_instances().map(|(queue, _)| QueueInstanceName { queue: queue.clone(), host: host.clone() })
+            there.used_instances().map(|(queue, _)| QueueInstanceName {
+                queue: queue.clone(),
+                host: host.clone(),
+            })
         })
     }
 
     /// Slots that are taken at a level.
     pub fn slots(&self, level: &Level) -> u32 {
-        let slots = self.booked(level, SLOTS).finite().and_then(|slots| u32::try_from(slots).ok());
+        let slots = self
+            .booked(level, SLOTS)
+            .finite()
+            .and_then(|slots| u32::try_from(slots).ok());
         slots.unwrap_or(u32::MAX)
     }
 
@@ -220,7 +242,9 @@ impl Ledger {
     /// more.
     pub fn check(&self) {
         let mut fresh = Ledger::default();
-        self.tasks.iter().for_each(|(key, booking)| fresh.add(*key, booking.clone()));
+        self.tasks
+            .iter()
+            .for_each(|(key, booking)| fresh.add(*key, booking.clone()));
         fresh.quotas = self.quotas.clone();
         assert!(*self == fresh, "the ledger's totals are not the sums over its tasks");
     }
@@ -248,7 +272,9 @@ impl Ledger {
         if let [only] = booking.granted() {
             // Most tasks are on one host, which is looked up once.
             let there = hosts.or_default(&only.instance.host);
-            booking.uses().for_each(|place| change(there.at_mut(global, place.at), &place));
+            booking
+                .uses()
+                .for_each(|place| change(there.at_mut(global, place.at), &place));
         } else {
             for place in booking.uses() {
                 match place.at.host() {
@@ -263,7 +289,14 @@ impl Ledger {
 /// The bookings alone are stored, and everything else follows from them.
 impl PartialEq for Ledger {
     fn eq(&self, other: &Self) -> bool {
-        let Ledger { tasks, global, hosts: _, pe_slots, ids, quotas } = self;
+        let Ledger {
+            tasks,
+            global,
+            hosts: _,
+            pe_slots,
+            ids,
+            quotas,
+        } = self;
         *tasks == other.tasks
             && *global == other.global
             && self.used_hosts().eq(other.used_hosts())

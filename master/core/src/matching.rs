@@ -147,12 +147,18 @@ impl<'a> Cluster<'a> {
     /// The cluster of a state as it is shown: amounts that are only kept for advance reservations
     /// are not in use.
     pub fn in_use(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
-        Cluster { share: Share::InUse(state), ..Cluster::of(state, observations, mode) }
+        Cluster {
+            share: Share::InUse(state),
+            ..Cluster::of(state, observations, mode)
+        }
     }
 
     /// The cluster for a caller that wants no reasons.
     pub fn untold(self) -> Cluster<'a> {
-        Cluster { explains: false, ..self }
+        Cluster {
+            explains: false,
+            ..self
+        }
     }
 
     /// The cluster for one demand. A job of an advance reservation can only have what the
@@ -211,7 +217,10 @@ impl<'a> Cluster<'a> {
     /// Slots that tasks of a parallel environment take, as [`Cluster::booked`] counts.
     pub fn pe_slots_taken(&self, pe: &PeName) -> u32 {
         let now = || {
-            let slots = self.ledgers().map(|ledger| ledger.pe_slots(pe)).fold(0, u32::saturating_add);
+            let slots = self
+                .ledgers()
+                .map(|ledger| ledger.pe_slots(pe))
+                .fold(0, u32::saturating_add);
             Amount::from_base(i64::from(slots))
         };
         let taken = match self.window {
@@ -225,7 +234,9 @@ impl<'a> Cluster<'a> {
     pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
         let now = || sum(self.ledgers().map(|ledger| ledger.quota_used(scope, attribute)));
         match self.window {
-            Some(window) => window.line.shared(|| Shared::Quota(scope.clone(), attribute.into()), now, window.span),
+            Some(window) => window
+                .line
+                .shared(|| Shared::Quota(scope.clone(), attribute.into()), now, window.span),
             None => now(),
         }
     }
@@ -233,7 +244,10 @@ impl<'a> Cluster<'a> {
     /// The ledgers that count.
     fn ledgers(&self) -> impl Iterator<Item = &'a Ledger> + Clone + use<'a> {
         let counted = self.mode.counts_bookings();
-        [Some(self.ledger), self.planned].into_iter().flatten().filter(move |_| counted)
+        [Some(self.ledger), self.planned]
+            .into_iter()
+            .flatten()
+            .filter(move |_| counted)
     }
 }
 
@@ -244,5 +258,8 @@ pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
 
 /// An amount of slots as a number. An unknown one is the largest number.
 fn count(slots: Amount) -> u32 {
-    slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
+    slots
+        .finite()
+        .and_then(|slots| u32::try_from(slots).ok())
+        .unwrap_or(u32::MAX)
 }

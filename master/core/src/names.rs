@@ -62,10 +62,16 @@ impl Rewriter<'_> {
             }
             Query::Quotas(QuotaFilter { hosts, .. }) => self.hosts(hosts),
             Query::Sensors { hosts } | Query::HostNames { names: hosts } => self.hosts(hosts),
-            Query::Object { kind: ObjectKind::ExecHost | ObjectKind::ClusterConf, name } if !name.is_empty() => {
+            Query::Object {
+                kind: ObjectKind::ExecHost | ObjectKind::ClusterConf,
+                name,
+            } if !name.is_empty() => {
                 *name = self.names.canonical(name).to_string();
             }
-            Query::Object { kind: ObjectKind::Queue, name } => *name = self.names.in_queue(name),
+            Query::Object {
+                kind: ObjectKind::Queue,
+                name,
+            } => *name = self.names.in_queue(name),
             Query::Object { .. }
             | Query::JobDetails { .. }
             | Query::Reasons
@@ -96,20 +102,54 @@ impl Rewriter<'_> {
     }
 
     fn asked(&self, requests: &mut Requests) {
-        let Requests { hard, soft, master, slaves, .. } = requests;
-        [hard, soft, master, slaves].into_iter().for_each(|requests| self.requests(requests));
-        let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = requests;
+        let Requests {
+            hard,
+            soft,
+            master,
+            slaves,
+            ..
+        } = requests;
+        [hard, soft, master, slaves]
+            .into_iter()
+            .for_each(|requests| self.requests(requests));
+        let Requests {
+            hard_queues,
+            soft_queues,
+            master_queues,
+            slave_queues,
+            ..
+        } = requests;
         let lists = [hard_queues, soft_queues, master_queues, slave_queues];
         lists.into_iter().for_each(|queues| self.queues(queues));
     }
 
     fn changes(&self, changes: &mut JobChanges) {
-        let JobChanges { hard, soft, master, slaves, .. } = changes;
-        [hard, soft, master, slaves].into_iter().flatten().for_each(|requests| self.requests(requests));
-        let JobChanges { hard_queues, soft_queues, master_queues, slave_queues, .. } = changes;
+        let JobChanges {
+            hard,
+            soft,
+            master,
+            slaves,
+            ..
+        } = changes;
+        [hard, soft, master, slaves]
+            .into_iter()
+            .flatten()
+            .for_each(|requests| self.requests(requests));
+        let JobChanges {
+            hard_queues,
+            soft_queues,
+            master_queues,
+            slave_queues,
+            ..
+        } = changes;
         let lists = [hard_queues, soft_queues, master_queues, slave_queues];
         lists.into_iter().flatten().for_each(|queues| self.queues(queues));
-        let paths = [&mut changes.stdout, &mut changes.stderr, &mut changes.stdin, &mut changes.shell];
+        let paths = [
+            &mut changes.stdout,
+            &mut changes.stderr,
+            &mut changes.stdin,
+            &mut changes.shell,
+        ];
         paths.into_iter().flatten().for_each(|paths| self.paths(paths));
     }
 
@@ -137,8 +177,9 @@ impl Rewriter<'_> {
 pub(crate) fn load_report(report: &mut LoadReport, canonical: impl Fn(&HostName) -> HostName) {
     let mut values = std::mem::take(&mut report.values);
     // Own names last: they override.
-    let (own, other): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut values).into_iter().partition(|(subject, _)| canonical(subject) == *subject);
+    let (own, other): (Vec<_>, Vec<_>) = std::mem::take(&mut values)
+        .into_iter()
+        .partition(|(subject, _)| canonical(subject) == *subject);
     for (subject, named) in other.into_iter().chain(own) {
         report.values.entry(canonical(&subject)).or_default().extend(named);
     }

@@ -227,7 +227,9 @@ impl Observations {
     /// How many values are known that this host reported.
     pub fn reported_values(&self, reporter: &HostName) -> usize {
         let subjects = self.hosts.get(reporter).into_iter().flat_map(|known| &known.subjects);
-        let values = subjects.filter_map(|subject| self.load.get(subject)).flat_map(Loads::values);
+        let values = subjects
+            .filter_map(|subject| self.load.get(subject))
+            .flat_map(Loads::values);
         values.filter(|entry| entry.reporter == *reporter).count()
     }
 
@@ -260,7 +262,11 @@ impl Observations {
         for (subject, values) in &report.values {
             let known = self.load.or_default(subject);
             for (name, text) in values {
-                let entry = LoadEntry { text: text.clone(), reporter: host.clone(), sampled };
+                let entry = LoadEntry {
+                    text: text.clone(),
+                    reporter: host.clone(),
+                    sampled,
+                };
                 if known.insert(name.clone(), entry) {
                     *self.reported.entry(name.clone()).or_default() += 1;
                 }
@@ -280,11 +286,15 @@ impl Observations {
         let sampled = before(report.sampled_ago_ms);
         for subject in self.hosts.get(reporter).into_iter().flat_map(|host| &host.subjects) {
             let values = self.load.get_mut(subject).into_iter().flat_map(Loads::values_mut);
-            values.filter(|entry| entry.reporter == *reporter).for_each(|entry| entry.sampled = sampled);
+            values
+                .filter(|entry| entry.reporter == *reporter)
+                .for_each(|entry| entry.sampled = sampled);
         }
         for older in &report.older {
             for (subject, names) in &older.names {
-                let Some(values) = self.load.get_mut(subject) else { continue };
+                let Some(values) = self.load.get_mut(subject) else {
+                    continue;
+                };
                 for name in names {
                     if let Some(entry) = values.get_mut(name).filter(|entry| entry.reporter == *reporter) {
                         entry.sampled = before(older.sampled_ago_ms);
@@ -304,7 +314,9 @@ impl Observations {
 
     /// Takes back values that a host itself reported for a subject.
     fn withdraw(&mut self, reporter: &HostName, subject: &HostName, is_meant: impl Fn(&AttributeName) -> bool) {
-        let Some(values) = self.load.get_mut(subject) else { return };
+        let Some(values) = self.load.get_mut(subject) else {
+            return;
+        };
         values.0.retain(|(name, entry)| {
             let is_kept = entry.reporter != *reporter || !is_meant(name);
             if !is_kept {
@@ -336,11 +348,19 @@ mod tests {
                 match name.strip_prefix('-') {
                     Some(name) => report.withdrawn.entry(subject.into()).or_default().push(name.into()),
                     None => {
-                        report.values.entry(subject.into()).or_default().insert(name.into(), "1".to_owned());
+                        report
+                            .values
+                            .entry(subject.into())
+                            .or_default()
+                            .insert(name.into(), "1".to_owned());
                     }
                 }
             }
-            Observation::Load { host: host.into(), at: Tick(1), report }
+            Observation::Load {
+                host: host.into(),
+                at: Tick(1),
+                report,
+            }
         };
         let stream = [
             report("a", "full a:x a:y global:z"),
@@ -356,7 +376,11 @@ mod tests {
             observations.apply(observation);
             for name in ["x", "y", "z"].map(AttributeName::from) {
                 let is_known = observations.load.values().any(|values| values.get(&name).is_some());
-                assert_eq!(observations.is_reported(&name), is_known, "{name} after {observation:?}");
+                assert_eq!(
+                    observations.is_reported(&name),
+                    is_known,
+                    "{name} after {observation:?}"
+                );
             }
         }
         assert!(observations.is_reported(&"z".into()) && !observations.is_reported(&"y".into()));

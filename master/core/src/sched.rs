@@ -102,7 +102,10 @@ impl Scheduler {
     /// A scheduler that begins with a state and knows nothing of the hosts yet. Calendars use the
     /// clock of `zone`.
     pub fn new(state: State, zone: Zone) -> Scheduler {
-        Scheduler { model: Model::new(state, zone), pass: None }
+        Scheduler {
+            model: Model::new(state, zone),
+            pass: None,
+        }
     }
 
     /// Folds a record of the stream into the model.
@@ -136,7 +139,10 @@ impl Scheduler {
     /// applied between slices.
     pub fn next(&mut self, budget: usize) -> Slice {
         let Some(pass) = &mut self.pass else {
-            return Slice { orders: Vec::new(), finished: true };
+            return Slice {
+                orders: Vec::new(),
+                finished: true,
+            };
         };
         let slice = pass.next(&mut self.model, budget);
         if slice.finished {

@@ -167,7 +167,8 @@ impl State {
     pub fn restored(mut self) -> Self {
         self.config.resolve();
         for job in self.jobs.values() {
-            job.placements().for_each(|(_, placement)| self.ledger.own(placement.key, &job.spec));
+            job.placements()
+                .for_each(|(_, placement)| self.ledger.own(placement.key, &job.spec));
         }
         self.rebook();
         self.ledger.recount(&self.config);
@@ -221,7 +222,10 @@ impl State {
     /// The hosts on which an attempt of a task of this job may still run that was given up.
     pub fn unconfirmed_hosts(&self, seq: SubmitSeq) -> impl Iterator<Item = &HostName> {
         let has_job = move |keys: &BTreeSet<TaskKey>| keys.iter().any(|key| key.seq == seq);
-        self.unconfirmed.iter().filter(move |(_, keys)| has_job(keys)).map(|(host, _)| host)
+        self.unconfirmed
+            .iter()
+            .filter(move |(_, keys)| has_job(keys))
+            .map(|(host, _)| host)
     }
 
     /// Whether an attempt of this very task may still run on a host.
@@ -238,10 +242,11 @@ impl State {
 
     /// Whether one of a placed task's queue instances is suspended.
     pub fn is_queue_stopped(&self, placement: &Placement) -> bool {
-        placement
-            .granted
-            .iter()
-            .any(|granted| self.instances.get(&granted.instance).is_some_and(InstanceState::stops_tasks))
+        placement.granted.iter().any(|granted| {
+            self.instances
+                .get(&granted.instance)
+                .is_some_and(InstanceState::stops_tasks)
+        })
     }
 }
 
@@ -263,13 +268,18 @@ impl State {
     /// The queue instances that are no longer configured while tasks still have slots in them
     /// (state `o`).
     pub fn orphans(&self) -> BTreeSet<QueueInstanceName> {
-        self.in_use_anywhere().filter(|instance| !self.config.resolved.contains_key(instance)).collect()
+        self.in_use_anywhere()
+            .filter(|instance| !self.config.resolved.contains_key(instance))
+            .collect()
     }
 
     /// The queue instances that tasks have slots in, one perhaps more than once: those of jobs in
     /// reservations are booked there.
     fn in_use_anywhere(&self) -> impl Iterator<Item = QueueInstanceName> {
-        let within = self.reservations.values().flat_map(|reservation| reservation.ledger.used_instances());
+        let within = self
+            .reservations
+            .values()
+            .flat_map(|reservation| reservation.ledger.used_instances());
         self.ledger.used_instances().chain(within)
     }
 }

@@ -21,8 +21,21 @@ const OBJECTS_AT_ONCE: usize = 500;
 
 /// An event as others see it, with the number of the job that it is about.
 pub fn item(record: &Record, job: Option<JobNumber>) -> Item {
-    let Record { seq, now, actor, request: _, event } = record;
-    Item { seq: *seq, time: now.wall, source: Source::Event, by: by(actor), job, change: change(event) }
+    let Record {
+        seq,
+        now,
+        actor,
+        request: _,
+        event,
+    } = record;
+    Item {
+        seq: *seq,
+        time: now.wall,
+        source: Source::Event,
+        by: by(actor),
+        job,
+        change: change(event),
+    }
 }
 
 /// The number of the job that an event is about, before the event is applied: afterwards the job may be gone.
@@ -71,44 +84,69 @@ pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
 
 /// What is no event, after that event.
 pub fn soft(change: Change, after: EventSeq, time: Wall) -> Item {
-    Item { seq: after, time, source: Source::Soft, by: "master".to_owned(), job: None, change }
+    Item {
+        seq: after,
+        time,
+        source: Source::Soft,
+        by: "master".to_owned(),
+        job: None,
+        change,
+    }
 }
 
 /// Everything that the log has led to, as changes that lead to it from nothing.
 pub fn full(state: &State) -> impl Iterator<Item = Item> + '_ {
     let plain = |change: Change| (None, change);
     let objects = ObjectKind::ALL.iter().flat_map(|kind| objects_of(&state.config, *kind));
-    let instances = state.instances.iter().map(|(instance, condition)| instance_changed(instance, condition));
-    let of_job = |job: &Job| job_changes(job).into_iter().map(|change| (Some(job.number), change)).collect::<Vec<_>>();
+    let instances = state
+        .instances
+        .iter()
+        .map(|(instance, condition)| instance_changed(instance, condition));
+    let of_job = |job: &Job| {
+        job_changes(job)
+            .into_iter()
+            .map(|change| (Some(job.number), change))
+            .collect::<Vec<_>>()
+    };
     let jobs = state.jobs.values().flat_map(of_job);
-    objects.chain(instances).map(plain).chain(jobs).map(|(job, change)| Item {
-        seq: state.last,
-        time: state.now.wall,
-        source: Source::State,
-        by: "master".to_owned(),
-        job,
-        change,
-    })
+    objects
+        .chain(instances)
+        .map(plain)
+        .chain(jobs)
+        .map(|(job, change)| Item {
+            seq: state.last,
+            time: state.now.wall,
+            source: Source::State,
+            by: "master".to_owned(),
+            job,
+            change,
+        })
 }
 
 /// Every soft fact that is told.
 pub fn soft_facts(state: &State, observations: &Observations) -> Vec<Change> {
     let hosts: BTreeSet<&HostName> = state.config.resolved.keys().map(|instance| &instance.host).collect();
     let mut facts: Vec<Change> = hosts.into_iter().map(|host| instances(&state.config, host)).collect();
-    facts.extend(
-        observations
-            .hosts
-            .iter()
-            .map(|(host, known)| Change::Contact { host: host.clone(), connected: known.is_ready() }),
-    );
+    facts.extend(observations.hosts.iter().map(|(host, known)| Change::Contact {
+        host: host.clone(),
+        connected: known.is_ready(),
+    }));
     let mut by_reporter: BTreeMap<HostName, BTreeMap<HostName, BTreeMap<AttributeName, String>>> = BTreeMap::new();
     for (subject, values) in observations.load.iter() {
         for (name, entry) in values.iter() {
             let of_host = by_reporter.entry(entry.reporter.clone()).or_default();
-            of_host.entry(subject.clone()).or_default().insert(name.clone(), entry.text.clone());
+            of_host
+                .entry(subject.clone())
+                .or_default()
+                .insert(name.clone(), entry.text.clone());
         }
     }
-    let load = |(host, values)| Change::Load { host, full: true, values, withdrawn: BTreeMap::new() };
+    let load = |(host, values)| Change::Load {
+        host,
+        full: true,
+        values,
+        withdrawn: BTreeMap::new(),
+    };
     facts.extend(by_reporter.into_iter().map(load));
     facts
 }
@@ -123,25 +161,35 @@ pub fn observed(observations: &Observations, observation: &Observation) -> Optio
             values: report.values.clone(),
             withdrawn: report.withdrawn.clone(),
         }),
-        Observation::Contact { host, .. } | Observation::Unfit { host, .. } => {
-            Some(Change::Contact { host: host.clone(), connected: observations.is_ready(host) })
-        }
+        Observation::Contact { host, .. } | Observation::Unfit { host, .. } => Some(Change::Contact {
+            host: host.clone(),
+            connected: observations.is_ready(host),
+        }),
         // Its values count no longer.
-        Observation::Unheard { host } => {
-            Some(Change::Load { host: host.clone(), full: true, values: BTreeMap::new(), withdrawn: BTreeMap::new() })
-        }
+        Observation::Unheard { host } => Some(Change::Load {
+            host: host.clone(),
+            full: true,
+            values: BTreeMap::new(),
+            withdrawn: BTreeMap::new(),
+        }),
         Observation::Usage(_) | Observation::Sensors { .. } | Observation::LoadRefused { .. } => None,
     }
 }
 
 /// The queue instances of a host.
 pub fn instances(config: &Configuration, host: &HostName) -> Change {
-    let name = |queue: &proto::id::QueueName| QueueInstanceName { queue: queue.clone(), host: host.clone() };
+    let name = |queue: &proto::id::QueueName| QueueInstanceName {
+        queue: queue.clone(),
+        host: host.clone(),
+    };
     let resolved = |instance| {
         let slots = config.resolved.get(&instance)?.slots;
         Some(Granted { instance, slots })
     };
-    Change::Instances { host: host.clone(), instances: config.queues.keys().map(name).filter_map(resolved).collect() }
+    Change::Instances {
+        host: host.clone(),
+        instances: config.queues.keys().map(name).filter_map(resolved).collect(),
+    }
 }
 
 fn by(actor: &Actor) -> String {
@@ -155,37 +203,85 @@ fn by(actor: &Actor) -> String {
 
 fn change(event: &Event) -> Change {
     match event {
-        Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for } => {
+        Event::JobSubmitted {
+            seq,
+            number,
+            spec,
+            waits_for,
+            array_waits_for,
+        } => {
             let (tasks, spec) = (TaskRanges::all(spec.array).ranges(), without_script(spec));
             let (waits_for, array_waits_for) = (waits_for.clone(), array_waits_for.clone());
-            let job = JobFacts { seq: *seq, number: *number, spec, tasks, waits_for, array_waits_for };
+            let job = JobFacts {
+                seq: *seq,
+                number: *number,
+                spec,
+                tasks,
+                waits_for,
+                array_waits_for,
+            };
             Change::JobAdded { job: Box::new(job) }
         }
-        Event::JobAltered { seq, spec, waits_for, array_waits_for } => Change::JobChanged {
+        Event::JobAltered {
+            seq,
+            spec,
+            waits_for,
+            array_waits_for,
+        } => Change::JobChanged {
             job: *seq,
             spec: without_script(spec),
             waits_for: waits_for.clone(),
             array_waits_for: array_waits_for.clone(),
         },
-        Event::HoldsChanged { seq, tasks, change } => {
-            Change::HoldsChanged { job: *seq, tasks: tasks.clone(), set: change.set, release: change.release }
-        }
-        Event::TasksDeleted { seq, tasks } => Change::TasksDeleted { job: *seq, tasks: tasks.clone() },
-        Event::ErrorCleared { seq, tasks } => Change::ErrorCleared { job: *seq, tasks: tasks.clone() },
+        Event::HoldsChanged { seq, tasks, change } => Change::HoldsChanged {
+            job: *seq,
+            tasks: tasks.clone(),
+            set: change.set,
+            release: change.release,
+        },
+        Event::TasksDeleted { seq, tasks } => Change::TasksDeleted {
+            job: *seq,
+            tasks: tasks.clone(),
+        },
+        Event::ErrorCleared { seq, tasks } => Change::ErrorCleared {
+            job: *seq,
+            tasks: tasks.clone(),
+        },
         Event::JobFinished { seq } => Change::JobFinished { job: *seq },
         Event::InstanceChanged { instance, state } => instance_changed(instance, state),
-        Event::ObjectsChanged(objects) => Change::ObjectsChanged { objects: objects.iter().map(object).collect() },
-        Event::TaskPlaced { key, granted, pe, maps: _ } => {
-            Change::TaskPlaced { task: *key, granted: granted.clone(), pe: pe.clone() }
-        }
+        Event::ObjectsChanged(objects) => Change::ObjectsChanged {
+            objects: objects.iter().map(object).collect(),
+        },
+        Event::TaskPlaced {
+            key,
+            granted,
+            pe,
+            maps: _,
+        } => Change::TaskPlaced {
+            task: *key,
+            granted: granted.clone(),
+            pe: pe.clone(),
+        },
         Event::TaskStarted { key, at: _ } => Change::TaskStarted { task: *key },
-        Event::TaskEnded { key, record, then, saved_pid: _, charged: _ } => {
-            Change::TaskEnded { task: *key, then: becomes(then), record: record.clone() }
-        }
-        Event::TaskDeletionRequested { key } => Change::TaskEnding { task: *key, again: false },
-        Event::TaskRescheduleRequested { key } | Event::TaskMigrationRequested { key } => {
-            Change::TaskEnding { task: *key, again: true }
-        }
+        Event::TaskEnded {
+            key,
+            record,
+            then,
+            saved_pid: _,
+            charged: _,
+        } => Change::TaskEnded {
+            task: *key,
+            then: becomes(then),
+            record: record.clone(),
+        },
+        Event::TaskDeletionRequested { key } => Change::TaskEnding {
+            task: *key,
+            again: false,
+        },
+        Event::TaskRescheduleRequested { key } | Event::TaskMigrationRequested { key } => Change::TaskEnding {
+            task: *key,
+            again: true,
+        },
         Event::TaskSuspended { key, suspended } => stopped(*key, Cause::Hand, *suspended),
         Event::TaskThresholdSuspended { key, suspended } => stopped(*key, Cause::Threshold, *suspended),
         Event::TaskPreempted { key, suspended } => stopped(*key, Cause::Preemption, *suspended),
@@ -236,12 +332,25 @@ fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
         Program::Stored { path, .. } => path,
         Program::Script { .. } | Program::Command { .. } => return spec.clone(),
     };
-    let program = Program::Script { path: path.clone(), content: Arc::new([]) };
-    Arc::new(JobSpec { program, ..(**spec).clone() })
+    let program = Program::Script {
+        path: path.clone(),
+        content: Arc::new([]),
+    };
+    Arc::new(JobSpec {
+        program,
+        ..(**spec).clone()
+    })
 }
 
 fn instance_changed(instance: &QueueInstanceName, state: &InstanceState) -> Change {
-    let InstanceState { disabled, suspended, errors, calendar, subordinate, preempted } = state.clone();
+    let InstanceState {
+        disabled,
+        suspended,
+        errors,
+        calendar,
+        subordinate,
+        preempted,
+    } = state.clone();
     Change::InstanceChanged {
         instance: instance.clone(),
         disabled,
@@ -268,10 +377,19 @@ fn objects_of(config: &Configuration, kind: ObjectKind) -> Vec<Change> {
     }
     let object = |name: String| {
         let fields = config.object_fields(kind, &name)?;
-        Some(Object { kind, name, fields: Some(fields) })
+        Some(Object {
+            kind,
+            name,
+            fields: Some(fields),
+        })
     };
     let objects: Vec<Object> = names.into_iter().filter_map(object).collect();
-    objects.chunks(OBJECTS_AT_ONCE).map(|objects| Change::ObjectsChanged { objects: objects.to_vec() }).collect()
+    objects
+        .chunks(OBJECTS_AT_ONCE)
+        .map(|objects| Change::ObjectsChanged {
+            objects: objects.to_vec(),
+        })
+        .collect()
 }
 
 /// What leads to a job as it is.
@@ -285,7 +403,9 @@ fn job_changes(job: &Job) -> Vec<Change> {
         array_waits_for: job.array_waits_for.iter().copied().collect(),
     };
     let mut changes = vec![Change::JobAdded { job: Box::new(facts) }];
-    job.tasks.iter().for_each(|(id, task)| changes.extend(task_changes(job, *id, task)));
+    job.tasks
+        .iter()
+        .for_each(|(id, task)| changes.extend(task_changes(job, *id, task)));
     changes
 }
 
@@ -294,11 +414,24 @@ fn task_changes(job: &Job, id: TaskId, task: &Task) -> Vec<Change> {
     let only = || TaskRange::new(id.0, id.0, 1).into_iter().collect::<Vec<_>>();
     if task.holds != job.spec.holds {
         let Holds { user, operator, system } = task.holds;
-        let release = Holds { user: !user, operator: !operator, system: !system };
-        changes.push(Change::HoldsChanged { job: job.seq, tasks: only(), set: task.holds, release });
+        let release = Holds {
+            user: !user,
+            operator: !operator,
+            system: !system,
+        };
+        changes.push(Change::HoldsChanged {
+            job: job.seq,
+            tasks: only(),
+            set: task.holds,
+            release,
+        });
     }
     if let Some(reason) = task.place.error() {
-        changes.push(Change::TasksFailed { job: job.seq, tasks: only(), reason: reason.to_owned() });
+        changes.push(Change::TasksFailed {
+            job: job.seq,
+            tasks: only(),
+            reason: reason.to_owned(),
+        });
     }
     changes.extend(task.place.placement().into_iter().flat_map(placement_changes));
     changes
@@ -306,7 +439,11 @@ fn task_changes(job: &Job, id: TaskId, task: &Task) -> Vec<Change> {
 
 fn placement_changes(placement: &Placement) -> Vec<Change> {
     let task = placement.key;
-    let mut changes = vec![Change::TaskPlaced { task, granted: placement.granted.clone(), pe: placement.pe.clone() }];
+    let mut changes = vec![Change::TaskPlaced {
+        task,
+        granted: placement.granted.clone(),
+        pe: placement.pe.clone(),
+    }];
     if placement.started.is_some() {
         changes.push(Change::TaskStarted { task });
     }

@@ -19,7 +19,10 @@ fn records_are_appended_as_they_come() {
     let events = cell_events(3);
     assert!(file.append(&events));
     assert!(!file.append(&events[..4]), "the events of a new cell have no record");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines_of(&events, EventSeq(0)).0);
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        lines_of(&events, EventSeq(0)).0
+    );
 }
 
 #[test]
@@ -29,7 +32,15 @@ fn after_a_crash_no_line_is_lost_and_none_is_there_twice() {
     let whole = database(&TempDir::new("accounting"), 3).2;
     let first_line = whole.find('\n').unwrap() + 1;
     for is_noted in [false, true] {
-        for written in [0, 1, first_line, first_line + 7, 2 * first_line, whole.len() - 1, whole.len()] {
+        for written in [
+            0,
+            1,
+            first_line,
+            first_line + 7,
+            2 * first_line,
+            whole.len() - 1,
+            whole.len(),
+        ] {
             if is_noted && written < first_line {
                 continue;
             }
@@ -39,11 +50,25 @@ fn after_a_crash_no_line_is_lost_and_none_is_there_twice() {
             std::fs::write(&path, &lines[..written]).unwrap();
             if is_noted {
                 let inode = std::fs::metadata(&path).unwrap().ino();
-                let seq = events.iter().find(|record| record.event.accounting().is_some()).unwrap().seq;
-                store.keep_accounting_cursor(AccountingCursor { seq, bytes: first_line as u64, inode }).unwrap();
+                let seq = events
+                    .iter()
+                    .find(|record| record.event.accounting().is_some())
+                    .unwrap()
+                    .seq;
+                store
+                    .keep_accounting_cursor(AccountingCursor {
+                        seq,
+                        bytes: first_line as u64,
+                        inode,
+                    })
+                    .unwrap();
             }
             AccountingFile::open(&path, &store).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), lines, "{written} bytes, noted: {is_noted}");
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap(),
+                lines,
+                "{written} bytes, noted: {is_noted}"
+            );
         }
     }
 }
@@ -73,7 +98,13 @@ fn what_a_full_disk_refused_is_written_once_when_there_is_room_again() {
     let mut file = AccountingFile::open(&path, &store).unwrap();
     // Half a line had room.
     std::fs::write(&path, &lines[..20]).unwrap();
-    store.keep_accounting_cursor(AccountingCursor { seq: EventSeq(0), bytes: 0, inode: file.inode }).unwrap();
+    store
+        .keep_accounting_cursor(AccountingCursor {
+            seq: EventSeq(0),
+            bytes: 0,
+            inode: file.inode,
+        })
+        .unwrap();
     (file.is_behind, file.last) = (true, EventSeq(0));
     assert!(file.append(&events), "there is something to be synced");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), &lines[..20]);
@@ -88,7 +119,10 @@ fn lines_of_other_programs_stay() {
     let (store, _, lines) = database(&dir, 1);
     std::fs::write(&path, "# kept by hand\n").unwrap();
     AccountingFile::open(&path, &store).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("# kept by hand\n{lines}"));
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        format!("# kept by hand\n{lines}")
+    );
 }
 
 #[test]
@@ -122,9 +156,17 @@ fn catching_up_goes_on_where_an_attempt_ended() {
     store.keep_accounting_cursor(AccountingCursor::default()).unwrap();
     (file.path, file.is_behind) = (path.clone(), true);
     file.sync(&store).unwrap();
-    let fourth = events.iter().filter(|record| record.event.accounting().is_some()).nth(3).unwrap().seq;
+    let fourth = events
+        .iter()
+        .filter(|record| record.event.accounting().is_some())
+        .nth(3)
+        .unwrap()
+        .seq;
     let cursor = store.accounting_cursor().unwrap();
-    assert_eq!((cursor.seq, cursor.bytes), (fourth, lines.lines().take(4).map(|line| line.len() as u64 + 1).sum()));
+    assert_eq!(
+        (cursor.seq, cursor.bytes),
+        (fourth, lines.lines().take(4).map(|line| line.len() as u64 + 1).sum())
+    );
     AccountingFile::open(&path, &store).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
 }

@@ -31,11 +31,21 @@ pub enum Form {
 }
 
 const fn text(name: &'static str, default: Option<&'static str>, doc: &'static str) -> Key {
-    Key { name, form: Form::Text, default, doc }
+    Key {
+        name,
+        form: Form::Text,
+        default,
+        doc,
+    }
 }
 
 const fn count(name: &'static str, min: i64, max: i64, default: &'static str, doc: &'static str) -> Key {
-    Key { name, form: Form::Count { min, max }, default: Some(default), doc }
+    Key {
+        name,
+        form: Form::Count { min, max },
+        default: Some(default),
+        doc,
+    }
 }
 
 /// Keys that earlier releases wrote and nothing reads: they are passed over.
@@ -43,7 +53,11 @@ pub const RETIRED_KEYS: [&str; 1] = ["owner_uids"];
 
 /// `etc/cell.toml`: written when the cell is created.
 pub const CELL_KEYS: &[Key] = &[
-    text("cell", None, "The cell for ever: 16 hexadecimal digits, drawn when it was created."),
+    text(
+        "cell",
+        None,
+        "The cell for ever: 16 hexadecimal digits, drawn when it was created.",
+    ),
     text("master_host", None, "The host of the master."),
     Key {
         name: "port",
@@ -73,7 +87,13 @@ pub const MASTER_KEYS: &[Key] = &[
         default: Some("false"),
         doc: "Whether events older than the last but one snapshot are removed from the log. Without them the database\nstays small, but a version that cannot read the snapshots cannot rebuild the cell.",
     },
-    count("input_queue", 64, 1_000_000, "4096", "Inputs that may wait for the core before senders have to."),
+    count(
+        "input_queue",
+        64,
+        1_000_000,
+        "4096",
+        "Inputs that may wait for the core before senders have to.",
+    ),
     count(
         "query_queue",
         16,
@@ -95,7 +115,13 @@ pub const MASTER_KEYS: &[Key] = &[
         "2000",
         "Commands that may be connected to the Unix socket at a time. Each costs two descriptors and about 10 KiB.",
     ),
-    count("clients_per_user", 1, 100_000, "500", "Of these, the connections of one user; the next one is refused."),
+    count(
+        "clients_per_user",
+        1,
+        100_000,
+        "500",
+        "Of these, the connections of one user; the next one is refused.",
+    ),
     count(
         "client_first_s",
         1,
@@ -117,7 +143,13 @@ pub const MASTER_KEYS: &[Key] = &[
         "10000",
         "Commands that may wait for jobs at a time, those of all hosts together. Each costs about 1 KiB.",
     ),
-    count("waits_per_user", 1, 1_000_000, "2000", "Of these, those of one user; the next one is refused."),
+    count(
+        "waits_per_user",
+        1,
+        1_000_000,
+        "2000",
+        "Of these, those of one user; the next one is refused.",
+    ),
     count(
         "accounting_readers",
         1,
@@ -146,7 +178,13 @@ pub const MASTER_KEYS: &[Key] = &[
         "16777216",
         "The longest request in bytes: it bounds a job script with its environment.",
     ),
-    count("agents", 8, 1_000_000, "20000", "QUIC connections at a time. Each costs about 50 KiB."),
+    count(
+        "agents",
+        8,
+        1_000_000,
+        "20000",
+        "QUIC connections at a time. Each costs about 50 KiB.",
+    ),
     count(
         "load_values",
         100,
@@ -154,7 +192,13 @@ pub const MASTER_KEYS: &[Key] = &[
         "1000",
         "Load values that one host may report, those for global and for other hosts included; more are refused singly,\nwhich gridwright sensor status shows. Each costs about 200 bytes three times.",
     ),
-    count("load_value_bytes", 64, 65_536, "1024", "The longest load value, and the longest name of one, in bytes."),
+    count(
+        "load_value_bytes",
+        64,
+        65_536,
+        "1024",
+        "The longest load value, and the longest name of one, in bytes.",
+    ),
     count(
         "jobs_per_user",
         1,
@@ -207,7 +251,13 @@ pub const AGENT_KEYS: &[Key] = &[
         Some(""),
         "Under whom load sensors run: a name, or UID:GID; empty: gridwright-sensor where it exists.",
     ),
-    count("clients", 1, 60_000, "1000", "Commands of users that may be connected to this host's socket."),
+    count(
+        "clients",
+        1,
+        60_000,
+        "1000",
+        "Commands of users that may be connected to this host's socket.",
+    ),
     count("clients_per_user", 1, 60_000, "200", "Of these, commands of one user."),
     count(
         "client_idle_s",

@@ -49,7 +49,9 @@ impl Driver {
 
     /// Who waits for the answer of a command that comes for the first time.
     fn new_command(&self, input: &Input) -> Option<ReplyTo> {
-        let Input::Command { reply_to, id, .. } = input else { return None };
+        let Input::Command { reply_to, id, .. } = input else {
+            return None;
+        };
         self.core.state().index.answer(*id).is_none().then_some(*reply_to)
     }
 
@@ -129,7 +131,10 @@ impl Driver {
                 continue;
             }
             let inputs = &mut self.inputs;
-            let Ok(input) = self.runtime.block_on(async { timeout_at(until.into(), inputs.recv()).await }) else {
+            let Ok(input) = self
+                .runtime
+                .block_on(async { timeout_at(until.into(), inputs.recv()).await })
+            else {
                 continue;
             };
             match input {
@@ -167,19 +172,27 @@ impl Driver {
 
     /// A refusal rests on no event: it may leave before those that wait.
     fn refuse_now(&self, to: ReplyTo) {
-        self.to_query(QueryInput::Deliver(to, Box::new(Reply::refusal(self.reserve.refusal()))));
+        self.to_query(QueryInput::Deliver(
+            to,
+            Box::new(Reply::refusal(self.reserve.refusal())),
+        ));
     }
 
     /// Adds the refusal of a command to a turn.
     pub(super) fn refuse(&self, to: ReplyTo, turn: &mut Turn) {
-        turn.add(super::Out::Deliver(to, Box::new(Reply::refusal(self.reserve.refusal()))));
+        turn.add(super::Out::Deliver(
+            to,
+            Box::new(Reply::refusal(self.reserve.refusal())),
+        ));
     }
 }
 
 /// Whether an input is a command that is carried out however little room there is: it gives room back, or ends something, or a job that
 /// runs needs it, or nothing of it is recorded.
 fn goes_on(input: &Input) -> bool {
-    let Input::Command { command, .. } = input else { return false };
+    let Input::Command { command, .. } = input else {
+        return false;
+    };
     matches!(
         **command,
         Command::Delete { .. }
@@ -210,16 +223,37 @@ mod tests {
     use proto::job::Owner;
 
     fn command(command: Command) -> Input {
-        let owner = Owner { user: "alice".into(), uid: 1, gid: 1, group: "users".into(), groups: Vec::new() };
+        let owner = Owner {
+            user: "alice".into(),
+            uid: 1,
+            gid: 1,
+            group: "users".into(),
+            groups: Vec::new(),
+        };
         let (reply_to, host) = (ReplyTo(1), HostName::new("node1"));
-        Input::Command { reply_to, id: RequestId(1), owner, host, entropy: [0; 32], command: Box::new(command) }
+        Input::Command {
+            reply_to,
+            id: RequestId(1),
+            owner,
+            host,
+            entropy: [0; 32],
+            command: Box::new(command),
+        }
     }
 
     #[test]
     fn what_ends_something_goes_on_without_room_and_other_changes_do_not() {
-        let ends = Command::Shutdown { hosts: Vec::new(), kill_jobs: false };
+        let ends = Command::Shutdown {
+            hosts: Vec::new(),
+            kill_jobs: false,
+        };
         let dry_run = Command::DryRun(Box::new(Command::Objects(Vec::new())));
-        for command_of in [ends, dry_run, Command::KillEventClients { ids: Vec::new() }, Command::TriggerScheduling] {
+        for command_of in [
+            ends,
+            dry_run,
+            Command::KillEventClients { ids: Vec::new() },
+            Command::TriggerScheduling,
+        ] {
             assert!(goes_on(&command(command_of.clone())), "{command_of:?}");
         }
         for command_of in [Command::Objects(Vec::new()), Command::ClearUsage { users: Vec::new() }] {
@@ -230,10 +264,18 @@ mod tests {
     #[test]
     fn usage_comes_again_and_what_agents_say_of_their_tasks_does_not() {
         let from_agent = |message| {
-            DriverInput::Core(Input::AgentMessage { connection: ConnectionId(1), message: Box::new(message) })
+            DriverInput::Core(Input::AgentMessage {
+                connection: ConnectionId(1),
+                message: Box::new(message),
+            })
         };
         assert!(comes_again(&from_agent(AgentMessage::Usage(Vec::new()))));
-        assert!(!comes_again(&from_agent(AgentMessage::Health { unfit: None, root_commands: None })));
-        assert!(!comes_again(&DriverInput::Core(Input::AgentLost { connection: ConnectionId(1) })));
+        assert!(!comes_again(&from_agent(AgentMessage::Health {
+            unfit: None,
+            root_commands: None
+        })));
+        assert!(!comes_again(&DriverInput::Core(Input::AgentLost {
+            connection: ConnectionId(1)
+        })));
     }
 }

@@ -34,8 +34,14 @@ impl Identity {
         let PeerIdentity { serial, not_after, .. } = PeerIdentity::from_pem(&agent)?;
         Ok(Self {
             tickets: TicketKeys::generate(now)?,
-            master: Pair { certificate: master, key: master_key.to_pem() },
-            agent: Pair { certificate: agent, key: agent_key.to_pem() },
+            master: Pair {
+                certificate: master,
+                key: master_key.to_pem(),
+            },
+            agent: Pair {
+                certificate: agent,
+                key: agent_key.to_pem(),
+            },
             agent_serial: serial,
             agent_not_after: not_after,
             ca,

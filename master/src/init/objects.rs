@@ -27,8 +27,16 @@ pub(super) fn first_objects(plan: &Plan) -> Vec<StoredObject> {
         stored(ObjectKind::ComplexTable, "", Complex::built_in().write()),
         stored(ObjectKind::ClusterConf, "global", cluster_conf()),
         stored(ObjectKind::SchedulerConf, "", scheduler_conf()),
-        stored(ObjectKind::ExecHost, "global", ExecHost::template(HostName::global()).to_fields()),
-        stored(ObjectKind::ExecHost, host, ExecHost::template(plan.host.clone()).to_fields()),
+        stored(
+            ObjectKind::ExecHost,
+            "global",
+            ExecHost::template(HostName::global()).to_fields(),
+        ),
+        stored(
+            ObjectKind::ExecHost,
+            host,
+            ExecHost::template(plan.host.clone()).to_fields(),
+        ),
         stored(ObjectKind::AdminHosts, host, Fields::new()),
         stored(ObjectKind::SubmitHosts, host, Fields::new()),
         stored(ObjectKind::HostGroup, "@allhosts", all_hosts(&plan.host)),
@@ -48,7 +56,11 @@ pub(super) fn first_objects(plan: &Plan) -> Vec<StoredObject> {
 }
 
 fn stored(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
-    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+    StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    }
 }
 
 fn cluster_conf() -> Fields {
@@ -76,8 +88,16 @@ fn all_hosts(host: &HostName) -> Fields {
 
 /// One of the three that every cell of 8.1.9 has, with nobody in it.
 fn user_set(name: &str) -> Fields {
-    let purpose = if name == DEFAULT_DEPARTMENT { Purpose::Department } else { Purpose::AccessList };
-    UserSet { purpose, ..UserSet::template(name) }.write()
+    let purpose = if name == DEFAULT_DEPARTMENT {
+        Purpose::Department
+    } else {
+        Purpose::AccessList
+    };
+    UserSet {
+        purpose,
+        ..UserSet::template(name)
+    }
+    .write()
 }
 
 fn parallel_environment(name: &str, rule: &str) -> Fields {

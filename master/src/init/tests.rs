@@ -30,8 +30,14 @@ fn a_new_cell_has_its_objects_and_its_first_host() {
     let (instance, settings) = config.resolved.first_key_value().unwrap();
     assert_eq!((instance.to_string().as_str(), settings.slots), ("all.q@node1", 3));
     assert!(settings.load_thresholds.is_empty() && config.scheduler.job_load_adjustments.is_empty());
-    assert_eq!(config.pes.keys().map(|pe| pe.as_str()).collect::<Vec<_>>(), ["make", "mpi", "smp"]);
-    assert_eq!(config.managers.iter().map(|user| user.as_str()).collect::<Vec<_>>(), ["alice", "root"]);
+    assert_eq!(
+        config.pes.keys().map(|pe| pe.as_str()).collect::<Vec<_>>(),
+        ["make", "mpi", "smp"]
+    );
+    assert_eq!(
+        config.managers.iter().map(|user| user.as_str()).collect::<Vec<_>>(),
+        ["alice", "root"]
+    );
     let lists = [&config.admin_hosts, &config.submit_hosts].map(|hosts| hosts.contains("node1"));
     assert_eq!((lists, config.exec_hosts.len()), ([true, true], 2));
     assert_eq!(state.certificates["node1"].len(), 1);
@@ -46,7 +52,11 @@ fn keys_are_for_their_owner_alone() {
         assert_eq!(mode(layout.master(name)), 0o600, "{name}");
     }
     assert_eq!(
-        (mode(layout.agent("host.key")), mode(layout.master("")), mode(layout.agent(""))),
+        (
+            mode(layout.agent("host.key")),
+            mode(layout.master("")),
+            mode(layout.agent(""))
+        ),
         (0o600, 0o700, 0o700)
     );
 }
@@ -56,7 +66,10 @@ fn the_written_configuration_reads_back() {
     let dir = TempDir::new("init");
     let (layout, cell) = made(&dir);
     let read = CellConfig::read(&layout.etc("cell.toml")).unwrap();
-    assert_eq!((read.cell, read.port, read.master_host.as_str()), (cell, 7_000, "node1"));
+    assert_eq!(
+        (read.cell, read.port, read.master_host.as_str()),
+        (cell, 7_000, "node1")
+    );
     MasterConfig::read(&layout.etc("master.toml")).unwrap();
 }
 
@@ -65,12 +78,22 @@ fn site_scripts_find_what_they_look_for() {
     let dir = TempDir::new("init");
     let (layout, _) = made(&dir);
     let script = ". \"$1/default/common/settings.sh\" && echo \"$SGE_ROOT|$SGE_CELL|$SGE_QMASTER_PORT|$SGE_ARCH\" && command -v qsub";
-    let output = Command::new("sh").args(["-c", script, "sh"]).arg(layout.dir()).output().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(layout.dir())
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let (root, arch) = (layout.dir().display(), crate::layout::arch());
     // The link leads to a program that a test build need not have.
-    assert_eq!(text.lines().next(), Some(format!("{root}|default|7000|{arch}").as_str()));
-    assert_eq!(std::fs::read_to_string(layout.common("act_qmaster")).unwrap(), "node1\n");
+    assert_eq!(
+        text.lines().next(),
+        Some(format!("{root}|default|7000|{arch}").as_str())
+    );
+    assert_eq!(
+        std::fs::read_to_string(layout.common("act_qmaster")).unwrap(),
+        "node1\n"
+    );
     assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
     let bootstrap = std::fs::read_to_string(layout.common("bootstrap")).unwrap();
     assert!(bootstrap.starts_with("admin_user              alice\n"), "{bootstrap}");
@@ -96,12 +119,20 @@ fn a_host_that_joined_gets_what_site_scripts_look_for() {
     std::fs::create_dir_all(layout.etc("")).unwrap();
     let cell = "cell = \"00000000000000ab\"\nmaster_host = \"boss\"\nport = 7001\n";
     std::fs::write(layout.etc("cell.toml"), cell).unwrap();
-    std::fs::write(layout.etc("agent.toml"), "# The name.\nhost = \"node7\"\n\n#host = \"\"\n").unwrap();
+    std::fs::write(
+        layout.etc("agent.toml"),
+        "# The name.\nhost = \"node7\"\n\n#host = \"\"\n",
+    )
+    .unwrap();
     for _ in 0..2 {
         write_tree(layout.dir(), &UserName::from("alice")).unwrap();
     }
     assert_eq!(std::fs::read_to_string(layout.common("act_qmaster")).unwrap(), "boss\n");
-    assert!(std::fs::read_to_string(layout.common("settings.sh")).unwrap().contains("SGE_QMASTER_PORT=7001;"));
+    assert!(
+        std::fs::read_to_string(layout.common("settings.sh"))
+            .unwrap()
+            .contains("SGE_QMASTER_PORT=7001;")
+    );
     assert!(!layout.common("accounting").exists() && !layout.master("").exists());
     let arch = crate::layout::arch();
     assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
@@ -116,7 +147,10 @@ fn a_host_that_joined_gets_what_site_scripts_look_for() {
 #[test]
 fn a_directory_of_no_cell_gets_no_tree() {
     let dir = TempDir::new("tree");
-    assert!(matches!(write_tree(dir.path(), &UserName::from("alice")), Err(InitError::Config(_))));
+    assert!(matches!(
+        write_tree(dir.path(), &UserName::from("alice")),
+        Err(InitError::Config(_))
+    ));
 }
 
 #[test]
@@ -128,11 +162,17 @@ fn a_directory_in_which_others_make_names_is_refused_and_left_as_it_is() {
     let outcome = tree::make_directories(&layout);
     if nix::unistd::geteuid().is_root() {
         assert!(matches!(&outcome, Err(InitError::Foreign { .. })), "{outcome:?}");
-        assert_eq!(std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777, 0o777);
+        assert_eq!(
+            std::fs::metadata(dir.path()).unwrap().permissions().mode() & 0o777,
+            0o777
+        );
         set(0o755);
         std::os::unix::fs::chown(dir.path(), Some(4321), None).unwrap();
         let foreign = tree::open_ours(dir.path()).unwrap_err().to_string();
-        assert!(foreign.contains("belongs to uid 4321") && foreign.contains("chown root"), "{foreign}");
+        assert!(
+            foreign.contains("belongs to uid 4321") && foreign.contains("chown root"),
+            "{foreign}"
+        );
     } else {
         outcome.unwrap();
     }
@@ -148,5 +188,8 @@ fn directories_of_daemons_that_systemd_has_made_are_left_to_their_accounts() {
     std::fs::create_dir_all(&run).unwrap();
     std::os::unix::fs::chown(&run, Some(4321), None).unwrap();
     tree::make_directories(&Layout::new(dir.path())).unwrap();
-    assert_eq!(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&run).unwrap()), 4321);
+    assert_eq!(
+        std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&run).unwrap()),
+        4321
+    );
 }

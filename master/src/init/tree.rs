@@ -63,12 +63,22 @@ pub(super) struct Classic<'a> {
 
 /// Makes every directory, with the rights that its content needs.
 pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
-    DirBuilder::new().recursive(true).mode(0o755).create(layout.dir()).map_err(unwritable(layout.dir()))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(layout.dir())
+        .map_err(unwritable(layout.dir()))?;
     let top = open_ours(layout.dir())?;
-    top.set_permissions(Permissions::from_mode(0o755)).map_err(unwritable(layout.dir()))?;
-    for (name, mode) in
-        [("etc", 0o755), ("master", 0o700), ("agent", 0o700), ("tasks", 0o755), ("run", 0o755), ("log", 0o755)]
-    {
+    top.set_permissions(Permissions::from_mode(0o755))
+        .map_err(unwritable(layout.dir()))?;
+    for (name, mode) in [
+        ("etc", 0o755),
+        ("master", 0o700),
+        ("agent", 0o700),
+        ("tasks", 0o755),
+        ("run", 0o755),
+        ("log", 0o755),
+    ] {
         make_directory(&layout.dir().join(name), mode)?;
     }
     // One for each daemon: nobody makes names where another one writes. systemd-tmpfiles(8) may have made them for the accounts
@@ -91,7 +101,11 @@ fn is_directory(path: &Path) -> bool {
 /// below it are written by name. It is judged after it was made, because another user may have made it meanwhile.
 pub(super) fn open_ours(dir: &Path) -> Result<File, InitError> {
     let flags = OFlag::O_DIRECTORY.bits();
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(dir).map_err(unwritable(dir))?;
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(dir)
+        .map_err(unwritable(dir))?;
     let found = folder.metadata().map_err(unwritable(dir))?;
     let why = if found.uid() != geteuid().as_raw() {
         format!("it belongs to uid {}", found.uid())
@@ -100,15 +114,25 @@ pub(super) fn open_ours(dir: &Path) -> Result<File, InitError> {
     } else {
         return Ok(folder);
     };
-    Err(InitError::Foreign { path: dir.to_owned(), why })
+    Err(InitError::Foreign {
+        path: dir.to_owned(),
+        why,
+    })
 }
 
 /// The directories that every host of a cell has for site scripts.
 fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
     let arch = arch();
     let below = ["bin", CELL_NAME, "mpi", "util", "utilbin"].map(str::to_owned);
-    let deeper = [format!("bin/{arch}"), format!("{CELL_NAME}/common"), format!("utilbin/{arch}")];
-    below.iter().chain(&deeper).try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
+    let deeper = [
+        format!("bin/{arch}"),
+        format!("{CELL_NAME}/common"),
+        format!("utilbin/{arch}"),
+    ];
+    below
+        .iter()
+        .chain(&deeper)
+        .try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
 }
 
 /// Makes a directory, or takes one that this user made: in another's, files could be links to anywhere.
@@ -118,13 +142,19 @@ fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
         Ok(()) | Err(_) => {}
     }
     let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unwritable(path))?;
+    let folder = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(unwritable(path))?;
     let uid = folder.metadata().map_err(unwritable(path))?.uid();
     if uid != geteuid().as_raw() {
         let why = io::Error::other(format!("the directory belongs to uid {uid}"));
         return Err(unwritable(path)(why));
     }
-    folder.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))
+    folder
+        .set_permissions(Permissions::from_mode(mode))
+        .map_err(unwritable(path))
 }
 
 /// Sets the rights of a file, whatever the process's umask is.
@@ -135,10 +165,18 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), InitError> {
 /// Writes a file that is never seen with other rights than these.
 pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(mode).custom_flags(OFlag::O_NOFOLLOW.bits());
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .custom_flags(OFlag::O_NOFOLLOW.bits());
     let mut file = options.open(path).map_err(unwritable(path))?;
-    file.set_permissions(Permissions::from_mode(mode)).map_err(unwritable(path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(unwritable(path))
+    file.set_permissions(Permissions::from_mode(mode))
+        .map_err(unwritable(path))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(unwritable(path))
 }
 
 /// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The
@@ -154,10 +192,16 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Res
     if !layout.common("bootstrap").exists() {
         write(&layout.common("bootstrap"), &bootstrap(classic.user), 0o644)?;
     }
-    write(&layout.common("act_qmaster"), &format!("{}\n", classic.master_host), 0o644)?;
+    write(
+        &layout.common("act_qmaster"),
+        &format!("{}\n", classic.master_host),
+        0o644,
+    )?;
     write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
     write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;
-    MPI_TEMPLATES.iter().try_for_each(|(name, text)| write(&dir.join("mpi").join(name), text, 0o644))?;
+    MPI_TEMPLATES
+        .iter()
+        .try_for_each(|(name, text)| write(&dir.join("mpi").join(name), text, 0o644))?;
     link_commands(&dir.join("bin").join(arch))
 }
 
@@ -219,7 +263,11 @@ fn settings_csh(dir: &Path, port: u16) -> String {
 /// A path as one word of a shell; csh expands `!` even inside quotes.
 fn quoted(path: &Path, csh: bool) -> String {
     let text = path.to_string_lossy().replace('\'', r"'\''");
-    if csh { format!("'{}'", text.replace('!', r"\!")) } else { format!("'{text}'") }
+    if csh {
+        format!("'{}'", text.replace('!', r"\!"))
+    } else {
+        format!("'{text}'")
+    }
 }
 
 /// bootstrap(5), for tools that read it: what is fixed in Gridwright is said as it is.

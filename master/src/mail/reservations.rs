@@ -45,11 +45,20 @@ pub(super) fn failing(state: &State, instance: &QueueInstanceName, now: &Instanc
     }
     let what = if was_closed { "Works Again" } else { "Fails" };
     let text = |reservation: &AdvanceReservation| {
-        let how = if was_closed { "takes its jobs again" } else { "takes no jobs" };
+        let how = if was_closed {
+            "takes its jobs again"
+        } else {
+            "takes no jobs"
+        };
         format!("{}: queue instance {instance} {how}\n", named(reservation))
     };
-    let concerned = state.reservations.values().filter(|known| known.spec.mail.abort && known.has(instance));
-    concerned.map(|reservation| mail(state, reservation, what, text(reservation))).collect()
+    let concerned = state
+        .reservations
+        .values()
+        .filter(|known| known.spec.mail.abort && known.has(instance));
+    concerned
+        .map(|reservation| mail(state, reservation, what, text(reservation)))
+        .collect()
 }
 
 fn named(reservation: &AdvanceReservation) -> String {
@@ -62,6 +71,15 @@ fn named(reservation: &AdvanceReservation) -> String {
 /// To those whom `-M` names, else to the owner on the host of the master.
 fn mail(state: &State, reservation: &AdvanceReservation, what: &str, text: String) -> Mail {
     let spec = &reservation.spec;
-    let to = if spec.mail_to.is_empty() { vec![spec.owner.user.to_string()] } else { spec.mail_to.clone() };
-    Mail { mailer: mailer(state), to, subject: format!("{} {what}", named(reservation)), text }
+    let to = if spec.mail_to.is_empty() {
+        vec![spec.owner.user.to_string()]
+    } else {
+        spec.mail_to.clone()
+    };
+    Mail {
+        mailer: mailer(state),
+        to,
+        subject: format!("{} {what}", named(reservation)),
+        text,
+    }
 }

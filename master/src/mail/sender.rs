@@ -49,8 +49,15 @@ async fn send(mail: &Mail, address: &str) -> Result<(), String> {
         return Err("is not run: the address looks like an option".to_owned());
     }
     let mut command = Command::new(&mail.mailer);
-    command.args(["-s", &mail.subject, address]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.kill_on_drop(true).spawn().map_err(|error| format!("cannot be run: {error}"))?;
+    command
+        .args(["-s", &mail.subject, address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("cannot be run: {error}"))?;
     let mut stdin = child.stdin.take();
     let run = async {
         if let Some(stdin) = &mut stdin {

@@ -16,7 +16,10 @@ struct Cell {
 
 impl Cell {
     fn new(configuration: &[(&str, &str)]) -> Self {
-        let mut cell = Self { state: State::new(), postmaster: Postmaster::new(TimeZone::UTC) };
+        let mut cell = Self {
+            state: State::new(),
+            postmaster: Postmaster::new(TimeZone::UTC),
+        };
         for record in cell_events(0) {
             cell.state.apply(&record);
         }
@@ -32,12 +35,32 @@ impl Cell {
     }
 
     fn event(&mut self, event: Event) -> Vec<String> {
-        let now = Now { tick: Tick(9), wall: Wall(1_800_000_005_000) };
-        let actor = Actor::User { user: UserName::from("op"), host: "login".into() };
-        let record = Record { seq: EventSeq(self.state.last.0 + 1), now, actor, request: None, event };
+        let now = Now {
+            tick: Tick(9),
+            wall: Wall(1_800_000_005_000),
+        };
+        let actor = Actor::User {
+            user: UserName::from("op"),
+            host: "login".into(),
+        };
+        let record = Record {
+            seq: EventSeq(self.state.last.0 + 1),
+            now,
+            actor,
+            request: None,
+            event,
+        };
         let mails = self.postmaster.notice(&self.state, &record);
         self.state.apply(&record);
-        let told = |mail: Mail| format!("{} -s {} {}\n{}", mail.mailer, mail.subject, mail.to.join(" "), mail.text);
+        let told = |mail: Mail| {
+            format!(
+                "{} -s {} {}\n{}",
+                mail.mailer,
+                mail.subject,
+                mail.to.join(" "),
+                mail.text
+            )
+        };
         mails.into_iter().map(told).collect()
     }
 
@@ -54,26 +77,51 @@ impl Cell {
 
     fn start(&mut self, job: u64) -> Vec<String> {
         assert_eq!(
-            self.event(Event::TaskPlaced { key: key(job, 1), granted: granted(), pe: None, maps: Vec::new() }),
+            self.event(Event::TaskPlaced {
+                key: key(job, 1),
+                granted: granted(),
+                pe: None,
+                maps: Vec::new()
+            }),
             [""; 0]
         );
-        self.event(Event::TaskStarted { key: key(job, 1), at: Wall(1_800_000_001_000) })
+        self.event(Event::TaskStarted {
+            key: key(job, 1),
+            at: Wall(1_800_000_001_000),
+        })
     }
 
     fn end(&mut self, job: u64, failed: Failed, exit_status: u32, reason: &str, then: Then) -> Vec<String> {
-        let Event::TaskEnded { key, record, .. } = ended_task(0, job, 1).event else { unreachable!() };
+        let Event::TaskEnded { key, record, .. } = ended_task(0, job, 1).event else {
+            unreachable!()
+        };
         let mut record = record.unwrap();
         (record.failed, record.exit_status, record.reason) = (failed, exit_status, reason.to_owned());
         record.usage.maxvmem_bytes = 3 << 19;
-        self.event(Event::TaskEnded { key, record: Some(record), then, saved_pid: None, charged: None })
+        self.event(Event::TaskEnded {
+            key,
+            record: Some(record),
+            then,
+            saved_pid: None,
+            charged: None,
+        })
     }
 }
 
 fn wants(mail: MailEvents) -> JobSpec {
-    JobSpec { mail, mail_to: vec!["a@x".to_owned(), "b@y".to_owned()], ..spec() }
+    JobSpec {
+        mail,
+        mail_to: vec!["a@x".to_owned(), "b@y".to_owned()],
+        ..spec()
+    }
 }
 
-const ALL: MailEvents = MailEvents { begin: true, end: true, abort: true, suspend: true };
+const ALL: MailEvents = MailEvents {
+    begin: true,
+    end: true,
+    abort: true,
+    suspend: true,
+};
 
 #[test]
 fn a_job_that_runs_is_told_of_in_the_texts_of_8_1_9() {
@@ -87,7 +135,10 @@ fn a_job_that_runs_is_told_of_in_the_texts_of_8_1_9() {
              Queue      = all.q\n Host       = node1\n Start Time = 01/15/2027 08:00:01\n"
         )]
     );
-    let suspended = cell.event(Event::TaskSuspended { key: key(1, 1), suspended: true });
+    let suspended = cell.event(Event::TaskSuspended {
+        key: key(1, 1),
+        suspended: true,
+    });
     assert_eq!(suspended.len(), 1);
     assert!(suspended[0].contains("Suspended\n Master queue    = all.q@node1\n Owner           = alice\n"));
     assert_eq!(
@@ -107,20 +158,37 @@ fn nobody_is_told_what_he_did_not_ask_for() {
     let mut cell = Cell::new(&[]);
     cell.submit(1, wants(MailEvents::default()));
     assert_eq!(cell.start(1), [""; 0]);
-    assert_eq!(cell.event(Event::TaskSuspended { key: key(1, 1), suspended: true }), [""; 0]);
+    assert_eq!(
+        cell.event(Event::TaskSuspended {
+            key: key(1, 1),
+            suspended: true
+        }),
+        [""; 0]
+    );
     assert_eq!(cell.end(1, Failed(100), 137, "", Then::Done), [""; 0]);
 }
 
 #[test]
 fn an_end_that_was_none_says_why() {
     let mut cell = Cell::new(&[]);
-    let to_owner = JobSpec { mail_to: Vec::new(), ..wants(ALL) };
+    let to_owner = JobSpec {
+        mail_to: Vec::new(),
+        ..wants(ALL)
+    };
     cell.submit(1, to_owner.clone());
     cell.start(1);
-    let aborted = cell.end(1, Failed(100), 137, "job 1.1 died through signal KILL (9)", Then::Done).remove(0);
+    let aborted = cell
+        .end(1, Failed(100), 137, "job 1.1 died through signal KILL (9)", Then::Done)
+        .remove(0);
     let owner = format!("alice@{}", to_owner.submit_host);
-    assert!(aborted.starts_with(&format!("/usr/bin/mail -s Job 1 ({}) Aborted {owner}\n", to_owner.name)), "{aborted}");
-    assert!(aborted.contains(" Exit Status      = 137\n Signal           = KILL\n"), "{aborted}");
+    assert!(
+        aborted.starts_with(&format!("/usr/bin/mail -s Job 1 ({}) Aborted {owner}\n", to_owner.name)),
+        "{aborted}"
+    );
+    assert!(
+        aborted.contains(" Exit Status      = 137\n Signal           = KILL\n"),
+        "{aborted}"
+    );
     assert!(
         aborted.ends_with("failed assumedly after job because:\njob 1.1 died through signal KILL (9)\n"),
         "{aborted}"
@@ -136,14 +204,25 @@ fn a_deletion_is_told_once_and_names_who_did_it() {
     let killed = cell.event(Event::TaskDeletionRequested { key: key(1, 1) });
     assert_eq!(
         killed,
-        [format!("/usr/bin/mail -s Job 1 ({name}) Killed a@x b@y\nJob 1 ({name})  was killed by op@login\n")]
+        [format!(
+            "/usr/bin/mail -s Job 1 ({name}) Killed a@x b@y\nJob 1 ({name})  was killed by op@login\n"
+        )]
     );
     assert_eq!(cell.end(1, Failed(100), 137, "", Then::Done), [""; 0]);
-    let array = JobSpec { array: TaskRange::parse("1-9").ok(), ..wants(ALL) };
+    let array = JobSpec {
+        array: TaskRange::parse("1-9").ok(),
+        ..wants(ALL)
+    };
     cell.submit(2, array);
     let tasks = vec![TaskRange::parse("4-6").unwrap()];
-    let killed = cell.event(Event::TasksDeleted { seq: SubmitSeq(2), tasks });
-    assert!(killed[0].contains(&format!("-s Job-array task 2.4-6:1 ({name}) Killed ")), "{killed:?}");
+    let killed = cell.event(Event::TasksDeleted {
+        seq: SubmitSeq(2),
+        tasks,
+    });
+    assert!(
+        killed[0].contains(&format!("-s Job-array task 2.4-6:1 ({name}) Killed ")),
+        "{killed:?}"
+    );
 }
 
 #[test]
@@ -151,7 +230,9 @@ fn the_administrator_is_told_of_errors_of_jobs_and_queues() {
     let mut cell = Cell::new(&[("administrator_mail", "root@h, ops@h")]);
     cell.submit(1, wants(MailEvents::default()));
     cell.start(1);
-    let error = Then::Error { reason: "no such shell".to_owned() };
+    let error = Then::Error {
+        reason: "no such shell".to_owned(),
+    };
     let told = cell.end(1, Failed(27), 0, "no such shell", error).remove(0);
     assert!(
         told.starts_with(&format!(
@@ -163,13 +244,36 @@ fn the_administrator_is_told_of_errors_of_jobs_and_queues() {
     assert!(
         told.contains("Job 1 caused action: Job 1 set to ERROR\n User        = alice\n Queue       = all.q@node1\n")
     );
-    assert!(told.ends_with("failed searching requested shell: no such shell\n"), "{told}");
-    let state = InstanceState { errors: vec!["it is broken".to_owned()], ..InstanceState::default() };
+    assert!(
+        told.ends_with("failed searching requested shell: no such shell\n"),
+        "{told}"
+    );
+    let state = InstanceState {
+        errors: vec!["it is broken".to_owned()],
+        ..InstanceState::default()
+    };
     let instance = granted()[0].instance.clone();
-    let told = cell.event(Event::InstanceChanged { instance: instance.clone(), state: state.clone() }).remove(0);
-    assert!(told.contains("Job 1 caused action: Queue \"all.q@node1\" set to ERROR\n"), "{told}");
-    let disabled = InstanceState { disabled: true, ..state };
-    assert_eq!(cell.event(Event::InstanceChanged { instance, state: disabled }), [""; 0]);
+    let told = cell
+        .event(Event::InstanceChanged {
+            instance: instance.clone(),
+            state: state.clone(),
+        })
+        .remove(0);
+    assert!(
+        told.contains("Job 1 caused action: Queue \"all.q@node1\" set to ERROR\n"),
+        "{told}"
+    );
+    let disabled = InstanceState {
+        disabled: true,
+        ..state
+    };
+    assert_eq!(
+        cell.event(Event::InstanceChanged {
+            instance,
+            state: disabled
+        }),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -180,16 +284,25 @@ fn a_host_that_is_closed_for_starts_that_failed_in_a_row_is_told_as_such_and_not
     cell.end(1, Failed(28), 0, "no such directory", Then::Requeued);
     let error = "queue all.q marked QERROR: 10 starts in a row failed on host node1, the last one: no such directory";
     assert!(fitness::is_about_host(error));
-    let state = InstanceState { errors: vec![error.to_owned()], ..InstanceState::default() };
+    let state = InstanceState {
+        errors: vec![error.to_owned()],
+        ..InstanceState::default()
+    };
     let instance = granted()[0].instance.clone();
     let told = cell.event(Event::InstanceChanged { instance, state }).remove(0);
-    assert!(told.contains("Queue \"all.q@node1\" set to ERROR\n") && told.contains(error), "{told}");
+    assert!(
+        told.contains("Queue \"all.q@node1\" set to ERROR\n") && told.contains(error),
+        "{told}"
+    );
     assert!(!told.contains("caused action"), "{told}");
 }
 
 #[test]
 fn times_and_sizes_are_written_as_people_read_them() {
-    assert_eq!([duration(0), duration(3_661_000), duration(90_061_000)], ["00:00:00", "01:01:01", "1:01:01:01"]);
+    assert_eq!(
+        [duration(0), duration(3_661_000), duration(90_061_000)],
+        ["00:00:00", "01:01:01", "1:01:01:01"]
+    );
     assert_eq!([memory(0), memory(512), memory(1 << 30)], ["NA", "512.000", "1.000G"]);
 }
 
@@ -199,7 +312,11 @@ async fn the_mailer_gets_subject_address_and_text() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = crate::testing::TempDir::new("mail");
     let (program, out) = (dir.path().join("mailer"), dir.path().join("out"));
-    std::fs::write(&program, format!("#!/bin/sh\nexec >>{}\nprintf '%s|' \"$@\"; cat\n", out.display())).unwrap();
+    std::fs::write(
+        &program,
+        format!("#!/bin/sh\nexec >>{}\nprintf '%s|' \"$@\"; cat\n", out.display()),
+    )
+    .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let (outbox, work) = sender::Outbox::new();
     let mail = |to: &[&str]| Mail {
@@ -209,12 +326,18 @@ async fn the_mailer_gets_subject_address_and_text() {
         text: "text\n".to_owned(),
     };
     outbox.put(mail(&["a@x", "-f/etc/passwd", "b@y"]));
-    outbox.put(Mail { mailer: "/no/such/mailer".to_owned(), ..mail(&["lost@x"]) });
+    outbox.put(Mail {
+        mailer: "/no/such/mailer".to_owned(),
+        ..mail(&["lost@x"])
+    });
     outbox.put(mail(&["c@z"]));
     drop(outbox);
     work.await;
     let line = |to: &str| format!("-s|Job 1 (x y) Started|{to}|text\n");
-    assert_eq!(std::fs::read_to_string(&out).unwrap(), line("a@x") + &line("b@y") + &line("c@z"));
+    assert_eq!(
+        std::fs::read_to_string(&out).unwrap(),
+        line("a@x") + &line("b@y") + &line("c@z")
+    );
 }
 
 #[test]
@@ -228,14 +351,53 @@ fn those_who_reserve_are_told_when_it_begins_fails_and_is_deleted() {
     let spec = Arc::new(reservation);
     let granted = granted();
     let instance = granted[0].instance.clone();
-    assert_eq!(cell.event(Event::ReservationGranted { id, spec, start, end, granted, pe: None }), [""; 0]);
-    let begun = cell.event(Event::ReservationChanged { id, state: ReservationState::Running }).concat();
-    assert!(begun.starts_with("/bin/mail -s Advance Reservation 1 (week) Started a@b\n"), "{begun}");
-    let disabled = InstanceState { disabled: true, ..InstanceState::default() };
-    let failing = cell.event(Event::InstanceChanged { instance: instance.clone(), state: disabled }).concat();
-    assert!(failing.contains("Advance Reservation 1 (week) Fails") && failing.contains("takes no jobs"), "{failing}");
-    let again = cell.event(Event::InstanceChanged { instance, state: InstanceState::default() }).concat();
+    assert_eq!(
+        cell.event(Event::ReservationGranted {
+            id,
+            spec,
+            start,
+            end,
+            granted,
+            pe: None
+        }),
+        [""; 0]
+    );
+    let begun = cell
+        .event(Event::ReservationChanged {
+            id,
+            state: ReservationState::Running,
+        })
+        .concat();
+    assert!(
+        begun.starts_with("/bin/mail -s Advance Reservation 1 (week) Started a@b\n"),
+        "{begun}"
+    );
+    let disabled = InstanceState {
+        disabled: true,
+        ..InstanceState::default()
+    };
+    let failing = cell
+        .event(Event::InstanceChanged {
+            instance: instance.clone(),
+            state: disabled,
+        })
+        .concat();
+    assert!(
+        failing.contains("Advance Reservation 1 (week) Fails") && failing.contains("takes no jobs"),
+        "{failing}"
+    );
+    let again = cell
+        .event(Event::InstanceChanged {
+            instance,
+            state: InstanceState::default(),
+        })
+        .concat();
     assert!(again.contains("Works Again"), "{again}");
-    let deleted = cell.event(Event::ReservationChanged { id, state: ReservationState::Deleted }).concat();
+    let deleted = cell
+        .event(Event::ReservationChanged {
+            id,
+            state: ReservationState::Deleted,
+        })
+        .concat();
     assert!(deleted.contains("Deleted by op@login"), "{deleted}");
 }

@@ -31,7 +31,14 @@ impl Accounting {
     /// A question to the database at that path.
     pub fn new(database: PathBuf, filter: AccountingFilter) -> Self {
         let (jobs, owners) = (Jobs::new(&filter.jobs), Patterns::new(&filter.owners));
-        Self { database, filter, jobs, owners, store: None, after: EventSeq(0) }
+        Self {
+            database,
+            filter,
+            jobs,
+            owners,
+            store: None,
+            after: EventSeq(0),
+        }
     }
 
     /// The next part of the answer; the last one is without `more`. Blocks while it reads, and
@@ -40,8 +47,15 @@ impl Accounting {
     pub fn part(&mut self) -> Reply {
         match self.read() {
             Ok(Part { records, damages, more }) => {
-                let answers = damages.iter().map(|damage| Answer::Refused(unreadable(damage))).collect();
-                Reply { more, answers, ..Reply::data(Data::Accounting(records)) }
+                let answers = damages
+                    .iter()
+                    .map(|damage| Answer::Refused(unreadable(damage)))
+                    .collect();
+                Reply {
+                    more,
+                    answers,
+                    ..Reply::data(Data::Accounting(records))
+                }
             }
             Err(error) => {
                 let refusal = Diagnostic::new(Code::SystemRefused, "cannot read the accounting records");
@@ -52,7 +66,10 @@ impl Accounting {
 
     /// A part in which no record matched, before the end.
     pub fn nothing_yet() -> Reply {
-        Reply { more: true, ..Reply::data(Data::Accounting(Vec::new())) }
+        Reply {
+            more: true,
+            ..Reply::data(Data::Accounting(Vec::new()))
+        }
     }
 
     fn read(&mut self) -> Result<Part, StoreError> {
@@ -101,7 +118,12 @@ const NAMED_JOBS: usize = 20;
 
 fn unreadable(damage: &Damage) -> Diagnostic {
     let Damage { seq, jobs, why } = damage;
-    let mut names = jobs.iter().take(NAMED_JOBS).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let mut names = jobs
+        .iter()
+        .take(NAMED_JOBS)
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     if jobs.len() > NAMED_JOBS {
         names += &format!(" and {} more", jobs.len() - NAMED_JOBS);
     }
@@ -113,7 +135,13 @@ fn unreadable(damage: &Damage) -> Diagnostic {
 }
 
 fn matches(filter: &AccountingFilter, jobs: &Jobs, owners: &Patterns, record: &AccountingRecord) -> bool {
-    let AccountingFilter { jobs: _, tasks, owners: _, begin, end } = filter;
+    let AccountingFilter {
+        jobs: _,
+        tasks,
+        owners: _,
+        begin,
+        end,
+    } = filter;
     let task = TaskId(record.task_number);
     (jobs.is_empty() || jobs.any(record.job_number, &record.job_name))
         && (tasks.is_empty() || tasks.iter().any(|range| range.contains(task)))
@@ -133,7 +161,9 @@ mod tests {
         let mut counts = Vec::new();
         loop {
             let Reply { more, answers, data } = question.part();
-            let Some(Data::Accounting(records)) = data else { panic!("{answers:?}") };
+            let Some(Data::Accounting(records)) = data else {
+                panic!("{answers:?}")
+            };
             counts.push(records.len());
             if !more {
                 return counts;
@@ -146,11 +176,23 @@ mod tests {
         let dir = TempDir::new("accounting");
         let database = dir.path().join("cell.db");
         let count = 2 * PART_RECORDS + 500;
-        Store::create(&database).unwrap().append(&cell_events(u64::try_from(count).unwrap())).unwrap();
-        assert_eq!(parts(&database, AccountingFilter::default()), [PART_RECORDS, PART_RECORDS, 500]);
-        let one = AccountingFilter { jobs: vec!["7".to_owned()], ..AccountingFilter::default() };
+        Store::create(&database)
+            .unwrap()
+            .append(&cell_events(u64::try_from(count).unwrap()))
+            .unwrap();
+        assert_eq!(
+            parts(&database, AccountingFilter::default()),
+            [PART_RECORDS, PART_RECORDS, 500]
+        );
+        let one = AccountingFilter {
+            jobs: vec!["7".to_owned()],
+            ..AccountingFilter::default()
+        };
         assert_eq!(parts(&database, one), [1]);
-        let nobody = AccountingFilter { owners: vec!["nobody-at-all".to_owned()], ..AccountingFilter::default() };
+        let nobody = AccountingFilter {
+            owners: vec!["nobody-at-all".to_owned()],
+            ..AccountingFilter::default()
+        };
         assert_eq!(parts(&database, nobody), [0]);
     }
 }

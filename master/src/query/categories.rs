@@ -22,12 +22,23 @@ pub(super) fn views(model: &Model, ids: &[u64]) -> Vec<Reply> {
         Ok(meant) => meant,
         Err(_) => {
             let unknown = ids.iter().find(|id| found(id).is_err()).map_or(0, |id| *id);
-            let refusal = Diagnostic::new(Code::UnknownObject, format!("job category \"{unknown}\" does not exist"));
+            let refusal = Diagnostic::new(
+                Code::UnknownObject,
+                format!("job category \"{unknown}\" does not exist"),
+            );
             let why = "a category lasts as long as it has jobs, and has another number after a change of the configuration or a restart";
-            return vec![Reply::refusal(refusal.why(why).fix("qconf -scatl lists the categories that there are"))];
+            return vec![Reply::refusal(
+                refusal.why(why).fix("qconf -scatl lists the categories that there are"),
+            )];
         }
     };
     let complex = &model.state.config.complex;
-    let view = |known: &&Listed| CategoryView { id: known.id, jobs: known.jobs as u64, text: known.key.text(complex) };
-    parts(meant.iter().map(view).collect(), PART, |views| Reply::data(Data::Categories(views)))
+    let view = |known: &&Listed| CategoryView {
+        id: known.id,
+        jobs: known.jobs as u64,
+        text: known.key.text(complex),
+    };
+    parts(meant.iter().map(view).collect(), PART, |views| {
+        Reply::data(Data::Categories(views))
+    })
 }

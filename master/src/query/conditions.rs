@@ -21,7 +21,10 @@ pub(super) fn pending(state: &State, job: &Job, task: TaskId) -> Condition {
 }
 
 /// A time by which every start time has come and every pause is over.
-const LAST: Now = Now { tick: Tick(u64::MAX), wall: Wall(i64::MAX) };
+const LAST: Now = Now {
+    tick: Tick(u64::MAX),
+    wall: Wall(i64::MAX),
+};
 
 /// Whether a predecessor keeps a task from its start.
 fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
@@ -36,7 +39,11 @@ fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
 /// The condition of a task on a host.
 pub(super) fn placed(state: &State, task: &Task, placement: &Placement) -> Condition {
     Condition {
-        phase: if placement.started.is_some() { Phase::Running } else { Phase::Transferring },
+        phase: if placement.started.is_some() {
+            Phase::Running
+        } else {
+            Phase::Transferring
+        },
         held: task.holds.any(),
         error: false,
         deleting: placement.deleting,
@@ -49,6 +56,16 @@ pub(super) fn placed(state: &State, task: &Task, placement: &Placement) -> Condi
 
 /// The condition of a task that has left.
 pub(super) fn finished(task: &FinishedTask) -> Condition {
-    let FinishedTask { task: _, exit_status: _, failed: _, deleted: _, granted: _, started: _ } = task;
-    Condition { phase: Phase::Finished, ..Condition::default() }
+    let FinishedTask {
+        task: _,
+        exit_status: _,
+        failed: _,
+        deleted: _,
+        granted: _,
+        started: _,
+    } = task;
+    Condition {
+        phase: Phase::Finished,
+        ..Condition::default()
+    }
 }

@@ -16,7 +16,11 @@ use std::collections::BTreeMap;
 /// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster
 /// as a whole is not in it.
 pub(super) fn views(model: &Model, filter: &HostFilter) -> Reply {
-    let HostFilter { hosts, resources, attributes } = filter;
+    let HostFilter {
+        hosts,
+        resources,
+        attributes,
+    } = filter;
     if let Some(name) = hosts.iter().find(|name| !is_known(model, name)) {
         return Reply::refusal(unresolved(name));
     }
@@ -32,7 +36,10 @@ pub(super) fn views(model: &Model, filter: &HostFilter) -> Reply {
     let mut shown: Vec<&HostName> = execution_hosts.filter(|host| named(host) && offers(host)).collect();
     // The cluster as a whole comes first, whatever its name sorts as.
     shown.sort_by_key(|host| !host.is_global());
-    let views = shown.into_iter().map(|host| view(model, &cluster, host, attributes.as_deref())).collect();
+    let views = shown
+        .into_iter()
+        .map(|host| view(model, &cluster, host, attributes.as_deref()))
+        .collect();
     Reply::data(Data::Hosts(views))
 }
 
@@ -49,20 +56,34 @@ fn unresolved(name: &str) -> Diagnostic {
 }
 
 fn level(host: &HostName) -> Level {
-    if host.is_global() { Level::Global } else { Level::Host(host.clone()) }
+    if host.is_global() {
+        Level::Global
+    } else {
+        Level::Host(host.clone())
+    }
 }
 
 fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Option<&[String]>) -> HostView {
-    let Model { observations, statics, .. } = model;
+    let Model {
+        observations, statics, ..
+    } = model;
     let observed = observations.hosts.get(host);
     let values = observations.load.get(host).into_iter().flat_map(Loads::iter);
     HostView {
         host: host.clone(),
         load: values.map(|(name, entry)| (name.clone(), entry.text.clone())).collect(),
-        report_age_ms: observed.and_then(|host| host.reported).map(|at| statics.clock.tick().since_ms(at)),
-        agent_up_ms: observed.and_then(|host| host.agent_started).map(|at| statics.clock.tick().since_ms(at)),
+        report_age_ms: observed
+            .and_then(|host| host.reported)
+            .map(|at| statics.clock.tick().since_ms(at)),
+        agent_up_ms: observed
+            .and_then(|host| host.agent_started)
+            .map(|at| statics.clock.tick().since_ms(at)),
         connected: observed.is_some_and(|host| host.connected),
-        certified_until: model.state.certificates.get(host).and_then(|own| own.values().max().copied()),
+        certified_until: model
+            .state
+            .certificates
+            .get(host)
+            .and_then(|own| own.values().max().copied()),
         resources: attributes.map_or_else(Vec::new, |names| cluster.resources(&level(host), names)),
     }
 }
@@ -86,7 +107,11 @@ pub(super) fn tokens(model: &Model) -> Reply {
 /// The answer to [`proto::wire::client::Query::Sensors`].
 pub(super) fn sensors(model: &Model, hosts: &[String]) -> Reply {
     let patterns = Patterns::new(hosts);
-    let of_hosts = model.observations.hosts.iter().filter(|(host, _)| patterns.admit(host.as_str()));
+    let of_hosts = model
+        .observations
+        .hosts
+        .iter()
+        .filter(|(host, _)| patterns.admit(host.as_str()));
     let sensors: BTreeMap<_, _> = of_hosts.map(|(host, known)| (host.clone(), health(known))).collect();
     Reply::data(Data::Sensors(sensors))
 }
@@ -96,7 +121,10 @@ fn health(known: &HostObservation) -> Vec<SensorStatus> {
     let refused = (known.refused > 0).then(|| SensorStatus {
         command: "(load report)".to_owned(),
         health: "refused".to_owned(),
-        last_error: format!("{} values are too many or too long (load_values of etc/master.toml)", known.refused),
+        last_error: format!(
+            "{} values are too many or too long (load_values of etc/master.toml)",
+            known.refused
+        ),
         ..SensorStatus::default()
     });
     known.sensors.iter().cloned().chain(refused).collect()

@@ -20,7 +20,10 @@ pub(super) fn tasks(model: &Model) -> Vec<Reply> {
     let now = model.statics.clock.now();
     let mut kept: Vec<_> = model.scheduling.reservations.iter().collect();
     kept.sort_by_key(|((seq, task), reservation)| (reservation.at, *seq, *task));
-    let tasks = kept.into_iter().filter_map(|(key, reservation)| view(model, *key, reservation, now)).collect();
+    let tasks = kept
+        .into_iter()
+        .filter_map(|(key, reservation)| view(model, *key, reservation, now))
+        .collect();
     parts(tasks, TASKS_IN_REPLY, |tasks| Reply::data(Data::Kept(tasks)))
 }
 
@@ -41,7 +44,9 @@ fn view(model: &Model, (seq, task): (SubmitSeq, TaskId), kept: &Reservation, now
         task,
         user: job.spec.owner.user.clone(),
         start: diagram::wall(now, kept.at),
-        end: kept.length_ms.map(|length_ms| diagram::wall(now, kept.at.plus_ms(length_ms))),
+        end: kept
+            .length_ms
+            .map(|length_ms| diagram::wall(now, kept.at.plus_ms(length_ms))),
         slots: booking.granted().iter().map(|part| part.slots).sum(),
         h_vmem,
         uses: uses.collect(),

@@ -61,20 +61,37 @@ impl Model {
         if reservations.is_empty() && self.state.reservations.is_empty() && !may_close {
             return findings;
         }
-        findings.ahead(Cow::Owned(Ahead::of(&self.state, self.statics.zone.clone(), reservations, now)))
+        findings.ahead(Cow::Owned(Ahead::of(
+            &self.state,
+            self.statics.zone.clone(),
+            reservations,
+            now,
+        )))
     }
 
     /// A model that starts with `state` and knows nothing soft yet.
     pub fn new(state: State, statics: Statics) -> Self {
         let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());
         let present = state.jobs.values().map(tasks).sum();
-        Self { state, observations, scheduling, statics, load_reports: 0, started: 0, present }
+        Self {
+            state,
+            observations,
+            scheduling,
+            statics,
+            load_reports: 0,
+            started: 0,
+            present,
+        }
     }
 
     /// Folds an event, and says what changed objects led to.
     pub fn apply(&mut self, record: &Record) -> Touched {
         self.started += u64::from(matches!(record.event, Event::TaskStarted { .. }));
-        let tasks_of = |state: &State| job_of(&record.event).and_then(|seq| state.jobs.get(&seq)).map_or(0, tasks);
+        let tasks_of = |state: &State| {
+            job_of(&record.event)
+                .and_then(|seq| state.jobs.get(&seq))
+                .map_or(0, tasks)
+        };
         let before = tasks_of(&self.state);
         let touched = self.state.apply(record);
         self.present = self.present - before + tasks_of(&self.state);
@@ -91,7 +108,10 @@ impl Model {
     /// The cluster as it is now, for the matcher: what tasks have is in use, not what is only kept
     /// for reservations.
     pub fn cluster(&self, mode: Mode) -> Cluster<'_> {
-        Cluster { now: self.statics.clock.now().tick, ..Cluster::in_use(&self.state, &self.observations, mode) }
+        Cluster {
+            now: self.statics.clock.now().tick,
+            ..Cluster::in_use(&self.state, &self.observations, mode)
+        }
     }
 }
 

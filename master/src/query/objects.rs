@@ -39,10 +39,15 @@ fn fields(model: &Model, kind: ObjectKind, name: &str) -> Option<Fields> {
 fn exec_host(model: &Model, name: &HostName) -> Option<Fields> {
     let host = model.state.config.exec_hosts.get(name)?;
     let load = model.observations.load.get(name);
-    let values: Vec<String> =
-        load.into_iter().flat_map(Loads::iter).map(|(name, entry)| format!("{name}={}", entry.text)).collect();
+    let values: Vec<String> = load
+        .into_iter()
+        .flat_map(Loads::iter)
+        .map(|(name, entry)| format!("{name}={}", entry.text))
+        .collect();
     let shown: Assignments = values.join(",").parse().unwrap_or_default();
-    let processors = load.and_then(|values| values.named("num_proc")).and_then(|entry| entry.text.parse().ok());
+    let processors = load
+        .and_then(|values| values.named("num_proc"))
+        .and_then(|entry| entry.text.parse().ok());
     Some(host.shown(&shown, processors.unwrap_or(0)))
 }
 
@@ -51,8 +56,14 @@ fn queue(config: &Configuration, name: &str) -> Option<Fields> {
     let Some((queue, host)) = name.split_once('@') else {
         return config.queues.get(name).map(|queue| queue.to_fields());
     };
-    let instance = QueueInstanceName { queue: QueueName::from(queue), host: HostName::new(host) };
-    config.resolved.get(&instance).map(|settings| settings.to_fields(&instance))
+    let instance = QueueInstanceName {
+        queue: QueueName::from(queue),
+        host: HostName::new(host),
+    };
+    config
+        .resolved
+        .get(&instance)
+        .map(|settings| settings.to_fields(&instance))
 }
 
 /// Whether the cell knows a host by this name; 8.1.9 asks the name service.
@@ -87,7 +98,10 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
 pub(super) fn template(kind: ObjectKind, name: &str) -> Reply {
     match kind.template(name) {
         Some(fields) => Reply::data(Data::Object(fields)),
-        None => Reply::refusal(Diagnostic::new(Code::NotSupported, format!("there is no template of a {kind}"))),
+        None => Reply::refusal(Diagnostic::new(
+            Code::NotSupported,
+            format!("there is no template of a {kind}"),
+        )),
     }
 }
 
@@ -106,7 +120,11 @@ pub(super) fn host_group_tree(model: &Model, name: &str) -> Reply {
 
 fn tree(config: &Configuration, name: &str, depth: usize) -> Option<HostGroupTree> {
     let group = config.host_groups.get(name)?;
-    let mut tree = HostGroupTree { name: name.to_owned(), hosts: Vec::new(), groups: Vec::new() };
+    let mut tree = HostGroupTree {
+        name: name.to_owned(),
+        hosts: Vec::new(),
+        groups: Vec::new(),
+    };
     for member in group.members.iter() {
         match member {
             HostOrGroup::Host(host) => tree.hosts.push(host.clone()),

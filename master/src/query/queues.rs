@@ -41,8 +41,12 @@ pub(super) fn views(model: &Model, filter: &QueueFilter) -> Reply {
 /// The answer to [`proto::wire::client::Query::QueuesWithoutHosts`].
 pub(super) fn without_hosts(model: &Model) -> Reply {
     let (config, orphans) = (&model.state.config, model.state.orphans());
-    let with_hosts: BTreeSet<&QueueName> =
-        config.resolved.keys().chain(&orphans).map(|instance| &instance.queue).collect();
+    let with_hosts: BTreeSet<&QueueName> = config
+        .resolved
+        .keys()
+        .chain(&orphans)
+        .map(|instance| &instance.queue)
+        .collect();
     let names = config.queues.keys().filter(|name| !with_hosts.contains(name));
     Reply::data(Data::Names(names.map(ToString::to_string).collect()))
 }
@@ -94,10 +98,16 @@ impl<'a> Selection<'a> {
 fn orphans(model: &Model) -> BTreeMap<QueueInstanceName, QueueInstanceSettings> {
     let queues = &model.state.config.queues;
     let settings = |instance: &QueueInstanceName| {
-        Some(queues.get(&instance.queue)?.resolve(&instance.host, &Default::default()).0)
+        Some(
+            queues
+                .get(&instance.queue)?
+                .resolve(&instance.host, &Default::default())
+                .0,
+        )
     };
     let gone = model.state.orphans().into_iter();
-    gone.filter_map(|instance| settings(&instance).map(|settings| (instance, settings))).collect()
+    gone.filter_map(|instance| settings(&instance).map(|settings| (instance, settings)))
+        .collect()
 }
 
 fn view(
@@ -116,12 +126,21 @@ fn view(
         used: state.slots_in_use(&level),
         reserved: state.slots_reserved(&level),
         total: settings.slots,
-        load_avg: load(if filter.load_value.is_empty() { "load_avg" } else { &filter.load_value }),
-        np_load_avg: load("np_load_avg").and_then(|text| Millionths::parse(&text).ok()).map(|value| value.0),
+        load_avg: load(if filter.load_value.is_empty() {
+            "load_avg"
+        } else {
+            &filter.load_value
+        }),
+        np_load_avg: load("np_load_avg")
+            .and_then(|text| Millionths::parse(&text).ok())
+            .map(|value| value.0),
         arch: load("arch"),
         states: explain::state_letters(cluster, name),
         explain: explain::state_reasons(cluster, name, &filter.explain),
-        resources: filter.attributes.as_ref().map_or_else(Vec::new, |names| cluster.resources(&level, names)),
+        resources: filter
+            .attributes
+            .as_ref()
+            .map_or_else(Vec::new, |names| cluster.resources(&level, names)),
         seq_no: i64::from(settings.seq_no),
         pes: settings.pe_list.iter().map(ToString::to_string).collect(),
     }
@@ -129,7 +148,12 @@ fn view(
 
 /// A load value of a host as it was reported; none while the host is unknown.
 fn load_value(cluster: &Cluster<'_>, host: &HostName, attribute: &str) -> Option<String> {
-    cluster.observations.load.get(host)?.named(attribute).map(|entry| entry.text.clone())
+    cluster
+        .observations
+        .load
+        .get(host)?
+        .named(attribute)
+        .map(|entry| entry.text.clone())
 }
 
 /// `qtype` letters: B, I, P, C; N where there is none.
@@ -141,6 +165,9 @@ fn kinds(settings: &QueueInstanceSettings) -> String {
         ('P', settings.is_parallel()),
         ('C', is_checkpointing),
     ];
-    let letters: String = letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).collect();
+    let letters: String = letters
+        .into_iter()
+        .filter_map(|(letter, is_set)| is_set.then_some(letter))
+        .collect();
     if letters.is_empty() { "N".to_owned() } else { letters }
 }

@@ -21,11 +21,22 @@ pub(super) fn views(model: &Model, ids: &[ReservationId], users: &[String]) -> R
             && patterns.as_ref().is_none_or(|patterns| patterns.any(owner))
     };
     let meant = model.state.reservations.values().filter(is_meant);
-    Reply::data(Data::Reservations(meant.map(|reservation| view(model, reservation)).collect()))
+    Reply::data(Data::Reservations(
+        meant.map(|reservation| view(model, reservation)).collect(),
+    ))
 }
 
 fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
-    let AdvanceReservation { id, spec, start, end, submitted, granted, pe, .. } = reservation;
+    let AdvanceReservation {
+        id,
+        spec,
+        start,
+        end,
+        submitted,
+        granted,
+        pe,
+        ..
+    } = reservation;
     let failures = granted.iter().filter_map(|granted| {
         let what = failure(&model.state, &model.observations, &granted.instance)?;
         Some(format!("reserved queue {} is {what}", granted.instance))
@@ -57,7 +68,9 @@ fn view(model: &Model, reservation: &AdvanceReservation) -> ReservationView {
 pub fn fails(state: &State, observations: &Observations, reservation: &AdvanceReservation) -> bool {
     let is_known = |instance: &QueueInstanceName| observations.hosts.contains_key(&instance.host);
     let instances = reservation.granted.iter().map(|granted| &granted.instance);
-    instances.filter(|instance| is_known(instance)).any(|instance| failure(state, observations, instance).is_some())
+    instances
+        .filter(|instance| is_known(instance))
+        .any(|instance| failure(state, observations, instance).is_some())
 }
 
 /// Why a queue instance takes no jobs of a reservation, in a word of 8.1.9.
@@ -66,8 +79,13 @@ fn failure(state: &State, observations: &Observations, instance: &QueueInstanceN
     if !config.resolved.contains_key(instance) {
         return Some("deleted");
     }
-    let InstanceState { disabled, suspended, errors, calendar, .. } =
-        state.instances.get(instance).cloned().unwrap_or_default();
+    let InstanceState {
+        disabled,
+        suspended,
+        errors,
+        calendar,
+        ..
+    } = state.instances.get(instance).cloned().unwrap_or_default();
     let host = observations.hosts.get(&instance.host);
     let is_unknown = !host.is_some_and(|host| host.connected && !host.unheard);
     let causes = [

@@ -20,7 +20,11 @@ const JOBS_MAX: usize = 1_000;
 pub(super) fn append(model: &Model, path: &Path) -> io::Result<()> {
     let now = Timestamp::now().to_zoned(TimeZone::system());
     let text = lines(model, &now.strftime("%a %b %e %H:%M:%S %Y").to_string());
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(text.as_bytes())
 }
 
 /// The lines of one pass, each behind the time: what is out of service, and then why each pending

@@ -23,7 +23,10 @@ pub struct ScheduleFile {
 impl ScheduleFile {
     /// The file of this path; it is made with its first entry.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, is_failing: false }
+        Self {
+            path,
+            is_failing: false,
+        }
     }
 
     /// Writes an entry.

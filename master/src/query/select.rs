@@ -57,7 +57,11 @@ impl Jobs {
             Called::Number(meant) => *meant == number,
             Called::Name(pattern) => pattern.matches(name),
         };
-        self.0.iter().enumerate().filter(move |(_, called)| means(called)).map(|(place, _)| place)
+        self.0
+            .iter()
+            .enumerate()
+            .filter(move |(_, called)| means(called))
+            .map(|(place, _)| place)
     }
 
     /// Whether one of the texts means a job.
@@ -84,10 +88,17 @@ pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<V
         let wrong = resources.iter().find(|request| request.name == name);
         if let Some(attribute) = model.state.config.complex.lookup(&name) {
             let value = wrong.and_then(|request| request.value.as_deref()).unwrap_or("TRUE");
-            let what = format!("error: \"{value}\" is no value of resource \"{name}\" of type {}", attribute.r#type);
+            let what = format!(
+                "error: \"{value}\" is no value of resource \"{name}\" of type {}",
+                attribute.r#type
+            );
             return Box::new(Diagnostic::new(Code::BadValue, what).at("-l").fix("correct the value"));
         }
         let what = format!("error: unknown resource \"{name}\"");
-        Box::new(Diagnostic::new(Code::UnknownResource, what).at("-l").fix("qconf -sc lists them"))
+        Box::new(
+            Diagnostic::new(Code::UnknownResource, what)
+                .at("-l")
+                .fix("qconf -sc lists them"),
+        )
     })
 }

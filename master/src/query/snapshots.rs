@@ -33,7 +33,15 @@ impl Snapshots {
     /// The next ones of a state that was just restored.
     pub(super) fn new(state: &State, events: u64, trims: bool, signs: Signs) -> Self {
         let (sender, receiver) = mpsc::channel(1);
-        Self { events, trims, last: state.last.0, is_writing: false, signs, sender, receiver }
+        Self {
+            events,
+            trims,
+            last: state.last.0,
+            is_writing: false,
+            signs,
+            sender,
+            receiver,
+        }
     }
 
     /// Begins one if it is due and the one before is written, and the disk has room. It comes
@@ -51,9 +59,15 @@ impl Snapshots {
             // At the end of the master nobody has to know any more.
             let _ = sender.blocking_send(written);
         };
-        match std::thread::Builder::new().name("master-snapshot".to_owned()).spawn(work) {
+        match std::thread::Builder::new()
+            .name("master-snapshot".to_owned())
+            .spawn(work)
+        {
             Ok(_) => self.is_writing = true,
-            Err(error) => tracing::warn!("no snapshot after event {}: no thread can be started: {error}", self.last),
+            Err(error) => tracing::warn!(
+                "no snapshot after event {}: no thread can be started: {error}",
+                self.last
+            ),
         }
     }
 
@@ -73,7 +87,11 @@ impl Snapshots {
             written.tell();
         }
         let signs = &self.signs;
-        Written { seq: state.last.0, bytes: store.keep_snapshot_while(state, &|| !signs.is_short()) }.tell();
+        Written {
+            seq: state.last.0,
+            bytes: store.keep_snapshot_while(state, &|| !signs.is_short()),
+        }
+        .tell();
     }
 }
 
@@ -86,7 +104,10 @@ fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> Written {
         }
         Ok(bytes)
     };
-    Written { seq: image.last.0, bytes: work() }
+    Written {
+        seq: image.last.0,
+        bytes: work(),
+    }
 }
 
 impl Written {

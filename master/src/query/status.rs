@@ -7,7 +7,15 @@ use proto::wire::view::{CellStatus, Data};
 
 /// The answer to [`proto::wire::client::Query::Status`].
 pub(super) fn status(model: &Model) -> Reply {
-    let Model { state, observations, scheduling, statics, load_reports, started, present } = model;
+    let Model {
+        state,
+        observations,
+        scheduling,
+        statics,
+        load_reports,
+        started,
+        present,
+    } = model;
     let (mut hosts, mut hosts_connected, mut hosts_reporting) = (0, 0, 0);
     for host in state.config.exec_hosts.keys().filter(|host| !host.is_global()) {
         hosts += 1;
@@ -16,7 +24,11 @@ pub(super) fn status(model: &Model) -> Reply {
             hosts_reporting += u32::from(host.reported.is_some());
         }
     }
-    debug_assert_eq!(*present, state.jobs.values().map(tasks).sum::<u64>(), "no event is missed");
+    debug_assert_eq!(
+        *present,
+        state.jobs.values().map(tasks).sum::<u64>(),
+        "no event is missed"
+    );
     let running = state.index.running();
     Reply::data(Data::Status(Box::new(CellStatus {
         software: env!("CARGO_PKG_VERSION").to_owned(),

@@ -159,7 +159,12 @@ impl Client {
 impl Subscribers {
     /// Lets a client in, or says why not. At most `queue` pieces of news wait for it.
     pub(super) fn enter(&mut self, subscribe: Subscribe, model: &Model, queue: usize) {
-        let Subscribe { subscription, owner, host, answer } = subscribe;
+        let Subscribe {
+            subscription,
+            owner,
+            host,
+            answer,
+        } = subscribe;
         self.forget_gone();
         let opened = self.open(subscription, owner, host, model, queue);
         // Whoever asked may have gone: then the queue is closed, and the place free with the next look.
@@ -180,15 +185,37 @@ impl Subscribers {
         check_kinds(&subscription.kinds)?;
         check_filter(&subscription)?;
         let beginning = beginning(model, subscription.start)?;
-        let id = (FIRST_ID..).find(|id| !self.clients.contains_key(id)).expect("there are far fewer clients");
+        let id = (FIRST_ID..)
+            .find(|id| !self.clients.contains_key(id))
+            .expect("there are far fewer clients");
         let (sender, live) = mpsc::channel(queue);
         let (cut, cut_off) = oneshot::channel();
-        let Subscription { name, start: _, kinds, owners, every_s } = subscription;
+        let Subscription {
+            name,
+            start: _,
+            kinds,
+            owners,
+            every_s,
+        } = subscription;
         let of_all = owners.is_empty();
-        let client = Client { name, host, user: owner.user, kinds: kinds.clone(), of_all, live: sender, cut };
+        let client = Client {
+            name,
+            host,
+            user: owner.user,
+            kinds: kinds.clone(),
+            of_all,
+            live: sender,
+            cut,
+        };
         self.clients.insert(id, client);
         let filter = Filter::new(kinds, owners, &model.state);
-        Ok(Stream { beginning, filter, every: Duration::from_secs(every_s.into()), live, cut: cut_off })
+        Ok(Stream {
+            beginning,
+            filter,
+            every: Duration::from_secs(every_s.into()),
+            live,
+            cut: cut_off,
+        })
     }
 
     fn is_room(&self, model: &Model) -> Result<(), Diagnostic> {
@@ -214,7 +241,9 @@ impl Subscribers {
         let last = model.state.last;
         let Some(change) = change() else { return };
         let item = Arc::new(stream::soft(change, last, model.statics.clock.now().wall));
-        self.tell(last, |client| client.wants(&item.change).then(|| Live::Soft(item.clone())));
+        self.tell(last, |client| {
+            client.wants(&item.change).then(|| Live::Soft(item.clone()))
+        });
     }
 
     /// The same of an observation.
@@ -236,12 +265,24 @@ impl Subscribers {
             }
         });
         for id in full {
-            let Some(client) = self.clients.remove(&id) else { continue };
-            let why = format!("{} events waited for it when event {} came", client.live.max_capacity(), seq.0);
-            tracing::warn!("event client {} ({id}) on {} is cut off: {why}", client.name, client.host);
+            let Some(client) = self.clients.remove(&id) else {
+                continue;
+            };
+            let why = format!(
+                "{} events waited for it when event {} came",
+                client.live.max_capacity(),
+                seq.0
+            );
+            tracing::warn!(
+                "event client {} ({id}) on {} is cut off: {why}",
+                client.name,
+                client.host
+            );
             let what = format!("event client {} with id {id} does not take its events", client.name);
             let fix = "subscribe again from the event behind the last one that came; event_queue of etc/master.toml is the limit";
-            let _ = client.cut.send(Diagnostic::new(Code::Overloaded, what).why(why).fix(fix));
+            let _ = client
+                .cut
+                .send(Diagnostic::new(Code::Overloaded, what).why(why).fix(fix));
         }
     }
 
@@ -249,10 +290,17 @@ impl Subscribers {
     pub(super) fn list(&mut self, model: &Model) -> Reply {
         self.forget_gone();
         let host = HostName::new(&model.statics.host);
-        let scheduler = EventClient { id: SCHEDULER_ID, name: "scheduler".to_owned(), host };
+        let scheduler = EventClient {
+            id: SCHEDULER_ID,
+            name: "scheduler".to_owned(),
+            host,
+        };
         let others = self.clients.iter();
-        let others =
-            others.map(|(id, client)| EventClient { id: *id, name: client.name.clone(), host: client.host.clone() });
+        let others = others.map(|(id, client)| EventClient {
+            id: *id,
+            name: client.name.clone(),
+            host: client.host.clone(),
+        });
         Reply::data(Data::EventClients(std::iter::once(scheduler).chain(others).collect()))
     }
 
@@ -260,7 +308,10 @@ impl Subscribers {
     pub(super) fn kill(&mut self, ids: &[u32], is_manager: bool, by: &str) -> Reply {
         self.forget_gone();
         if ids.is_empty() && !is_manager {
-            return Reply::refusal(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges"));
+            return Reply::refusal(Diagnostic::new(
+                Code::NotPermitted,
+                "shutdown requires manager privileges",
+            ));
         }
         let all: Vec<u32> = self.clients.keys().copied().collect();
         let ids = if ids.is_empty() { all.as_slice() } else { ids };
@@ -268,8 +319,12 @@ impl Subscribers {
     }
 
     fn kill_one(&mut self, id: u32, is_manager: bool, by: &str) -> Answer {
-        let not_permitted =
-            || Answer::Refused(Diagnostic::new(Code::NotPermitted, "shutdown requires manager privileges"));
+        let not_permitted = || {
+            Answer::Refused(Diagnostic::new(
+                Code::NotPermitted,
+                "shutdown requires manager privileges",
+            ))
+        };
         if id == SCHEDULER_ID && !is_manager {
             return not_permitted();
         }
@@ -292,8 +347,9 @@ impl Subscribers {
                     client.name, client.host
                 );
                 let what = format!("event client {} with id {id} was shut down by {by}", client.name);
-                let _ =
-                    client.cut.send(Diagnostic::new(Code::WrongState, what).fix("subscribe again if that was wrong"));
+                let _ = client
+                    .cut
+                    .send(Diagnostic::new(Code::WrongState, what).fix("subscribe again if that was wrong"));
                 Answer::Done(told)
             }
         }
@@ -310,7 +366,10 @@ fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserNa
         return Ok(());
     }
     let master_host = Some(HostName::new(&model.statics.host));
-    let site = Site { master_host, ..Site::default() };
+    let site = Site {
+        master_host,
+        ..Site::default()
+    };
     let refused = Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager();
     refused.map_err(|refusal| refusal.fix(format!("for your own jobs: gridwright events --owner {}", owner.user)))
 }
@@ -325,19 +384,30 @@ fn check_name(name: &str) -> Result<(), Diagnostic> {
 
 fn check_kinds(kinds: &[String]) -> Result<(), Diagnostic> {
     if kinds.len() > Change::KINDS.len() {
-        let what = format!("denied: {} kinds of events are named, and there are {}", kinds.len(), Change::KINDS.len());
+        let what = format!(
+            "denied: {} kinds of events are named, and there are {}",
+            kinds.len(),
+            Change::KINDS.len()
+        );
         return Err(Diagnostic::new(Code::BadValue, what).fix("name each once, or none for all"));
     }
-    let Some(unknown) = kinds.iter().find(|kind| !Change::KINDS.contains(&kind.as_str())) else { return Ok(()) };
+    let Some(unknown) = kinds.iter().find(|kind| !Change::KINDS.contains(&kind.as_str())) else {
+        return Ok(());
+    };
     let what = format!("denied: \"{unknown}\" is no kind of event");
     Err(Diagnostic::new(Code::BadValue, what).fix(format!("choose among {}", Change::KINDS.join(", "))))
 }
 
 /// Of a job that has left the log does not say whose it was.
 fn check_filter(subscription: &Subscription) -> Result<(), Diagnostic> {
-    let Subscription { start, owners, every_s, .. } = subscription;
+    let Subscription {
+        start, owners, every_s, ..
+    } = subscription;
     if owners.len() > OWNERS_MAX {
-        let what = format!("denied: {} owners of jobs are named, at most {OWNERS_MAX} can be", owners.len());
+        let what = format!(
+            "denied: {} owners of jobs are named, at most {OWNERS_MAX} can be",
+            owners.len()
+        );
         return Err(Diagnostic::new(Code::BadValue, what).fix("name fewer, or none for all"));
     }
     if !owners.is_empty() && matches!(start, Start::From(_)) {
@@ -356,7 +426,10 @@ fn check_filter(subscription: &Subscription) -> Result<(), Diagnostic> {
 fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
     let last = model.state.last;
     match start {
-        Start::Full => Ok(Beginning::Full(Box::new(model.state.clone()), Box::new(model.observations.clone()))),
+        Start::Full => Ok(Beginning::Full(
+            Box::new(model.state.clone()),
+            Box::new(model.observations.clone()),
+        )),
         Start::Now => Ok(Beginning::Nothing),
         Start::From(first) if first.0 == 0 || first.0 > last.0 + 1 => {
             let what = format!("denied: there is no event {} to begin with", first.0);
@@ -367,8 +440,15 @@ fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
         Start::From(first) => {
             let wall = model.statics.clock.now().wall;
             let facts = stream::soft_facts(&model.state, &model.observations);
-            let soft = facts.into_iter().map(|change| stream::soft(change, last, wall)).collect();
-            Ok(Beginning::Log { after: EventSeq(first.0 - 1), until: last, soft })
+            let soft = facts
+                .into_iter()
+                .map(|change| stream::soft(change, last, wall))
+                .collect();
+            Ok(Beginning::Log {
+                after: EventSeq(first.0 - 1),
+                until: last,
+                soft,
+            })
         }
     }
 }
@@ -385,13 +465,32 @@ mod tests {
         subscription: Subscription,
     ) -> Result<Stream, Diagnostic> {
         let (answer, mut receiver) = oneshot::channel();
-        let owner = Owner { user: user.into(), uid: 1000, gid: 1000, group: "users".to_owned(), groups: Vec::new() };
-        subscribers.enter(Subscribe { subscription, owner, host: "node1".into(), answer }, model, 3);
+        let owner = Owner {
+            user: user.into(),
+            uid: 1000,
+            gid: 1000,
+            group: "users".to_owned(),
+            groups: Vec::new(),
+        };
+        subscribers.enter(
+            Subscribe {
+                subscription,
+                owner,
+                host: "node1".into(),
+                answer,
+            },
+            model,
+            3,
+        );
         receiver.try_recv().expect("it is answered at once")
     }
 
     fn now() -> Subscription {
-        Subscription { name: "reader".to_owned(), start: Start::Now, ..Subscription::default() }
+        Subscription {
+            name: "reader".to_owned(),
+            start: Start::Now,
+            ..Subscription::default()
+        }
     }
 
     #[test]
@@ -405,22 +504,35 @@ mod tests {
             assert!(matches!(quick.live.try_recv(), Ok(Live::Event(event, None)) if event.seq == record.seq));
         }
         let why = slow.cut.try_recv().unwrap();
-        assert_eq!((why.code, why.why.as_str()), (Code::Overloaded, "3 events waited for it when event 4 came"));
+        assert_eq!(
+            (why.code, why.why.as_str()),
+            (Code::Overloaded, "3 events waited for it when event 4 came")
+        );
         assert!(why.fix.contains("event_queue"), "{why}");
         assert!(quick.cut.try_recv().is_err());
-        let Some(Data::EventClients(clients)) = subscribers.list(&model).data else { panic!() };
+        let Some(Data::EventClients(clients)) = subscribers.list(&model).data else {
+            panic!()
+        };
         assert_eq!(clients.iter().map(|client| client.id).collect::<Vec<_>>(), [1, 12]);
     }
 
     #[test]
     fn soft_facts_that_a_reader_does_not_want_do_not_fill_its_queue() {
         let (model, mut subscribers) = (model(&cell_events(1)), Subscribers::default());
-        let contacts = Subscription { kinds: vec!["contact".to_owned()], ..now() };
+        let contacts = Subscription {
+            kinds: vec!["contact".to_owned()],
+            ..now()
+        };
         let mut stream = enter(&mut subscribers, &model, "alice", contacts).unwrap();
         for _ in 0..10 {
             subscribers.soft(&model, || Some(Change::PassWanted {}));
         }
-        subscribers.soft(&model, || Some(Change::Contact { host: "node1".into(), connected: true }));
+        subscribers.soft(&model, || {
+            Some(Change::Contact {
+                host: "node1".into(),
+                connected: true,
+            })
+        });
         assert!(matches!(stream.live.try_recv(), Ok(Live::Soft(item)) if item.change.kind() == "contact"));
         assert!(stream.cut.try_recv().is_err());
     }
@@ -429,20 +541,68 @@ mod tests {
     fn who_may_not_read_or_asks_for_what_is_not_there_is_refused() {
         let records = cell_events(1);
         let (model, mut subscribers) = (model(&records), Subscribers::default());
-        let from = |seq| Subscription { start: Start::From(EventSeq(seq)), ..now() };
+        let from = |seq| Subscription {
+            start: Start::From(EventSeq(seq)),
+            ..now()
+        };
         let last = records.len() as u64;
         for (user, subscription, code) in [
             ("bob", now(), Code::NotPermitted),
             ("alice", from(0), Code::BadValue),
             ("alice", from(last + 2), Code::BadValue),
-            ("alice", Subscription { kinds: vec!["job".to_owned()], ..now() }, Code::BadValue),
-            ("alice", Subscription { kinds: vec!["load".to_owned(); 99], ..now() }, Code::BadValue),
-            ("alice", Subscription { name: "two\nlines".to_owned(), ..now() }, Code::BadValue),
-            ("alice", Subscription { every_s: EVERY_MAX_S + 1, ..now() }, Code::BadValue),
-            ("alice", Subscription { owners: vec!["bob".into()], ..from(1) }, Code::BadValue),
-            ("bob", Subscription { owners: vec!["bob".into(), "alice".into()], ..now() }, Code::NotPermitted),
+            (
+                "alice",
+                Subscription {
+                    kinds: vec!["job".to_owned()],
+                    ..now()
+                },
+                Code::BadValue,
+            ),
+            (
+                "alice",
+                Subscription {
+                    kinds: vec!["load".to_owned(); 99],
+                    ..now()
+                },
+                Code::BadValue,
+            ),
+            (
+                "alice",
+                Subscription {
+                    name: "two\nlines".to_owned(),
+                    ..now()
+                },
+                Code::BadValue,
+            ),
+            (
+                "alice",
+                Subscription {
+                    every_s: EVERY_MAX_S + 1,
+                    ..now()
+                },
+                Code::BadValue,
+            ),
+            (
+                "alice",
+                Subscription {
+                    owners: vec!["bob".into()],
+                    ..from(1)
+                },
+                Code::BadValue,
+            ),
+            (
+                "bob",
+                Subscription {
+                    owners: vec!["bob".into(), "alice".into()],
+                    ..now()
+                },
+                Code::NotPermitted,
+            ),
         ] {
-            assert_eq!(enter(&mut subscribers, &model, user, subscription).unwrap_err().code, code);
+            assert_eq!(
+                enter(&mut subscribers, &model, user, subscription).unwrap_err().code,
+                code
+            );
         }
         for seq in [1, last + 1] {
             assert!(enter(&mut subscribers, &model, "alice", from(seq)).is_ok());
@@ -456,15 +616,25 @@ mod tests {
         let first = records.iter().position(|record| submitted(&record)).unwrap();
         let (model, mut subscribers) = (model(&records[..=first]), Subscribers::default());
         for (owner, hears) in [("alice", true), ("bob", false)] {
-            let mine = Subscription { owners: vec![owner.into()], ..now() };
-            let Stream { mut filter, mut live, .. } = enter(&mut subscribers, &model, owner, mine).unwrap();
+            let mine = Subscription {
+                owners: vec![owner.into()],
+                ..now()
+            };
+            let Stream {
+                mut filter, mut live, ..
+            } = enter(&mut subscribers, &model, owner, mine).unwrap();
             subscribers.soft(&model, || Some(Change::PassWanted {}));
             assert!(live.try_recv().is_err(), "what is about no job");
             let items = records[first + 1..].iter().map(|record| stream::item(record, None));
-            let taken: Vec<_> =
-                items.filter(|item| filter.takes(&item.change)).map(|item| item.change.kind()).collect();
+            let taken: Vec<_> = items
+                .filter(|item| filter.takes(&item.change))
+                .map(|item| item.change.kind())
+                .collect();
             assert_eq!(!taken.is_empty(), hears, "{taken:?}");
-            assert!(!hears || taken.contains(&"job-added") && taken.contains(&"job-finished"), "{taken:?}");
+            assert!(
+                !hears || taken.contains(&"job-added") && taken.contains(&"job-finished"),
+                "{taken:?}"
+            );
         }
     }
 
@@ -472,9 +642,13 @@ mod tests {
     fn a_place_is_free_again_when_its_reader_has_gone() {
         let model = model(&cell_events(1));
         let mut subscribers = Subscribers::default();
-        let streams: Vec<Stream> =
-            (0..CLIENTS).map(|_| enter(&mut subscribers, &model, "alice", now()).unwrap()).collect();
-        assert_eq!(enter(&mut subscribers, &model, "alice", now()).unwrap_err().code, Code::Overloaded);
+        let streams: Vec<Stream> = (0..CLIENTS)
+            .map(|_| enter(&mut subscribers, &model, "alice", now()).unwrap())
+            .collect();
+        assert_eq!(
+            enter(&mut subscribers, &model, "alice", now()).unwrap_err().code,
+            Code::Overloaded
+        );
         drop(streams);
         assert!(enter(&mut subscribers, &model, "alice", now()).is_ok());
     }

@@ -21,9 +21,14 @@ impl Viewer {
         if model.state.config.settings.qmaster().show_job_environment {
             return Self(Sight::Everything);
         }
-        let Some(owner) = asker else { return Self(Sight::Own(None)) };
+        let Some(owner) = asker else {
+            return Self(Sight::Own(None));
+        };
         let master_host = Some(HostName::new(&model.statics.host));
-        let site = Site { master_host, ..Site::default() };
+        let site = Site {
+            master_host,
+            ..Site::default()
+        };
         let caller = Caller::new(&model.state, &site, owner, from);
         let own = || Sight::Own(Some(caller.owner.user.clone()));
         Self(if caller.is_operator() { Sight::Everything } else { own() })

@@ -66,7 +66,9 @@ impl Waiters {
             let waiting: Vec<Waiting> = waiting.into_iter().flatten().flatten().collect();
             let Some(first) = waiting.first() else { return };
             let reply = ended(model, store, *seq, first.job);
-            waiting.into_iter().for_each(|waiting| give(waiting.answer, reply.clone()));
+            waiting
+                .into_iter()
+                .for_each(|waiting| give(waiting.answer, reply.clone()));
         }
     }
 }
@@ -90,8 +92,16 @@ fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
     if let Some(seq) = model.state.by_number.get(&number) {
         return Found::Present(*seq);
     }
-    let listed = model.state.finished.iter().rev().find(|job| job.number == number).map(|job| job.seq);
-    listed.or_else(|| last_accounted(store, number)).map_or(Found::Unknown, Found::Finished)
+    let listed = model
+        .state
+        .finished
+        .iter()
+        .rev()
+        .find(|job| job.number == number)
+        .map(|job| job.seq);
+    listed
+        .or_else(|| last_accounted(store, number))
+        .map_or(Found::Unknown, Found::Finished)
 }
 
 /// The last job of that number that has an accounting record.
@@ -131,7 +141,11 @@ fn ended(model: &Model, store: &Store, seq: SubmitSeq, number: JobNumber) -> Rep
                 Ok(row) if row.record.key.seq == seq => drop(tasks.insert(row.record.key.task, of_record(&row.record))),
                 Ok(_) => {}
                 Err(damage) => {
-                    tracing::error!("accounting records up to event {} are damaged: {}", damage.seq.0, damage.why)
+                    tracing::error!(
+                        "accounting records up to event {} are damaged: {}",
+                        damage.seq.0,
+                        damage.why
+                    )
                 }
             }
             true
@@ -151,7 +165,12 @@ fn task_count(job: &FinishedJob) -> u64 {
 }
 
 fn of_record(record: &AccountingRecord) -> EndedTask {
-    let AccountingRecord { key, exit_status, failed, .. } = record;
+    let AccountingRecord {
+        key,
+        exit_status,
+        failed,
+        ..
+    } = record;
     EndedTask {
         task: key.task,
         exit_status: *exit_status,
@@ -162,7 +181,14 @@ fn of_record(record: &AccountingRecord) -> EndedTask {
 }
 
 fn of_finished(task: &FinishedTask) -> EndedTask {
-    let FinishedTask { task, exit_status, failed, deleted, granted: _, started: _ } = task;
+    let FinishedTask {
+        task,
+        exit_status,
+        failed,
+        deleted,
+        granted: _,
+        started: _,
+    } = task;
     EndedTask {
         task: *task,
         exit_status: *exit_status,
@@ -174,5 +200,8 @@ fn of_finished(task: &FinishedTask) -> EndedTask {
 
 /// The signal in an exit status above 128, as accounting(5) writes it.
 fn signal(exit_status: u32) -> Option<u8> {
-    exit_status.checked_sub(128).filter(|signal| *signal > 0).and_then(|signal| u8::try_from(signal).ok())
+    exit_status
+        .checked_sub(128)
+        .filter(|signal| *signal > 0)
+        .and_then(|signal| u8::try_from(signal).ok())
 }

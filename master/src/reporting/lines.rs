@@ -54,7 +54,15 @@ impl Lines<'_> {
                 let (user, host) = self.actor(&record.actor);
                 self.step(
                     &job,
-                    &Step { at, event: "pending", task: -1, state: "", user: &user, host: &host, message: "new job" },
+                    &Step {
+                        at,
+                        event: "pending",
+                        task: -1,
+                        state: "",
+                        user: &user,
+                        host: &host,
+                        message: "new job",
+                    },
                 );
             }
             Event::TaskPlaced { key, .. } => {
@@ -65,30 +73,61 @@ impl Lines<'_> {
                 let Some(job) = state.jobs.get(&key.seq) else { return };
                 self.by_master(at, job, key.task, ("delivered", "r"), "job received by execd");
             }
-            Event::TaskEnded { key, record: ended, then, .. } => {
-                let Some((job, _, placement)) = state.placed(*key) else { return };
+            Event::TaskEnded {
+                key,
+                record: ended,
+                then,
+                ..
+            } => {
+                let Some((job, _, placement)) = state.placed(*key) else {
+                    return;
+                };
                 self.ended(at, job, placement, ended.as_deref(), then);
             }
-            Event::SlaveEnded { record: Some(ended), .. } => self.line(at, "acct", &ended.to_line()),
+            Event::SlaveEnded {
+                record: Some(ended), ..
+            } => self.line(at, "acct", &ended.to_line()),
             Event::TasksDeleted { seq, tasks } => {
                 let Some(job) = state.jobs.get(seq) else { return };
                 self.deleted(at, job, tasks, &record.actor);
             }
             Event::TaskSuspended { key, suspended } | Event::TaskThresholdSuspended { key, suspended } => {
                 let Some(job) = state.jobs.get(&key.seq) else { return };
-                let (event, letter) = if *suspended { ("suspended", "s") } else { ("unsuspended", "r") };
+                let (event, letter) = if *suspended {
+                    ("suspended", "s")
+                } else {
+                    ("unsuspended", "r")
+                };
                 let (user, host) = self.actor(&record.actor);
                 let task = task_number(job, key.task);
                 self.step(
                     &Facts::of(self.cell, job),
-                    &Step { at, event, task, state: letter, user: &user, host: &host, message: "" },
+                    &Step {
+                        at,
+                        event,
+                        task,
+                        state: letter,
+                        user: &user,
+                        host: &host,
+                        message: "",
+                    },
                 );
             }
             Event::InstanceChanged { instance, state } => {
-                let letters = [(state.disabled, 'd'), (state.suspended, 's'), (!state.errors.is_empty(), 'E')];
-                let letters: String =
-                    letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect();
-                self.line(at, "queue", &format!("{}:{}:{at}:{letters}", instance.queue, instance.host));
+                let letters = [
+                    (state.disabled, 'd'),
+                    (state.suspended, 's'),
+                    (!state.errors.is_empty(), 'E'),
+                ];
+                let letters: String = letters
+                    .into_iter()
+                    .filter_map(|(is_set, letter)| is_set.then_some(letter))
+                    .collect();
+                self.line(
+                    at,
+                    "queue",
+                    &format!("{}:{}:{at}:{letters}", instance.queue, instance.host),
+                );
             }
             _ => {}
         }
@@ -102,7 +141,15 @@ impl Lines<'_> {
         let task = task_number(job, placement.key.task);
         let host = placement.host().to_string();
         let state = if placement.started.is_some() { "r" } else { "t" };
-        let by_host = |event, message| Step { at, event, task, state, user: "execution daemon", host: &host, message };
+        let by_host = |event, message| Step {
+            at,
+            event,
+            task,
+            state,
+            user: "execution daemon",
+            host: &host,
+            message,
+        };
         match then {
             Then::Done => {
                 self.step(&facts, &by_host("finished", "job exited"));
@@ -111,13 +158,24 @@ impl Lines<'_> {
             Then::Requeued | Then::Error { .. } => {
                 match then {
                     Then::Error { .. } => self.step(&facts, &by_host("error", "job set in error state")),
-                    _ => self.step(&facts, &by_host("restart", "job didn't get resources -> schedule it again")),
+                    _ => self.step(
+                        &facts,
+                        &by_host("restart", "job didn't get resources -> schedule it again"),
+                    ),
                 }
                 let message = format!("rescheduling job {}.{}", job.number, placement.key.task);
                 let master = self.master.to_owned();
                 self.step(
                     &facts,
-                    &Step { at, event: "restart", task, state, user: "master", host: &master, message: &message },
+                    &Step {
+                        at,
+                        event: "restart",
+                        task,
+                        state,
+                        user: "master",
+                        host: &master,
+                        message: &message,
+                    },
                 );
             }
         }
@@ -130,7 +188,15 @@ impl Lines<'_> {
             let task = task_number(job, task);
             self.step(
                 &facts,
-                &Step { at, event: "deleted", task, state: "", user: &user, host: &host, message: "job deleted" },
+                &Step {
+                    at,
+                    event: "deleted",
+                    task,
+                    state: "",
+                    user: &user,
+                    host: &host,
+                    message: "job deleted",
+                },
             );
             self.gone(at, &facts, task, "");
         }
@@ -140,19 +206,62 @@ impl Lines<'_> {
     fn gone(&mut self, at: i64, facts: &Facts<'_>, task: i64, state: &str) {
         let master = self.master.to_owned();
         let message = "job waits for scheduler's deletion";
-        self.step(facts, &Step { at, event: "finished", task, state, user: "master", host: &master, message });
+        self.step(
+            facts,
+            &Step {
+                at,
+                event: "finished",
+                task,
+                state,
+                user: "master",
+                host: &master,
+                message,
+            },
+        );
         let message = "job deleted by scheduler";
-        self.step(facts, &Step { at, event: "deleted", task, state: "T", user: "scheduler", host: &master, message });
+        self.step(
+            facts,
+            &Step {
+                at,
+                event: "deleted",
+                task,
+                state: "T",
+                user: "scheduler",
+                host: &master,
+                message,
+            },
+        );
     }
 
     fn by_master(&mut self, at: i64, job: &Job, task: TaskId, (event, state): (&str, &str), message: &str) {
         let master = self.master.to_owned();
         let task = task_number(job, task);
-        self.step(&Facts::of(self.cell, job), &Step { at, event, task, state, user: "master", host: &master, message });
+        self.step(
+            &Facts::of(self.cell, job),
+            &Step {
+                at,
+                event,
+                task,
+                state,
+                user: "master",
+                host: &master,
+                message,
+            },
+        );
     }
 
     fn new_job(&mut self, at: i64, job: &Facts<'_>) {
-        let Facts { number, submitted, name, owner, group, project, department, account, priority } = job;
+        let Facts {
+            number,
+            submitted,
+            name,
+            owner,
+            group,
+            project,
+            department,
+            account,
+            priority,
+        } = job;
         let rest = format!(
             "{submitted}:{number}:-1:NONE:{}:{owner}:{}:{project}:{department}:{}:{priority}",
             plain(name),
@@ -166,8 +275,26 @@ impl Lines<'_> {
         if !self.params.joblog {
             return;
         }
-        let Facts { number, submitted, name, owner, group, project, department, account, priority } = job;
-        let Step { at, event, task, state, user, host, message } = step;
+        let Facts {
+            number,
+            submitted,
+            name,
+            owner,
+            group,
+            project,
+            department,
+            account,
+            priority,
+        } = job;
+        let Step {
+            at,
+            event,
+            task,
+            state,
+            user,
+            host,
+            message,
+        } = step;
         let rest = format!(
             "{at}:{event}:{number}:{task}:NONE:{state}:{user}:{host}:0:{priority}:{submitted}:{}:{owner}:{}:{project}:\
              {department}:{}:{}",
@@ -185,20 +312,32 @@ impl Lines<'_> {
         let mut hosts: Vec<HostName> = vec![HostName::global()];
         for granted in granted {
             let instance = &granted.instance;
-            let Some(settings) = state.config.resolved.get(instance) else { continue };
+            let Some(settings) = state.config.resolved.get(instance) else {
+                continue;
+            };
             let mut values = settings.complex_values.clone();
             values.0.insert(0, ("slots".into(), settings.slots.to_string()));
             let used = self.used(state, &Level::Instance(instance.clone()), &values);
             if !used.is_empty() {
-                self.line(at, "queue_consumable", &format!("{}:{}:{at}::{used}", instance.queue, instance.host));
+                self.line(
+                    at,
+                    "queue_consumable",
+                    &format!("{}:{}:{at}::{used}", instance.queue, instance.host),
+                );
             }
             if !hosts.contains(&instance.host) {
                 hosts.push(instance.host.clone());
             }
         }
         for host in hosts {
-            let Some(known) = state.config.exec_hosts.get(&host) else { continue };
-            let level = if host.is_global() { Level::Global } else { Level::Host(host.clone()) };
+            let Some(known) = state.config.exec_hosts.get(&host) else {
+                continue;
+            };
+            let level = if host.is_global() {
+                Level::Global
+            } else {
+                Level::Host(host.clone())
+            };
             let used = self.used(state, &level, &known.complex_values);
             if !used.is_empty() {
                 self.line(at, "host_consumable", &format!("{host}:{at}:X:{used}"));
@@ -210,14 +349,21 @@ impl Lines<'_> {
     fn used(&self, state: &State, level: &Level, capacities: &Assignments) -> String {
         let mut text = String::new();
         for (name, capacity) in &capacities.0 {
-            let Some(attribute) = state.config.complex.lookup(name.as_str()) else { continue };
+            let Some(attribute) = state.config.complex.lookup(name.as_str()) else {
+                continue;
+            };
             let is_told = self.params.log_consumables || is_reported(state, level, attribute.name.as_str());
             if !is_told || !attribute.consumable.is_consumable() {
                 continue;
             }
-            let Ok(capacity) = Amount::parse(capacity, attribute.r#type) else { continue };
+            let Ok(capacity) = Amount::parse(capacity, attribute.r#type) else {
+                continue;
+            };
             let booked = state.in_use(level, attribute.name.as_str());
-            let (booked, capacity) = (booked.decimal_text(attribute.r#type), capacity.decimal_text(attribute.r#type));
+            let (booked, capacity) = (
+                booked.decimal_text(attribute.r#type),
+                capacity.decimal_text(attribute.r#type),
+            );
             let comma = if text.is_empty() { "" } else { "," };
             // A string takes everything.
             let _ = write!(text, "{comma}{}={booked}={capacity}", attribute.name);
@@ -227,10 +373,16 @@ impl Lines<'_> {
 
     /// The values of a load report that `report_variables` names.
     pub fn of_load(&mut self, observations: &Observations, host: &HostName, at: i64) {
-        let Some(load) = observations.load.get(host) else { return };
+        let Some(load) = observations.load.get(host) else {
+            return;
+        };
         let level = Level::Host(host.clone());
-        let told = load.iter().filter(|(name, _)| is_reported(self.cell, &level, name.as_str()));
-        let values: Vec<String> = told.map(|(name, entry)| format!("{name}={}", plain(&entry.text))).collect();
+        let told = load
+            .iter()
+            .filter(|(name, _)| is_reported(self.cell, &level, name.as_str()));
+        let values: Vec<String> = told
+            .map(|(name, entry)| format!("{name}={}", plain(&entry.text)))
+            .collect();
         if !values.is_empty() {
             self.line(at, "host", &format!("{host}:{at}:X:{}", values.join(",")));
         }
@@ -247,12 +399,33 @@ impl Lines<'_> {
 
     /// One node of the share tree.
     pub fn of_share(&mut self, node: &ShareNode, at: i64) {
-        let ShareNode { path, depth: _, user, project, shares, job_count, usage_time, .. } = node;
+        let ShareNode {
+            path,
+            depth: _,
+            user,
+            project,
+            shares,
+            job_count,
+            usage_time,
+            ..
+        } = node;
         let user = user.as_ref().map_or("", |user| user.as_str());
         let project = project.as_deref().unwrap_or("");
-        let mut rest = format!("{at}:{usage_time}:{}:{user}:{}:{shares}:{job_count}:", plain(path), plain(project));
-        let parts = [node.level, node.total, node.long_target_share, node.short_target_share, node.actual_share];
-        let used = [node.usage, node.cpu, node.mem, node.io, node.ltcpu, node.ltmem, node.ltio];
+        let mut rest = format!(
+            "{at}:{usage_time}:{}:{user}:{}:{shares}:{job_count}:",
+            plain(path),
+            plain(project)
+        );
+        let parts = [
+            node.level,
+            node.total,
+            node.long_target_share,
+            node.short_target_share,
+            node.actual_share,
+        ];
+        let used = [
+            node.usage, node.cpu, node.mem, node.io, node.ltcpu, node.ltmem, node.ltio,
+        ];
         for millionths in parts.map(i128::from).into_iter().chain(used) {
             let _ = write!(rest, "{}.{:06}:", millionths / 1_000_000, millionths % 1_000_000);
         }
@@ -311,8 +484,13 @@ fn is_reported(state: &State, level: &Level, attribute: &str) -> bool {
         Level::Instance(instance) => Some(&instance.host),
     };
     let global = HostName::global();
-    let hosts = own.into_iter().chain([&global]).filter_map(|host| state.config.exec_hosts.get(host));
-    hosts.flat_map(|host| host.report_variables.iter()).any(|name| name.as_str() == attribute)
+    let hosts = own
+        .into_iter()
+        .chain([&global])
+        .filter_map(|host| state.config.exec_hosts.get(host));
+    hosts
+        .flat_map(|host| host.report_variables.iter())
+        .any(|name| name.as_str() == attribute)
 }
 
 /// A text that cannot be taken for fields or lines.

@@ -20,10 +20,18 @@ const SATISFIED: (&str, &str) = ("RESOURCES SATISFIED", "AR resources satisfied"
 impl ReportingFile {
     /// Notes what an event says of a reservation that it takes away.
     pub(super) fn reservations_before(&mut self, state: &State, record: &Record) {
-        let Event::ReservationEnded { id } = &record.event else { return };
-        let Some(reservation) = state.reservations.get(id) else { return };
+        let Event::ReservationEnded { id } = &record.event else {
+            return;
+        };
+        let Some(reservation) = state.reservations.get(id) else {
+            return;
+        };
         let is_over = reservation.end <= record.now.wall;
-        let step = if is_over { ('x', "TERMINATED", "end time of AR reached") } else { ('d', "DELETED", "AR deleted") };
+        let step = if is_over {
+            ('x', "TERMINATED", "end time of AR reached")
+        } else {
+            ('d', "DELETED", "AR deleted")
+        };
         let at = record.now.wall.seconds();
         self.failing.remove(id);
         self.note(state, |lines| {
@@ -39,14 +47,24 @@ impl ReportingFile {
             Event::ReservationGranted { id, .. } => {
                 self.of_one(state, *id, |lines, reservation| lines.of_grant(at, reservation))
             }
-            Event::ReservationChanged { id, state: ReservationState::Running } => {
-                let is_failing = state.reservations.get(id).is_some_and(|known| fails(state, observations, known));
+            Event::ReservationChanged {
+                id,
+                state: ReservationState::Running,
+            } => {
+                let is_failing = state
+                    .reservations
+                    .get(id)
+                    .is_some_and(|known| fails(state, observations, known));
                 let letter = if is_failing { 'E' } else { 'r' };
                 if is_failing {
                     self.failing.insert(*id);
                 }
                 self.of_one(state, *id, |lines, reservation| {
-                    lines.of_step(at, reservation, (letter, "START TIME REACHED", "start time of AR reached"));
+                    lines.of_step(
+                        at,
+                        reservation,
+                        (letter, "START TIME REACHED", "start time of AR reached"),
+                    );
                 });
             }
             Event::InstanceChanged { .. } | Event::ObjectsChanged(_) => self.failures(state, observations, at),
@@ -71,8 +89,10 @@ impl ReportingFile {
                 ReservationState::Waiting => false,
                 ReservationState::Deleted => continue,
             };
-            let (was_failing, is_failing) =
-                (self.failing.contains(&reservation.id), fails(state, observations, reservation));
+            let (was_failing, is_failing) = (
+                self.failing.contains(&reservation.id),
+                fails(state, observations, reservation),
+            );
             let (letter, (event, message)) = match (was_failing, is_failing, is_running) {
                 (false, true, true) => ('E', UNSATISFIED),
                 (false, true, false) => ('W', UNSATISFIED),
@@ -92,20 +112,40 @@ impl ReportingFile {
 
 impl Lines<'_> {
     fn of_grant(&mut self, at: i64, reservation: &AdvanceReservation) {
-        let AdvanceReservation { id, spec, start, end, submitted, pe, .. } = reservation;
+        let AdvanceReservation {
+            id,
+            spec,
+            start,
+            end,
+            submitted,
+            pe,
+            ..
+        } = reservation;
         let (owner, submitted) = (&spec.owner.user, submitted.seconds());
         self.line(at, "new_ar", &format!("{submitted}:{id}:{owner}"));
         let asked: Vec<String> = spec.requests.hard.iter().map(ToString::to_string).collect();
-        let asked = if asked.is_empty() { "NONE".to_owned() } else { plain(&asked.join(",")) };
+        let asked = if asked.is_empty() {
+            "NONE".to_owned()
+        } else {
+            plain(&asked.join(","))
+        };
         let (name, account) = (plain(&spec.name), plain(spec.account.as_deref().unwrap_or("sge")));
         let (start, end) = (start.seconds(), end.seconds());
         let pe = pe.as_ref().map_or("", |pe| pe.as_str());
-        self.line(at, "ar_attr", &format!("{at}:{submitted}:{id}:{name}:{account}:{start}:{end}:{pe}:{asked}"));
+        self.line(
+            at,
+            "ar_attr",
+            &format!("{at}:{submitted}:{id}:{name}:{account}:{start}:{end}:{pe}:{asked}"),
+        );
     }
 
     fn of_step(&mut self, at: i64, reservation: &AdvanceReservation, (state, event, message): Step) {
         let (id, submitted) = (reservation.id, reservation.submitted.seconds());
-        self.line(at, "ar_log", &format!("{at}:{submitted}:{id}:{state}:{event}:{message}"));
+        self.line(
+            at,
+            "ar_log",
+            &format!("{at}:{submitted}:{id}:{state}:{event}:{message}"),
+        );
     }
 
     fn of_slots(&mut self, at: i64, reservation: &AdvanceReservation) {
@@ -113,7 +153,11 @@ impl Lines<'_> {
         for granted in &reservation.granted {
             let instance = &granted.instance;
             let slots = granted.slots;
-            self.line(at, "ar_acct", &format!("{at}:{submitted}:{id}:{}:{}:{slots}", instance.queue, instance.host));
+            self.line(
+                at,
+                "ar_acct",
+                &format!("{at}:{submitted}:{id}:{}:{}:{slots}", instance.queue, instance.host),
+            );
         }
     }
 }

@@ -23,7 +23,12 @@ impl Cell {
         cell_events(0).iter().for_each(|record| drop(state.apply(record)));
         let dir = TempDir::new("reporting");
         let file = ReportingFile::new(dir.path().join("reporting"), "master1".to_owned(), &state);
-        let mut cell = Self { dir, state, observations: Observations::default(), file };
+        let mut cell = Self {
+            dir,
+            state,
+            observations: Observations::default(),
+            file,
+        };
         cell.set(ObjectKind::ClusterConf, "global", "reporting_params", params);
         cell
     }
@@ -31,13 +36,29 @@ impl Cell {
     fn set(&mut self, kind: ObjectKind, name: &str, key: &str, value: &str) {
         let mut fields = self.state.config.object_fields(kind, name).unwrap();
         fields.set(key, value);
-        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields: Some(fields) }]));
+        self.event(Event::ObjectsChanged(vec![StoredObject {
+            kind,
+            name: name.to_owned(),
+            fields: Some(fields),
+        }]));
     }
 
     fn event(&mut self, event: Event) {
-        let now = Now { tick: Tick(9), wall: Wall(100_000) };
-        let actor = Actor::User { user: UserName::from("op"), host: "login".into() };
-        let record = Record { seq: EventSeq(self.state.last.0 + 1), now, actor, request: None, event };
+        let now = Now {
+            tick: Tick(9),
+            wall: Wall(100_000),
+        };
+        let actor = Actor::User {
+            user: UserName::from("op"),
+            host: "login".into(),
+        };
+        let record = Record {
+            seq: EventSeq(self.state.last.0 + 1),
+            now,
+            actor,
+            request: None,
+            event,
+        };
         self.file.before(&self.state, &record);
         self.state.apply(&record);
         self.file.after(&self.state, &self.observations, &record);
@@ -54,8 +75,16 @@ impl Cell {
     }
 
     fn run(&mut self) {
-        self.event(Event::TaskPlaced { key: key(1, 1), granted: granted(), pe: None, maps: Vec::new() });
-        self.event(Event::TaskStarted { key: key(1, 1), at: Wall(100_000) });
+        self.event(Event::TaskPlaced {
+            key: key(1, 1),
+            granted: granted(),
+            pe: None,
+            maps: Vec::new(),
+        });
+        self.event(Event::TaskStarted {
+            key: key(1, 1),
+            at: Wall(100_000),
+        });
         self.event(ended_task(0, 1, 1).event);
     }
 
@@ -66,7 +95,10 @@ impl Cell {
 }
 
 fn job() -> JobSpec {
-    JobSpec { name: "x3:4.sh".to_owned(), ..spec() }
+    JobSpec {
+        name: "x3:4.sh".to_owned(),
+        ..spec()
+    }
 }
 
 #[test]
@@ -84,13 +116,21 @@ fn a_job_leaves_the_records_that_8_1_9_writes() {
     cell.submit(job());
     cell.run();
     let owner = &job().owner;
-    let facts = format!("0:1024:100:x3 4.sh:{}:{}::defaultdepartment:sge", owner.user, owner.group);
+    let facts = format!(
+        "0:1024:100:x3 4.sh:{}:{}::defaultdepartment:sge",
+        owner.user, owner.group
+    );
     let ended = match ended_task(0, 1, 1).event {
-        Event::TaskEnded { record: Some(record), .. } => record.to_line(),
+        Event::TaskEnded {
+            record: Some(record), ..
+        } => record.to_line(),
         _ => unreachable!(),
     };
     let expected = [
-        format!("100:new_job:100:7:-1:NONE:x3 4.sh:{}:{}::defaultdepartment:sge:1024", owner.user, owner.group),
+        format!(
+            "100:new_job:100:7:-1:NONE:x3 4.sh:{}:{}::defaultdepartment:sge:1024",
+            owner.user, owner.group
+        ),
         format!("100:job_log:100:pending:7:-1:NONE::op:login:{facts}:new job"),
         format!("100:job_log:100:sent:7:0:NONE:t:master:master1:{facts}:sent to execd"),
         format!("100:job_log:100:delivered:7:0:NONE:r:master:master1:{facts}:job received by execd"),
@@ -125,7 +165,10 @@ fn report_variables_choose_consumables_and_load_values() {
     cell.set(ObjectKind::ExecHost, "global", "report_variables", "slots,np_load_avg");
     cell.submit(job());
     cell.run();
-    assert!(cell.written().contains("queue_consumable:all.q:node1:100::slots=1.000000=2.000000\n"));
+    assert!(
+        cell.written()
+            .contains("queue_consumable:all.q:node1:100::slots=1.000000=2.000000\n")
+    );
     let mut observations = Observations::default();
     let host = HostName::new("node1");
     let entry = |text: &str| master_core::observe::LoadEntry {
@@ -135,7 +178,11 @@ fn report_variables_choose_consumables_and_load_values() {
     };
     let values = [("np_load_avg", "0.5"), ("load_avg", "2")].map(|(name, text)| (name.into(), entry(text)));
     observations.load.insert(host.clone(), values.into_iter().collect());
-    let load = Observation::Load { host, at: Tick(0), report: Box::default() };
+    let load = Observation::Load {
+        host,
+        at: Tick(0),
+        report: Box::default(),
+    };
     cell.file.observed(&cell.state, &observations, &load, 100);
     assert!(cell.written().ends_with("100:host:node1:100:X:np_load_avg=0.5\n"));
 }
@@ -143,14 +190,31 @@ fn report_variables_choose_consumables_and_load_values() {
 #[test]
 fn states_of_queues_and_deletions_are_told() {
     let mut cell = Cell::new("reporting=true joblog=true");
-    cell.submit(JobSpec { array: TaskRange::parse("1-3").ok(), ..job() });
+    cell.submit(JobSpec {
+        array: TaskRange::parse("1-3").ok(),
+        ..job()
+    });
     let tasks = vec![TaskRange::parse("2-3").unwrap()];
-    cell.event(Event::TasksDeleted { seq: SubmitSeq(1), tasks });
-    let state = InstanceState { disabled: true, errors: vec!["x".to_owned()], ..InstanceState::default() };
-    cell.event(Event::InstanceChanged { instance: granted()[0].instance.clone(), state });
+    cell.event(Event::TasksDeleted {
+        seq: SubmitSeq(1),
+        tasks,
+    });
+    let state = InstanceState {
+        disabled: true,
+        errors: vec!["x".to_owned()],
+        ..InstanceState::default()
+    };
+    cell.event(Event::InstanceChanged {
+        instance: granted()[0].instance.clone(),
+        state,
+    });
     let text = cell.written();
     assert_eq!(text.matches(":deleted:7:2:NONE::op:login:").count(), 1, "{text}");
-    assert_eq!(text.matches(":deleted:7:3:NONE:T:scheduler:master1:").count(), 1, "{text}");
+    assert_eq!(
+        text.matches(":deleted:7:3:NONE:T:scheduler:master1:").count(),
+        1,
+        "{text}"
+    );
     assert!(text.ends_with("100:queue:all.q:node1:100:dE\n"), "{text}");
 }
 
@@ -195,7 +259,10 @@ fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
     let expected =
         format!("100:sharelog:100:99:/:::30:2:{rest}\n100:sharelog:100:99:/p1/default/u1:u1:p1:30:2:{rest}\n");
     let mut cell = Cell::new("reporting=true sharelog=0:10:0");
-    let at = |minutes: u64| Now { tick: Tick(minutes * 60_000), wall: Wall(100_000) };
+    let at = |minutes: u64| Now {
+        tick: Tick(minutes * 60_000),
+        wall: Wall(100_000),
+    };
     for (minute, expected) in [(1, &*expected), (10, ""), (11, &*expected)] {
         cell.file.shares(&cell.state, &nodes, at(minute));
         assert_eq!(cell.written(), expected, "minute {minute}");
@@ -210,7 +277,11 @@ fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
 fn an_advance_reservation_leaves_the_records_that_8_1_9_writes() {
     let mut cell = Cell::new("reporting=true");
     let instance = || granted()[0].instance.clone();
-    let contact = |connected| Observation::Contact { host: instance().host, at: Tick(9), connected };
+    let contact = |connected| Observation::Contact {
+        host: instance().host,
+        at: Tick(9),
+        connected,
+    };
     cell.observations.apply(&contact(true));
     let owner = r#"{"user": "u1", "uid": 1000, "gid": 1000, "group": "users"}"#;
     let asked = r#"{"hard": [{"name": "lic", "value": "1"}, {"name": "gmem", "value": "1G"}]}"#;
@@ -218,20 +289,44 @@ fn an_advance_reservation_leaves_the_records_that_8_1_9_writes() {
     let spec: ReservationSpec = serde_json::from_str(&spec).unwrap();
     let id = ReservationId(1);
     let (start, end) = (Wall(100_000), Wall(900_000));
-    cell.event(Event::ReservationGranted { id, spec: Arc::new(spec), start, end, granted: granted(), pe: None });
-    cell.event(Event::ReservationChanged { id, state: ReservationState::Running });
+    cell.event(Event::ReservationGranted {
+        id,
+        spec: Arc::new(spec),
+        start,
+        end,
+        granted: granted(),
+        pe: None,
+    });
+    cell.event(Event::ReservationChanged {
+        id,
+        state: ReservationState::Running,
+    });
     for disabled in [true, false] {
-        let state = InstanceState { disabled, ..InstanceState::default() };
-        cell.event(Event::InstanceChanged { instance: instance(), state });
+        let state = InstanceState {
+            disabled,
+            ..InstanceState::default()
+        };
+        cell.event(Event::InstanceChanged {
+            instance: instance(),
+            state,
+        });
     }
     for connected in [false, false, true] {
         cell.observations.apply(&contact(connected));
-        let Cell { state, observations, file, .. } = &mut cell;
+        let Cell {
+            state,
+            observations,
+            file,
+            ..
+        } = &mut cell;
         file.observed(state, observations, &contact(connected), 100);
     }
     cell.event(Event::ReservationEnded { id });
     let text = cell.written();
-    let told: Vec<&str> = text.lines().filter(|line| line.contains(":new_ar:") || line.contains(":ar_")).collect();
+    let told: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(":new_ar:") || line.contains(":ar_"))
+        .collect();
     let expected = [
         "100:new_ar:100:1:u1",
         "100:ar_attr:100:100:1:later:acct:100:900::lic=1,gmem=1G",

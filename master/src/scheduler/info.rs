@@ -41,7 +41,15 @@ pub struct SchedulingInfo {
 impl SchedulingInfo {
     /// Takes news in.
     pub fn take(&mut self, update: Update) {
-        let Update { passes, priorities, shares, categories, reservations, monitoring: _, schedule: _ } = update;
+        let Update {
+            passes,
+            priorities,
+            shares,
+            categories,
+            reservations,
+            monitoring: _,
+            schedule: _,
+        } = update;
         (self.passes, self.reservations) = (passes, reservations);
         if let Some(priorities) = priorities {
             self.priorities = priorities;
@@ -77,6 +85,7 @@ impl SchedulingInfo {
     pub fn priority(&self, job: SubmitSeq, of: Of) -> PriorityNumbers {
         let Priorities { jobs, running } = &self.priorities;
         let own = (of == Of::Running).then(|| running.get(&job)).flatten();
-        own.or_else(|| jobs.get(&job)).map_or_else(PriorityNumbers::default, |numbers| **numbers)
+        own.or_else(|| jobs.get(&job))
+            .map_or_else(PriorityNumbers::default, |numbers| **numbers)
     }
 }

@@ -29,7 +29,15 @@ impl Profile {
     /// A pass begins.
     pub(super) fn begin() -> Profile {
         let (planning, handing) = (Duration::ZERO, Duration::ZERO);
-        Profile { began: Instant::now(), cpu: cpu(), planning, handing, serial: 0, parallel: 0, orders: 0 }
+        Profile {
+            began: Instant::now(),
+            cpu: cpu(),
+            planning,
+            handing,
+            serial: 0,
+            parallel: 0,
+            orders: 0,
+        }
     }
 
     /// A slice was planned since `began`.
@@ -52,14 +60,31 @@ impl Profile {
 
     /// The lines.
     pub(super) fn lines(&self, model: &Model, now: Now) -> [String; 3] {
-        let Profile { began, cpu: (user_before, system_before), planning, handing, serial, parallel, orders } = self;
+        let Profile {
+            began,
+            cpu: (user_before, system_before),
+            planning,
+            handing,
+            serial,
+            parallel,
+            orders,
+        } = self;
         let (took, (user, system)) = (began.elapsed(), cpu());
         let (user, system) = (user.saturating_sub(*user_before), system.saturating_sub(*system_before));
         let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
         let (jobs, counts) = (JobCounts::of(model.state(), now), of_objects(model));
-        let JobCounts { pending, running, suspended, held, in_error } = jobs;
+        let JobCounts {
+            pending,
+            running,
+            suspended,
+            held,
+            in_error,
+        } = jobs;
         [
-            format!("PROF: job dispatching took {} s ({serial} sequential, {parallel} parallel)", seconds(*planning)),
+            format!(
+                "PROF: job dispatching took {} s ({serial} sequential, {parallel} parallel)",
+                seconds(*planning)
+            ),
             format!(
                 "PROF: scheduled in {} (u {} + s {} = {}): {serial} sequential, {parallel} parallel, {orders} orders, \
                  {pending} J(qw), {running} J(r), {suspended} J(s), {held} J(h), {in_error} J(e), {} J(all), {counts}",
@@ -109,8 +134,10 @@ fn cpu() -> (Duration, Duration) {
         let micros = u64::try_from(time.tv_usec()).unwrap_or(0);
         Duration::from_secs(u64::try_from(time.tv_sec()).unwrap_or(0)) + Duration::from_micros(micros)
     };
-    getrusage(UsageWho::RUSAGE_THREAD)
-        .map_or_else(|_| Default::default(), |usage| (duration(usage.user_time()), duration(usage.system_time())))
+    getrusage(UsageWho::RUSAGE_THREAD).map_or_else(
+        |_| Default::default(),
+        |usage| (duration(usage.user_time()), duration(usage.system_time())),
+    )
 }
 
 #[cfg(test)]
@@ -134,7 +161,12 @@ mod tests {
             }
         }
         let mut profile = Profile::begin();
-        let order = Order::Start { seq: SubmitSeq(2), task: TaskId(1), granted: granted(), pe: None };
+        let order = Order::Start {
+            seq: SubmitSeq(2),
+            task: TaskId(1),
+            granted: granted(),
+            pe: None,
+        };
         profile.planned(Instant::now(), &[order]);
         let lines = profile.lines(scheduler.model(), scheduler.model().state().now);
         assert!(lines[0].ends_with(" s (1 sequential, 0 parallel)"), "{lines:?}");

@@ -43,7 +43,10 @@ pub async fn accept(server: Arc<Server>, desk: Arc<Desk>) {
                     drop(slot);
                 })),
                 Err(_) => {
-                    let why = format!("{} hosts are connected already (agents of etc/master.toml)", desk.config.agents);
+                    let why = format!(
+                        "{} hosts are connected already (agents of etc/master.toml)",
+                        desk.config.agents
+                    );
                     tracing::warn!("{} is refused: {why}", connection.peer().host);
                     connection.close(CloseCode::Overloaded, &why);
                 }
@@ -71,7 +74,13 @@ async fn serve(connection: Connection, desk: Arc<Desk>) {
 /// Whether a host came, looked and went with a word, as `gridwright doctor` does.
 async fn was_a_visit(connection: &Connection) -> bool {
     let closed = timeout(Duration::ZERO, connection.closed()).await;
-    matches!(closed, Ok(Closed::ByPeer { code: Some(CloseCode::Done), .. }))
+    matches!(
+        closed,
+        Ok(Closed::ByPeer {
+            code: Some(CloseCode::Done),
+            ..
+        })
+    )
 }
 
 /// Logs the end of a connection that never became an agent's.
@@ -84,7 +93,11 @@ fn no_agent(host: &HostName, connection: &Connection, end: End) -> End {
 async fn hello(connection: &Connection) -> Result<(AgentHello, StreamSender, StreamReceiver), End> {
     let broken = |error: StreamError| crate::error_chain(&error);
     let (sender, mut receiver) = connection.accept_bi(FrameLimits::CONTROL).await.map_err(broken)?;
-    let frame = receiver.recv().await.map_err(broken)?.ok_or("it went without a hello")?;
+    let frame = receiver
+        .recv()
+        .await
+        .map_err(broken)?
+        .ok_or("it went without a hello")?;
     let hello = frame.message().map_err(|error| error.to_string());
     if frame.kind == Kind::Hello {
         Ok((hello?, sender, receiver))
@@ -102,9 +115,17 @@ async fn converse(
     receiver: StreamReceiver,
 ) -> End {
     let (id, host) = (desk.new_connection(), connection.peer().host.clone());
-    tracing::info!("agent {host} at {} connects, version {}", connection.remote_address(), hello.software);
+    tracing::info!(
+        "agent {host} at {} connects, version {}",
+        connection.remote_address(),
+        hello.software
+    );
     let outbox = desk.connections.enter(id, host.clone(), desk.config.agent_queue);
-    let connected = Input::AgentConnected { connection: id, host, hello: Box::new(hello) };
+    let connected = Input::AgentConnected {
+        connection: id,
+        host,
+        hello: Box::new(hello),
+    };
     if desk.input(connected).await.is_err() {
         return "the master ends".to_owned();
     }
@@ -132,14 +153,25 @@ async fn control_in(desk: Arc<Desk>, connection: ConnectionId, mut receiver: Str
             Ok(Some(frame)) => frame,
             Ok(None) => return "it ended its control stream".to_owned(),
             Err(error) if error.is_single_frame() => {
-                refuse(&desk, connection, Diagnostic::new(Code::BadMessage, crate::error_chain(&error)));
+                refuse(
+                    &desk,
+                    connection,
+                    Diagnostic::new(Code::BadMessage, crate::error_chain(&error)),
+                );
                 continue;
             }
             Err(error) => return crate::error_chain(&error),
         };
         match control_message(&frame) {
             Ok(message) => {
-                if desk.input(Input::AgentMessage { connection, message: Box::new(message) }).await.is_err() {
+                if desk
+                    .input(Input::AgentMessage {
+                        connection,
+                        message: Box::new(message),
+                    })
+                    .await
+                    .is_err()
+                {
                     return "the master ends".to_owned();
                 }
             }
@@ -151,9 +183,9 @@ async fn control_in(desk: Arc<Desk>, connection: ConnectionId, mut receiver: Str
 fn control_message(frame: &Frame) -> Result<AgentMessage, Diagnostic> {
     match frame.kind {
         Kind::Control => frame.message().map_err(|error| error.diagnostic()),
-        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Refusal | Kind::Unknown => {
-            Err(Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"))
-        }
+        Kind::Hello | Kind::Request | Kind::Reply | Kind::Load | Kind::Slave | Kind::Refusal | Kind::Unknown => Err(
+            Diagnostic::new(Code::BadMessage, "this kind of frame is not known on a control stream"),
+        ),
     }
 }
 
@@ -164,7 +196,10 @@ fn refuse(desk: &Desk, connection: ConnectionId, refusal: Diagnostic) {
 
 /// What the core has to say, in order. What waits goes out together.
 async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
-    let Outbox { mut outgoing, mut overrun } = outbox;
+    let Outbox {
+        mut outgoing,
+        mut overrun,
+    } = outbox;
     loop {
         let mut next = tokio::select! {
             biased;
@@ -187,7 +222,11 @@ async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
                     return crate::error_chain(&error);
                 }
             }
-            next = if sender.added() < WRITE_BYTES { outgoing.try_recv().ok() } else { None };
+            next = if sender.added() < WRITE_BYTES {
+                outgoing.try_recv().ok()
+            } else {
+                None
+            };
         }
         if sender.added() == 0 {
             return "replaced".to_owned();
@@ -210,7 +249,12 @@ async fn say_why(mut sender: StreamSender, why: &Diagnostic) -> Result<(), Strea
 async fn reports(connection: &Connection, desk: &Arc<Desk>, id: ConnectionId) -> End {
     loop {
         match connection.accept_uni(FrameLimits::REPORT).await {
-            Ok(stream) => drop(tokio::spawn(report(desk.clone(), id, stream, connection.peer().host.to_string()))),
+            Ok(stream) => drop(tokio::spawn(report(
+                desk.clone(),
+                id,
+                stream,
+                connection.peer().host.to_string(),
+            ))),
             Err(error) => return crate::error_chain(&error),
         }
     }
@@ -224,7 +268,12 @@ async fn report(desk: Arc<Desk>, connection: ConnectionId, mut stream: StreamRec
     };
     match frame.message::<LoadReport>() {
         Ok(report) if frame.kind == Kind::Load => {
-            let _ = desk.input(Input::LoadReport { connection, report: Box::new(report) }).await;
+            let _ = desk
+                .input(Input::LoadReport {
+                    connection,
+                    report: Box::new(report),
+                })
+                .await;
         }
         Ok(_) | Err(_) => tracing::info!("a report of {host} is refused: it is none"),
     }
@@ -261,9 +310,10 @@ async fn stream(connection: Connection, desk: Arc<Desk>, mut sender: StreamSende
         },
         Kind::Slave => return crate::slaves::serve(&desk.slaves, &host, sender, receiver).await,
         Kind::Request => renew(&connection, &desk, &frame).await,
-        Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => {
-            Err(Diagnostic::new(Code::BadMessage, "a stream begins with a hello or a request"))
-        }
+        Kind::Reply | Kind::Control | Kind::Load | Kind::Refusal | Kind::Unknown => Err(Diagnostic::new(
+            Code::BadMessage,
+            "a stream begins with a hello or a request",
+        )),
     };
     let sent = match outcome {
         Ok(reply) => sender.send(Kind::Reply, frame.id, &reply).await,
@@ -279,9 +329,15 @@ async fn renew(connection: &Connection, desk: &Arc<Desk>, frame: &Frame) -> Resu
     let RenewRequest { csr } = frame.message().map_err(|error| error.diagnostic())?;
     let host = connection.peer().host.clone();
     let issued = desk.issuer.sign(&csr, &host).map_err(|error| join::refusal(&error))?;
-    let input = Input::CertificateRenewed { host, serial: issued.serial, not_after: issued.not_after };
+    let input = Input::CertificateRenewed {
+        host,
+        serial: issued.serial,
+        not_after: issued.not_after,
+    };
     let ended = |Ended| Diagnostic::new(Code::NoMaster, "the master ends");
     desk.input(input).await.map_err(ended)?;
     desk.until_durable().await.map_err(ended)?;
-    Ok(RenewReply { certificate: issued.certificate })
+    Ok(RenewReply {
+        certificate: issued.certificate,
+    })
 }

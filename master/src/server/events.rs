@@ -84,10 +84,22 @@ enum End {
 impl<W: AsyncWrite + Unpin> Writer<'_, W> {
     /// Sends a stream until the client goes, is cut off, or the master ends.
     pub(super) async fn events(&mut self, id: u64, stream: Stream) -> Result<ControlFlow<()>, StreamError> {
-        let Stream { beginning, filter, every, mut live, cut } = stream;
+        let Stream {
+            beginning,
+            filter,
+            every,
+            mut live,
+            cut,
+        } = stream;
         let database = self.desk.database.clone();
         let mut gone = self.gone.clone();
-        let mut sending = Sending { writer: self, id, filter, cut, part: Part::default() };
+        let mut sending = Sending {
+            writer: self,
+            id,
+            filter,
+            cut,
+            part: Part::default(),
+        };
         let sent = async {
             sending.beginning(beginning, database).await?;
             if !every.is_zero() {
@@ -119,7 +131,9 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
             Err(End::Cut(why)) => {
                 let refusal = Reply::refusal(why);
                 let said = self.sender.send(Kind::Reply, id, &refusal);
-                tokio::time::timeout(PATIENCE, said).await.map_err(|_| StreamError::Disconnected)??;
+                tokio::time::timeout(PATIENCE, said)
+                    .await
+                    .map_err(|_| StreamError::Disconnected)??;
                 Ok(ControlFlow::Continue(()))
             }
         }
@@ -135,7 +149,9 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
                     self.add(item).await?;
                 }
                 let facts = stream::soft_facts(&state, &observations);
-                let soft = facts.into_iter().map(|change| stream::soft(change, state.last, state.now.wall));
+                let soft = facts
+                    .into_iter()
+                    .map(|change| stream::soft(change, state.last, state.now.wall));
                 (state.last, soft.collect())
             }
             Beginning::Log { after, until, soft } => {
@@ -143,7 +159,9 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
                 (until, soft)
             }
         };
-        let time = soft.first().map_or_else(crate::clock::wall_now, |item: &Item| item.time);
+        let time = soft
+            .first()
+            .map_or_else(crate::clock::wall_now, |item: &Item| item.time);
         for item in soft {
             self.add(item).await?;
         }
@@ -159,7 +177,9 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
             let read = tokio::task::spawn_blocking(move || Store::open_to_read(&path)?.read(after, count));
             let records = read.await.map_err(|_| End::Stream(StreamError::Disconnected))?;
             let records = records.map_err(|error| End::Cut(unreadable(after, &crate::error_chain(&error))))?;
-            let Some(last) = records.last() else { return Err(End::Cut(unreadable(after, "it ends before"))) };
+            let Some(last) = records.last() else {
+                return Err(End::Cut(unreadable(after, "it ends before")));
+            };
             after = last.seq;
             for record in &records {
                 self.add(stream::item(record, None)).await?;
@@ -222,7 +242,11 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         if self.filter.takes(&item.change) {
             self.part.add(item);
         }
-        if self.part.is_full() { self.flush().await } else { Ok(()) }
+        if self.part.is_full() {
+            self.flush().await
+        } else {
+            Ok(())
+        }
     }
 
     /// Sends what is collected. One that is cut off meanwhile gets to the end of it, if it does not
@@ -231,7 +255,10 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         if self.part.items.is_empty() {
             return Ok(());
         }
-        let reply = Reply { more: true, ..Reply::data(Data::Events(self.part.take())) };
+        let reply = Reply {
+            more: true,
+            ..Reply::data(Data::Events(self.part.take()))
+        };
         let sending = self.writer.sender.send(Kind::Reply, self.id, &reply);
         tokio::pin!(sending);
         tokio::select! {
@@ -248,5 +275,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
 /// The log does not hold what was asked for.
 fn unreadable(after: EventSeq, why: &str) -> Diagnostic {
     let what = format!("denied: event {} is not in the log", after.0 + 1);
-    Diagnostic::new(Code::UnknownObject, what).why(why).fix("begin without a number: the full state comes first")
+    Diagnostic::new(Code::UnknownObject, what)
+        .why(why)
+        .fix("begin without a number: the full state comes first")
 }

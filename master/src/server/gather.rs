@@ -35,7 +35,10 @@ impl Gathered {
     pub(super) fn add(&mut self, mut item: Item) {
         self.count += 1;
         if let Some(subject) = subject(&item.change) {
-            let before = self.latest.insert(subject, self.count).and_then(|place| self.items.remove(&place));
+            let before = self
+                .latest
+                .insert(subject, self.count)
+                .and_then(|place| self.items.remove(&place));
             if let Some(before) = before {
                 merge(before.change, &mut item.change);
             }
@@ -69,8 +72,24 @@ fn subject(change: &Change) -> Option<Subject> {
 
 /// Load values that an earlier report told and a later one does not.
 fn merge(before: Change, after: &mut Change) {
-    let Change::Load { full: was_full, values: known, withdrawn: gone, .. } = before else { return };
-    let Change::Load { full, values, withdrawn, .. } = after else { return };
+    let Change::Load {
+        full: was_full,
+        values: known,
+        withdrawn: gone,
+        ..
+    } = before
+    else {
+        return;
+    };
+    let Change::Load {
+        full,
+        values,
+        withdrawn,
+        ..
+    } = after
+    else {
+        return;
+    };
     if *full {
         return;
     }
@@ -104,12 +123,22 @@ mod tests {
     use proto::wire::stream::Source;
 
     fn item(seq: u64, change: Change) -> Item {
-        Item { seq: EventSeq(seq), time: Wall(0), source: Source::Soft, by: "master".to_owned(), job: None, change }
+        Item {
+            seq: EventSeq(seq),
+            time: Wall(0),
+            source: Source::Soft,
+            by: "master".to_owned(),
+            job: None,
+            change,
+        }
     }
 
     fn load(full: bool, values: &[(&str, &str)], withdrawn: &[&str]) -> Change {
         let host = || HostName::new("h1");
-        let values = values.iter().map(|(name, value)| (AttributeName::from(*name), (*value).to_owned())).collect();
+        let values = values
+            .iter()
+            .map(|(name, value)| (AttributeName::from(*name), (*value).to_owned()))
+            .collect();
         let withdrawn = withdrawn.iter().map(|name| AttributeName::from(*name)).collect();
         Change::Load {
             host: host(),
@@ -121,13 +150,32 @@ mod tests {
 
     #[test]
     fn of_what_changes_often_the_latest_is_told_and_of_all_else_everything() {
-        let contact = |host: &str, connected| Change::Contact { host: HostName::new(host), connected };
+        let contact = |host: &str, connected| Change::Contact {
+            host: HostName::new(host),
+            connected,
+        };
         let ended = |job| Change::JobFinished { job: SubmitSeq(job) };
         let mut gathered = Gathered::default();
-        let news = [contact("h1", false), ended(1), contact("h2", true), contact("h1", true), ended(1)];
-        news.into_iter().zip(1..).for_each(|(change, seq)| gathered.add(item(seq, change)));
+        let news = [
+            contact("h1", false),
+            ended(1),
+            contact("h2", true),
+            contact("h1", true),
+            ended(1),
+        ];
+        news.into_iter()
+            .zip(1..)
+            .for_each(|(change, seq)| gathered.add(item(seq, change)));
         let told: Vec<(u64, Change)> = gathered.take().map(|item| (item.seq.0, item.change)).collect();
-        assert_eq!(told, [(2, ended(1)), (3, contact("h2", true)), (4, contact("h1", true)), (5, ended(1))]);
+        assert_eq!(
+            told,
+            [
+                (2, ended(1)),
+                (3, contact("h2", true)),
+                (4, contact("h1", true)),
+                (5, ended(1))
+            ]
+        );
         assert_eq!(gathered.take().count(), 0);
     }
 

@@ -63,8 +63,15 @@ pub(super) async fn serve(connection: JoinConnection, desk: Arc<Desk>) {
 }
 
 async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply), Diagnostic> {
-    let JoinRequest { version: _, token, host, csr } = request;
-    let token: JoinToken = token.parse().map_err(|bad: quic::BadToken| bad_token(bad.to_string()))?;
+    let JoinRequest {
+        version: _,
+        token,
+        host,
+        csr,
+    } = request;
+    let token: JoinToken = token
+        .parse()
+        .map_err(|bad: quic::BadToken| bad_token(bad.to_string()))?;
     if token.cell() != desk.cell {
         return Err(bad_token("the token is of another cell".to_owned()));
     }
@@ -73,12 +80,22 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply
     let (reply_to, answer) = desk.joins.expect();
     let token_hash = token.hash().to_string();
     let ended = || Diagnostic::new(Code::NoMaster, "the master ends").fix("try again in a moment");
-    let input =
-        Input::Join { reply_to, token_hash, host: host.clone(), serial: issued.serial, not_after: issued.not_after };
+    let input = Input::Join {
+        reply_to,
+        token_hash,
+        host: host.clone(),
+        serial: issued.serial,
+        not_after: issued.not_after,
+    };
     desk.input(input).await.map_err(|Ended| ended())?;
     answer.await.map_err(|_| ended())??;
     let ca = desk.issuer.ca().certificate().to_pem();
-    let reply = JoinReply { certificate: issued.certificate, ca, cell: desk.cell, master_host: desk.host.clone() };
+    let reply = JoinReply {
+        certificate: issued.certificate,
+        ca,
+        cell: desk.cell,
+        master_host: desk.host.clone(),
+    };
     Ok((host, reply))
 }
 
@@ -86,9 +103,23 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply
 /// own.
 async fn called(desk: &Desk, host: HostName) -> HostName {
     let (answer, receiver) = oneshot::channel();
-    let query = Query::HostNames { names: vec![host.to_string()] };
-    let asked = desk.questions.send(Question { query, from: host.clone(), asker: None, answer }).await;
-    let replies = if asked.is_ok() { receiver.await.unwrap_or_default().replies } else { Vec::new() };
+    let query = Query::HostNames {
+        names: vec![host.to_string()],
+    };
+    let asked = desk
+        .questions
+        .send(Question {
+            query,
+            from: host.clone(),
+            asker: None,
+            answer,
+        })
+        .await;
+    let replies = if asked.is_ok() {
+        receiver.await.unwrap_or_default().replies
+    } else {
+        Vec::new()
+    };
     match replies.into_iter().find_map(|reply| reply.data) {
         Some(Data::Names(names)) => names.first().map_or(host, |name| HostName::new(name)),
         Some(_) | None => HostName::new(host.as_str()),

@@ -73,18 +73,40 @@ where
     let (here, gone) = watch::channel(());
     let activity = Activity::new();
     let reading = async {
-        let mut reader = Reader { desk: &desk, caller: &caller, receiver, activity: &activity, queue };
+        let mut reader = Reader {
+            desk: &desk,
+            caller: &caller,
+            receiver,
+            activity: &activity,
+            queue,
+        };
         if let Err(error) = reader.read().await {
-            tracing::info!("client {}@{}: {}", caller.owner.user, caller.host, crate::error_chain(&error));
+            tracing::info!(
+                "client {}@{}: {}",
+                caller.owner.user,
+                caller.host,
+                crate::error_chain(&error)
+            );
         }
         drop((reader, here));
     };
-    let writing = Writer { desk: &desk, sender, activity: &activity, gone }.write(answers);
+    let writing = Writer {
+        desk: &desk,
+        sender,
+        activity: &activity,
+        gone,
+    }
+    .write(answers);
     // Both end by themselves: reading at the end of the stream, writing when everything asked by
     // then is answered or cannot be sent.
     let ((), sent) = tokio::join!(reading, writing);
     if let Err(error) = sent {
-        tracing::debug!("client {}@{}: {}", caller.owner.user, caller.host, crate::error_chain(&error));
+        tracing::debug!(
+            "client {}@{}: {}",
+            caller.owner.user,
+            caller.host,
+            crate::error_chain(&error)
+        );
     }
 }
 
@@ -96,7 +118,10 @@ struct Activity {
 
 impl Activity {
     fn new() -> Self {
-        Self { under_way: AtomicUsize::new(0), last: Mutex::new(Instant::now()) }
+        Self {
+            under_way: AtomicUsize::new(0),
+            last: Mutex::new(Instant::now()),
+        }
     }
 
     fn happened(&self) {
@@ -154,7 +179,9 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
                 Err(error) => return Err(error),
             };
             // The writer is gone when the client does not read: then nothing more is read either.
-            let Some(answering) = begin(self.desk, self.caller, &frame).await else { continue };
+            let Some(answering) = begin(self.desk, self.caller, &frame).await else {
+                continue;
+            };
             if !self.queue(frame.id, answering).await {
                 return Ok(());
             }
@@ -226,7 +253,14 @@ async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Comma
     };
     let (reply_to, answer) = desk.replies.expect();
     let Caller { owner, host, task: _ } = caller.clone();
-    let input = Input::Command { reply_to, id, owner, host, entropy, command: Box::new(command) };
+    let input = Input::Command {
+        reply_to,
+        id,
+        owner,
+        host,
+        entropy,
+        command: Box::new(command),
+    };
     match desk.input(input).await {
         Ok(()) => Answering::Change(answer, token),
         Err(super::Ended) => Answering::Now(Reply::refusal(ending())),
@@ -239,8 +273,9 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
     let fingerprint = desk.issuer.ca().certificate().fingerprint();
     let token = JoinToken::generate(desk.cell, fingerprint).map_err(|error| refuse(error.to_string()))?;
     let hash = HEXLOWER.decode(token.hash().to_string().as_bytes()).ok();
-    let hash =
-        hash.and_then(|hash| hash.try_into().ok()).ok_or_else(|| refuse("its hash is not 32 bytes".to_owned()))?;
+    let hash = hash
+        .and_then(|hash| hash.try_into().ok())
+        .ok_or_else(|| refuse("its hash is not 32 bytes".to_owned()))?;
     Ok((token, hash))
 }
 
@@ -261,7 +296,12 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
     };
     let (answer, receiver) = oneshot::channel();
     let (from, asker) = (caller.host.clone(), Some(caller.owner.clone()));
-    match desk.questions.try_send(Question { query, from, asker, answer }) {
+    match desk.questions.try_send(Question {
+        query,
+        from,
+        asker,
+        answer,
+    }) {
         Ok(()) => match place {
             Some(place) => Answering::Wait(receiver, place),
             None => Answering::Query(receiver),
@@ -277,7 +317,12 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
 fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> Answering {
     let Caller { owner, host, task: _ } = caller.clone();
     let (answer, receiver) = oneshot::channel();
-    match desk.subscribers.try_send(Subscribe { subscription, owner, host, answer }) {
+    match desk.subscribers.try_send(Subscribe {
+        subscription,
+        owner,
+        host,
+        answer,
+    }) {
         Ok(()) => Answering::Events(receiver),
         Err(_) => Answering::Now(Reply::refusal(overloaded(
             format!("{} event clients wait to be let in already", desk.config.query_queue),
@@ -289,9 +334,10 @@ fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> Answer
 fn no_wait(full: Full, owner: &Owner) -> Diagnostic {
     match full {
         Full::All { limit } => overloaded(format!("{limit} commands wait for jobs already"), "waits"),
-        Full::Each { limit } => {
-            overloaded(format!("{limit} commands of {} wait for jobs already", owner.user), "waits_per_user")
-        }
+        Full::Each { limit } => overloaded(
+            format!("{limit} commands of {} wait for jobs already", owner.user),
+            "waits_per_user",
+        ),
     }
 }
 

@@ -68,9 +68,10 @@ fn place(shares: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
     let uid = stream.peer_cred().map_err(|error| nobody(error.to_string()))?.uid();
     shares.take(uid).map_err(|full| match full {
         Full::All { limit } => overloaded(format!("{limit} commands are connected already"), "clients"),
-        Full::Each { limit } => {
-            overloaded(format!("{limit} commands of user id {uid} are connected already"), "clients_per_user")
-        }
+        Full::Each { limit } => overloaded(
+            format!("{limit} commands of user id {uid} are connected already"),
+            "clients_per_user",
+        ),
     })
 }
 
@@ -83,10 +84,23 @@ async fn serve(stream: UnixStream, desk: Arc<Desk>) {
         Ok(owner) => owner,
         Err(refusal) => return refuse(stream, refusal).await,
     };
-    let caller = Caller { owner, host: desk.host.clone(), task: None };
-    let requests = FrameLimits { frame_bytes: desk.config.client_frame_bytes, ..FrameLimits::REQUEST };
+    let caller = Caller {
+        owner,
+        host: desk.host.clone(),
+        task: None,
+    };
+    let requests = FrameLimits {
+        frame_bytes: desk.config.client_frame_bytes,
+        ..FrameLimits::REQUEST
+    };
     let (read, write) = stream.into_split();
-    session::serve(desk, caller, FrameReceiver::new(read, requests), FrameSender::new(write, FrameLimits::REPLY)).await;
+    session::serve(
+        desk,
+        caller,
+        FrameReceiver::new(read, requests),
+        FrameSender::new(write, FrameLimits::REPLY),
+    )
+    .await;
 }
 
 async fn refuse(stream: UnixStream, refusal: Diagnostic) {
@@ -105,7 +119,10 @@ async fn peer(stream: &UnixStream) -> Result<Owner, Diagnostic> {
     match timeout(LOOKUP_DEADLINE, lookup).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => Err(nobody(error.to_string())),
-        Err(_) => Err(nobody(format!("the name service does not answer for {} s", LOOKUP_DEADLINE.as_secs()))),
+        Err(_) => Err(nobody(format!(
+            "the name service does not answer for {} s",
+            LOOKUP_DEADLINE.as_secs()
+        ))),
     }
 }
 
@@ -117,7 +134,12 @@ fn owner(uid: u32, gid: u32) -> Result<Owner, Diagnostic> {
     };
     let user = User::from_uid(Uid::from_raw(uid)).map_err(|errno| unknown(errno.to_string()))?;
     let user = user.ok_or_else(|| unknown(String::new()))?;
-    let name_of = |gid: Gid| Group::from_gid(gid).ok().flatten().map_or_else(|| gid.to_string(), |group| group.name);
+    let name_of = |gid: Gid| {
+        Group::from_gid(gid)
+            .ok()
+            .flatten()
+            .map_or_else(|| gid.to_string(), |group| group.name)
+    };
     let gid = Gid::from_raw(gid);
     let groups = CString::new(user.name.as_str())
         .ok()

@@ -56,7 +56,10 @@ pub(super) const SELECT: &str = "SELECT last, body FROM ends WHERE last > ?1 ORD
 pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Room, run: &[R]) -> rusqlite::Result<()> {
     let end = |record: &R| {
         let record = record.borrow();
-        record.event.accounting().map(|end| (record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
+        record
+            .event
+            .accounting()
+            .map(|end| (record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
     };
     insert(db, room, &run.iter().filter_map(end).collect::<Vec<_>>())
 }
@@ -65,12 +68,14 @@ pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Room, ru
 pub(super) fn insert(db: &Connection, room: &mut Room, ends: &[End]) -> rusqlite::Result<()> {
     let Some(&(last, ..)) = ends.last() else { return Ok(()) };
     debug_assert!(ends.len() <= RUN_EVENTS);
-    db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?.execute(params![signed(last), room.row(&ends)])?;
+    db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?
+        .execute(params![signed(last), room.row(&ends)])?;
     let mut jobs: Vec<u32> = ends.iter().map(|(_, job, _)| *job).collect();
     jobs.sort_unstable();
     jobs.dedup();
     let mut of_job = db.prepare_cached("INSERT INTO ends_of_job VALUES (?1, ?2)")?;
-    jobs.into_iter().try_for_each(|job| of_job.execute(params![job, signed(last)]).map(drop))
+    jobs.into_iter()
+        .try_for_each(|job| of_job.execute(params![job, signed(last)]).map(drop))
 }
 
 /// A walk over the stored records in the order of their events.
@@ -84,7 +89,12 @@ pub(super) struct Ends<'a> {
 impl<'a> Ends<'a> {
     /// Over the rows of a statement of `(last, body)`.
     pub(super) fn new(store: &'a Store, rows: Rows<'a>) -> Self {
-        Self { store, rows, row: Vec::new().into_iter(), next: None }
+        Self {
+            store,
+            rows,
+            row: Vec::new().into_iter(),
+            next: None,
+        }
     }
 
     /// The record of that event, which lies behind those that were asked for before.
@@ -95,7 +105,10 @@ impl<'a> Ends<'a> {
                 return Ok(None);
             }
         }
-        Ok(self.next.take_if(|(found, ..)| *found == seq.0).map(|(.., record)| record))
+        Ok(self
+            .next
+            .take_if(|(found, ..)| *found == seq.0)
+            .map(|(.., record)| record))
     }
 
     /// The next record.
@@ -105,7 +118,9 @@ impl<'a> Ends<'a> {
                 return Ok(Some(end));
             }
             let failed = |source| self.store.failed("read accounting records from", source);
-            let Some(row) = self.rows.next().map_err(failed)? else { return Ok(None) };
+            let Some(row) = self.rows.next().map_err(failed)? else {
+                return Ok(None);
+            };
             self.row = run(row, "accounting records").map_err(failed)??.into_iter();
         }
     }
@@ -113,9 +128,17 @@ impl<'a> Ends<'a> {
 
 /// The record of a row's entry.
 fn decoded((seq, job, body): End) -> Result<AccountingRow, Damage> {
-    let damage =
-        |error: rmp_serde::decode::Error| Damage { seq: EventSeq(seq), jobs: vec![job], why: error.to_string() };
-    rmp_serde::from_slice(&body).map(|record| AccountingRow { seq: EventSeq(seq), record }).map_err(damage)
+    let damage = |error: rmp_serde::decode::Error| Damage {
+        seq: EventSeq(seq),
+        jobs: vec![job],
+        why: error.to_string(),
+    };
+    rmp_serde::from_slice(&body)
+        .map(|record| AccountingRow {
+            seq: EventSeq(seq),
+            record,
+        })
+        .map_err(damage)
 }
 
 impl Store {
@@ -134,7 +157,10 @@ impl Store {
         let failed = |source| self.failed("read accounting records from", source);
         let by_job = "SELECT last, body FROM ends_of_job JOIN ends USING (last) \
                       WHERE last > ?1 AND job_number = ?2 ORDER BY last";
-        let mut statement = self.db.prepare(if job_number.is_some() { by_job } else { SELECT }).map_err(failed)?;
+        let mut statement = self
+            .db
+            .prepare(if job_number.is_some() { by_job } else { SELECT })
+            .map_err(failed)?;
         let rows = match job_number {
             Some(job) => statement.query(params![signed(after.0), job]),
             None => statement.query([signed(after.0)]),
@@ -164,8 +190,16 @@ impl Store {
             let mut select = db.prepare("SELECT job_number FROM ends_of_job WHERE last = ?1 ORDER BY job_number")?;
             select.query_map([signed(last)], |row| row.get(0))?.collect()
         })?;
-        let why = if let StoreError::DamagedRun { why, .. } = why { why.clone() } else { why.to_string() };
-        Ok(Damage { seq: EventSeq(last), jobs, why })
+        let why = if let StoreError::DamagedRun { why, .. } = why {
+            why.clone()
+        } else {
+            why.to_string()
+        };
+        Ok(Damage {
+            seq: EventSeq(last),
+            jobs,
+            why,
+        })
     }
 
     /// How far the accounting file was written when that was last noted.
@@ -181,7 +215,9 @@ impl Store {
             })
         };
         let sql = "SELECT seq, bytes, inode FROM accounting_file";
-        Ok(self.run("read", |db| db.query_row(sql, [], read).optional())?.unwrap_or_default())
+        Ok(self
+            .run("read", |db| db.query_row(sql, [], read).optional())?
+            .unwrap_or_default())
     }
 
     /// Notes how far the accounting file is durable.
@@ -191,7 +227,9 @@ impl Store {
     pub fn keep_accounting_cursor(&self, cursor: AccountingCursor) -> Result<(), StoreError> {
         let AccountingCursor { seq, bytes, inode } = cursor;
         let sql = "INSERT OR REPLACE INTO accounting_file VALUES (1, ?1, ?2, ?3)";
-        self.run("write to", |db| db.execute(sql, params![signed(seq.0), signed(bytes), inode.cast_signed()]))?;
+        self.run("write to", |db| {
+            db.execute(sql, params![signed(seq.0), signed(bytes), inode.cast_signed()])
+        })?;
         Ok(())
     }
 }

@@ -35,7 +35,16 @@ pub(super) struct Stored<'a> {
 /// event's matter.
 impl Serialize for Stored<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { seq, tick, wall, kind, version, actor, request, body } = self;
+        let Self {
+            seq,
+            tick,
+            wall,
+            kind,
+            version,
+            actor,
+            request,
+            body,
+        } = self;
         (seq, tick, wall, kind, version, actor, request, Bytes::new(body)).serialize(serializer)
     }
 }
@@ -45,7 +54,16 @@ impl<'de> Deserialize<'de> for Stored<'static> {
         type Parts = (u64, u64, i64, String, i64, Actor, Option<RequestId>, ByteBuf);
         let (seq, tick, wall, kind, version, actor, request, body) = Parts::deserialize(deserializer)?;
         let (kind, actor, body) = (kind.into(), Cow::Owned(actor), body.into_vec());
-        Ok(Self { seq, tick, wall, kind, version, actor, request, body })
+        Ok(Self {
+            seq,
+            tick,
+            wall,
+            kind,
+            version,
+            actor,
+            request,
+            body,
+        })
     }
 }
 
@@ -64,7 +82,13 @@ impl<'a> Stored<'a> {
     }
 
     fn of(record: &'a Record, version: i64, event: &Event) -> Self {
-        let Record { seq, now, actor, request, event: _ } = record;
+        let Record {
+            seq,
+            now,
+            actor,
+            request,
+            event: _,
+        } = record;
         Self {
             seq: seq.0,
             tick: now.tick.0,
@@ -85,8 +109,17 @@ impl<'a> Stored<'a> {
     /// The event, with the accounting record that was stored apart.
     pub(super) fn decode(self, accounting: Option<&[u8]>) -> Result<Record, StoreError> {
         let event = self.upcast(accounting)?;
-        let now = Now { tick: Tick(self.tick), wall: Wall(self.wall) };
-        Ok(Record { seq: EventSeq(self.seq), now, actor: self.actor.into_owned(), request: self.request, event })
+        let now = Now {
+            tick: Tick(self.tick),
+            wall: Wall(self.wall),
+        };
+        Ok(Record {
+            seq: EventSeq(self.seq),
+            now,
+            actor: self.actor.into_owned(),
+            request: self.request,
+            event,
+        })
     }
 
     /// The event in today's form, whichever version wrote it.
@@ -98,7 +131,11 @@ impl<'a> Stored<'a> {
         };
         if !is_known {
             let (seq, kind) = (self.seq, self.kind.clone().into_owned());
-            return Err(StoreError::UnknownEvent { seq, kind, version: self.version });
+            return Err(StoreError::UnknownEvent {
+                seq,
+                kind,
+                version: self.version,
+            });
         }
         let mut event: Event = rmp_serde::from_slice(&self.body).map_err(|error| self.damaged(error))?;
         if kind(&event) != self.kind {
@@ -115,7 +152,11 @@ impl<'a> Stored<'a> {
     }
 
     fn damaged(&self, why: impl ToString) -> StoreError {
-        StoreError::Damaged { seq: self.seq, kind: self.kind.clone().into_owned(), why: why.to_string() }
+        StoreError::Damaged {
+            seq: self.seq,
+            kind: self.kind.clone().into_owned(),
+            why: why.to_string(),
+        }
     }
 }
 
@@ -125,24 +166,36 @@ const ENDS: &[&str] = &["task-ended", "slave-ended"];
 /// What an event says beside the accounting record that it brings; none if it brings none.
 fn without_record(event: &Event) -> Option<Event> {
     match event {
-        Event::TaskEnded { key, record: Some(_), then, saved_pid, charged } => Some(Event::TaskEnded {
+        Event::TaskEnded {
+            key,
+            record: Some(_),
+            then,
+            saved_pid,
+            charged,
+        } => Some(Event::TaskEnded {
             key: *key,
             record: None,
             then: then.clone(),
             saved_pid: *saved_pid,
             charged: *charged,
         }),
-        Event::SlaveEnded { key, record: Some(_), exit_status, reason, usage, rusage, charged } => {
-            Some(Event::SlaveEnded {
-                key: *key,
-                record: None,
-                exit_status: *exit_status,
-                reason: reason.clone(),
-                usage: *usage,
-                rusage: *rusage,
-                charged: *charged,
-            })
-        }
+        Event::SlaveEnded {
+            key,
+            record: Some(_),
+            exit_status,
+            reason,
+            usage,
+            rusage,
+            charged,
+        } => Some(Event::SlaveEnded {
+            key: *key,
+            record: None,
+            exit_status: *exit_status,
+            reason: reason.clone(),
+            usage: *usage,
+            rusage: *rusage,
+            charged: *charged,
+        }),
         _ => None,
     }
 }

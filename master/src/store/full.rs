@@ -22,7 +22,9 @@ impl StoreError {
     ///
     /// Where the error does not say it, `probe` writes to the folder of the database: [`probe_room`].
     pub fn is_disk_full(&self, probe: impl FnOnce(&Path) -> io::Result<()>) -> bool {
-        let Self::Database { source, path, .. } = self else { return false };
+        let Self::Database { source, path, .. } = self else {
+            return false;
+        };
         is_out_of_room(source, || probe(path.parent().unwrap_or(path)))
     }
 }
@@ -46,7 +48,13 @@ fn is_out_of_room(error: &Error, probe: impl FnOnce() -> io::Result<()>) -> bool
 pub fn probe_room(folder: &Path) -> io::Result<()> {
     let path = folder.join("probe");
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600).custom_flags(O_NOFOLLOW).open(&path);
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .custom_flags(O_NOFOLLOW)
+        .open(&path);
     let written = file.and_then(|mut file| file.write_all(&[0; PROBE_BYTES]).and_then(|()| file.sync_data()));
     // One that stays is overwritten by the next probe.
     let _ = fs::remove_file(&path);
@@ -85,6 +93,9 @@ mod tests {
         let dir = TempDir::new("probe");
         probe_room(dir.path()).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        assert_eq!(probe_room(&dir.path().join("missing")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(
+            probe_room(&dir.path().join("missing")).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
     }
 }

@@ -23,23 +23,47 @@ use std::path::{Path, PathBuf};
 const RELEASES: &[&str] = &["0.1.0"];
 
 fn file(release: &str, ending: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/store/golden").join(format!("{release}.{ending}"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("src/store/golden")
+        .join(format!("{release}.{ending}"))
 }
 
 /// What is true after the last event, in words that do not change with the types of the state.
 fn told(state: &State) -> String {
     let mut text = String::new();
     let mut line = |line: String| text.push_str(&(line + "\n"));
-    line(format!("cell {:x} epoch {} event {}", state.cell.0, state.epoch.0, state.last.0));
+    line(format!(
+        "cell {:x} epoch {} event {}",
+        state.cell.0, state.epoch.0, state.last.0
+    ));
     for job in state.jobs.values() {
-        let waits: Vec<u64> = job.waits_for.iter().chain(&job.array_waits_for).map(|seq| seq.0).collect();
-        line(format!("job {} of {}: waits for {waits:?}", job.number, job.spec.owner.user));
+        let waits: Vec<u64> = job
+            .waits_for
+            .iter()
+            .chain(&job.array_waits_for)
+            .map(|seq| seq.0)
+            .collect();
+        line(format!(
+            "job {} of {}: waits for {waits:?}",
+            job.number, job.spec.owner.user
+        ));
         for range in job.untouched.ranges() {
-            line(format!("  untouched {}-{}:{} {:?}", range.first(), range.last(), range.step(), job.spec.holds));
+            line(format!(
+                "  untouched {}-{}:{} {:?}",
+                range.first(),
+                range.last(),
+                range.step(),
+                job.spec.holds
+            ));
         }
         for (task, own) in job.tasks.iter() {
             let place = own.place.placement().map(|placed| {
-                let stopped = [placed.suspended, placed.suspended_by_threshold, placed.deleting, placed.rescheduling];
+                let stopped = [
+                    placed.suspended,
+                    placed.suspended_by_threshold,
+                    placed.deleting,
+                    placed.rescheduling,
+                ];
                 format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)
             });
             let error = own.place.error().unwrap_or("none");
@@ -51,41 +75,75 @@ fn told(state: &State) -> String {
             }
             if let Some(slaves) = own.place.placement().and_then(|placed| placed.own_slaves.as_deref()) {
                 let (live, ended): (Vec<_>, Vec<_>) = (slaves.live.keys().collect(), slaves.ended.iter().collect());
-                line(format!("  slaves of task {task} {live:?} {ended:?} used {} ms", slaves.used.cpu_ms));
+                line(format!(
+                    "  slaves of task {task} {live:?} {ended:?} used {} ms",
+                    slaves.used.cpu_ms
+                ));
             }
-            line(format!("  task {task} attempt {} {:?} {place:?} error {error}", own.attempts, own.holds));
+            line(format!(
+                "  task {task} attempt {} {:?} {place:?} error {error}",
+                own.attempts, own.holds
+            ));
         }
     }
     for job in &state.finished {
-        let ends: Vec<_> = job.tasks.iter().map(|task| (task.task.0, task.exit_status, task.deleted)).collect();
+        let ends: Vec<_> = job
+            .tasks
+            .iter()
+            .map(|task| (task.task.0, task.exit_status, task.deleted))
+            .collect();
         line(format!("finished {} {ends:?}", job.number));
     }
     for (instance, state) in &state.instances {
-        line(format!("{instance} {} {} {:?}", state.disabled, state.suspended, state.errors));
+        line(format!(
+            "{instance} {} {} {:?}",
+            state.disabled, state.suspended, state.errors
+        ));
         if state.stops_tasks() && !state.suspended {
-            line(format!("{instance} {:?} {} {}", state.calendar, state.subordinate, state.preempted));
+            line(format!(
+                "{instance} {:?} {} {}",
+                state.calendar, state.subordinate, state.preempted
+            ));
         }
     }
     for reservation in state.reservations.values() {
         let (id, spec) = (reservation.id, &reservation.spec);
-        line(format!("reservation {id} {:?} of {} for {:?}", reservation.state, spec.owner.user, spec.users));
+        line(format!(
+            "reservation {id} {:?} of {} for {:?}",
+            reservation.state, spec.owner.user, spec.users
+        ));
     }
     for instance in state.config.resolved.keys() {
-        line(format!("{instance} uses {} slots", state.ledger.slots(&Level::Instance(instance.clone()))));
+        line(format!(
+            "{instance} uses {} slots",
+            state.ledger.slots(&Level::Instance(instance.clone()))
+        ));
     }
     for (host, serials) in &state.certificates {
-        line(format!("{host} has certificates {:?}", serials.keys().collect::<Vec<_>>()));
+        line(format!(
+            "{host} has certificates {:?}",
+            serials.keys().collect::<Vec<_>>()
+        ));
     }
     for token in state.tokens.values() {
-        line(format!("token {} for {} {} times", token.hash, token.host_pattern, token.uses_left));
+        line(format!(
+            "token {} for {} {} times",
+            token.hash, token.host_pattern, token.uses_left
+        ));
     }
     for (host, keys) in &state.unconfirmed {
-        line(format!("{host} may still run {:?}", keys.iter().map(ToString::to_string).collect::<Vec<_>>()));
+        line(format!(
+            "{host} may still run {:?}",
+            keys.iter().map(ToString::to_string).collect::<Vec<_>>()
+        ));
     }
     for account in state.usage.names() {
         let Used { cpu, mem, io, lifetime } = state.used(account, Amounts::default(), state.now);
         let project = account.project.as_deref().unwrap_or("none");
-        line(format!("{} in {project} has used {cpu} {mem} {io} of {}", account.user, lifetime.cpu));
+        line(format!(
+            "{} in {project} has used {cpu} {mem} {io} of {}",
+            account.user, lifetime.cpu
+        ));
     }
     line(format!("{} answers", state.answers.len()));
     text
@@ -95,7 +153,16 @@ fn told(state: &State) -> String {
 fn written(store: &Store) -> String {
     let mut text = String::new();
     let write = |record: Record| {
-        let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::whole(&record);
+        let Stored {
+            seq,
+            tick,
+            wall,
+            kind,
+            version,
+            actor,
+            request,
+            body,
+        } = Stored::whole(&record);
         let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request.0.to_be_bytes()));
         let (actor, body) = (HEXLOWER.encode(&encode(&*actor)), HEXLOWER.encode(&body));
         writeln!(text, "{seq} {tick} {wall} {kind} {version} {actor} {request} {body}").unwrap();
@@ -114,9 +181,18 @@ fn load(path: &Path, text: &str) -> Store {
         let number = |text: &str| text.parse::<i64>().unwrap();
         let bytes = |text: &str| HEXLOWER.decode(text.as_bytes()).unwrap();
         let request = (request != "-").then(|| bytes(request));
-        let row =
-            params![number(seq), number(tick), number(wall), kind, number(version), bytes(actor), request, bytes(body)];
-        db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
+        let row = params![
+            number(seq),
+            number(tick),
+            number(wall),
+            kind,
+            number(version),
+            bytes(actor),
+            request,
+            bytes(body)
+        ];
+        db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)
+            .unwrap();
     }
     Store::open(path).unwrap()
 }
@@ -140,7 +216,10 @@ fn golden_logs_of_every_release_replay_to_what_they_gave_then() {
 fn the_golden_log_of_this_release_has_every_kind_of_event() {
     let log = std::fs::read_to_string(file(env!("CARGO_PKG_VERSION"), "log")).unwrap();
     let kinds: std::collections::BTreeSet<&str> = log.lines().filter_map(|line| line.split(' ').nth(3)).collect();
-    let missing: Vec<_> = super::codec::KINDS.iter().filter(|kind| !kinds.contains(**kind)).collect();
+    let missing: Vec<_> = super::codec::KINDS
+        .iter()
+        .filter(|kind| !kinds.contains(**kind))
+        .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 

@@ -25,7 +25,9 @@ fn append<R: Borrow<Record>>(
     {
         let mut newest = transaction.prepare_cached("SELECT max(last) FROM events")?;
         let newest: Option<i64> = newest.query_row([], |row| row.get(0))?;
-        let first = newest.map_or(records.first().map_or(0, |first| first.borrow().seq.0), |it| it.unsigned_abs() + 1);
+        let first = newest.map_or(records.first().map_or(0, |first| first.borrow().seq.0), |it| {
+            it.unsigned_abs() + 1
+        });
         for (expected, record) in (first..).zip(records) {
             let found = record.borrow().seq.0;
             if found != expected {
@@ -118,8 +120,10 @@ impl Store {
     /// Gives events to `each` for as long as it says.
     fn replay_while(&self, after: EventSeq, mut each: impl FnMut(Record) -> bool) -> Result<(), StoreError> {
         let failed = |source| self.failed("read events from", source);
-        let mut statement =
-            self.db.prepare("SELECT last, body FROM events WHERE last > ?1 ORDER BY last").map_err(failed)?;
+        let mut statement = self
+            .db
+            .prepare("SELECT last, body FROM events WHERE last > ?1 ORDER BY last")
+            .map_err(failed)?;
         let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
         let mut of_ends = self.db.prepare(accounting::SELECT).map_err(failed)?;
         let mut ends = accounting::Ends::new(self, of_ends.query([signed(after.0)]).map_err(failed)?);
@@ -131,10 +135,17 @@ impl Store {
                     continue;
                 }
                 if stored.seq != expected {
-                    return Err(StoreError::Gap { expected, found: stored.seq });
+                    return Err(StoreError::Gap {
+                        expected,
+                        found: stored.seq,
+                    });
                 }
                 expected += 1;
-                let end = if stored.is_without_record() { ends.of(EventSeq(stored.seq))? } else { None };
+                let end = if stored.is_without_record() {
+                    ends.of(EventSeq(stored.seq))?
+                } else {
+                    None
+                };
                 if !each(stored.decode(end.as_deref().map(|end| &**end))?) {
                     return Ok(());
                 }

@@ -32,7 +32,10 @@ impl Room {
     pub(super) fn row(&mut self, content: &impl Serialize) -> &[u8] {
         self.plain.clear();
         frame::write(&mut self.plain, content);
-        let Some(len) = u32::try_from(self.plain.len()).ok().filter(|_| self.plain.len() >= LEAST) else {
+        let Some(len) = u32::try_from(self.plain.len())
+            .ok()
+            .filter(|_| self.plain.len() >= LEAST)
+        else {
             return &self.plain;
         };
         let most = HEAD + block::get_maximum_output_size(self.plain.len());
@@ -50,14 +53,20 @@ impl Room {
 
 /// The MessagePack in a row; the reason if there is none.
 pub(super) fn content(row: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    let Some((&PACKED, rest)) = row.split_first() else { return Ok(Cow::Borrowed(row)) };
+    let Some((&PACKED, rest)) = row.split_first() else {
+        return Ok(Cow::Borrowed(row));
+    };
     let (len, packed) = rest.split_first_chunk().ok_or("it is cut off")?;
     let len = u32::from_le_bytes(*len) as usize;
     if len / RATIO > packed.len() {
         return Err(format!("it cannot hold {len} bytes"));
     }
     let plain = block::decompress(packed, len).map_err(|error| error.to_string())?;
-    if plain.len() == len { Ok(Cow::Owned(plain)) } else { Err(format!("it holds {} bytes, not {len}", plain.len())) }
+    if plain.len() == len {
+        Ok(Cow::Owned(plain))
+    } else {
+        Err(format!("it holds {} bytes, not {len}", plain.len()))
+    }
 }
 
 #[cfg(test)]
@@ -80,12 +89,18 @@ mod tests {
     fn what_is_no_row_is_refused_and_takes_no_memory() {
         for (row, why) in [
             (&[PACKED, 1][..], "it is cut off"),
-            (&[PACKED, 0xff, 0xff, 0xff, 0xff, 0, 0], "it cannot hold 4294967295 bytes"),
+            (
+                &[PACKED, 0xff, 0xff, 0xff, 0xff, 0, 0],
+                "it cannot hold 4294967295 bytes",
+            ),
             (&[PACKED, 9, 0, 0, 0, 0x10, 7], "it holds 1 bytes, not 9"),
         ] {
             assert_eq!(content(row), Err(why.to_owned()));
         }
-        assert!(content(&[PACKED, 1, 0, 0, 0, 0xf0]).is_err(), "the compressed part is damaged");
+        assert!(
+            content(&[PACKED, 1, 0, 0, 0, 0xf0]).is_err(),
+            "the compressed part is damaged"
+        );
     }
 
     proptest! {

@@ -35,7 +35,8 @@ impl ScriptChanges {
             insert.execute(params![&digest.0[..], room.row(&Bytes::new(body))])?;
         }
         for digest in &self.dropped {
-            db.prepare_cached("DELETE FROM scripts WHERE digest = ?1")?.execute(params![&digest.0[..]])?;
+            db.prepare_cached("DELETE FROM scripts WHERE digest = ?1")?
+                .execute(params![&digest.0[..]])?;
         }
         Ok(())
     }
@@ -56,7 +57,9 @@ impl Store {
             .and_then(|content| rmp_serde::from_slice::<ByteBuf>(&content).map_err(|error| error.to_string()));
         match content {
             Ok(content) if crate::scripts::digest(&content) == *digest => Ok(Some(Arc::from(content.into_vec()))),
-            Ok(_) => Err(StoreError::DamagedScript { why: "its bytes are not those of its checksum".to_owned() }),
+            Ok(_) => Err(StoreError::DamagedScript {
+                why: "its bytes are not those of its checksum".to_owned(),
+            }),
             Err(why) => Err(StoreError::DamagedScript { why }),
         }
     }
@@ -78,7 +81,10 @@ impl Store {
     /// # Errors
     /// `Database`.
     pub fn drop_scripts(&mut self, dropped: Vec<ScriptDigest>) -> Result<(), StoreError> {
-        let changes = ScriptChanges { kept: Vec::new(), dropped };
+        let changes = ScriptChanges {
+            kept: Vec::new(),
+            dropped,
+        };
         let work = |db: &mut Connection, room: &mut Room| {
             let transaction = db.transaction()?;
             changes.apply(&transaction, room)?;

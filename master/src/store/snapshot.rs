@@ -64,20 +64,27 @@ impl Store {
         }
         self.remove_loose_parts()?;
         // A part need not be durable before the row that says that all are.
-        self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "NORMAL"))?;
+        self.run("write a snapshot to", |db| {
+            db.pragma_update(None, "synchronous", "NORMAL")
+        })?;
         let written = self.write_parts(seq, state, goes_on);
-        self.run("write a snapshot to", |db| db.pragma_update(None, "synchronous", "FULL"))?;
+        self.run("write a snapshot to", |db| {
+            db.pragma_update(None, "synchronous", "FULL")
+        })?;
         let bytes = written?;
-        let result = self.db.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
-            let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3)";
-            transaction.execute(sql, params![seq, PACKED, state.now.wall.0])?;
-            let sql = "SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1";
-            let oldest: Option<i64> = transaction.query_row(sql, [KEPT - 1], |row| row.get(0)).optional()?;
-            if let Some(oldest) = oldest {
-                transaction.execute("DELETE FROM snapshots WHERE seq < ?1", [oldest])?;
-            }
-            transaction.commit()
-        });
+        let result = self
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .and_then(|transaction| {
+                let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3)";
+                transaction.execute(sql, params![seq, PACKED, state.now.wall.0])?;
+                let sql = "SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1";
+                let oldest: Option<i64> = transaction.query_row(sql, [KEPT - 1], |row| row.get(0)).optional()?;
+                if let Some(oldest) = oldest {
+                    transaction.execute("DELETE FROM snapshots WHERE seq < ?1", [oldest])?;
+                }
+                transaction.commit()
+            });
         result.map_err(|source| self.failed("write a snapshot to", source))?;
         self.remove_loose_parts()?;
         Ok(bytes)
@@ -85,7 +92,16 @@ impl Store {
 
     fn write_parts(&self, seq: i64, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         let part = Vec::with_capacity(PART_BYTES);
-        let mut parts = Parts { db: &self.db, seq, next: 0, part, bytes: 0, failed: None, goes_on, is_put_off: false };
+        let mut parts = Parts {
+            db: &self.db,
+            seq,
+            next: 0,
+            part,
+            bytes: 0,
+            failed: None,
+            goes_on,
+            is_put_off: false,
+        };
         // A damaged block is found before anything in it is believed.
         let info = FrameInfo::new().block_size(BlockSize::Max256KB).block_checksums(true);
         let mut encoder = FrameEncoder::with_frame_info(info, &mut parts);
@@ -154,7 +170,14 @@ impl Store {
 
     /// The state in a snapshot; the reason if it cannot be read.
     fn snapshot(&self, seq: i64, version: i64) -> Result<Result<State, String>, StoreError> {
-        let mut parts = Reading { db: &self.db, seq, next: 0, part: Vec::new(), read: 0, failed: None };
+        let mut parts = Reading {
+            db: &self.db,
+            seq,
+            next: 0,
+            part: Vec::new(),
+            read: 0,
+            failed: None,
+        };
         let state: Result<State, _> = match version {
             PLAIN => rmp_serde::from_read(&mut parts),
             PACKED => rmp_serde::from_read(BufReader::with_capacity(READ_BYTES, FrameDecoder::new(&mut parts))),
@@ -165,7 +188,10 @@ impl Store {
         }
         Ok(match state {
             Ok(state) if signed(state.last.0) == seq => Ok(state),
-            Ok(state) => Err(format!("cannot be read: it holds the state after event {}", state.last.0)),
+            Ok(state) => Err(format!(
+                "cannot be read: it holds the state after event {}",
+                state.last.0
+            )),
             Err(error) => Err(format!("cannot be read: {error}")),
         })
     }

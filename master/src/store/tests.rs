@@ -61,11 +61,26 @@ fn what_was_not_committed_is_gone_whole_and_what_was_is_there() {
     broken.push(kept[0].clone());
     let refused = store.append(&broken);
     let behind = events.len() as u64 + 1;
-    assert!(matches!(refused, Err(StoreError::Gap { expected, found: 1 }) if expected == behind), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Gap { expected, found: 1 }) if expected == behind),
+        "{refused:?}"
+    );
     // One whose accounting records cannot be written leaves no events either.
-    store.db.execute_batch("CREATE TRIGGER full BEFORE INSERT ON ends BEGIN SELECT RAISE(ABORT, 'full'); END").unwrap();
+    store
+        .db
+        .execute_batch("CREATE TRIGGER full BEFORE INSERT ON ends BEGIN SELECT RAISE(ABORT, 'full'); END")
+        .unwrap();
     let refused = store.append(lost);
-    assert!(matches!(refused, Err(StoreError::Database { action: "append to", .. })), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(StoreError::Database {
+                action: "append to",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
     store.db.execute_batch("DROP TRIGGER full").unwrap();
     // As after a kill: another process opens what is there, without a word from the first.
     std::mem::forget(store);
@@ -131,14 +146,23 @@ fn large_state() -> State {
             waits_for: Vec::new(),
             array_waits_for: Vec::new(),
         };
-        state.apply(&Record { seq, now: state.now, actor: Actor::Master, request: None, event });
+        state.apply(&Record {
+            seq,
+            now: state.now,
+            actor: Actor::Master,
+            request: None,
+            event,
+        });
     }
     state
 }
 
 fn parts(store: &Store) -> (i64, i64) {
     let sql = "SELECT count(*), count(DISTINCT seq) FROM snapshot_parts";
-    store.db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    store
+        .db
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
 }
 
 #[test]
@@ -148,7 +172,10 @@ fn a_large_snapshot_is_written_in_parts_between_which_others_write() {
     let state = large_state();
     let bytes = store.keep_snapshot(&state.image()).unwrap();
     assert!(parts(&store).0 > 1, "{bytes} bytes are one part");
-    assert_eq!(store.newest_snapshot().unwrap().0.map(State::restored), Some(state.clone().image().restored()));
+    assert_eq!(
+        store.newest_snapshot().unwrap().0.map(State::restored),
+        Some(state.clone().image().restored())
+    );
     assert_eq!(store.keep_snapshot(&state).unwrap(), 0, "it is there");
     // Of one that was not finished nothing counts, and the next one takes it away.
     store.db.execute("DELETE FROM snapshots", []).unwrap();
@@ -168,7 +195,10 @@ fn a_damaged_part_is_found_and_one_that_is_missing() {
         store.keep_snapshot(&large_state()).unwrap();
         assert_eq!(store.db.execute(damage, []).unwrap(), 1);
         let (state, passed_over) = store.newest_snapshot().unwrap();
-        assert!(state.is_none() && passed_over[0].contains("cannot be read"), "{passed_over:?}");
+        assert!(
+            state.is_none() && passed_over[0].contains("cannot be read"),
+            "{passed_over:?}"
+        );
     }
 }
 
@@ -186,7 +216,10 @@ fn a_trimmed_log_keeps_what_lies_behind_the_last_but_one_snapshot() {
     }
     assert!(!store.trim_step().unwrap());
     assert_eq!(replay(&store).unwrap().state, fold(&events));
-    assert!(matches!(replay_all(&store), Err(StoreError::Gap { expected: 1, found: 4 })));
+    assert!(matches!(
+        replay_all(&store),
+        Err(StoreError::Gap { expected: 1, found: 4 })
+    ));
     assert_eq!(store.read(EventSeq(3), 9).unwrap(), events[3..12]);
 }
 
@@ -196,10 +229,17 @@ fn a_log_is_trimmed_in_bounded_steps() {
     let events = cell_events(1_000);
     let mut store = Store::create(&database(&dir)).unwrap();
     store.append(&events).unwrap();
-    let left =
-        |store: &Store| store.db.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0)).unwrap();
+    let left = |store: &Store| {
+        store
+            .db
+            .query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
     let count = left(&store);
-    assert!(count > TRIM_RUNS && !store.trim_step().unwrap(), "without snapshots nothing is removed");
+    assert!(
+        count > TRIM_RUNS && !store.trim_step().unwrap(),
+        "without snapshots nothing is removed"
+    );
     let seq = events.len();
     store.keep_snapshot(&fold(&events[..seq - 1])).unwrap();
     store.keep_snapshot(&fold(&events)).unwrap();
@@ -213,9 +253,18 @@ fn a_log_is_trimmed_in_bounded_steps() {
 #[test]
 fn runs_that_cannot_be_read_are_refused_with_their_place_and_the_remedy() {
     for (damage, expected) in [
-        ("UPDATE events SET body = x'c1'", "the events up to that of event 9 are damaged"),
-        ("UPDATE ends SET body = x'c1'", "the accounting records up to that of event 8 are damaged"),
-        ("DELETE FROM ends", "event 8 (task-ended) is damaged: its accounting record is missing"),
+        (
+            "UPDATE events SET body = x'c1'",
+            "the events up to that of event 9 are damaged",
+        ),
+        (
+            "UPDATE ends SET body = x'c1'",
+            "the accounting records up to that of event 8 are damaged",
+        ),
+        (
+            "DELETE FROM ends",
+            "event 8 (task-ended) is damaged: its accounting record is missing",
+        ),
     ] {
         let dir = TempDir::new("store");
         let mut store = Store::create(&database(&dir)).unwrap();
@@ -230,9 +279,15 @@ fn runs_that_cannot_be_read_are_refused_with_their_place_and_the_remedy() {
 #[test]
 fn another_programs_database_is_refused() {
     let dir = TempDir::new("store");
-    Connection::open(database(&dir)).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
+    Connection::open(database(&dir))
+        .unwrap()
+        .execute_batch("CREATE TABLE mine (x)")
+        .unwrap();
     assert!(matches!(Store::open(&database(&dir)), Err(StoreError::Foreign { .. })));
-    assert!(matches!(Store::open(&dir.path().join("none.db")), Err(StoreError::Database { action: "open", .. })));
+    assert!(matches!(
+        Store::open(&dir.path().join("none.db")),
+        Err(StoreError::Database { action: "open", .. })
+    ));
 }
 
 #[test]
@@ -251,7 +306,13 @@ fn accounting_records_are_found_by_job_and_by_place() {
         rows
     };
     assert_eq!(rows(0, None).len(), 5);
-    assert_eq!(rows(0, Some(2)).iter().map(|row| row.record.job_number.0).collect::<Vec<_>>(), [2]);
+    assert_eq!(
+        rows(0, Some(2))
+            .iter()
+            .map(|row| row.record.job_number.0)
+            .collect::<Vec<_>>(),
+        [2]
+    );
     assert_eq!(rows(rows(0, None)[3].seq.0, None).len(), 1);
     // All are of one row, which has another job's behind that one.
     assert_eq!(rows(rows(0, None)[1].seq.0, Some(2)), []);
@@ -262,8 +323,13 @@ fn a_damaged_row_of_accounting_records_is_named_and_all_others_are_given() {
     let dir = TempDir::new("store");
     let mut store = Store::create(&database(&dir)).unwrap();
     // A row each.
-    ends_of_two_jobs(6).iter().for_each(|end| store.append(std::slice::from_ref(end)).unwrap());
-    Connection::open(database(&dir)).unwrap().execute("UPDATE ends SET body = x'c1ff' WHERE last = 3", []).unwrap();
+    ends_of_two_jobs(6)
+        .iter()
+        .for_each(|end| store.append(std::slice::from_ref(end)).unwrap());
+    Connection::open(database(&dir))
+        .unwrap()
+        .execute("UPDATE ends SET body = x'c1ff' WHERE last = 3", [])
+        .unwrap();
     let (mut read, mut damaged) = (Vec::new(), Vec::new());
     let note = |row: Result<AccountingRow, Damage>| {
         match row {
@@ -282,12 +348,18 @@ fn scripts_come_and_go_with_events_and_equal_ones_are_kept_once() {
     let mut store = Store::create(&database(&dir)).unwrap();
     let body: std::sync::Arc<[u8]> = b"#!/bin/sh\n".repeat(100_000).into();
     let digest = crate::scripts::digest(&body);
-    let kept = ScriptChanges { kept: vec![(digest, body.clone()), (digest, body.clone())], dropped: Vec::new() };
+    let kept = ScriptChanges {
+        kept: vec![(digest, body.clone()), (digest, body.clone())],
+        dropped: Vec::new(),
+    };
     store.append_with(&cell_events(1), &kept).unwrap();
     assert_eq!(store.script(&digest).unwrap(), Some(body));
     assert_eq!(store.scripts().unwrap(), [digest].into());
     store.drop_scripts(vec![digest]).unwrap();
-    assert_eq!((store.script(&digest).unwrap(), store.scripts().unwrap().len()), (None, 0));
+    assert_eq!(
+        (store.script(&digest).unwrap(), store.scripts().unwrap().len()),
+        (None, 0)
+    );
 }
 
 #[test]
@@ -297,17 +369,25 @@ fn room_of_scripts_that_are_gone_is_given_back_to_the_file_system() {
     // It cannot be compressed.
     let mut seed = 1u64;
     let mut noise = || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (seed >> 56) as u8
     };
     let body: std::sync::Arc<[u8]> = (0..20 << 20).map(|_| noise()).collect();
     let digest = crate::scripts::digest(&body);
-    let kept = ScriptChanges { kept: vec![(digest, body)], dropped: Vec::new() };
+    let kept = ScriptChanges {
+        kept: vec![(digest, body)],
+        dropped: Vec::new(),
+    };
     store.append_with(&cell_events(1), &kept).unwrap();
     store.drop_scripts(vec![digest]).unwrap();
     while store.give_back().unwrap() {}
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-    Connection::open(database(&dir)).unwrap().query_row(checkpoint, [], |_| Ok(())).unwrap();
+    Connection::open(database(&dir))
+        .unwrap()
+        .query_row(checkpoint, [], |_| Ok(()))
+        .unwrap();
     let bytes = std::fs::metadata(database(&dir)).unwrap().len();
     assert!(bytes < 6 << 20, "{bytes}");
 }
@@ -374,8 +454,14 @@ fn of_a_snapshot_that_does_not_go_on_nothing_stays() {
     let asked = std::cell::Cell::new(0);
     let goes_on = || asked.replace(asked.get() + 1) < 1;
     let refused = store.keep_snapshot_while(&state, &goes_on);
-    assert!(matches!(refused, Err(StoreError::SnapshotPutOff)) && asked.get() == 2, "{refused:?}");
-    let parts: i64 = store.db.query_row("SELECT count(*) FROM snapshot_parts", [], |row| row.get(0)).unwrap();
+    assert!(
+        matches!(refused, Err(StoreError::SnapshotPutOff)) && asked.get() == 2,
+        "{refused:?}"
+    );
+    let parts: i64 = store
+        .db
+        .query_row("SELECT count(*) FROM snapshot_parts", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(parts, 0);
     assert!(store.keep_snapshot(&state).unwrap() > 0);
 }

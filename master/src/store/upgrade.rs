@@ -29,7 +29,10 @@ impl Store {
     /// Puts what a database of an old version holds into tables of this one: all of it, or nothing
     /// was changed.
     pub(super) fn upgrade(&mut self, from: i32, to: i32) -> Result<(), StoreError> {
-        tracing::info!("{} is brought from tables of version {from} to version {to}", self.path.display());
+        tracing::info!(
+            "{} is brought from tables of version {from} to version {to}",
+            self.path.display()
+        );
         let work = |db: &mut Connection| -> rusqlite::Result<Result<(), StoreError>> {
             let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if from == SINGLE_EVENTS {
@@ -102,7 +105,11 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
     let mut rows = statement.query([])?;
     let mut ends: Vec<accounting::End> = Vec::new();
     while let Some(row) = rows.next()? {
-        ends.push((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?, ByteBuf::from(row.get::<_, Vec<u8>>(2)?)));
+        ends.push((
+            row.get::<_, i64>(0)?.unsigned_abs(),
+            row.get(1)?,
+            ByteBuf::from(row.get::<_, Vec<u8>>(2)?),
+        ));
         if ends.len() == RUN_EVENTS {
             accounting::insert(db, &mut room, &ends)?;
             ends.clear();
@@ -115,7 +122,13 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
 fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>> {
     let seq = row.get::<_, i64>(0)?.unsigned_abs();
     let kind: String = row.get(3)?;
-    let damaged = |why: String| Ok(Err(StoreError::Damaged { seq, kind: kind.clone(), why }));
+    let damaged = |why: String| {
+        Ok(Err(StoreError::Damaged {
+            seq,
+            kind: kind.clone(),
+            why,
+        }))
+    };
     let actor = match rmp_serde::from_slice(&row.get::<_, Vec<u8>>(5)?) {
         Ok(actor) => Cow::Owned(actor),
         Err(error) => return damaged(error.to_string()),
@@ -124,12 +137,26 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>>
         None => None,
         Some(bytes) => match bytes[..].try_into() {
             Ok(id) => Some(RequestId(u128::from_be_bytes(id))),
-            Err(_) => return damaged(format!("its request id is {}, which are not 16 bytes", HEXLOWER.encode(&bytes))),
+            Err(_) => {
+                return damaged(format!(
+                    "its request id is {}, which are not 16 bytes",
+                    HEXLOWER.encode(&bytes)
+                ));
+            }
         },
     };
     let (tick, wall) = (row.get::<_, i64>(1)?.unsigned_abs(), row.get(2)?);
     let (kind, version, body) = (kind.into(), row.get(4)?, row.get(7)?);
-    Ok(Ok(Stored { seq, tick, wall, kind, version, actor, request, body }))
+    Ok(Ok(Stored {
+        seq,
+        tick,
+        wall,
+        kind,
+        version,
+        actor,
+        request,
+        body,
+    }))
 }
 
 #[cfg(test)]
@@ -168,7 +195,8 @@ pub(super) mod tests {
     fn empty(path: &Path, tables: &str, version: i32) -> Connection {
         let db = Connection::open(path).unwrap();
         let pragmas = format!("PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}");
-        db.execute_batch(&format!("{tables} {OLD_SNAPSHOTS} {FILE_TABLE} {pragmas}")).unwrap();
+        db.execute_batch(&format!("{tables} {OLD_SNAPSHOTS} {FILE_TABLE} {pragmas}"))
+            .unwrap();
         db
     }
 
@@ -195,10 +223,17 @@ pub(super) mod tests {
             };
             let ends: Vec<accounting::End> = run.iter().filter_map(end).collect();
             let Some(&(last, ..)) = ends.last() else { continue };
-            db.execute("INSERT INTO ends VALUES (?1, ?2)", params![last.cast_signed(), encode(&ends)]).unwrap();
+            db.execute(
+                "INSERT INTO ends VALUES (?1, ?2)",
+                params![last.cast_signed(), encode(&ends)],
+            )
+            .unwrap();
             for (_, job, _) in &ends {
-                db.execute("INSERT OR IGNORE INTO ends_of_job VALUES (?1, ?2)", params![job, last.cast_signed()])
-                    .unwrap();
+                db.execute(
+                    "INSERT OR IGNORE INTO ends_of_job VALUES (?1, ?2)",
+                    params![job, last.cast_signed()],
+                )
+                .unwrap();
             }
         }
         db
@@ -208,14 +243,32 @@ pub(super) mod tests {
     fn old_log(path: &Path, records: &[Record]) -> Connection {
         let db = old_database(path);
         for record in records {
-            let Stored { seq, tick, wall, kind, version, actor, request, body } = Stored::encode(record);
+            let Stored {
+                seq,
+                tick,
+                wall,
+                kind,
+                version,
+                actor,
+                request,
+                body,
+            } = Stored::encode(record);
             let (seq, tick) = (seq.cast_signed(), tick.cast_signed());
             let request = request.map(|id| id.0.to_be_bytes().to_vec());
             let row = params![seq, tick, wall, kind, version, encode(&*actor), request, body];
-            db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row).unwrap();
+            db.execute("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", row)
+                .unwrap();
             if let Some(end) = record.event.accounting() {
-                let row = params![seq, end.job_number.0, end.job_name, end.owner.as_str(), end.started.0, encode(end)];
-                db.execute("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)", row).unwrap();
+                let row = params![
+                    seq,
+                    end.job_number.0,
+                    end.job_name,
+                    end.owner.as_str(),
+                    end.started.0,
+                    encode(end)
+                ];
+                db.execute("INSERT INTO accounting VALUES (?1, ?2, ?3, ?4, ?5, ?6)", row)
+                    .unwrap();
             }
         }
         db
@@ -257,8 +310,11 @@ pub(super) mod tests {
         db
     }
 
-    const VERSIONS: [(i32, Make); 3] =
-        [(SINGLE_EVENTS, old_log), (SINGLE_SNAPSHOTS, log_of_version_2), (NO_SCRIPTS, log_of_version_3)];
+    const VERSIONS: [(i32, Make); 3] = [
+        (SINGLE_EVENTS, old_log),
+        (SINGLE_SNAPSHOTS, log_of_version_2),
+        (NO_SCRIPTS, log_of_version_3),
+    ];
 
     #[test]
     fn a_database_of_an_old_version_has_all_that_it_had() {
@@ -271,7 +327,10 @@ pub(super) mod tests {
             let expected = (events, ends.clone(), vec![ends[6]]);
             // Who may only read finds it so and changes nothing.
             assert_eq!(all(&Store::open_to_read(&database(&dir)).unwrap()), expected);
-            assert_eq!(Store::open_to_read(&database(&dir)).unwrap().version().unwrap(), version);
+            assert_eq!(
+                Store::open_to_read(&database(&dir)).unwrap().version().unwrap(),
+                version
+            );
             assert_eq!(all(&Store::open(&database(&dir)).unwrap()), expected);
             let mut store = Store::open(&database(&dir)).unwrap();
             assert_eq!(store.version().unwrap(), SCHEMA_VERSION);
@@ -293,12 +352,17 @@ pub(super) mod tests {
             events[..1_024].iter().for_each(|record| drop(state.apply(record)));
             let db = make(&database(&dir), &events);
             keep_old_snapshot(&db, &state);
-            let column: String =
-                db.query_row("SELECT name FROM pragma_table_info('events')", [], |row| row.get(0)).unwrap();
-            db.execute(&format!("DELETE FROM events WHERE {column} <= 768"), []).unwrap();
+            let column: String = db
+                .query_row("SELECT name FROM pragma_table_info('events')", [], |row| row.get(0))
+                .unwrap();
+            db.execute(&format!("DELETE FROM events WHERE {column} <= 768"), [])
+                .unwrap();
             drop(db);
             events[1_024..].iter().for_each(|record| drop(state.apply(record)));
-            let ends = events.iter().filter(|record| matches!(record.event, Event::TaskEnded { .. })).count();
+            let ends = events
+                .iter()
+                .filter(|record| matches!(record.event, Event::TaskEnded { .. }))
+                .count();
             let check = |store: &Store| {
                 let replayed = replay(store).unwrap();
                 assert_eq!((replayed.snapshot.0, &replayed.state), (1_024, &state));
@@ -321,14 +385,38 @@ pub(super) mod tests {
     #[test]
     fn what_this_version_does_not_understand_is_refused_with_its_place_and_the_remedy() {
         for (damage, expected) in [
-            ("UPDATE events SET kind = 'teleported' WHERE seq = 3", "event 3 is of kind teleported version 1"),
-            ("UPDATE events SET version = 2 WHERE seq = 2", "event 2 is of kind epoch-raised version 2"),
-            ("UPDATE events SET body = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
-            ("UPDATE events SET actor = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
-            ("UPDATE events SET request = x'c1' WHERE seq = 4", "event 4 (certificate-issued) is damaged"),
-            ("UPDATE events SET kind = 'task-ended' WHERE seq = 2", "event 2 (task-ended) is damaged"),
-            ("DELETE FROM accounting", "event 8 (task-ended) is damaged: its accounting record is missing"),
-            ("DELETE FROM events WHERE seq = 3", "event 3 is missing from the log, the next one there is 4"),
+            (
+                "UPDATE events SET kind = 'teleported' WHERE seq = 3",
+                "event 3 is of kind teleported version 1",
+            ),
+            (
+                "UPDATE events SET version = 2 WHERE seq = 2",
+                "event 2 is of kind epoch-raised version 2",
+            ),
+            (
+                "UPDATE events SET body = x'c1' WHERE seq = 4",
+                "event 4 (certificate-issued) is damaged",
+            ),
+            (
+                "UPDATE events SET actor = x'c1' WHERE seq = 4",
+                "event 4 (certificate-issued) is damaged",
+            ),
+            (
+                "UPDATE events SET request = x'c1' WHERE seq = 4",
+                "event 4 (certificate-issued) is damaged",
+            ),
+            (
+                "UPDATE events SET kind = 'task-ended' WHERE seq = 2",
+                "event 2 (task-ended) is damaged",
+            ),
+            (
+                "DELETE FROM accounting",
+                "event 8 (task-ended) is damaged: its accounting record is missing",
+            ),
+            (
+                "DELETE FROM events WHERE seq = 3",
+                "event 3 is missing from the log, the next one there is 4",
+            ),
         ] {
             let dir = TempDir::new("upgrade");
             old_log(&database(&dir), &cell_events(1)).execute(damage, []).unwrap();
@@ -346,7 +434,10 @@ pub(super) mod tests {
         let dir = TempDir::new("upgrade");
         let db = old_log(&database(&dir), &cell_events(1));
         db.execute("UPDATE events SET actor = x'c1' WHERE seq = 9", []).unwrap();
-        assert!(matches!(Store::open(&database(&dir)), Err(StoreError::Damaged { seq: 9, .. })));
+        assert!(matches!(
+            Store::open(&database(&dir)),
+            Err(StoreError::Damaged { seq: 9, .. })
+        ));
         db.execute("DELETE FROM events WHERE seq = 9", []).unwrap();
         drop(db);
         assert_eq!(all(&Store::open(&database(&dir)).unwrap()).0, cell_events(1)[..8]);

@@ -23,13 +23,29 @@ const BEGIN: i64 = 1_800_000_000_000;
 /// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
-    for event in
-        an_array().into_iter().chain(administration()).chain(slave_tasks()).chain(reservations()).chain(usage())
+    for event in an_array()
+        .into_iter()
+        .chain(administration())
+        .chain(slave_tasks())
+        .chain(reservations())
+        .chain(usage())
     {
         let seq = EventSeq(records.len() as u64 + 1);
-        let now = Now { tick: Tick(seq.0 * 10), wall: Wall(BEGIN + seq.0.cast_signed() * 10) };
-        let actor = Actor::User { user: UserName::from("alice"), host: HostName::new("node1") };
-        records.push(Record { seq, now, actor, request: Some(RequestId(u128::from(seq.0))), event });
+        let now = Now {
+            tick: Tick(seq.0 * 10),
+            wall: Wall(BEGIN + seq.0.cast_signed() * 10),
+        };
+        let actor = Actor::User {
+            user: UserName::from("alice"),
+            host: HostName::new("node1"),
+        };
+        records.push(Record {
+            seq,
+            now,
+            actor,
+            request: Some(RequestId(u128::from(seq.0))),
+            event,
+        });
     }
     records
 }
@@ -40,15 +56,42 @@ fn range(text: &str) -> Vec<TaskRange> {
 
 fn an_array() -> Vec<Event> {
     let seq = SubmitSeq(3);
-    let array = JobSpec { array: Some(range("1-10")[0]), ..spec() };
-    let altered = JobSpec { name: "altered".to_owned(), ..array.clone() };
-    let user = Holds { user: true, ..Holds::default() };
-    let place = |task| Event::TaskPlaced { key: key(3, task), granted: granted(), pe: None, maps: Vec::new() };
-    let start = |task| Event::TaskStarted { key: key(3, task), at: Wall(BEGIN + 500) };
+    let array = JobSpec {
+        array: Some(range("1-10")[0]),
+        ..spec()
+    };
+    let altered = JobSpec {
+        name: "altered".to_owned(),
+        ..array.clone()
+    };
+    let user = Holds {
+        user: true,
+        ..Holds::default()
+    };
+    let place = |task| Event::TaskPlaced {
+        key: key(3, task),
+        granted: granted(),
+        pe: None,
+        maps: Vec::new(),
+    };
+    let start = |task| Event::TaskStarted {
+        key: key(3, task),
+        at: Wall(BEGIN + 500),
+    };
     let end = |task, then| match ended_task(0, 3, task).event {
-        Event::TaskEnded { key, record, then: _, saved_pid, charged } => {
-            Event::TaskEnded { key, record, then, saved_pid, charged }
-        }
+        Event::TaskEnded {
+            key,
+            record,
+            then: _,
+            saved_pid,
+            charged,
+        } => Event::TaskEnded {
+            key,
+            record,
+            then,
+            saved_pid,
+            charged,
+        },
         other => other,
     };
     let submit = |seq, number, spec, waits_for: &[SubmitSeq]| Event::JobSubmitted {
@@ -61,32 +104,71 @@ fn an_array() -> Vec<Event> {
     vec![
         submit(3, 3, array, &[]),
         submit(4, 4, spec(), &[seq]),
-        Event::JobAltered { seq, spec: Arc::new(altered), waits_for: Vec::new(), array_waits_for: Vec::new() },
-        Event::HoldsChanged { seq, tasks: range("9-10"), change: HoldChange { set: user, release: Holds::default() } },
+        Event::JobAltered {
+            seq,
+            spec: Arc::new(altered),
+            waits_for: Vec::new(),
+            array_waits_for: Vec::new(),
+        },
+        Event::HoldsChanged {
+            seq,
+            tasks: range("9-10"),
+            change: HoldChange {
+                set: user,
+                release: Holds::default(),
+            },
+        },
         place(1),
         start(1),
-        Event::TaskSuspended { key: key(3, 1), suspended: true },
+        Event::TaskSuspended {
+            key: key(3, 1),
+            suspended: true,
+        },
         place(2),
         start(2),
-        Event::TaskThresholdSuspended { key: key(3, 2), suspended: true },
+        Event::TaskThresholdSuspended {
+            key: key(3, 2),
+            suspended: true,
+        },
         Event::TaskRescheduleRequested { key: key(3, 2) },
         end(2, Then::Requeued),
         place(3),
-        end(3, Then::Error { reason: "no such directory".to_owned() }),
+        end(
+            3,
+            Then::Error {
+                reason: "no such directory".to_owned(),
+            },
+        ),
         place(4),
-        end(4, Then::Error { reason: "no such shell".to_owned() }),
+        end(
+            4,
+            Then::Error {
+                reason: "no such shell".to_owned(),
+            },
+        ),
         Event::ErrorCleared { seq, tasks: range("4") },
-        Event::TasksDeleted { seq, tasks: range("6-7") },
+        Event::TasksDeleted {
+            seq,
+            tasks: range("6-7"),
+        },
         Event::TaskDeletionRequested { key: key(3, 1) },
     ]
 }
 
 /// Two slave tasks of a task that is still there, one of which ends.
 fn slave_tasks() -> Vec<Event> {
-    let slave = |number| TaskKey { pe_task: number, ..key(3, 1) };
+    let slave = |number| TaskKey {
+        pe_task: number,
+        ..key(3, 1)
+    };
     let command = vec!["orted".to_owned()];
     let environment = vec![("COLOUR".to_owned(), "red".to_owned())];
-    let spec = Arc::new(SlaveSpec { command, environment, use_shell: true, has_input: false });
+    let spec = Arc::new(SlaveSpec {
+        command,
+        environment,
+        use_shell: true,
+        has_input: false,
+    });
     let place = |number| Event::SlavePlaced {
         key: slave(number),
         instance: granted()[0].instance.clone(),
@@ -95,15 +177,24 @@ fn slave_tasks() -> Vec<Event> {
     };
     vec![
         place(1),
-        Event::SlaveStarted { key: slave(1), at: Wall(BEGIN + 700) },
+        Event::SlaveStarted {
+            key: slave(1),
+            at: Wall(BEGIN + 700),
+        },
         place(2),
         Event::SlaveEnded {
             key: slave(1),
             record: None,
             exit_status: 3,
             reason: String::new(),
-            usage: Usage { cpu_ms: 1_500, ..Usage::default() },
-            rusage: Rusage { utime_ms: 1_400, ..Rusage::default() },
+            usage: Usage {
+                cpu_ms: 1_500,
+                ..Usage::default()
+            },
+            rusage: Rusage {
+                utime_ms: 1_400,
+                ..Rusage::default()
+            },
             charged: None,
         },
     ]
@@ -138,7 +229,10 @@ fn reservations() -> Vec<Event> {
     vec![
         grant(13),
         grant(14),
-        Event::ReservationChanged { id: ReservationId(13), state: ReservationState::Running },
+        Event::ReservationChanged {
+            id: ReservationId(13),
+            state: ReservationState::Running,
+        },
         grant(15),
         Event::ReservationEnded { id: ReservationId(15) },
     ]
@@ -146,13 +240,28 @@ fn reservations() -> Vec<Event> {
 
 /// A task that still runs is charged, and the use of those who have none is forgotten.
 fn usage() -> Vec<Event> {
-    let used = |cpu_ms| Consumed { cpu_ms, mem_kib_ms: 2 << 30, io_bytes: 3 << 20 };
-    let charged = |cpu_ms| Event::UsageCharged { tasks: vec![(key(3, 1), used(cpu_ms))] };
-    vec![charged(1_000), charged(61_000), Event::UsageCleared { users: vec!["bob".into()] }]
+    let used = |cpu_ms| Consumed {
+        cpu_ms,
+        mem_kib_ms: 2 << 30,
+        io_bytes: 3 << 20,
+    };
+    let charged = |cpu_ms| Event::UsageCharged {
+        tasks: vec![(key(3, 1), used(cpu_ms))],
+    };
+    vec![
+        charged(1_000),
+        charged(61_000),
+        Event::UsageCleared {
+            users: vec!["bob".into()],
+        },
+    ]
 }
 
 fn administration() -> Vec<Event> {
-    let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: HostName::new(host) };
+    let instance = |host: &str| QueueInstanceName {
+        queue: "all.q".into(),
+        host: HostName::new(host),
+    };
     let grant = JoinGrant {
         hash: "ab".repeat(32),
         uses_left: 2,
@@ -161,7 +270,11 @@ fn administration() -> Vec<Event> {
     };
     let host = HostName::new("node2");
     let fields = proto::host::ExecHost::template(host.clone()).to_fields();
-    let stored = |kind, name: &str, fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    let stored = |kind, name: &str, fields| StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    };
     vec![
         Event::ObjectsChanged(vec![
             stored(ObjectKind::ExecHost, "node2", fields),
@@ -177,22 +290,49 @@ fn administration() -> Vec<Event> {
             },
         },
         Event::TokenCreated(grant.clone()),
-        Event::TokenUsed { hash: grant.hash, host: host.clone() },
-        Event::CertificateIssued { host: host.clone(), serial: "cd".repeat(16), not_after: Wall(BEGIN + 1) },
+        Event::TokenUsed {
+            hash: grant.hash,
+            host: host.clone(),
+        },
+        Event::CertificateIssued {
+            host: host.clone(),
+            serial: "cd".repeat(16),
+            not_after: Wall(BEGIN + 1),
+        },
         Event::HostRevoked { host },
         Event::TokenRevoked { hash: "ff".repeat(32) },
-        Event::HostTasksBound { host: HostName::new("node1"), mark: Some(TasksMark("ab".repeat(16))) },
-        Event::WallJumped { expected: Wall(BEGIN - 100_000) },
+        Event::HostTasksBound {
+            host: HostName::new("node1"),
+            mark: Some(TasksMark("ab".repeat(16))),
+        },
+        Event::WallJumped {
+            expected: Wall(BEGIN - 100_000),
+        },
         Event::EpochRaised { epoch: Epoch(2) },
         Event::RequestAnswered {
             id: RequestId(99),
             reply: Arc::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
         },
-        Event::TaskUnconfirmed { key: key(3, 2), host: HostName::new("node1") },
-        Event::TaskUnconfirmed { key: key(3, 4), host: HostName::new("node1") },
-        Event::TaskConfirmedGone { key: key(3, 4), host: HostName::new("node1") },
-        Event::NumbersContinued { job: Some(JobNumber(900)), reservation: Some(12) },
-        Event::TaskPreempted { key: key(3, 1), suspended: true },
+        Event::TaskUnconfirmed {
+            key: key(3, 2),
+            host: HostName::new("node1"),
+        },
+        Event::TaskUnconfirmed {
+            key: key(3, 4),
+            host: HostName::new("node1"),
+        },
+        Event::TaskConfirmedGone {
+            key: key(3, 4),
+            host: HostName::new("node1"),
+        },
+        Event::NumbersContinued {
+            job: Some(JobNumber(900)),
+            reservation: Some(12),
+        },
+        Event::TaskPreempted {
+            key: key(3, 1),
+            suspended: true,
+        },
         Event::InstanceChanged {
             instance: instance("node2"),
             state: InstanceState {

@@ -28,7 +28,10 @@ const LIMIT: usize = 64 << 20;
 const MASTER: &str = env!("CARGO_BIN_EXE_gridwright-master");
 
 pub fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// A cell whose master runs.
@@ -59,8 +62,16 @@ impl Cell {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let top = std::env::temp_dir().join(format!("gridwright-daemon-{}-{count}", std::process::id()));
         let dir = top.join(name);
-        let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let made = command(&dir, "init", &["--port", &port.to_string(), "--slots", "4", "--host", "node1"]);
+        let port = std::net::UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let made = command(
+            &dir,
+            "init",
+            &["--port", &port.to_string(), "--slots", "4", "--host", "node1"],
+        );
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let file = dir.join("etc/master.toml");
         let text = std::fs::read_to_string(&file).unwrap();
@@ -104,7 +115,10 @@ impl Cell {
     }
 
     pub fn accounting_lines(&self) -> usize {
-        std::fs::read_to_string(self.path("default/common/accounting")).unwrap().lines().count()
+        std::fs::read_to_string(self.path("default/common/accounting"))
+            .unwrap()
+            .lines()
+            .count()
     }
 
     pub fn status(&self) -> CellStatus {
@@ -133,7 +147,11 @@ impl Cell {
     /// A command that has said hello and nothing more.
     pub fn connect(&self) -> UnixStream {
         let mut stream = self.connect_silently();
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: "test".to_owned(), task: None };
+        let hello = ClientHello {
+            version: PROTOCOL_VERSION,
+            program: "test".to_owned(),
+            task: None,
+        };
         // A refusal may have been faster.
         let _ = blocking::send(&mut stream, Kind::Hello, 0, &hello, LIMIT);
         stream
@@ -178,12 +196,23 @@ fn ask(stream: &mut UnixStream, id: u64, message: &ClientMessage) -> Reply {
 }
 
 fn command(dir: &Path, subcommand: &str, args: &[&str]) -> Output {
-    std::process::Command::new(MASTER).arg(subcommand).arg("--dir").arg(dir).args(args).output().unwrap()
+    std::process::Command::new(MASTER)
+        .arg(subcommand)
+        .arg("--dir")
+        .arg(dir)
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 fn start(dir: &Path) -> Child {
     let log = std::fs::File::create(dir.join("log/master.log")).unwrap();
-    let child = std::process::Command::new(MASTER).args(["run", "--dir"]).arg(dir).stderr(log).spawn().unwrap();
+    let child = std::process::Command::new(MASTER)
+        .args(["run", "--dir"])
+        .arg(dir)
+        .stderr(log)
+        .spawn()
+        .unwrap();
     wait_until("the master is ready", || dir.join("run/master/ready").exists());
     child
 }
@@ -211,7 +240,10 @@ impl Agent {
         let pem = |name: &str| std::fs::read_to_string(cell.path("agent").join(name)).unwrap();
         let credentials = Credentials::from_pem(&pem("host.crt"), &pem("host.key"), &pem("ca.crt")).unwrap();
         let client = Client::new(&credentials).unwrap();
-        let master = MasterAddress { host: "127.0.0.1".to_owned(), port: cell.port };
+        let master = MasterAddress {
+            host: "127.0.0.1".to_owned(),
+            port: cell.port,
+        };
         let connection = client.connect(&master).await.unwrap();
         let (mut sender, mut receiver) = connection.open_bi(FrameLimits::CONTROL).await.unwrap();
         let hello = AgentHello {
@@ -231,13 +263,27 @@ impl Agent {
         assert_eq!(frame.kind, Kind::Hello, "{:?}", frame.message::<Diagnostic>());
         let welcome: MasterWelcome = frame.message().unwrap();
         assert_eq!(welcome.config.report_interval_ms, 5_000);
-        Self { connection, sender, receiver, reports: 0, _client: client }
+        Self {
+            connection,
+            sender,
+            receiver,
+            reports: 0,
+            _client: client,
+        }
     }
 
     pub async fn report_load(&mut self) {
         self.reports += 1;
-        let values = [("num_proc", "4"), ("load_avg", "0.01"), ("np_load_avg", "0.01"), ("arch", "lx-amd64")];
-        let values = values.into_iter().map(|(name, value)| (name.into(), value.to_owned())).collect();
+        let values = [
+            ("num_proc", "4"),
+            ("load_avg", "0.01"),
+            ("np_load_avg", "0.01"),
+            ("arch", "lx-amd64"),
+        ];
+        let values = values
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.to_owned()))
+            .collect();
         let report = LoadReport {
             sequence: self.reports,
             full: true,
@@ -261,14 +307,24 @@ impl Agent {
     pub async fn submit(&mut self, spec: JobSpec) -> JobNumber {
         let id = u128::from(u64::from_ne_bytes(*b"random!!")) + u128::from(self.reports) + random();
         match self.change(id, Command::Submit(Box::new(spec))).await {
-            Reply { data: Some(Data::Submitted { number, .. }), .. } => number,
+            Reply {
+                data: Some(Data::Submitted { number, .. }),
+                ..
+            } => number,
             other => panic!("not submitted: {other:?}"),
         }
     }
 
     /// Sends a change on a stream of its own, for a user of this host.
     pub async fn change(&mut self, id: u128, command: Command) -> Reply {
-        self.request("alice", ClientMessage::Change { id: RequestId(id), command }).await
+        self.request(
+            "alice",
+            ClientMessage::Change {
+                id: RequestId(id),
+                command,
+            },
+        )
+        .await
     }
 
     /// Asks for a user of this host.
@@ -278,17 +334,29 @@ impl Agent {
 
     async fn request(&mut self, user: &str, message: ClientMessage) -> Reply {
         let (mut sender, mut receiver) = self.connection.open_bi(FrameLimits::REPLY).await.unwrap();
-        let owner = Owner { user: UserName::from(user), ..owner() };
+        let owner = Owner {
+            user: UserName::from(user),
+            ..owner()
+        };
         sender.send(Kind::Hello, 0, &Vouch { owner, task: None }).await.unwrap();
         sender.send(Kind::Request, 5, &message).await.unwrap();
         let frame = next(&mut receiver).await;
-        assert_eq!((frame.kind, frame.id), (Kind::Reply, 5), "{:?}", frame.message::<Diagnostic>());
+        assert_eq!(
+            (frame.kind, frame.id),
+            (Kind::Reply, 5),
+            "{:?}",
+            frame.message::<Diagnostic>()
+        );
         frame.message().unwrap()
     }
 }
 
 async fn next(receiver: &mut StreamReceiver) -> Frame {
-    tokio::time::timeout(PATIENCE, receiver.recv()).await.unwrap().unwrap().unwrap()
+    tokio::time::timeout(PATIENCE, receiver.recv())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap()
 }
 
 fn random() -> u128 {
@@ -296,14 +364,23 @@ fn random() -> u128 {
 }
 
 fn owner() -> Owner {
-    Owner { user: UserName::from("alice"), uid: 5000, gid: 5000, group: "users".to_owned(), groups: Vec::new() }
+    Owner {
+        user: UserName::from("alice"),
+        uid: 5000,
+        gid: 5000,
+        group: "users".to_owned(),
+        groups: Vec::new(),
+    }
 }
 
 /// A job that runs `true`.
 pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
     JobSpec {
         name: name.to_owned(),
-        program: Program::Script { path: "job.sh".to_owned(), content: Arc::from(*b"#!/bin/sh\ntrue\n") },
+        program: Program::Script {
+            path: "job.sh".to_owned(),
+            content: Arc::from(*b"#!/bin/sh\ntrue\n"),
+        },
         args: Vec::new(),
         owner: owner().into(),
         submit_host: HostName::new("node1"),

@@ -39,7 +39,10 @@ impl Folder {
         if mode & WRITABLE != 0 {
             handle.set_permissions(Permissions::from_mode(mode & 0o777 & !WRITABLE))?;
         }
-        Ok(Self { handle, path: path.to_owned() })
+        Ok(Self {
+            handle,
+            path: path.to_owned(),
+        })
     }
 
     /// The open directory.
@@ -83,7 +86,12 @@ impl Folder {
         let draft = format!(".{name}.new");
         self.remove(&draft)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(&self.handle, draft.as_str(), flags, Mode::from_bits_truncate(mode))?);
+        let mut file = File::from(openat(
+            &self.handle,
+            draft.as_str(),
+            flags,
+            Mode::from_bits_truncate(mode),
+        )?);
         file.set_permissions(Permissions::from_mode(mode))?;
         file.write_all(text.as_bytes())?;
         Ok(renameat(&self.handle, draft.as_str(), &self.handle, name)?)
@@ -116,7 +124,11 @@ pub fn check_owned(handle: &File) -> io::Result<()> {
 
 fn check_owner(handle: &File) -> io::Result<()> {
     let uid = handle.metadata()?.uid();
-    if uid == geteuid().as_raw() { Ok(()) } else { Err(foreign(&format!("the directory belongs to uid {uid}"))) }
+    if uid == geteuid().as_raw() {
+        Ok(())
+    } else {
+        Err(foreign(&format!("the directory belongs to uid {uid}")))
+    }
 }
 
 fn foreign(why: &str) -> io::Error {
@@ -131,7 +143,9 @@ fn foreign(why: &str) -> io::Error {
 pub fn note_holder(lock: &File) -> io::Result<()> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // Field 22 of proc_pid_stat(5); the name in brackets may hold blanks.
-    let start = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(19));
+    let start = stat
+        .rsplit_once(')')
+        .and_then(|(_, fields)| fields.split_whitespace().nth(19));
     let start = start.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat has no start time"))?;
     let text = format!("{} {start} {}\n", std::process::id(), lock.metadata()?.ino());
     // Over the old text: a file that is emptied first may get no new block on a full disk.

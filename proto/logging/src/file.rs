@@ -27,7 +27,11 @@ impl LogFile {
     /// # Errors
     /// The system's; a link, or a file that is not a plain one with a single name.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), file: open(path)?, limit_bytes: LIMIT_BYTES })
+        Ok(Self {
+            path: path.to_owned(),
+            file: open(path)?,
+            limit_bytes: LIMIT_BYTES,
+        })
     }
 
     /// Sets the size at which it is turned over.
@@ -106,10 +110,19 @@ fn copy(from: &mut File, to: &Path) -> io::Result<()> {
 /// Opens a file for reading and appending, never through a link.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    let file = options.read(true).append(true).create(true).mode(0o644).custom_flags(O_NOFOLLOW).open(path)?;
+    let file = options
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o644)
+        .custom_flags(O_NOFOLLOW)
+        .open(path)?;
     let about = file.metadata()?;
     if !about.is_file() || about.nlink() != 1 {
-        return Err(io::Error::other(format!("{} is not a plain file with a single name", path.display())));
+        return Err(io::Error::other(format!(
+            "{} is not a plain file with a single name",
+            path.display()
+        )));
     }
     Ok(file)
 }
@@ -157,8 +170,9 @@ mod tests {
             let line = format!("line {number:04}\n");
             assert_eq!(log.write(line.as_bytes()).unwrap(), line.len());
         }
-        let text: String =
-            ["x.log.2", "x.log.1", "x.log"].map(|name| fs::read_to_string(folder.0.join(name)).unwrap()).concat();
+        let text: String = ["x.log.2", "x.log.1", "x.log"]
+            .map(|name| fs::read_to_string(folder.0.join(name)).unwrap())
+            .concat();
         assert!(text.len() <= 3_000 && text.len() > 2_000, "{}", text.len());
         let first: usize = text[5..9].parse().unwrap();
         let lines: Vec<String> = (first..1_000).map(|number| format!("line {number:04}")).collect();
@@ -188,7 +202,10 @@ mod tests {
             log.write(&[b'a'; 90]).unwrap();
         }
         let text = fs::read_to_string(folder.0.join("x.log")).unwrap();
-        assert!(text.len() < 1_000 && text.starts_with("older lines were dropped"), "{text}");
+        assert!(
+            text.len() < 1_000 && text.starts_with("older lines were dropped"),
+            "{text}"
+        );
     }
 
     #[test]

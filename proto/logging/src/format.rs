@@ -31,7 +31,11 @@ pub struct Lines {
 impl Default for Lines {
     fn default() -> Self {
         let inner = Format::default().with_ansi(false).with_target(false);
-        Self { inner, since: Instant::now(), limits: Mutex::default() }
+        Self {
+            inner,
+            since: Instant::now(),
+            limits: Mutex::default(),
+        }
     }
 }
 
@@ -41,7 +45,10 @@ impl Lines {
     fn admit(&self, place: Identifier) -> Option<u64> {
         let now_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.entry(place).or_insert_with(|| Limiter::new(BURST, PER_S)).admit(now_ms)
+        limits
+            .entry(place)
+            .or_insert_with(|| Limiter::new(BURST, PER_S))
+            .admit(now_ms)
     }
 }
 
@@ -55,7 +62,13 @@ where
         // An administrator who asks for details gets all of them; the file has a bound all the
         // same.
         let is_detail = *about.level() > Level::INFO;
-        let Some(suppressed) = (if is_detail { Some(0) } else { self.admit(about.callsite()) }) else { return Ok(()) };
+        let Some(suppressed) = (if is_detail {
+            Some(0)
+        } else {
+            self.admit(about.callsite())
+        }) else {
+            return Ok(());
+        };
         let mut text = String::new();
         self.inner.format_event(context, Writer::new(&mut text), event)?;
         writer.write_str(&escaped(text.trim_end_matches('\n')))?;
@@ -105,7 +118,10 @@ mod tests {
         let address = "x@y\n2026-01-01T00:00:00Z  INFO forged\u{1b}[31m";
         let lines = logged(|| tracing::warn!(peer = address, "no mail to {address}"));
         assert_eq!(lines.len(), 1, "{lines:?}");
-        assert!(lines[0].contains("x@y\\n2026") && !lines[0].chars().any(char::is_control), "{lines:?}");
+        assert!(
+            lines[0].contains("x@y\\n2026") && !lines[0].chars().any(char::is_control),
+            "{lines:?}"
+        );
     }
 
     #[test]

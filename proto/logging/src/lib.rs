@@ -70,7 +70,9 @@ pub fn reopen() {
 }
 
 fn filter() -> Result<EnvFilter, Diagnostic> {
-    let Some(text) = std::env::var_os(VARIABLE) else { return Ok(EnvFilter::new("info")) };
+    let Some(text) = std::env::var_os(VARIABLE) else {
+        return Ok(EnvFilter::new("info"));
+    };
     let text = text.to_string_lossy();
     check_filter(&text)?;
     EnvFilter::try_new(&*text).map_err(|error| Diagnostic::new(Code::BadValue, format!("error: {VARIABLE}: {error}")))

@@ -31,13 +31,19 @@ pub fn recv(stream: &mut impl Read, limit: usize) -> Result<Option<Frame>, Strea
     let mut prefix = Vec::with_capacity(PREFIX_BYTES);
     read_up_to(stream, PREFIX_BYTES, &mut prefix)?;
     let Ok(prefix) = <[u8; PREFIX_BYTES]>::try_from(&prefix[..]) else {
-        return if prefix.is_empty() { Ok(None) } else { Err(StreamError::Truncated { got: prefix.len() }) };
+        return if prefix.is_empty() {
+            Ok(None)
+        } else {
+            Err(StreamError::Truncated { got: prefix.len() })
+        };
     };
     let len = announced_len(prefix, limit)?;
     let mut bytes = Vec::new();
     read_up_to(stream, len, &mut bytes)?;
     if bytes.len() < len {
-        return Err(StreamError::Truncated { got: PREFIX_BYTES + bytes.len() });
+        return Err(StreamError::Truncated {
+            got: PREFIX_BYTES + bytes.len(),
+        });
     }
     Ok(Some(Frame::from_bytes(&bytes)?))
 }
@@ -61,7 +67,10 @@ mod tests {
         let (mut near, mut far) = UnixStream::pair().unwrap();
         send(&mut near, Kind::Request, 3, &"qstat", 1024).unwrap();
         let request = recv(&mut far, 1024).unwrap().unwrap();
-        assert_eq!((request.id, request.message::<String>().unwrap().as_str()), (3, "qstat"));
+        assert_eq!(
+            (request.id, request.message::<String>().unwrap().as_str()),
+            (3, "qstat")
+        );
         drop(far);
         assert_eq!(recv(&mut near, 1024).unwrap(), None);
     }
@@ -70,8 +79,14 @@ mod tests {
     fn truncated_and_too_long_frames_are_refused() {
         for (input, expected) in [
             (&[0, 0][..], "the stream ended inside a frame, after 2 bytes of it"),
-            (&[0, 0, 0, 9, 1][..], "the stream ended inside a frame, after 5 bytes of it"),
-            (&[0x40, 0, 0, 0][..], "a frame of 1073741824 bytes is above the limit of 1024"),
+            (
+                &[0, 0, 0, 9, 1][..],
+                "the stream ended inside a frame, after 5 bytes of it",
+            ),
+            (
+                &[0x40, 0, 0, 0][..],
+                "a frame of 1073741824 bytes is above the limit of 1024",
+            ),
         ] {
             assert_eq!(recv(&mut &*input, 1024).unwrap_err().to_string(), expected);
         }

@@ -42,7 +42,10 @@ impl ClusterCa {
         let params = ca_params(cell, now)?;
         let certificate = params.self_signed(&key).map_err(IdentityError::Signing)?;
         let certificate = CaCertificate::from_der(certificate.der().clone())?;
-        Ok(Self { issuer: Issuer::new(params, key), certificate })
+        Ok(Self {
+            issuer: Issuer::new(params, key),
+            certificate,
+        })
     }
 
     /// Reads a CA back from its two PEM texts.
@@ -129,7 +132,9 @@ impl HostKey {
     /// # Errors
     /// `BadKey` if the text is no private key.
     pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
-        KeyPair::from_pem(text).map(Self).map_err(|e| IdentityError::BadKey(e.to_string()))
+        KeyPair::from_pem(text)
+            .map(Self)
+            .map_err(|e| IdentityError::BadKey(e.to_string()))
     }
 
     /// The key in PEM, for a file that only the agent reads.
@@ -194,7 +199,9 @@ const LAST_SECOND: i64 = 253_402_300_799;
 
 fn new_serial() -> Result<SerialNumber, IdentityError> {
     let mut bytes = [0; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| IdentityError::NoRandomness)?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| IdentityError::NoRandomness)?;
     Ok(SerialNumber::from_slice(Serial::new(bytes).as_bytes()))
 }
 
@@ -209,7 +216,9 @@ fn require_key(certificate: &CaCertificate, key: &KeyPair) -> Result<(), Identit
 
 impl std::fmt::Debug for ClusterCa {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClusterCa").field("fingerprint", &self.certificate.fingerprint()).finish_non_exhaustive()
+        f.debug_struct("ClusterCa")
+            .field("fingerprint", &self.certificate.fingerprint())
+            .finish_non_exhaustive()
     }
 }
 
@@ -252,23 +261,35 @@ mod tests {
 
     #[test]
     fn a_ca_reads_back_and_refuses_the_key_of_another() {
-        let (ca, other) = (ClusterCa::create(CellId(1), NOW).unwrap(), ClusterCa::create(CellId(1), NOW).unwrap());
+        let (ca, other) = (
+            ClusterCa::create(CellId(1), NOW).unwrap(),
+            ClusterCa::create(CellId(1), NOW).unwrap(),
+        );
         let pem = ca.certificate().to_pem();
         let back = ClusterCa::from_pem(&pem, &ca.key_pem()).unwrap();
         assert_eq!(back.certificate(), ca.certificate());
         assert!(certificate(&back, "node1").is_ok());
-        assert!(matches!(ClusterCa::from_pem(&pem, &other.key_pem()), Err(IdentityError::KeyMismatch)));
+        assert!(matches!(
+            ClusterCa::from_pem(&pem, &other.key_pem()),
+            Err(IdentityError::KeyMismatch)
+        ));
     }
 
     #[test]
     fn damaged_texts_and_impossible_names_are_refused() {
         let ca = ClusterCa::create(CellId(1), NOW).unwrap();
         assert!(matches!(certificate(&ca, "global"), Err(IdentityError::BadHostName(_))));
-        assert!(matches!(certificate(&ca, &"x".repeat(65)), Err(IdentityError::BadHostName(_))));
+        assert!(matches!(
+            certificate(&ca, &"x".repeat(65)),
+            Err(IdentityError::BadHostName(_))
+        ));
         let csr = HostKey::generate().unwrap().csr_pem().unwrap();
         let flipped = csr.replacen("MI", "MJ", 1);
         let result = ca.sign_csr(&flipped, &HostName::new("a"), NOW, 1);
         assert!(matches!(result, Err(IdentityError::BadRequest(_))));
-        assert!(matches!(Credentials::from_pem("", "", ""), Err(IdentityError::BadCertificate(_))));
+        assert!(matches!(
+            Credentials::from_pem("", "", ""),
+            Err(IdentityError::BadCertificate(_))
+        ));
     }
 }

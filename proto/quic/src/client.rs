@@ -72,7 +72,11 @@ impl Client {
     }
 
     pub(crate) fn of(config: QuicClientConfig) -> Self {
-        Self { sockets: Arc::default(), config: quic_config(config), deadline: CONNECT_DEADLINE }
+        Self {
+            sockets: Arc::default(),
+            config: quic_config(config),
+            deadline: CONNECT_DEADLINE,
+        }
     }
 
     /// A client with other credentials on the same sockets: after a renewal, or for many simulated
@@ -98,8 +102,12 @@ impl Client {
     /// # Errors
     /// As [`ConnectError`]; `NoAnswer` after the deadline.
     pub async fn connect(&self, master: &MasterAddress) -> Result<Connection, ConnectError> {
-        let Greeted { link, identity, chain: _, offset_ms } =
-            dial(&self.sockets, &self.config, master, self.deadline).await?;
+        let Greeted {
+            link,
+            identity,
+            chain: _,
+            offset_ms,
+        } = dial(&self.sockets, &self.config, master, self.deadline).await?;
         Ok(Connection::new(link, identity, Some(offset_ms)))
     }
 
@@ -113,18 +121,26 @@ impl Client {
         deadline: Duration,
     ) -> Result<JoinConnection, ConnectError> {
         let config = anonymous_config(ca, ALPN_JOIN).map_err(|e| ConnectError::Broken { why: e.to_string() })?;
-        let Greeted { link, identity: _, chain, offset_ms: _ } =
-            dial(&Arc::default(), &quic_config(config), master, deadline).await?;
+        let Greeted {
+            link,
+            identity: _,
+            chain,
+            offset_ms: _,
+        } = dial(&Arc::default(), &quic_config(config), master, deadline).await?;
         let ca = chain.into_iter().find(|der| Fingerprint::of(der) == ca);
         let ca = ca.and_then(|der| CaCertificate::from_der(der).ok());
-        let ca = ca.ok_or_else(|| ConnectError::ForeignMaster { host: master.host.clone() })?;
+        let ca = ca.ok_or_else(|| ConnectError::ForeignMaster {
+            host: master.host.clone(),
+        })?;
         Ok(JoinConnection::new(link, ca))
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("deadline", &self.deadline).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }
 
@@ -151,7 +167,10 @@ async fn dial(
     deadline: Duration,
 ) -> Result<Greeted, ConnectError> {
     let until = tokio::time::Instant::now() + deadline;
-    let silence = || ConnectError::NoAnswer { host: master.host.clone(), port: master.port };
+    let silence = || ConnectError::NoAnswer {
+        host: master.host.clone(),
+        port: master.port,
+    };
     let addresses = timeout_at(until, resolve(master)).await.map_err(|_| silence())??;
     let mut attempts = JoinSet::new();
     for (address, order) in addresses.into_iter().zip(0..) {
@@ -183,10 +202,19 @@ fn telling(before: Option<ConnectError>, after: ConnectError) -> Option<ConnectE
 }
 
 async fn resolve(master: &MasterAddress) -> Result<Vec<SocketAddr>, ConnectError> {
-    let unresolved = |source| ConnectError::Unresolved { host: master.host.clone(), source };
-    let found = tokio::net::lookup_host((master.host.as_str(), master.port)).await.map_err(unresolved)?;
+    let unresolved = |source| ConnectError::Unresolved {
+        host: master.host.clone(),
+        source,
+    };
+    let found = tokio::net::lookup_host((master.host.as_str(), master.port))
+        .await
+        .map_err(unresolved)?;
     let addresses: Vec<SocketAddr> = found.collect();
-    if addresses.is_empty() { Err(unresolved(std::io::ErrorKind::NotFound.into())) } else { Ok(addresses) }
+    if addresses.is_empty() {
+        Err(unresolved(std::io::ErrorKind::NotFound.into()))
+    } else {
+        Ok(addresses)
+    }
 }
 
 /// One address: handshake, the master's verdict on us, ours on its certificate and clock.
@@ -207,11 +235,21 @@ async fn attempt(
         None => ConnectError::Broken { why: error.to_string() },
     })?;
     let chain = peer_chain(&quic);
-    let foreign = || ConnectError::ForeignMaster { host: master.host.clone() };
-    let identity = chain.first().and_then(|der| PeerIdentity::from_der(der).ok()).ok_or_else(foreign)?;
+    let foreign = || ConnectError::ForeignMaster {
+        host: master.host.clone(),
+    };
+    let identity = chain
+        .first()
+        .and_then(|der| PeerIdentity::from_der(der).ok())
+        .ok_or_else(foreign)?;
     let ours = wall_now();
     judge_time(&identity, ours, welcome).inspect_err(|error| link.close(CloseCode::OutOfTime, &error.to_string()))?;
-    Ok(Greeted { link, identity, chain, offset_ms: welcome.wall.0.saturating_sub(ours.0) })
+    Ok(Greeted {
+        link,
+        identity,
+        chain,
+        offset_ms: welcome.wall.0.saturating_sub(ours.0),
+    })
 }
 
 /// Whether the master's certificate is valid now. If it is by its clock and not by ours, the clocks
@@ -221,9 +259,10 @@ fn judge_time(identity: &PeerIdentity, ours: Wall, welcome: Welcome) -> Result<(
     match (identity.is_valid_at(ours), identity.is_valid_at(theirs)) {
         (true, _) => Ok(()),
         (false, true) => Err(ConnectError::ClockSkew { ours, theirs }),
-        (false, false) => {
-            Err(ConnectError::MasterOutOfTime { not_before: identity.not_before, not_after: identity.not_after })
-        }
+        (false, false) => Err(ConnectError::MasterOutOfTime {
+            not_before: identity.not_before,
+            not_after: identity.not_after,
+        }),
     }
 }
 
@@ -250,9 +289,10 @@ fn refused(error: ConnectionError, master: &MasterAddress) -> ConnectError {
     match error {
         ConnectionError::TimedOut => ConnectError::NoAnswer { host, port },
         ConnectionError::VersionMismatch => ConnectError::WrongProtocol { host, port },
-        ConnectionError::ApplicationClosed(close) => {
-            closed_by_master(CloseCode::of(close.error_code), String::from_utf8_lossy(&close.reason).into_owned())
-        }
+        ConnectionError::ApplicationClosed(close) => closed_by_master(
+            CloseCode::of(close.error_code),
+            String::from_utf8_lossy(&close.reason).into_owned(),
+        ),
         ConnectionError::TransportError(error) if is_certificate_alert(error.code) => {
             ConnectError::ForeignMaster { host }
         }
@@ -293,7 +333,9 @@ fn closed_by_master(code: Option<CloseCode>, why: String) -> ConnectError {
 }
 
 fn is_certificate_alert(code: TransportErrorCode) -> bool {
-    CERTIFICATE_ALERTS.iter().any(|&alert| code == TransportErrorCode::crypto(alert))
+    CERTIFICATE_ALERTS
+        .iter()
+        .any(|&alert| code == TransportErrorCode::crypto(alert))
 }
 
 #[cfg(test)]
@@ -312,7 +354,13 @@ mod tests {
             cell: CellId(1),
         };
         let judge = |ours, theirs| {
-            judge_time(&identity, Wall::from_seconds(ours), Welcome { wall: Wall::from_seconds(theirs) })
+            judge_time(
+                &identity,
+                Wall::from_seconds(ours),
+                Welcome {
+                    wall: Wall::from_seconds(theirs),
+                },
+            )
         };
         assert!(judge(1_500_000, 1_500_600).is_ok());
         let skew = judge(0, 1_500_000).unwrap_err();
@@ -320,6 +368,9 @@ mod tests {
             skew.to_string(),
             "the clocks differ: here it is Jan  1 00:00:00 1970 +00:00, at the master Jan 18 08:40:00 1970 +00:00"
         );
-        assert!(matches!(judge(3_000_000, 3_000_000), Err(ConnectError::MasterOutOfTime { .. })));
+        assert!(matches!(
+            judge(3_000_000, 3_000_000),
+            Err(ConnectError::MasterOutOfTime { .. })
+        ));
     }
 }

@@ -105,7 +105,10 @@ impl fmt::Display for Closed {
         match self {
             Self::Here => f.write_str("the connection was closed here"),
             Self::ByPeer { code: _, reason } if !reason.is_empty() => f.write_str(reason),
-            Self::ByPeer { code: Some(code), reason: _ } => {
+            Self::ByPeer {
+                code: Some(code),
+                reason: _,
+            } => {
                 write!(f, "the other side closed the connection: {}", code.words())
             }
             Self::ByPeer { code: None, reason: _ } => f.write_str("the other side closed the connection"),
@@ -159,7 +162,8 @@ impl Link {
 
     /// Sends the master's first frame.
     pub(crate) async fn welcome(self: &Arc<Self>, wall: Wall) -> Result<(), StreamError> {
-        self.send_once(Kind::Hello, 0, &Welcome { wall }, FrameLimits::JOIN).await
+        self.send_once(Kind::Hello, 0, &Welcome { wall }, FrameLimits::JOIN)
+            .await
     }
 
     /// Receives the master's first frame.
@@ -200,11 +204,23 @@ impl Link {
     }
 
     fn sender(self: &Arc<Self>, stream: quinn::SendStream, limits: FrameLimits) -> StreamSender {
-        FrameSender::new(SendHalf { stream, _link: self.clone() }, limits)
+        FrameSender::new(
+            SendHalf {
+                stream,
+                _link: self.clone(),
+            },
+            limits,
+        )
     }
 
     fn receiver(self: &Arc<Self>, stream: quinn::RecvStream, limits: FrameLimits) -> StreamReceiver {
-        FrameReceiver::new(RecvHalf { stream, _link: self.clone() }, limits)
+        FrameReceiver::new(
+            RecvHalf {
+                stream,
+                _link: self.clone(),
+            },
+            limits,
+        )
     }
 
     fn remote_address(&self) -> SocketAddr {
@@ -220,7 +236,10 @@ fn gone(_: ConnectionError) -> StreamError {
 
 /// The certificates that the peer showed, its own first; empty if none.
 pub(crate) fn peer_chain(quic: &quinn::Connection) -> Vec<CertificateDer<'static>> {
-    quic.peer_identity().and_then(|any| any.downcast().ok()).map(|chain| *chain).unwrap_or_default()
+    quic.peer_identity()
+        .and_then(|any| any.downcast().ok())
+        .map(|chain| *chain)
+        .unwrap_or_default()
 }
 
 /// An authenticated connection between a host and the master. Clones are the same connection, which
@@ -234,7 +253,11 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn new(link: Arc<Link>, peer: PeerIdentity, clock_offset_ms: Option<i64>) -> Self {
-        Self { link, peer: Arc::new(peer), clock_offset_ms }
+        Self {
+            link,
+            peer: Arc::new(peer),
+            clock_offset_ms,
+        }
     }
 
     /// Who the peer is by its certificate: at the master the host, at a host the master.
@@ -322,7 +345,10 @@ impl Connection {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").field("peer", &self.peer.host).field("from", &self.remote_address()).finish()
+        f.debug_struct("Connection")
+            .field("peer", &self.peer.host)
+            .field("from", &self.remote_address())
+            .finish()
     }
 }
 
@@ -378,7 +404,9 @@ impl JoinConnection {
 
 impl std::fmt::Debug for JoinConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JoinConnection").field("from", &self.remote_address()).finish()
+        f.debug_struct("JoinConnection")
+            .field("from", &self.remote_address())
+            .finish()
     }
 }
 

@@ -145,7 +145,9 @@ impl ConnectError {
     /// The refusal for the person in front of this machine, with the remedy.
     pub fn diagnostic(&self) -> Diagnostic {
         let (code, fix) = self.code_and_fix();
-        let why = std::error::Error::source(self).map(ToString::to_string).unwrap_or_default();
+        let why = std::error::Error::source(self)
+            .map(ToString::to_string)
+            .unwrap_or_default();
         Diagnostic::new(code, self.to_string()).why(why).fix(fix)
     }
 
@@ -167,22 +169,29 @@ impl ConnectError {
     fn code_and_fix(&self) -> (Code, &'static str) {
         match self {
             Self::Unresolved { .. } => (Code::NoMaster, "give the master's full name or address"),
-            Self::NoAnswer { .. } => {
-                (Code::NoMaster, "check that the master runs there and that firewalls let UDP through to this port")
-            }
-            Self::WrongProtocol { .. } => {
-                (Code::WrongCell, "check host and port, and that both sides are at most one release apart")
-            }
+            Self::NoAnswer { .. } => (
+                Code::NoMaster,
+                "check that the master runs there and that firewalls let UDP through to this port",
+            ),
+            Self::WrongProtocol { .. } => (
+                Code::WrongCell,
+                "check host and port, and that both sides are at most one release apart",
+            ),
             Self::ForeignMaster { .. } => (Code::WrongCell, "check host and port, or join this host to that cell"),
-            Self::CertificateRefused { .. } | Self::Revoked { .. } | Self::OutOfTime { .. } => {
-                (Code::BadCertificate, "ask an administrator for a token and join this host again")
-            }
-            Self::ClockSkew { .. } => {
-                (Code::BadCertificate, "set the clock that is wrong, best by NTP on both machines")
-            }
+            Self::CertificateRefused { .. } | Self::Revoked { .. } | Self::OutOfTime { .. } => (
+                Code::BadCertificate,
+                "ask an administrator for a token and join this host again",
+            ),
+            Self::ClockSkew { .. } => (
+                Code::BadCertificate,
+                "set the clock that is wrong, best by NTP on both machines",
+            ),
             Self::MasterOutOfTime { .. } => (Code::BadCertificate, "restart the master, which renews its certificate"),
             Self::Overloaded { .. } => (Code::Overloaded, "try again in a moment"),
-            Self::Socket(_) => (Code::SystemRefused, "check the limit on open files and the network of this machine"),
+            Self::Socket(_) => (
+                Code::SystemRefused,
+                "check the limit on open files and the network of this machine",
+            ),
             Self::Broken { .. } => (Code::NoMaster, "see the master's log for the reason"),
         }
     }
@@ -218,7 +227,10 @@ pub enum StreamError {
 impl StreamError {
     /// Whether the stream can be read on: only one frame was refused.
     pub fn is_single_frame(&self) -> bool {
-        matches!(self, Self::Frame(FrameError::Malformed(_) | FrameError::Unsendable { .. }))
+        matches!(
+            self,
+            Self::Frame(FrameError::Malformed(_) | FrameError::Unsendable { .. })
+        )
     }
 }
 

@@ -164,8 +164,15 @@ impl CaCertificate {
     /// The certificate in PEM.
     pub fn to_pem(&self) -> String {
         let body = data_encoding::BASE64.encode(&self.der);
-        let lines: Vec<&str> = body.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
-        format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+        let lines: Vec<&str> = body
+            .as_bytes()
+            .chunks(64)
+            .filter_map(|line| std::str::from_utf8(line).ok())
+            .collect();
+        format!(
+            "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+            lines.join("\n")
+        )
     }
 
     /// What a join token carries.
@@ -201,7 +208,12 @@ impl Credentials {
         let certificate = certificate_from_pem(certificate)?;
         let identity = PeerIdentity::from_der(&certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| IdentityError::BadKey(e.to_string()))?;
-        Ok(Self { certificate, key, ca: CaCertificate::from_pem(ca)?, identity })
+        Ok(Self {
+            certificate,
+            key,
+            ca: CaCertificate::from_pem(ca)?,
+            identity,
+        })
     }
 
     /// What our own certificate says.
@@ -246,12 +258,19 @@ fn parse(certificate: &[u8]) -> Result<X509Certificate<'_>, IdentityError> {
 }
 
 fn common_name<'a>(name: &'a X509Name<'_>) -> Option<&'a str> {
-    name.iter_common_name().next()?.as_str().ok().filter(|name| !name.is_empty())
+    name.iter_common_name()
+        .next()?
+        .as_str()
+        .ok()
+        .filter(|name| !name.is_empty())
 }
 
 fn cell_of(name: &X509Name<'_>) -> Option<CellId> {
     let text = name.iter_organization().next()?.as_str().ok()?;
-    u64::from_str_radix(text, 16).ok().map(CellId).filter(|&cell| cell_text(cell) == text)
+    u64::from_str_radix(text, 16)
+        .ok()
+        .map(CellId)
+        .filter(|&cell| cell_text(cell) == text)
 }
 
 #[cfg(test)]
@@ -260,7 +279,10 @@ mod tests {
 
     #[test]
     fn serial_of_a_certificate_is_read_with_and_without_its_leading_zero() {
-        assert_eq!(Serial::from_integer(&[&[0][..], &[0xff; 16]].concat()), Some(Serial([0xff; 16])));
+        assert_eq!(
+            Serial::from_integer(&[&[0][..], &[0xff; 16]].concat()),
+            Some(Serial([0xff; 16]))
+        );
         let short = Serial::from_integer(&[7]).unwrap();
         assert_eq!(short.to_string(), "00000000000000000000000000000007");
         assert_eq!(short.to_string().parse::<Serial>().unwrap(), short);

@@ -59,7 +59,13 @@ pub struct ServerLimits {
 
 impl Default for ServerLimits {
     fn default() -> Self {
-        Self { handshakes: 64, joins: 64, joins_per_address: 16, join_burst: 64, joins_per_s: 8 }
+        Self {
+            handshakes: 64,
+            joins: 64,
+            joins_per_address: 16,
+            join_burst: 64,
+            joins_per_s: 8,
+        }
     }
 }
 
@@ -139,7 +145,10 @@ impl Server {
         });
         let (sender, receiver) = mpsc::channel(BACKLOG);
         tokio::spawn(accept_all(shared.clone(), sender));
-        Ok(Self { shared, accepted: Mutex::new(receiver) })
+        Ok(Self {
+            shared,
+            accepted: Mutex::new(receiver),
+        })
     }
 
     /// The address and port that is served.
@@ -159,7 +168,9 @@ impl Server {
     /// Closes the open connections of a certificate; returns how many. New ones are refused by the
     /// [`Admission`], which must know of the revocation before this is called.
     pub fn revoke(&self, serial: Serial) -> usize {
-        self.shared.register.close_all(serial, CloseCode::Revoked, "the certificate was revoked")
+        self.shared
+            .register
+            .close_all(serial, CloseCode::Revoked, "the certificate was revoked")
     }
 
     /// Serves new connections with a renewed certificate; open ones stay.
@@ -175,7 +186,9 @@ impl Server {
 
     /// Closes all connections and waits up to 2 s until the peers know.
     pub async fn shutdown(&self) {
-        self.shared.endpoint.close(CloseCode::ShuttingDown.number(), b"the master stops");
+        self.shared
+            .endpoint
+            .close(CloseCode::ShuttingDown.number(), b"the master stops");
         // A peer that is gone already does not answer: there is nothing to do about it.
         let _ = timeout(SHUTDOWN_DEADLINE, self.shared.endpoint.wait_idle()).await;
     }
@@ -183,13 +196,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.shared.endpoint.close(CloseCode::ShuttingDown.number(), b"the master stops");
+        self.shared
+            .endpoint
+            .close(CloseCode::ShuttingDown.number(), b"the master stops");
     }
 }
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("listen", &self.local_addr()).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("listen", &self.local_addr())
+            .finish_non_exhaustive()
     }
 }
 
@@ -208,7 +225,9 @@ fn quic_config(credentials: &Credentials, tickets: &TicketKeys) -> Result<quinn:
 /// allows.
 async fn accept_all(shared: Arc<Shared>, accepted: mpsc::Sender<Accepted>) {
     while let Ok(slot) = shared.handshakes.clone().acquire_owned().await {
-        let Some(incoming) = shared.endpoint.accept().await else { return };
+        let Some(incoming) = shared.endpoint.accept().await else {
+            return;
+        };
         let loaded = shared.handshakes.available_permits() < shared.limits.handshakes / 2;
         if loaded && incoming.may_retry() && !incoming.remote_address_validated() {
             // Fails only for a peer whose address is validated already.
@@ -242,7 +261,11 @@ impl Shared {
         match protocol(&quic).as_deref() {
             Some(ALPN_HOST) => self.admit_host(quic).await,
             Some(ALPN_JOIN) => self.admit_join(quic).await,
-            Some(_) | None => Err(refuse(&quic, CloseCode::Misbehaved, "no protocol was chosen".to_owned())),
+            Some(_) | None => Err(refuse(
+                &quic,
+                CloseCode::Misbehaved,
+                "no protocol was chosen".to_owned(),
+            )),
         }
     }
 
@@ -285,7 +308,9 @@ impl Shared {
 }
 
 async fn welcome(link: &Arc<Link>) -> Result<(), Refusal> {
-    link.welcome(wall_now()).await.map_err(|e| Refusal(format!("it left before it was welcomed: {e}")))
+    link.welcome(wall_now())
+        .await
+        .map_err(|e| Refusal(format!("it left before it was welcomed: {e}")))
 }
 
 /// An enrolment that takes too long holds a place that others need.
@@ -316,14 +341,23 @@ fn judge(
 ) -> Result<(), (CloseCode, String)> {
     let here = readable(now);
     if peer.cell != cell {
-        return Err((CloseCode::CertificateRequired, "the certificate is of another cell".to_owned()));
+        return Err((
+            CloseCode::CertificateRequired,
+            "the certificate is of another cell".to_owned(),
+        ));
     }
     if now < peer.not_before {
-        let why = format!("the certificate begins {}, the master's clock shows {here}", readable(peer.not_before));
+        let why = format!(
+            "the certificate begins {}, the master's clock shows {here}",
+            readable(peer.not_before)
+        );
         return Err((CloseCode::OutOfTime, why));
     }
     if now.seconds() > peer.not_after.seconds().saturating_add(LATE_RENEWAL_S) {
-        let why = format!("the certificate ended {}, the master's clock shows {here}", readable(peer.not_after));
+        let why = format!(
+            "the certificate ended {}, the master's clock shows {here}",
+            readable(peer.not_after)
+        );
         return Err((CloseCode::OutOfTime, why));
     }
     match admission(peer) {

@@ -44,7 +44,11 @@ pub enum Full {
 impl Shares {
     /// `all` places, of which one user gets `each` at most.
     pub fn new(all: usize, each: usize) -> Self {
-        Self { all, each, taken: Arc::default() }
+        Self {
+            all,
+            each,
+            taken: Arc::default(),
+        }
     }
 
     /// Takes a place for a user.
@@ -62,7 +66,10 @@ impl Shares {
         }
         taken.all += 1;
         taken.by_user.insert(uid, own + 1);
-        Ok(Share { uid, taken: self.taken.clone() })
+        Ok(Share {
+            uid,
+            taken: self.taken.clone(),
+        })
     }
 }
 

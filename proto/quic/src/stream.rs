@@ -47,7 +47,11 @@ impl FrameLimits {
             Some(seconds) => Some(Duration::from_secs(seconds)),
             None => None,
         };
-        Self { frame_bytes, frame_deadline: Duration::from_secs(deadline_s), idle }
+        Self {
+            frame_bytes,
+            frame_deadline: Duration::from_secs(deadline_s),
+            idle,
+        }
     }
 }
 
@@ -68,7 +72,13 @@ pub struct FrameReceiver<R> {
 impl<R: AsyncRead + Unpin> FrameReceiver<R> {
     /// Reads frames from `stream`.
     pub fn new(stream: R, limits: FrameLimits) -> Self {
-        Self { stream, limits, buffer: Vec::new(), start: 0, since: None }
+        Self {
+            stream,
+            limits,
+            buffer: Vec::new(),
+            start: 0,
+            since: None,
+        }
     }
 
     /// The next frame; `None` at the end of the stream. Cancel safe: what came stays for the next
@@ -84,7 +94,11 @@ impl<R: AsyncRead + Unpin> FrameReceiver<R> {
             }
             if self.fill().await? == 0 {
                 let got = self.buffer.len() - self.start;
-                return if got == 0 { Ok(None) } else { Err(StreamError::Truncated { got }) };
+                return if got == 0 {
+                    Ok(None)
+                } else {
+                    Err(StreamError::Truncated { got })
+                };
             }
         }
     }
@@ -123,11 +137,17 @@ impl<R: AsyncRead + Unpin> FrameReceiver<R> {
     async fn fill(&mut self) -> Result<usize, StreamError> {
         let inside_frame = self.start < self.buffer.len();
         let since = *self.since.get_or_insert_with(Instant::now);
-        let limit = if inside_frame { Some(self.limits.frame_deadline) } else { self.limits.idle };
+        let limit = if inside_frame {
+            Some(self.limits.frame_deadline)
+        } else {
+            self.limits.idle
+        };
         self.buffer.reserve(self.buffer.len().clamp(READ_MIN, READ_MAX));
         let read = self.stream.read_buf(&mut self.buffer);
         let count = match limit {
-            Some(limit) => timeout_at(since + limit, read).await.map_err(|_| StreamError::TimedOut(limit))??,
+            Some(limit) => timeout_at(since + limit, read)
+                .await
+                .map_err(|_| StreamError::TimedOut(limit))??,
             None => read.await?,
         };
         if !inside_frame {
@@ -150,7 +170,11 @@ pub struct FrameSender<W> {
 impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// Writes frames to `stream`.
     pub fn new(stream: W, limits: FrameLimits) -> Self {
-        Self { stream, limits, unsent: Vec::new() }
+        Self {
+            stream,
+            limits,
+            unsent: Vec::new(),
+        }
     }
 
     /// Sends one message as a frame. A call that is dropped half-way may have sent it or not, and
@@ -170,7 +194,13 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     /// # Errors
     /// `Frame(Unsendable)` if it is too long; then it is not there.
     pub fn add<T: Serialize>(&mut self, kind: Kind, id: u64, message: &T) -> Result<(), StreamError> {
-        Ok(Frame::add_to(&mut self.unsent, kind, id, message, self.limits.frame_bytes)?)
+        Ok(Frame::add_to(
+            &mut self.unsent,
+            kind,
+            id,
+            message,
+            self.limits.frame_bytes,
+        )?)
     }
 
     /// Bytes that were added and are not sent.
@@ -213,10 +243,16 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     async fn flush(&mut self) -> Result<(), StreamError> {
         let limit = self.limits.frame_deadline;
         let deadline = Instant::now() + limit;
-        let mut sent = Sent { bytes: &mut self.unsent, count: 0 };
+        let mut sent = Sent {
+            bytes: &mut self.unsent,
+            count: 0,
+        };
         while sent.count < sent.bytes.len() {
             let write = self.stream.write(&sent.bytes[sent.count..]);
-            match timeout_at(deadline, write).await.map_err(|_| StreamError::TimedOut(limit))?? {
+            match timeout_at(deadline, write)
+                .await
+                .map_err(|_| StreamError::TimedOut(limit))??
+            {
                 0 => return Err(StreamError::Disconnected),
                 count => sent.count += count,
             }

@@ -17,7 +17,10 @@ async fn host_and_master_know_each_other_and_exchange_frames() {
     let cell = Cell::start();
     let client = Client::new(&cell.host("Node1")).unwrap();
     let (near, far) = cell.connect(&client).await;
-    assert_eq!((near.peer().host.as_str(), far.peer().host.as_str()), ("master", "node1"));
+    assert_eq!(
+        (near.peer().host.as_str(), far.peer().host.as_str()),
+        ("master", "node1")
+    );
     assert_eq!(near.peer().cell, far.peer().cell);
     assert!(near.clock_offset_ms().unwrap().abs() < 60_000);
     echo(&near, &far).await;
@@ -26,7 +29,13 @@ async fn host_and_master_know_each_other_and_exchange_frames() {
     assert_eq!(report.recv().await.unwrap().unwrap().id, 9);
     assert_eq!(report.recv().await.unwrap(), None);
     near.close(CloseCode::Done, "bye");
-    assert_eq!(far.closed().await, Closed::ByPeer { code: Some(CloseCode::Done), reason: "bye".to_owned() });
+    assert_eq!(
+        far.closed().await,
+        Closed::ByPeer {
+            code: Some(CloseCode::Done),
+            reason: "bye".to_owned()
+        }
+    );
     assert_eq!(near.closed().await, Closed::Here);
 }
 
@@ -57,7 +66,13 @@ async fn revoking_closes_open_connections_and_refuses_resumed_ones() {
     assert_eq!(cell.tickets.resumed_count(), 1);
     assert_eq!(far.peer(), credentials.identity());
     cell.revoke(credentials.identity().serial);
-    assert!(matches!(near.closed().await, Closed::ByPeer { code: Some(CloseCode::Revoked), .. }));
+    assert!(matches!(
+        near.closed().await,
+        Closed::ByPeer {
+            code: Some(CloseCode::Revoked),
+            ..
+        }
+    ));
     let error = refusal(client.connect(&cell.address()).await);
     assert!(matches!(error, ConnectError::Revoked { .. }), "{error}");
     assert_eq!(cell.tickets.resumed_count(), 2);
@@ -72,9 +87,15 @@ async fn a_certificate_may_be_late_by_ninety_days_but_not_more() {
     assert_eq!(far.peer().not_after, late.identity().not_after);
     let too_late = Client::new(&cell.host_issued_days_ago("node2", 365 + 91)).unwrap();
     let error = refusal(too_late.connect(&cell.address()).await);
-    assert!(matches!(&error, ConnectError::OutOfTime { why } if why.contains("the master's clock shows")), "{error}");
+    assert!(
+        matches!(&error, ConnectError::OutOfTime { why } if why.contains("the master's clock shows")),
+        "{error}"
+    );
     let early = Client::new(&cell.host_issued_days_ago("node3", -2)).unwrap();
-    assert!(matches!(early.connect(&cell.address()).await, Err(ConnectError::OutOfTime { .. })));
+    assert!(matches!(
+        early.connect(&cell.address()).await,
+        Err(ConnectError::OutOfTime { .. })
+    ));
 }
 
 #[tokio::test]
@@ -106,7 +127,13 @@ async fn a_host_that_reconnects_replaces_its_oldest_connections() {
     for _ in 0..5 {
         open.push(cell.connect(&client).await);
     }
-    assert!(matches!(open[0].0.closed().await, Closed::ByPeer { code: Some(CloseCode::Replaced), .. }));
+    assert!(matches!(
+        open[0].0.closed().await,
+        Closed::ByPeer {
+            code: Some(CloseCode::Replaced),
+            ..
+        }
+    ));
     echo(&open[1].0, &open[1].1).await;
     echo(&open[4].0, &open[4].1).await;
 }
@@ -116,16 +143,23 @@ async fn a_host_joins_by_the_fingerprint_in_its_token_and_is_then_admitted() {
     let cell = Cell::start();
     let token = JoinToken::generate(cell.id, cell.ca.certificate().fingerprint()).unwrap();
     let host = async {
-        let join = Client::join(&cell.address(), token.ca_fingerprint(), PATIENCE).await.unwrap();
+        let join = Client::join(&cell.address(), token.ca_fingerprint(), PATIENCE)
+            .await
+            .unwrap();
         let key = HostKey::generate().unwrap();
         let (mut sender, mut receiver) = join.open().await.unwrap();
-        sender.send(Kind::Request, 1, &(token.to_string(), key.csr_pem().unwrap())).await.unwrap();
+        sender
+            .send(Kind::Request, 1, &(token.to_string(), key.csr_pem().unwrap()))
+            .await
+            .unwrap();
         let certificate: String = receiver.recv().await.unwrap().unwrap().message().unwrap();
         join.close(CloseCode::Done, "joined");
         Credentials::from_pem(&certificate, &key.to_pem(), &join.ca().to_pem()).unwrap()
     };
     let master = async {
-        let Some(Accepted::Join(join)) = cell.server.accept().await else { panic!("a join was expected") };
+        let Some(Accepted::Join(join)) = cell.server.accept().await else {
+            panic!("a join was expected")
+        };
         let (mut sender, mut receiver) = join.accept().await.unwrap();
         let (shown, csr): (String, String) = receiver.recv().await.unwrap().unwrap().message().unwrap();
         assert_eq!(shown.parse::<JoinToken>().unwrap().hash(), token.hash());
@@ -156,7 +190,13 @@ async fn a_stopping_master_says_so() {
     let cell = Cell::start();
     let (near, _far) = cell.connect(&Client::new(&cell.host("node1")).unwrap()).await;
     cell.server.shutdown().await;
-    assert!(matches!(near.closed().await, Closed::ByPeer { code: Some(CloseCode::ShuttingDown), .. }));
+    assert!(matches!(
+        near.closed().await,
+        Closed::ByPeer {
+            code: Some(CloseCode::ShuttingDown),
+            ..
+        }
+    ));
     assert!(cell.server.accept().await.is_none());
 }
 
@@ -167,20 +207,35 @@ async fn peers_of_a_master_that_was_killed_learn_it_from_the_next_one() {
     let tickets = TicketKeys::generate(authority.now).unwrap();
     let serve = |listen| {
         let admission: Admission = std::sync::Arc::new(|_| Verdict::Admit);
-        Server::bind(listen, &credentials, tickets.clone(), ServerLimits::default(), admission)
+        Server::bind(
+            listen,
+            &credentials,
+            tickets.clone(),
+            ServerLimits::default(),
+            admission,
+        )
     };
-    let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let doomed = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
     let server = {
         let _inside = doomed.enter();
         serve("127.0.0.1:0".parse().unwrap()).unwrap()
     };
     let listen = server.local_addr().unwrap();
-    let address = MasterAddress { host: "127.0.0.1".to_owned(), port: listen.port() };
+    let address = MasterAddress {
+        host: "127.0.0.1".to_owned(),
+        port: listen.port(),
+    };
     let client = Client::new(&host).unwrap();
     let (near, far) = tokio::join!(client.connect(&address), server.accept());
     let near = near.unwrap();
     // With its runtime the master loses every chance to say goodbye.
-    std::thread::spawn(move || doomed.shutdown_timeout(PATIENCE)).join().unwrap();
+    std::thread::spawn(move || doomed.shutdown_timeout(PATIENCE))
+        .join()
+        .unwrap();
     drop((far, server));
     let _next = loop {
         match serve(listen) {
@@ -196,11 +251,19 @@ async fn peers_of_a_master_that_was_killed_learn_it_from_the_next_one() {
 #[tokio::test]
 async fn a_port_that_never_answers_is_named_with_its_protocol() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = MasterAddress { host: "localhost".to_owned(), port: silent.local_addr().unwrap().port() };
+    let address = MasterAddress {
+        host: "localhost".to_owned(),
+        port: silent.local_addr().unwrap().port(),
+    };
     let cell = Cell::start();
-    let client = Client::new(&cell.host("node1")).unwrap().with_deadline(Duration::from_millis(500));
+    let client = Client::new(&cell.host("node1"))
+        .unwrap()
+        .with_deadline(Duration::from_millis(500));
     let error = refusal(client.connect(&address).await);
-    assert_eq!(error.to_string(), format!("no answer from localhost udp/{}: firewall?", address.port));
+    assert_eq!(
+        error.to_string(),
+        format!("no answer from localhost udp/{}: firewall?", address.port)
+    );
     assert!(!error.diagnostic().fix.is_empty());
 }
 
@@ -208,8 +271,14 @@ async fn a_port_that_never_answers_is_named_with_its_protocol() {
 async fn a_name_without_address_and_a_port_in_use_are_refused_with_a_reason() {
     let cell = Cell::start();
     let client = Client::new(&cell.host("node1")).unwrap();
-    let nowhere = MasterAddress { host: "no such name".to_owned(), port: 1 };
-    assert!(matches!(client.connect(&nowhere).await, Err(ConnectError::Unresolved { .. })));
+    let nowhere = MasterAddress {
+        host: "no such name".to_owned(),
+        port: 1,
+    };
+    assert!(matches!(
+        client.connect(&nowhere).await,
+        Err(ConnectError::Unresolved { .. })
+    ));
     let taken = cell.server.local_addr().unwrap();
     let again = Server::bind(
         taken,

@@ -41,7 +41,11 @@ impl TicketKeys {
     /// # Errors
     /// `NoRandomness` if the system gives no random numbers.
     pub fn generate(now: Wall) -> Result<Self, IdentityError> {
-        Ok(Self::of(KeyRing { since: now, current: random()?, previous: random()? }))
+        Ok(Self::of(KeyRing {
+            since: now,
+            current: random()?,
+            previous: random()?,
+        }))
     }
 
     /// Reads keys back that [`TicketKeys::export`] wrote.
@@ -49,13 +53,24 @@ impl TicketKeys {
     /// # Errors
     /// `BadKey` if the text is something else; new keys only cost every agent one full handshake.
     pub fn import(text: &str) -> Result<Self, IdentityError> {
-        read(text).map(Self::of).ok_or_else(|| IdentityError::BadKey("these are not ticket keys".to_owned()))
+        read(text)
+            .map(Self::of)
+            .ok_or_else(|| IdentityError::BadKey("these are not ticket keys".to_owned()))
     }
 
     /// The keys as one line of text, for a file that only the master reads.
     pub fn export(&self) -> String {
-        let KeyRing { since, current, previous } = self.ring();
-        format!("{EXPORT_VERSION} {} {} {}", since.0, BASE64.encode(&current), BASE64.encode(&previous))
+        let KeyRing {
+            since,
+            current,
+            previous,
+        } = self.ring();
+        format!(
+            "{EXPORT_VERSION} {} {} {}",
+            since.0,
+            BASE64.encode(&current),
+            BASE64.encode(&previous)
+        )
     }
 
     /// Makes a new key if the current one is older than [`ROTATE_AFTER_S`] or from the future; true
@@ -64,12 +79,20 @@ impl TicketKeys {
     /// # Errors
     /// `NoRandomness` if the system gives no random numbers.
     pub fn rotate_if_due(&self, now: Wall) -> Result<bool, IdentityError> {
-        let KeyRing { since, current, previous: _ } = self.ring();
+        let KeyRing {
+            since,
+            current,
+            previous: _,
+        } = self.ring();
         let age_s = now.seconds().saturating_sub(since.seconds());
         if (0..ROTATE_AFTER_S).contains(&age_s) {
             return Ok(false);
         }
-        let next = KeyRing { since: now, current: random()?, previous: current };
+        let next = KeyRing {
+            since: now,
+            current: random()?,
+            previous: current,
+        };
         *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(true)
     }
@@ -81,7 +104,10 @@ impl TicketKeys {
     }
 
     fn of(ring: KeyRing) -> Self {
-        Self(Arc::new(Shared { ring: RwLock::new(ring), resumed: AtomicU64::new(0) }))
+        Self(Arc::new(Shared {
+            ring: RwLock::new(ring),
+            resumed: AtomicU64::new(0),
+        }))
     }
 
     fn ring(&self) -> KeyRing {
@@ -103,7 +129,11 @@ impl rustls::server::ProducesTickets for TicketKeys {
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        let KeyRing { since: _, current, previous } = self.ring();
+        let KeyRing {
+            since: _,
+            current,
+            previous,
+        } = self.ring();
         let plain = open(&current, cipher).or_else(|| open(&previous, cipher))?;
         self.0.resumed.fetch_add(1, Ordering::Relaxed);
         Some(plain)
@@ -120,14 +150,18 @@ impl std::fmt::Debug for TicketKeys {
 fn seal(key: &KeyBytes, plain: &[u8]) -> Option<Vec<u8>> {
     let nonce: [u8; NONCE_LEN] = random().ok()?;
     let mut sealed = plain.to_vec();
-    aead(key).seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed).ok()?;
+    aead(key)
+        .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
+        .ok()?;
     Some([&nonce[..], &sealed].concat())
 }
 
 fn open(key: &KeyBytes, ticket: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = ticket.split_first_chunk::<NONCE_LEN>()?;
     let mut sealed = sealed.to_vec();
-    let plain = aead(key).open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut sealed).ok()?;
+    let plain = aead(key)
+        .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut sealed)
+        .ok()?;
     Some(plain.to_vec())
 }
 
@@ -137,7 +171,9 @@ fn aead(key: &KeyBytes) -> LessSafeKey {
 
 fn random<const N: usize>() -> Result<[u8; N], IdentityError> {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| IdentityError::NoRandomness)?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| IdentityError::NoRandomness)?;
     Ok(bytes)
 }
 
@@ -146,7 +182,11 @@ fn read(text: &str) -> Option<KeyRing> {
     words.next().filter(|&version| version == EXPORT_VERSION)?;
     let since = Wall(words.next()?.parse().ok()?);
     let mut key = || -> Option<KeyBytes> { BASE64.decode(words.next()?.as_bytes()).ok()?.try_into().ok() };
-    Some(KeyRing { since, current: key()?, previous: key()? })
+    Some(KeyRing {
+        since,
+        current: key()?,
+        previous: key()?,
+    })
 }
 
 #[cfg(test)]

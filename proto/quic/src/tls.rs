@@ -99,7 +99,9 @@ fn moment(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<UnixTime, E
     let identity = PeerIdentity::from_der(certificate).map_err(|_| bad_encoding())?;
     let now = Wall::from_seconds(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
     let seconds = identity.nearest_valid(now).seconds();
-    Ok(UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))))
+    Ok(UnixTime::since_unix_epoch(Duration::from_secs(
+        u64::try_from(seconds).unwrap_or(0),
+    )))
 }
 
 fn bad_encoding() -> Error {
@@ -180,7 +182,10 @@ struct MasterVerifier {
 
 impl MasterVerifier {
     fn new(trust: Trust) -> Self {
-        Self { trust, algorithms: algorithms() }
+        Self {
+            trust,
+            algorithms: algorithms(),
+        }
     }
 
     /// The CA to verify with: the one we know, or the one in the chain that has the fingerprint.

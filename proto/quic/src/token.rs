@@ -34,7 +34,9 @@ impl JoinToken {
     /// `NoRandomness` if the system gives no random numbers.
     pub fn generate(cell: CellId, ca: Fingerprint) -> Result<Self, crate::IdentityError> {
         let mut secret = [0; SECRET_BYTES];
-        SystemRandom::new().fill(&mut secret).map_err(|_| crate::IdentityError::NoRandomness)?;
+        SystemRandom::new()
+            .fill(&mut secret)
+            .map_err(|_| crate::IdentityError::NoRandomness)?;
         Ok(Self { cell, ca, secret })
     }
 
@@ -72,7 +74,9 @@ impl fmt::Display for JoinToken {
 /// Without the secret: tokens end up in debug output.
 impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinToken").field("cell", &self.cell).finish_non_exhaustive()
+        f.debug_struct("JoinToken")
+            .field("cell", &self.cell)
+            .finish_non_exhaustive()
     }
 }
 
@@ -82,7 +86,9 @@ impl FromStr for JoinToken {
     fn from_str(text: &str) -> Result<Self, BadToken> {
         let text = text.trim().to_ascii_lowercase();
         let word = text.strip_prefix(PREFIX).ok_or(BadToken::Prefix)?;
-        let bytes = BASE32_NOPAD.decode(word.to_ascii_uppercase().as_bytes()).map_err(|_| BadToken::Mistyped)?;
+        let bytes = BASE32_NOPAD
+            .decode(word.to_ascii_uppercase().as_bytes())
+            .map_err(|_| BadToken::Mistyped)?;
         let (body, sum) = bytes.split_at_checked(BODY_BYTES).ok_or(BadToken::Mistyped)?;
         if sum != check(body) {
             return Err(BadToken::Mistyped);
@@ -90,7 +96,11 @@ impl FromStr for JoinToken {
         let (cell, rest) = body.split_first_chunk::<8>().ok_or(BadToken::Mistyped)?;
         let (ca, secret) = rest.split_first_chunk::<32>().ok_or(BadToken::Mistyped)?;
         let secret = secret.try_into().map_err(|_| BadToken::Mistyped)?;
-        Ok(Self { cell: CellId(u64::from_be_bytes(*cell)), ca: Fingerprint(*ca), secret })
+        Ok(Self {
+            cell: CellId(u64::from_be_bytes(*cell)),
+            ca: Fingerprint(*ca),
+            secret,
+        })
     }
 }
 
@@ -130,9 +140,15 @@ mod tests {
         let token = JoinToken::generate(CellId(1), Fingerprint([9; 32])).unwrap();
         let text = token.to_string();
         assert_eq!(text.len(), PREFIX.len() + 103);
-        assert!(text.chars().all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit()));
+        assert!(
+            text.chars()
+                .all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
+        );
         assert_eq!(format!("{token:?}"), "JoinToken { cell: CellId(1), .. }");
-        assert_ne!(JoinToken::generate(CellId(1), Fingerprint([9; 32])).unwrap().hash(), token.hash());
+        assert_ne!(
+            JoinToken::generate(CellId(1), Fingerprint([9; 32])).unwrap().hash(),
+            token.hash()
+        );
         assert_eq!("node1".parse::<JoinToken>(), Err(BadToken::Prefix));
     }
 

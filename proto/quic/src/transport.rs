@@ -103,7 +103,10 @@ impl ConnectionIdGenerator for ConnectionIds {
 /// (RFC 9000 section 10.3): agents come back at once instead of after 45 s of silence. The reset
 /// key follows from the private key, which outlives the process.
 pub(crate) fn master_config(secret: &[u8]) -> EndpointConfig {
-    let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"gridwright stateless reset");
+    let seed = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret),
+        b"gridwright stateless reset",
+    );
     let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, seed.as_ref())));
     config
         .cid_generator(|| Box::new(ConnectionIds(ring::rand::SystemRandom::new())))

@@ -55,13 +55,20 @@ pub struct ValueError {
 impl ValueError {
     /// An error about the whole text.
     pub(crate) fn whole(text: &str, expected: Type, reason: Reason) -> ValueError {
-        ValueError { span: 0..text.len(), expected, reason }
+        ValueError {
+            span: 0..text.len(),
+            expected,
+            reason,
+        }
     }
 
     /// The refusal in the words of 8.1.9, such as `attribute "h_vmem" is not a memory value`.
     /// `text` is what was parsed.
     pub fn diagnostic(&self, attribute: &str, text: &str) -> Diagnostic {
-        let what = format!("attribute \"{attribute}\" is not a {} value", self.expected.value_word());
+        let what = format!(
+            "attribute \"{attribute}\" is not a {} value",
+            self.expected.value_word()
+        );
         let culprit = text.get(self.span.clone()).unwrap_or(text);
         Diagnostic::new(Code::BadValue, what)
             .at(format!("\"{culprit}\" of \"{text}\""))
@@ -95,7 +102,11 @@ impl Amount {
     /// With the bytes that cannot be, if the text follows none of the notations, is out of range,
     /// or the type is not numeric.
     pub fn parse(text: &str, r#type: Type) -> Result<Amount, ValueError> {
-        let fail = |(span, reason)| ValueError { span, expected: r#type, reason };
+        let fail = |(span, reason)| ValueError {
+            span,
+            expected: r#type,
+            reason,
+        };
         if !r#type.is_numeric() {
             return Err(fail((0..text.len(), Reason::NotNumeric)));
         }
@@ -106,7 +117,11 @@ impl Amount {
         if amount.is_infinite() {
             return Err(fail((0..text.len(), Reason::OutOfRange)));
         }
-        Ok(if amount == Amount::ZERO { Amount::FALSE } else { Amount::TRUE })
+        Ok(if amount == Amount::ZERO {
+            Amount::FALSE
+        } else {
+            Amount::TRUE
+        })
     }
 }
 
@@ -171,7 +186,11 @@ fn plain(text: &str, one: i64) -> Option<Amount> {
         }
     }
     let scaled = digits * one;
-    Some(Amount(if is_fraction { (scaled + divisor / 2) / divisor } else { scaled }))
+    Some(Amount(if is_fraction {
+        (scaled + divisor / 2) / divisor
+    } else {
+        scaled
+    }))
 }
 
 /// `h:m:s`; every part may be empty, exceed 59, and have decimals, and a leading minus counts for
@@ -184,7 +203,11 @@ fn time(text: &str, one: i128) -> Result<i128, Fault> {
         let culprit = colons.get(2).map_or(0..text.len(), |third| *third..text.len());
         return Err((culprit, Reason::ColonCount));
     };
-    let parts = [(sign_length..first, 3600), (first + 1..second, 60), (second + 1..text.len(), 1)];
+    let parts = [
+        (sign_length..first, 3600),
+        (first + 1..second, 60),
+        (second + 1..text.len(), 1),
+    ];
     let mut seconds = 0i128;
     for (span, weight) in parts {
         seconds += time_part(text, span, weight * one)?;
@@ -210,8 +233,14 @@ fn time_part(text: &str, span: Range<usize>, weight: i128) -> Result<i128, Fault
 
 /// A number that begins with `0` and has no point: C base detection, then the multiplier.
 fn based(text: &str, one: i128) -> Result<i128, Fault> {
-    let (base, start) = if text.starts_with("0x") || text.starts_with("0X") { (16, 2) } else { (8, 0) };
-    let digits = text[start..].find(|c: char| !c.is_digit(base)).map_or(text.len(), |at| at + start);
+    let (base, start) = if text.starts_with("0x") || text.starts_with("0X") {
+        (16, 2)
+    } else {
+        (8, 0)
+    };
+    let digits = text[start..]
+        .find(|c: char| !c.is_digit(base))
+        .map_or(text.len(), |at| at + start);
     if digits == start || text[digits..].starts_with(|c: char| c.is_ascii_digit()) {
         return Err((digits..text.len(), Reason::NotADigitOfBase));
     }
@@ -227,7 +256,9 @@ fn decimal_with_multiplier(text: &str, one: i128) -> Result<i128, Fault> {
     let sign_length = text.len() - unsigned.len();
     let number = decimal(unsigned).ok_or((sign_length..text.len(), Reason::NotANumber))?;
     let multiplier = multiplier(text, sign_length + number.length)?;
-    let units = number.in_units(multiplier * one).ok_or((0..text.len(), Reason::OutOfRange))?;
+    let units = number
+        .in_units(multiplier * one)
+        .ok_or((0..text.len(), Reason::OutOfRange))?;
     Ok(if text.starts_with('-') { -units } else { units })
 }
 
@@ -246,7 +277,11 @@ fn multiplier(text: &str, start: usize) -> Result<i128, Fault> {
         Some('T') => 1 << 40,
         Some(_) => return Err((start..text.len(), Reason::Trailing)),
     };
-    if rest.next().is_some() { Err((start + 1..text.len(), Reason::Trailing)) } else { Ok(factor) }
+    if rest.next().is_some() {
+        Err((start + 1..text.len(), Reason::Trailing))
+    } else {
+        Ok(factor)
+    }
 }
 
 /// An unsigned decimal number: `digits` times ten to the `exponent`.
@@ -263,7 +298,11 @@ const DIGITS_KEPT: usize = 20;
 
 /// The decimal number at the beginning of the text; none if there is no digit.
 fn decimal(text: &str) -> Option<Decimal> {
-    let mut number = Decimal { digits: 0, exponent: 0, length: 0 };
+    let mut number = Decimal {
+        digits: 0,
+        exponent: 0,
+        length: 0,
+    };
     let (mut kept, mut seen_digit, mut seen_point) = (0, false, false);
     for byte in text.bytes() {
         match byte {
@@ -294,14 +333,21 @@ fn decimal(text: &str) -> Option<Decimal> {
 /// The exponent at the beginning of the text and its length: `e`, an optional sign, digits. (0, 0)
 /// where there is none.
 fn exponent(text: &str) -> (i64, usize) {
-    let Some(signed) = text.strip_prefix(['e', 'E']) else { return (0, 0) };
+    let Some(signed) = text.strip_prefix(['e', 'E']) else {
+        return (0, 0);
+    };
     let digits = signed.strip_prefix(['-', '+']).unwrap_or(signed);
     let count = digits.bytes().take_while(u8::is_ascii_digit).count();
     if count == 0 {
         return (0, 0);
     }
     // More digits than that are far beyond every range, as is the number they are cut to.
-    let magnitude = digits[..count].trim_start_matches('0').get(..6).unwrap_or(&digits[..count]).parse().unwrap_or(0);
+    let magnitude = digits[..count]
+        .trim_start_matches('0')
+        .get(..6)
+        .unwrap_or(&digits[..count])
+        .parse()
+        .unwrap_or(0);
     let exponent: i64 = if signed.starts_with('-') { -magnitude } else { magnitude };
     (exponent, text.len() - digits.len() + count)
 }
@@ -342,7 +388,12 @@ mod tests {
 
     #[test]
     fn most_numbers_are_read_at_a_glance() {
-        for (text, millionths) in [("0", 0), ("0.25", 250_000), ("50.000003", 50_000_003), ("2.0000005", 2_000_001)] {
+        for (text, millionths) in [
+            ("0", 0),
+            ("0.25", 250_000),
+            ("50.000003", 50_000_003),
+            ("2.0000005", 2_000_001),
+        ] {
             assert_eq!(plain(text, 1_000_000), Some(Amount(millionths)), "{text}");
         }
         for text in ["", ".", "010", "0x10", "1k", "-1", "1.2.3", "1234567890123"] {

@@ -11,7 +11,9 @@ impl Amount {
     ///
     /// Memory takes the largest multiplier that leaves a whole number. Anything but 0 prints as `TRUE` of a BOOL.
     pub fn print(self, r#type: Type) -> String {
-        let Some(units) = self.finite().map(i128::from) else { return "INFINITY".to_owned() };
+        let Some(units) = self.finite().map(i128::from) else {
+            return "INFINITY".to_owned();
+        };
         match r#type {
             Type::Int | Type::RsMap | Type::String | Type::CString | Type::ReString | Type::Host => units.to_string(),
             Type::Double => decimal(units),
@@ -24,7 +26,9 @@ impl Amount {
     /// As `qhost -F` and the scheduler's messages show it: numbers with six decimals, memory as `22.652G`, times as
     /// `10:00:00`, `infinity` in lower case.
     pub fn qhost_text(self, r#type: Type) -> String {
-        let Some(units) = self.finite().map(i128::from) else { return "infinity".to_owned() };
+        let Some(units) = self.finite().map(i128::from) else {
+            return "infinity".to_owned();
+        };
         match r#type {
             Type::Double => six_decimals(units),
             Type::Memory => rounded_memory(units),
@@ -37,7 +41,9 @@ impl Amount {
 
     /// As the files `reporting` and `schedule` have it: six decimals, memory in bytes and times in seconds; `infinity` for what has no bound.
     pub fn decimal_text(self, r#type: Type) -> String {
-        let Some(units) = self.finite().map(i128::from) else { return "infinity".to_owned() };
+        let Some(units) = self.finite().map(i128::from) else {
+            return "infinity".to_owned();
+        };
         six_decimals(units * MILLION / i128::from(r#type.base_units_in_one()))
     }
 
@@ -70,7 +76,13 @@ fn sign(number: i128) -> &'static str {
 /// `HH:MM:SS`; hours may exceed 23.
 fn clock(seconds: i128) -> String {
     let magnitude = seconds.abs();
-    format!("{}{:02}:{:02}:{:02}", sign(seconds), magnitude / 3600, magnitude / 60 % 60, magnitude % 60)
+    format!(
+        "{}{:02}:{:02}:{:02}",
+        sign(seconds),
+        magnitude / 3600,
+        magnitude / 60 % 60,
+        magnitude % 60
+    )
 }
 
 /// `HH:MM:SS`, or `D:HH:MM:SS` from a day on.
@@ -85,7 +97,9 @@ fn clock_with_days(seconds: i128) -> String {
 
 /// Bytes with the largest multiplier that leaves a whole number.
 fn whole_memory(bytes: i128) -> String {
-    let unit = MEMORY_UNITS.into_iter().find(|(_, unit)| bytes != 0 && bytes % unit == 0);
+    let unit = MEMORY_UNITS
+        .into_iter()
+        .find(|(_, unit)| bytes != 0 && bytes % unit == 0);
     match unit {
         Some((letter, unit)) => format!("{}{letter}", bytes / unit),
         None => bytes.to_string(),
@@ -98,7 +112,12 @@ fn rounded_memory(bytes: i128) -> String {
     let unit = MEMORY_UNITS.into_iter().find(|(_, unit)| bytes.abs() >= *unit);
     let (suffix, unit) = unit.map_or((String::new(), 1), |(letter, unit)| (letter.to_string(), unit));
     let thousandths = half_even_division(bytes.abs() * 1000, unit);
-    format!("{}{}.{:03}{suffix}", sign(bytes), thousandths / 1000, thousandths % 1000)
+    format!(
+        "{}{}.{:03}{suffix}",
+        sign(bytes),
+        thousandths / 1000,
+        thousandths % 1000
+    )
 }
 
 /// The quotient rounded to nearest, halves to the even one, as printf(3) rounds.

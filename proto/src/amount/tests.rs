@@ -10,7 +10,15 @@ fn check(text: &str, r#type: Type, expected: i64) {
 }
 
 fn refused(text: &str, r#type: Type, span: std::ops::Range<usize>, reason: Reason) {
-    assert_eq!(Amount::parse(text, r#type), Err(ValueError { span, expected: r#type, reason }), "{text} as {type}");
+    assert_eq!(
+        Amount::parse(text, r#type),
+        Err(ValueError {
+            span,
+            expected: r#type,
+            reason
+        }),
+        "{text} as {type}"
+    );
 }
 
 #[test]
@@ -115,8 +123,14 @@ fn an_error_names_the_bytes_that_cannot_be() {
 fn overflow_is_an_error_and_never_infinity() {
     check("9223372036854775806", Type::Int, i64::MAX - 1);
     check("-9223372036854775808", Type::Int, i64::MIN);
-    for text in ["9223372036854775807", "8388608T", "1e19", "1e999999999", "0x7fffffffffffffff", "0xffffffffffffffffff"]
-    {
+    for text in [
+        "9223372036854775807",
+        "8388608T",
+        "1e19",
+        "1e999999999",
+        "0x7fffffffffffffff",
+        "0xffffffffffffffffff",
+    ] {
         refused(text, Type::Int, 0..text.len(), Reason::OutOfRange);
     }
     refused("9223372036855", Type::Double, 0..13, Reason::OutOfRange);
@@ -125,12 +139,25 @@ fn overflow_is_an_error_and_never_infinity() {
 #[test]
 fn a_refusal_has_the_words_of_8_1_9() {
     let what = |name: &str, text: &str, r#type| {
-        Amount::parse(text, r#type).map_err(|error| error.diagnostic(name, text).what).unwrap_err()
+        Amount::parse(text, r#type)
+            .map_err(|error| error.diagnostic(name, text).what)
+            .unwrap_err()
     };
-    assert_eq!(what("h_vmem", "abc", Type::Memory), "attribute \"h_vmem\" is not a memory value");
-    assert_eq!(what("h_rt", "1:2:3:4", Type::Time), "attribute \"h_rt\" is not a time value");
-    assert_eq!(what("display_win_gui", "maybe", Type::Bool), "attribute \"display_win_gui\" is not a boolean value");
-    let refusal = Amount::parse("4GB", Type::Memory).unwrap_err().diagnostic("h_vmem", "4GB");
+    assert_eq!(
+        what("h_vmem", "abc", Type::Memory),
+        "attribute \"h_vmem\" is not a memory value"
+    );
+    assert_eq!(
+        what("h_rt", "1:2:3:4", Type::Time),
+        "attribute \"h_rt\" is not a time value"
+    );
+    assert_eq!(
+        what("display_win_gui", "maybe", Type::Bool),
+        "attribute \"display_win_gui\" is not a boolean value"
+    );
+    let refusal = Amount::parse("4GB", Type::Memory)
+        .unwrap_err()
+        .diagnostic("h_vmem", "4GB");
     assert_eq!(refusal.place, "\"B\" of \"4GB\"");
 }
 
@@ -174,7 +201,10 @@ fn raw_text_is_short_and_exact() {
     assert_eq!(raw("100", Type::Double), "100");
     assert_eq!(raw("1", Type::Bool), "TRUE");
     assert_eq!(raw("infinity", Type::Memory), "INFINITY");
-    assert_eq!(Millionths::parse("1k").map(|urgency| urgency.to_string()), Ok("1000".to_owned()));
+    assert_eq!(
+        Millionths::parse("1k").map(|urgency| urgency.to_string()),
+        Ok("1000".to_owned())
+    );
     assert!(Millionths::parse("infinity").is_err());
 }
 

@@ -5,7 +5,15 @@ use super::{CalendarState, Days, Entry, Schedule};
 use crate::object::value::is_none;
 use crate::time::{DAY_S, Day};
 
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const WEEKDAYS: [&str; 7] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+];
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -53,11 +61,17 @@ pub(super) fn schedule(field: Field, text: &str) -> Result<Schedule, String> {
         return Ok(Schedule::none());
     }
     let joined = without_blanks_inside(text);
-    let entries: Vec<Entry> = joined.split(' ').map(|word| entry(field, word)).collect::<Result<_, _>>()?;
+    let entries: Vec<Entry> = joined
+        .split(' ')
+        .map(|word| entry(field, word))
+        .collect::<Result<_, _>>()?;
     if entries.len() > ENTRIES {
         return Err(format!("{} entries are more than {ENTRIES}", entries.len()));
     }
-    Ok(Schedule { text: text.to_owned(), entries })
+    Ok(Schedule {
+        text: text.to_owned(),
+        entries,
+    })
 }
 
 /// Blanks separate entries; beside a mark they mean nothing.
@@ -75,14 +89,23 @@ fn without_blanks_inside(text: &str) -> String {
 
 fn entry(field: Field, text: &str) -> Result<Entry, String> {
     let mut parts = text.split('=').peekable();
-    let found = parts.next_if(|part| is_days(field, part)).map(|part| days(field, part)).transpose()?;
+    let found = parts
+        .next_if(|part| is_days(field, part))
+        .map(|part| days(field, part))
+        .transpose()?;
     let days = found.unwrap_or(Days::Every);
-    let times =
-        parts.next_if(|part| part.starts_with(|letter: char| letter.is_ascii_digit())).map(times).transpose()?;
+    let times = parts
+        .next_if(|part| part.starts_with(|letter: char| letter.is_ascii_digit()))
+        .map(times)
+        .transpose()?;
     let state = parts.next().map(state).transpose()?;
     match parts.next() {
         Some(more) => Err(format!("\"{more}\" behind the state in \"{text}\"")),
-        None => Ok(Entry { days, times: times.unwrap_or_default(), state: state.unwrap_or(CalendarState::Off) }),
+        None => Ok(Entry {
+            days,
+            times: times.unwrap_or_default(),
+            state: state.unwrap_or(CalendarState::Off),
+        }),
     }
 }
 
@@ -113,9 +136,15 @@ fn days(field: Field, text: &str) -> Result<Days, String> {
     match field {
         Field::Week => {
             let mut ranges = text.split(',').map(|range| pair(range, weekday));
-            ranges.try_fold(0, |days, range| Ok(days | week_range(range?))).map(Days::Week)
+            ranges
+                .try_fold(0, |days, range| Ok(days | week_range(range?)))
+                .map(Days::Week)
         }
-        Field::Year => text.split(',').map(year_range).collect::<Result<_, _>>().map(Days::Ranges),
+        Field::Year => text
+            .split(',')
+            .map(year_range)
+            .collect::<Result<_, _>>()
+            .map(Days::Ranges),
     }
 }
 
@@ -158,7 +187,10 @@ fn year_day(text: &str) -> Result<Day, String> {
         return Err(format!("\"{text}\" is not a day of a year: day.month.year is expected"));
     };
     let day_of_month = number(day, 1, 31, "day")?;
-    let named = MONTHS.iter().position(|name| is_called(name, month)).and_then(|at| u32::try_from(at + 1).ok());
+    let named = MONTHS
+        .iter()
+        .position(|name| is_called(name, month))
+        .and_then(|at| u32::try_from(at + 1).ok());
     let month = named.map_or_else(|| number(month, 1, 12, "month"), Ok)?;
     let year = number(year, 1970, 9999, "year")?;
     let found = Day::of(year.cast_signed(), month, day_of_month);
@@ -189,11 +221,17 @@ fn time_range(text: &str) -> Result<Vec<(u32, u32)>, String> {
 fn daytime(text: &str) -> Result<u32, String> {
     let mut parts = text.split(':');
     let hour = number(parts.next().unwrap_or_default(), 0, 24, "hour specification")?;
-    let minute = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "minute specification"))?;
-    let second = parts.next().map_or(Ok(0), |text| number(text, 0, 59, "second specification"))?;
+    let minute = parts
+        .next()
+        .map_or(Ok(0), |text| number(text, 0, 59, "minute specification"))?;
+    let second = parts
+        .next()
+        .map_or(Ok(0), |text| number(text, 0, 59, "second specification"))?;
     let time = hour * 3600 + minute * 60 + second;
     if parts.next().is_some() || time > DAY_S {
-        return Err(format!("\"{text}\" is not a time of a day: hour[:minute[:second]] is expected"));
+        return Err(format!(
+            "\"{text}\" is not a time of a day: hour[:minute[:second]] is expected"
+        ));
     }
     Ok(time)
 }

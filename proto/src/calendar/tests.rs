@@ -2,13 +2,20 @@ use super::*;
 use proptest::prelude::*;
 
 fn calendar(year: &str, week: &str) -> Result<Calendar, Vec<Diagnostic>> {
-    let fields = [("calendar_name", "c".to_owned()), ("year", year.to_owned()), ("week", week.to_owned())];
+    let fields = [
+        ("calendar_name", "c".to_owned()),
+        ("year", year.to_owned()),
+        ("week", week.to_owned()),
+    ];
     Calendar::from_fields(&fields.into_iter().collect())
 }
 
 fn at(day: (i32, u32, u32), time: (u32, u32)) -> LocalTime {
     let (year, month, day) = day;
-    LocalTime { day: Day::of(year, month, day).unwrap(), second: time.0 * 3600 + time.1 * 60 }
+    LocalTime {
+        day: Day::of(year, month, day).unwrap(),
+        second: time.0 * 3600 + time.1 * 60,
+    }
 }
 
 /// Central Europe in 2026.
@@ -52,7 +59,13 @@ fn the_worked_examples_hold() {
         ("17.11.2026=0-1", "off", TUE, (12, 0), On),
         ("17.11.2026=0-1", "off", TUE, (0, 30), Off),
         ("17.11.2026=0-1", "off", MON, (12, 0), Off),
-        ("17.November.2026=suspended 17.11.2026=8-17=on", "NONE", TUE, (7, 0), Suspended),
+        (
+            "17.November.2026=suspended 17.11.2026=8-17=on",
+            "NONE",
+            TUE,
+            (7, 0),
+            Suspended,
+        ),
         ("16.11.2026-20.11.2026=on", "off", FRI, (23, 59), On),
         ("16.11.2026-20.11.2026=on", "off", SAT, (0, 0), Off),
         ("NONE", "NONE", MON, (0, 0), On),
@@ -63,7 +76,11 @@ fn the_worked_examples_hold() {
         ("NONE", "Mon=0:30:30-1=SUSPENDED", MON, (0, 31), Suspended),
     ] {
         let calendar = calendar(year, week).unwrap();
-        assert_eq!(calendar.state_at(at(day, time)), expected, "year {year} week {week} at {day:?} {time:?}");
+        assert_eq!(
+            calendar.state_at(at(day, time)),
+            expected,
+            "year {year} week {week} at {day:?} {time:?}"
+        );
     }
 }
 
@@ -79,10 +96,26 @@ fn what_is_printed_is_what_was_written() {
 #[test]
 fn faults_name_the_word_and_the_field() {
     for (year, week, expected) in [
-        ("NONE", "foo=off", "error in disabled_week of calendar \"c\": \"foo\" is not a weekday"),
-        ("32.1.2026=off", "NONE", "error in disabled_year of calendar \"c\": \"32\" outside of range 1-31 of day"),
-        ("1.13.2026", "NONE", "error in disabled_year of calendar \"c\": \"13\" outside of range 1-12 of month"),
-        ("31.4.2026", "NONE", "error in disabled_year of calendar \"c\": \"31.4.2026\": that month has no day 31"),
+        (
+            "NONE",
+            "foo=off",
+            "error in disabled_week of calendar \"c\": \"foo\" is not a weekday",
+        ),
+        (
+            "32.1.2026=off",
+            "NONE",
+            "error in disabled_year of calendar \"c\": \"32\" outside of range 1-31 of day",
+        ),
+        (
+            "1.13.2026",
+            "NONE",
+            "error in disabled_year of calendar \"c\": \"13\" outside of range 1-12 of month",
+        ),
+        (
+            "31.4.2026",
+            "NONE",
+            "error in disabled_year of calendar \"c\": \"31.4.2026\": that month has no day 31",
+        ),
         (
             "2.1.2026-1.1.2026",
             "NONE",
@@ -113,14 +146,26 @@ fn faults_name_the_word_and_the_field() {
             "mon=6",
             "error in disabled_week of calendar \"c\": \"6\" is not a range of times: FROM-UNTIL is expected",
         ),
-        ("NONE", "mon=6-8=closed", "error in disabled_week of calendar \"c\": \"closed\" is not a state specifier"),
+        (
+            "NONE",
+            "mon=6-8=closed",
+            "error in disabled_week of calendar \"c\": \"closed\" is not a state specifier",
+        ),
         (
             "NONE",
             "mon=6-8=off=on",
             "error in disabled_week of calendar \"c\": \"on\" behind the state in \"mon=6-8=off=on\"",
         ),
-        ("NONE", "mon==off", "error in disabled_week of calendar \"c\": \"\" is not a state specifier"),
-        ("NONE", "mon=6-x", "error in disabled_week of calendar \"c\": \"x\" is no number of the hour specification"),
+        (
+            "NONE",
+            "mon==off",
+            "error in disabled_week of calendar \"c\": \"\" is not a state specifier",
+        ),
+        (
+            "NONE",
+            "mon=6-x",
+            "error in disabled_week of calendar \"c\": \"x\" is no number of the hour specification",
+        ),
     ] {
         let refusals = calendar(year, week).unwrap_err();
         assert_eq!(refusals.len(), 1, "{refusals:?}");
@@ -145,8 +190,14 @@ fn the_next_change_is_exact_over_changes_of_the_clock() {
         ("sun=2:30-3", 1_792_890_000, (1_792_891_800, Off)),
         ("sun=2:30-3", 1_792_891_800, (1_792_893_600, On)),
     ] {
-        let found = calendar("NONE", week).unwrap().next_change(&zone, Wall::from_seconds(now));
-        assert_eq!(found, Some((Wall::from_seconds(expected.0), expected.1)), "{week} at {now}");
+        let found = calendar("NONE", week)
+            .unwrap()
+            .next_change(&zone, Wall::from_seconds(now));
+        assert_eq!(
+            found,
+            Some((Wall::from_seconds(expected.0), expected.1)),
+            "{week} at {now}"
+        );
     }
 }
 
@@ -158,28 +209,48 @@ fn changes_far_ahead_and_changes_that_never_come_are_known() {
     assert_eq!(next("NONE", "off"), None, "it is off for ever");
     assert_eq!(next("1.1.2000=off", "NONE"), None, "that day is over");
     let day = |year, month, day| Wall::from_seconds(i64::from(Day::of(year, month, day).unwrap().0) * 86_400);
-    assert_eq!(next("1.1.2199=off", "NONE"), Some((day(2199, 1, 1), CalendarState::Off)));
-    assert_eq!(next("1.1.2020-31.12.2150=off", "NONE"), Some((day(2151, 1, 1), CalendarState::On)));
+    assert_eq!(
+        next("1.1.2199=off", "NONE"),
+        Some((day(2199, 1, 1), CalendarState::Off))
+    );
+    assert_eq!(
+        next("1.1.2020-31.12.2150=off", "NONE"),
+        Some((day(2151, 1, 1), CalendarState::On))
+    );
     assert_eq!(
         next("1.1.2020-31.12.2150=off 1.1.2100-3.1.2100=on", "NONE"),
         Some((day(2100, 1, 1), CalendarState::On))
     );
     assert_eq!(next("1.1.2020-31.12.2150=off", "off"), None);
     // The year ends on a Friday; the week closes on the Thursday after.
-    assert_eq!(next("1.1.2020-31.12.2027=on", "thu"), Some((day(2028, 1, 6), CalendarState::Off)));
+    assert_eq!(
+        next("1.1.2020-31.12.2027=on", "thu"),
+        Some((day(2028, 1, 6), CalendarState::Off))
+    );
 }
 
 fn words() -> impl Strategy<Value = (String, String)> {
     let times = prop::sample::select(vec!["", "=20-6", "=8:30-12,13-17", "=0-24", "=1:59:30-2:30", "=22-2"]);
     let states = prop::sample::select(vec!["", "=on", "=off", "=suspended"]);
     let weekdays = prop::sample::select(vec!["mon", "tue-thu", "sat-mon", "sun", "fri,sun", "mon-sun"]);
-    let dates =
-        prop::sample::select(vec!["27.3.2026", "28.3.2026-30.3.2026", "24.10.2026,26.10.2026", "2.4.2026-9.4.2026"]);
+    let dates = prop::sample::select(vec![
+        "27.3.2026",
+        "28.3.2026-30.3.2026",
+        "24.10.2026,26.10.2026",
+        "2.4.2026-9.4.2026",
+    ]);
     let week = prop::collection::vec((weekdays, times.clone(), states.clone()), 0..4);
     let year = prop::collection::vec((dates, times, states), 0..3);
     let text = |entries: Vec<(&str, &str, &str)>| {
-        let entries: Vec<String> = entries.iter().map(|(days, times, state)| format!("{days}{times}{state}")).collect();
-        if entries.is_empty() { "NONE".to_owned() } else { entries.join(" ") }
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|(days, times, state)| format!("{days}{times}{state}"))
+            .collect();
+        if entries.is_empty() {
+            "NONE".to_owned()
+        } else {
+            entries.join(" ")
+        }
     };
     (year.prop_map(text), week.prop_map(text))
 }

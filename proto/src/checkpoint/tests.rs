@@ -24,7 +24,10 @@ fn changed(key: &str, value: &str) -> Result<Checkpoint, Vec<Diagnostic>> {
 fn a_recorded_environment_prints_as_it_was_read() {
     let ckpt = Checkpoint::read("", &Fields::parse(RECORDED).unwrap()).unwrap();
     assert_eq!(ckpt.write().print(ObjectKind::Checkpoint, Wrap::At80), RECORDED);
-    assert_eq!((ckpt.ckpt_command.value(), ckpt.migr_command.value()), (Some("/bin/ckpt"), None));
+    assert_eq!(
+        (ckpt.ckpt_command.value(), ckpt.migr_command.value()),
+        (Some("/bin/ckpt"), None)
+    );
 }
 
 #[test]
@@ -38,10 +41,18 @@ fn values_that_cannot_be_are_refused_in_the_words_of_8_1_9() {
     for (key, value, what) in [
         ("interface", "foo", "no valid checkpoint interface foo"),
         ("interface", "cray-ckpt", "no valid checkpoint interface cray-ckpt"),
-        ("signal", "nosig", "\"nosig\" is not a signal string (like HUP, INT, WINCH, ..)"),
+        (
+            "signal",
+            "nosig",
+            "\"nosig\" is not a signal string (like HUP, INT, WINCH, ..)",
+        ),
         ("when", "xq", "Invalid \"when\" attribute for ckpt \"c1\""),
         ("when", "NONE", "Invalid \"when\" attribute for ckpt \"c1\""),
-        ("ckpt_command", "/bin/ckpt $nosuch", "invalid value \"/bin/ckpt $nosuch\" for attribute \"ckpt_command\""),
+        (
+            "ckpt_command",
+            "/bin/ckpt $nosuch",
+            "invalid value \"/bin/ckpt $nosuch\" for attribute \"ckpt_command\"",
+        ),
     ] {
         let refusals = changed(key, value).expect_err(value);
         assert_eq!((refusals.len(), refusals[0].what.as_str()), (1, what));
@@ -109,7 +120,11 @@ fn the_interval_is_never_shorter_than_that_of_the_queue() {
         (Some(Occasion::When(periodic)), other, Some(300)),
         (Some(Occasion::Never), periodic, None),
     ] {
-        assert_eq!(Occasion::interval_s(occasion, environment, 300), expected, "{occasion:?} {environment}");
+        assert_eq!(
+            Occasion::interval_s(occasion, environment, 300),
+            expected,
+            "{occasion:?} {environment}"
+        );
     }
 }
 
@@ -123,6 +138,10 @@ fn interfaces_differ_in_what_commands_do() {
         ("cpr", true, true),
     ] {
         let interface: Interface = name.parse().unwrap();
-        assert_eq!((interface.saves_by_command(), interface.restarts_by_command()), (saves, restarts), "{name}");
+        assert_eq!(
+            (interface.saves_by_command(), interface.restarts_by_command()),
+            (saves, restarts),
+            "{name}"
+        );
     }
 }

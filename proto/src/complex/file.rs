@@ -22,7 +22,10 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "relop",
         "How a request is compared with what is offered: `==`, `!=`, `<`, `<=`, `>`, `>=`; or `EXCL`, with which a job has the object alone.",
     ),
-    ("requestable", "`YES`, `NO`, or `FORCED`: only jobs that ask for the attribute may use an object that has it."),
+    (
+        "requestable",
+        "`YES`, `NO`, or `FORCED`: only jobs that ask for the attribute may use an object that has it.",
+    ),
     (
         "consumable",
         "Whether jobs use the attribute up: `NO`, `YES` (for each slot), `JOB` (once for a job) or `HOST` (once on each host of a job).",
@@ -57,7 +60,9 @@ impl Complex {
         }
         if attributes.is_empty() {
             let what = "the text defines no complex attribute";
-            return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("begin with the text that qconf -sc prints")]);
+            return Err(vec![
+                Diagnostic::new(Code::BadSyntax, what).fix("begin with the text that qconf -sc prints"),
+            ]);
         }
         Complex::new(attributes).map_err(|refusals| with_lines(refusals, &lines))
     }
@@ -75,7 +80,11 @@ fn place(line: usize, column: Option<usize>) -> String {
 fn with_lines(refusals: Vec<Diagnostic>, lines: &[(AttributeName, usize)]) -> Vec<Diagnostic> {
     let locate = |refusal: Diagnostic| {
         let name = refusal.place.strip_prefix("attribute ");
-        let line = lines.iter().rev().find(|(attribute, _)| Some(attribute.as_str()) == name).map(|(_, line)| *line);
+        let line = lines
+            .iter()
+            .rev()
+            .find(|(attribute, _)| Some(attribute.as_str()) == name)
+            .map(|(_, line)| *line);
         match line {
             Some(line) => {
                 let place = format!("line {line}, {}", refusal.place);
@@ -131,8 +140,20 @@ fn parse_columns(columns: &[&str]) -> Result<Attribute, LineError> {
         shortcut: shortcut.to_owned(),
         r#type,
         relop: keyword(3, relop, &Relop::ALL, Relop::as_str, Abbreviation::None)?,
-        requestable: keyword(4, requestable, &Requestable::ALL, Requestable::as_str, Abbreviation::FirstLetter)?,
-        consumable: keyword(5, consumable, &Consumable::ALL, Consumable::as_str, Abbreviation::FirstLetter)?,
+        requestable: keyword(
+            4,
+            requestable,
+            &Requestable::ALL,
+            Requestable::as_str,
+            Abbreviation::FirstLetter,
+        )?,
+        consumable: keyword(
+            5,
+            consumable,
+            &Consumable::ALL,
+            Consumable::as_str,
+            Abbreviation::FirstLetter,
+        )?,
         default: default.to_owned(),
         urgency: Millionths::parse(urgency).map_err(|error| {
             let what = format!(
@@ -150,7 +171,10 @@ fn column_count(columns: &[&str]) -> LineError {
         Some(missing) => format!("Complex {missing} definition is missing"),
         None => format!("the line has {} fields instead of {}", columns.len(), COLUMNS.len()),
     };
-    (None, Diagnostic::new(Code::BadSyntax, what).fix(format!("write {}", COLUMNS.join(" "))))
+    (
+        None,
+        Diagnostic::new(Code::BadSyntax, what).fix(format!("write {}", COLUMNS.join(" "))),
+    )
 }
 
 /// Whether the first letter is enough.
@@ -170,7 +194,11 @@ fn keyword<T: Copy>(
 ) -> Result<T, LineError> {
     let is_meant = |value: &&T| {
         let word = word(**value);
-        let short = if abbreviation == Abbreviation::FirstLetter { &word[..1] } else { word };
+        let short = if abbreviation == Abbreviation::FirstLetter {
+            &word[..1]
+        } else {
+            word
+        };
         word.eq_ignore_ascii_case(text) || short.eq_ignore_ascii_case(text)
     };
     all.iter().find(is_meant).copied().ok_or_else(|| {
@@ -190,7 +218,10 @@ impl fmt::Display for Complex {
         let rows: Vec<[String; 8]> = self.iter().map(Attribute::columns).collect();
         let widths = widths(&rows);
         let line = |cells: &mut dyn Iterator<Item = &str>| {
-            cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect::<String>()
+            cells
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:width$}"))
+                .collect::<String>()
         };
         let header = line(&mut COLUMNS.into_iter()).replacen("name ", "#name", 1);
         writeln!(f, "{header}\n#{}", "-".repeat(header.len() - 1))?;
@@ -204,7 +235,11 @@ impl fmt::Display for Complex {
 /// A column is one wider than its title and four wider than its longest value (measured on 8.1.9).
 fn widths(rows: &[[String; 8]]) -> [usize; 8] {
     std::array::from_fn(|column| {
-        let longest = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        let longest = rows
+            .iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or_default();
         (COLUMNS[column].len() + 1).max(longest + 4)
     })
 }
@@ -212,7 +247,16 @@ fn widths(rows: &[[String; 8]]) -> [usize; 8] {
 impl Attribute {
     /// The eight columns of its line.
     fn columns(&self) -> [String; 8] {
-        let Attribute { name, shortcut, r#type, relop, requestable, consumable, default, urgency } = self;
+        let Attribute {
+            name,
+            shortcut,
+            r#type,
+            relop,
+            requestable,
+            consumable,
+            default,
+            urgency,
+        } = self;
         [
             name.to_string(),
             shortcut.clone(),
@@ -241,11 +285,18 @@ impl Object for Complex {
     }
 
     fn read(_: &str, fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
-        Complex::parse(&fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect::<String>())
+        Complex::parse(
+            &fields
+                .iter()
+                .map(|field| format!("{} {}\n", field.key, field.value))
+                .collect::<String>(),
+        )
     }
 
     fn write(&self) -> Fields {
         let columns = |line: String| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
-        self.iter().map(|attribute| (attribute.name.to_string(), columns(attribute.to_string()))).collect()
+        self.iter()
+            .map(|attribute| (attribute.name.to_string(), columns(attribute.to_string())))
+            .collect()
     }
 }

@@ -43,7 +43,9 @@ pub(super) fn check(attribute: &Attribute, refusals: &mut Vec<Diagnostic>) {
     let place = format!("attribute {}", attribute.name);
     let broken = [
         name_fault(attribute.name.as_str()),
-        (attribute.shortcut != attribute.name.as_str()).then(|| name_fault(&attribute.shortcut)).flatten(),
+        (attribute.shortcut != attribute.name.as_str())
+            .then(|| name_fault(&attribute.shortcut))
+            .flatten(),
         consumable_type_fault(attribute),
         map_fault(attribute),
         relop_fault(attribute),
@@ -65,7 +67,9 @@ pub(super) fn check_built_in(old: &Attribute, new: &Complex) -> Option<Diagnosti
     if !is_built_in(name.as_str()) {
         return None;
     }
-    let Some(attribute) = new.attributes.get(name) else { return check_removal(name.as_str()) };
+    let Some(attribute) = new.attributes.get(name) else {
+        return check_removal(name.as_str());
+    };
     if attribute.r#type == old.r#type || (is_text(attribute.r#type) && is_text(old.r#type)) {
         return None;
     }
@@ -85,10 +89,14 @@ fn rule(what: String) -> Diagnostic {
 /// What is wrong with a name or shortcut.
 fn name_fault(name: &str) -> Option<Diagnostic> {
     if name.is_empty() || name.len() > NAME_MAX_BYTES {
-        return Some(rule(format!("denied: \"{name}\" is not a valid object name (1 to {NAME_MAX_BYTES} characters)")));
+        return Some(rule(format!(
+            "denied: \"{name}\" is not a valid object name (1 to {NAME_MAX_BYTES} characters)"
+        )));
     }
     if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Some(rule(format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)")));
+        return Some(rule(format!(
+            "denied: \"{name}\" is not a valid object name (cannot start with a digit)"
+        )));
     }
     if let Some(keyword) = KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(name)) {
         return Some(rule(format!("Keyword (\"{keyword}\") not allowed as objectname")));
@@ -119,21 +127,34 @@ fn map_fault(attribute: &Attribute) -> Option<Diagnostic> {
 }
 
 fn only_less_equal(attribute: &Attribute) -> Diagnostic {
-    rule(format!("Consumable \"{}\" can have only <= as an relational operator", attribute.name))
+    rule(format!(
+        "Consumable \"{}\" can have only <= as an relational operator",
+        attribute.name
+    ))
 }
 
 /// Which relops a type may have.
 fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
-    let Attribute { name, r#type, relop, consumable, .. } = attribute;
+    let Attribute {
+        name,
+        r#type,
+        relop,
+        consumable,
+        ..
+    } = attribute;
     let (is_bool, is_consumable) = (*r#type == Type::Bool, consumable.is_consumable());
     if *relop == Relop::Exclusive && !is_bool {
-        return Some(rule(format!("Complex \"{name}\" must be BOOL to use EXCL as relational operator")));
+        return Some(rule(format!(
+            "Complex \"{name}\" must be BOOL to use EXCL as relational operator"
+        )));
     }
     if *relop == Relop::Exclusive {
         return (!is_consumable).then(|| rule(format!("Exclusive complex \"{name}\" must be a consumable")));
     }
     if is_bool && is_consumable {
-        return Some(rule(format!("Exclusive complex \"{name}\" must have EXCL as relational operator")));
+        return Some(rule(format!(
+            "Exclusive complex \"{name}\" must have EXCL as relational operator"
+        )));
     }
     if is_consumable {
         return (*relop != Relop::LessEqual).then(|| only_less_equal(attribute));
@@ -159,15 +180,17 @@ fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
             .then(|| rule(format!("Complex \"{name}\" cannot have a (non-zero) default value")));
     }
     if amount.is_negative() {
-        return Some(rule(format!("Consumable \"{name}\" cannot have the negative default value \"{default}\"")));
+        return Some(rule(format!(
+            "Consumable \"{name}\" cannot have the negative default value \"{default}\""
+        )));
     }
     match attribute.requestable {
-        Requestable::No if amount == Amount::ZERO => {
-            Some(rule(format!("Consumable \"{name}\" needs a default value because it is not requestable.")))
-        }
-        Requestable::Forced if amount != Amount::ZERO => {
-            Some(rule(format!("Consumable \"{name}\" cannot have a (non-zero) default value because it is forced.")))
-        }
+        Requestable::No if amount == Amount::ZERO => Some(rule(format!(
+            "Consumable \"{name}\" needs a default value because it is not requestable."
+        ))),
+        Requestable::Forced if amount != Amount::ZERO => Some(rule(format!(
+            "Consumable \"{name}\" cannot have a (non-zero) default value because it is forced."
+        ))),
         Requestable::No | Requestable::Yes | Requestable::Forced => None,
     }
 }
@@ -175,7 +198,13 @@ fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
 /// What is wrong with the default of an attribute that is no consumable and that somebody writes
 /// anew: `NONE` for a number, `0` for a text. Stored attributes may have them.
 pub(super) fn check_new_default(attribute: &Attribute) -> Option<Diagnostic> {
-    let Attribute { name, default, r#type, consumable, .. } = attribute;
+    let Attribute {
+        name,
+        default,
+        r#type,
+        consumable,
+        ..
+    } = attribute;
     if consumable.is_consumable() {
         return None;
     }
@@ -194,7 +223,10 @@ pub(super) fn check_new_default(attribute: &Attribute) -> Option<Diagnostic> {
                 | Type::Host
                 | Type::RsMap => word.as_str(),
             };
-            rule(format!("Complex \"{name}\"'s default value should be of type \"{word} value\"")).fix("write 0")
+            rule(format!(
+                "Complex \"{name}\"'s default value should be of type \"{word} value\""
+            ))
+            .fix("write 0")
         }
         (false, false) => rule(format!("Complex \"{name}\" cannot have a (non-zero) default value")).fix("write NONE"),
         (true, false) | (false, true) => return None,
@@ -204,10 +236,16 @@ pub(super) fn check_new_default(attribute: &Attribute) -> Option<Diagnostic> {
 
 /// The default as an amount; of the string types only `NONE` (or `0`) is nothing.
 fn default_value(attribute: &Attribute) -> Result<Amount, Diagnostic> {
-    let Attribute { name, default, r#type, .. } = attribute;
+    let Attribute {
+        name, default, r#type, ..
+    } = attribute;
     let is_none = default.eq_ignore_ascii_case("NONE");
     if is_none || !r#type.is_numeric() {
-        return Ok(if is_none || default == "0" { Amount::ZERO } else { Amount::TRUE });
+        return Ok(if is_none || default == "0" {
+            Amount::ZERO
+        } else {
+            Amount::TRUE
+        });
     }
     Amount::parse(default, *r#type).map_err(|error| error.diagnostic(name.as_str(), default))
 }

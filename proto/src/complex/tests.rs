@@ -12,7 +12,14 @@ fn with_replaced(name: &str, line: &str) -> String {
     let text = Complex::built_in().to_string();
     let is_line = |candidate: &&str| candidate.split_whitespace().next() == Some(name);
     let old = text.lines().find(is_line).unwrap();
-    text.replace(&format!("{old}\n"), &if line.is_empty() { String::new() } else { format!("{line}\n") })
+    text.replace(
+        &format!("{old}\n"),
+        &if line.is_empty() {
+            String::new()
+        } else {
+            format!("{line}\n")
+        },
+    )
 }
 
 /// What `qconf -Mc` says about the text on a new cell.
@@ -31,9 +38,18 @@ fn the_built_in_complex_prints_as_qconf_sc_does() {
     assert_eq!(lines.len(), 55);
     let header = "#name               shortcut   type      relop requestable consumable default  urgency ";
     assert_eq!(lines[0], header);
-    assert_eq!(lines[1], "#--------------------------------------------------------------------------------------");
-    assert_eq!(lines[7], "h_cpu               h_cpu      TIME      <=    YES         NO         0:0:0    0");
-    assert_eq!(lines[54], "# >#< starts a comment but comments are not saved across edits --------");
+    assert_eq!(
+        lines[1],
+        "#--------------------------------------------------------------------------------------"
+    );
+    assert_eq!(
+        lines[7],
+        "h_cpu               h_cpu      TIME      <=    YES         NO         0:0:0    0"
+    );
+    assert_eq!(
+        lines[54],
+        "# >#< starts a comment but comments are not saved across edits --------"
+    );
     assert_eq!(Complex::parse(&text), Ok(Complex::built_in()));
 }
 
@@ -58,7 +74,10 @@ fn lines_that_8_1_9_takes_are_taken() {
     ];
     for line in lines {
         let name = line.split(' ').next().unwrap();
-        assert_eq!(outcome(&with_line(line)), [format!("added \"{name}\" to complex entry list")]);
+        assert_eq!(
+            outcome(&with_line(line)),
+            [format!("added \"{name}\" to complex entry list")]
+        );
     }
 }
 
@@ -66,30 +85,60 @@ fn lines_that_8_1_9_takes_are_taken() {
 fn lines_that_break_a_rule_are_refused_in_the_words_of_8_1_9() {
     let only = |name: &str| format!("Consumable \"{name}\" can have only <= as an relational operator");
     let text = |name: &str, r#type: &str| {
-        vec![format!("Complex \"{name}\" of type \"{type}\" cannot be a consumable"), only(name)]
+        vec![
+            format!("Complex \"{name}\" of type \"{type}\" cannot be a consumable"),
+            only(name),
+        ]
     };
     let relop = |name: &str| vec![format!("Complex \"{name}\" has an invalid relational operator")];
     let one = |message: &str| vec![message.to_owned()];
     let cases = [
-        ("zz2 mf INT <= YES NO 0 0", one("complex with name zz2 or shortcut mf already exists")),
-        ("mem_free mf2 MEMORY <= YES NO 0 0", one("complex with name mem_free or shortcut mf2 already exists")),
-        ("mf mf3 INT <= YES NO 0 0", one("complex with name mf or shortcut mf3 already exists")),
-        ("zz3 mem_free INT <= YES NO 0 0", one("complex with name zz3 or shortcut mem_free already exists")),
+        (
+            "zz2 mf INT <= YES NO 0 0",
+            one("complex with name zz2 or shortcut mf already exists"),
+        ),
+        (
+            "mem_free mf2 MEMORY <= YES NO 0 0",
+            one("complex with name mem_free or shortcut mf2 already exists"),
+        ),
+        (
+            "mf mf3 INT <= YES NO 0 0",
+            one("complex with name mf or shortcut mf3 already exists"),
+        ),
+        (
+            "zz3 mem_free INT <= YES NO 0 0",
+            one("complex with name zz3 or shortcut mem_free already exists"),
+        ),
         ("zz4 z4 STRING == YES YES NONE 0", text("zz4", "STRING")),
         ("zz5 z5 RESTRING == YES YES NONE 0", text("zz5", "RESTRING")),
         ("zz6 z6 HOST == YES YES NONE 0", text("zz6", "HOST")),
-        ("zz7 z7 BOOL == YES YES 0 0", one("Exclusive complex \"zz7\" must have EXCL as relational operator")),
+        (
+            "zz7 z7 BOOL == YES YES 0 0",
+            one("Exclusive complex \"zz7\" must have EXCL as relational operator"),
+        ),
         ("zz8 z8 INT >= YES YES 0 0", vec![only("zz8")]),
         ("zz9 z9 INT == YES YES 0 0", vec![only("zz9")]),
         ("zz10 z10 INT < YES YES 0 0", vec![only("zz10")]),
-        ("zz11 z11 INT <= YES NO 5 0", one("Complex \"zz11\" cannot have a (non-zero) default value")),
-        ("zz11s z11s STRING == YES NO foo 0", one("Complex \"zz11s\" cannot have a (non-zero) default value")),
+        (
+            "zz11 z11 INT <= YES NO 5 0",
+            one("Complex \"zz11\" cannot have a (non-zero) default value"),
+        ),
+        (
+            "zz11s z11s STRING == YES NO foo 0",
+            one("Complex \"zz11s\" cannot have a (non-zero) default value"),
+        ),
         (
             "zz12 z12 INT <= FORCED YES 5 0",
             one("Consumable \"zz12\" cannot have a (non-zero) default value because it is forced."),
         ),
-        ("zz16 z16 INT <= NO YES 0 0", one("Consumable \"zz16\" needs a default value because it is not requestable.")),
-        ("zz17 z17 FLOAT <= YES NO 0 0", one("unknown complex attribute type \"FLOAT\"")),
+        (
+            "zz16 z16 INT <= NO YES 0 0",
+            one("Consumable \"zz16\" needs a default value because it is not requestable."),
+        ),
+        (
+            "zz17 z17 FLOAT <= YES NO 0 0",
+            one("unknown complex attribute type \"FLOAT\""),
+        ),
         (
             "zz25 z25 INT <= YES NO 0 abc",
             one("The following error occurred for complex \"zz25\", while parsing the urgency value: \"double value\""),
@@ -98,8 +147,14 @@ fn lines_that_break_a_rule_are_refused_in_the_words_of_8_1_9() {
         ("zz28 z28 RESTRING >= YES NO NONE 0", relop("zz28")),
         ("zz29 z29 BOOL <= YES NO 0 0", relop("zz29")),
         ("zz31 z31 HOST <= YES NO NONE 0", relop("zz31")),
-        ("zz32 z32 INT EXCL YES YES 0 0", one("Complex \"zz32\" must be BOOL to use EXCL as relational operator")),
-        ("zz33 z33 BOOL EXCL YES NO 0 0", one("Exclusive complex \"zz33\" must be a consumable")),
+        (
+            "zz32 z32 INT EXCL YES YES 0 0",
+            one("Complex \"zz32\" must be BOOL to use EXCL as relational operator"),
+        ),
+        (
+            "zz33 z33 BOOL EXCL YES NO 0 0",
+            one("Exclusive complex \"zz33\" must be a consumable"),
+        ),
         ("zz37 z37 INT <= YES NO 0", one("Complex urgency definition is missing")),
     ];
     for (line, messages) in cases {
@@ -112,7 +167,12 @@ fn every_operator_is_allowed_exactly_where_the_rules_say() {
     let relops = |r#type: &str, consumable: &str, default: &str| {
         let line = |relop: &str| format!("zz zz {type} {relop} YES {consumable} {default} 0");
         let allowed = |relop: &&str| Complex::parse(&with_line(&line(relop))).is_ok();
-        Relop::ALL.map(Relop::as_str).into_iter().filter(allowed).collect::<Vec<_>>().join(" ")
+        Relop::ALL
+            .map(Relop::as_str)
+            .into_iter()
+            .filter(allowed)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     for number in ["INT", "DOUBLE", "TIME", "MEMORY"] {
         assert_eq!(relops(number, "NO", "0"), "== != < <= > >=");
@@ -129,23 +189,53 @@ fn every_operator_is_allowed_exactly_where_the_rules_say() {
 #[test]
 fn what_8_1_9_takes_without_a_check_is_refused_with_a_reason() {
     let cases = [
-        ("zz23 z23 INT <= YES YES abc 0", "attribute \"zz23\" is not a integer value"),
-        ("zz24 z24 MEMORY <= YES YES 1Q 0", "attribute \"zz24\" is not a memory value"),
-        ("zz26 z26 INT <= YES YES -5 0", "Consumable \"zz26\" cannot have the negative default value \"-5\""),
-        ("9zz z39 INT <= YES NO 0 0", "denied: \"9zz\" is not a valid object name (cannot start with a digit)"),
+        (
+            "zz23 z23 INT <= YES YES abc 0",
+            "attribute \"zz23\" is not a integer value",
+        ),
+        (
+            "zz24 z24 MEMORY <= YES YES 1Q 0",
+            "attribute \"zz24\" is not a memory value",
+        ),
+        (
+            "zz26 z26 INT <= YES YES -5 0",
+            "Consumable \"zz26\" cannot have the negative default value \"-5\"",
+        ),
+        (
+            "9zz z39 INT <= YES NO 0 0",
+            "denied: \"9zz\" is not a valid object name (cannot start with a digit)",
+        ),
         ("a/b z40 INT <= YES NO 0 0", "Slash ('/') not allowed in objectname"),
-        ("a=b z44 INT <= YES NO 0 0", "Equals sign ('=') not allowed in objectname"),
-        ("none z45 INT <= YES NO 0 0", "Keyword (\"NONE\") not allowed as objectname"),
+        (
+            "a=b z44 INT <= YES NO 0 0",
+            "Equals sign ('=') not allowed in objectname",
+        ),
+        (
+            "none z45 INT <= YES NO 0 0",
+            "Keyword (\"NONE\") not allowed as objectname",
+        ),
         ("zz45 a*b INT <= YES NO 0 0", "Asterisk ('*') not allowed in objectname"),
-        ("zz\u{e9} z46 INT <= YES NO 0 0", "denied: \"zz\u{e9}\" is not a valid object name"),
+        (
+            "zz\u{e9} z46 INT <= YES NO 0 0",
+            "denied: \"zz\u{e9}\" is not a valid object name",
+        ),
     ];
     for (line, message) in cases {
         assert_eq!(outcome(&with_line(line)), [message], "{line}");
     }
     for (line, message) in [
-        ("slots s INT <= YES NO 0 1000", "Complex \"slots\" must be a consumable for each slot (YES)"),
-        ("slots s INT <= YES JOB 1 1000", "Complex \"slots\" must be a consumable for each slot (YES)"),
-        ("slots s INT <= YES YES 3 1000", "Complex \"slots\" must have the default value 1"),
+        (
+            "slots s INT <= YES NO 0 1000",
+            "Complex \"slots\" must be a consumable for each slot (YES)",
+        ),
+        (
+            "slots s INT <= YES JOB 1 1000",
+            "Complex \"slots\" must be a consumable for each slot (YES)",
+        ),
+        (
+            "slots s INT <= YES YES 3 1000",
+            "Complex \"slots\" must have the default value 1",
+        ),
     ] {
         assert_eq!(outcome(&with_replaced("slots", line)), [message], "{line}");
     }
@@ -157,8 +247,16 @@ fn built_in_attributes_stay_and_keep_their_type() {
         |name: &str| format!("The type of the complex \"{name}\" cannot be changed due to its built in status");
     let modified = |name: &str| format!("modified \"{name}\" in complex entry list");
     let cases = [
-        ("h_vmem", "", "The built-in complex \"h_vmem\" cannot be deleted".to_owned()),
-        ("slots", "", "The built-in complex \"slots\" cannot be deleted".to_owned()),
+        (
+            "h_vmem",
+            "",
+            "The built-in complex \"h_vmem\" cannot be deleted".to_owned(),
+        ),
+        (
+            "slots",
+            "",
+            "The built-in complex \"slots\" cannot be deleted".to_owned(),
+        ),
         ("h_vmem", "h_vmem h_vmem INT <= YES NO 0 0", immutable("h_vmem")),
         ("hostname", "hostname h STRING == YES NO NONE 0", immutable("hostname")),
         ("slots", "slots s DOUBLE <= YES YES 1 1000", immutable("slots")),
@@ -177,8 +275,14 @@ fn built_in_attributes_stay_and_keep_their_type() {
 #[test]
 fn a_site_attribute_may_go_and_an_equal_complex_changes_nothing() {
     let site = Complex::parse(&with_line("lsg lsg INT <= YES NO 0 0")).unwrap();
-    assert_eq!(site.replace(&Complex::built_in()), Ok(vec![Change::Removed("lsg".into())]));
-    assert_eq!(Change::Removed("lsg".into()).to_string(), "removed \"lsg\" from complex list");
+    assert_eq!(
+        site.replace(&Complex::built_in()),
+        Ok(vec![Change::Removed("lsg".into())])
+    );
+    assert_eq!(
+        Change::Removed("lsg".into()).to_string(),
+        "removed \"lsg\" from complex list"
+    );
     assert_eq!(site.replace(&site), Ok(vec![]));
 }
 
@@ -186,10 +290,19 @@ fn a_site_attribute_may_go_and_an_equal_complex_changes_nothing() {
 fn an_error_names_its_line_and_field() {
     let places = |line: &str| {
         let refusals = Complex::parse(&with_line(line)).unwrap_err();
-        refusals.into_iter().map(|refusal| (refusal.code, refusal.place)).collect::<Vec<_>>()
+        refusals
+            .into_iter()
+            .map(|refusal| (refusal.code, refusal.place))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(places("zz17 z17 FLOAT <= YES NO 0 0"), [(Code::BadSyntax, "line 56, field 3 (type)".to_owned())]);
-    assert_eq!(places("zz18 z18 INT =< YES NO 0 0"), [(Code::BadSyntax, "line 56, field 4 (relop)".to_owned())]);
+    assert_eq!(
+        places("zz17 z17 FLOAT <= YES NO 0 0"),
+        [(Code::BadSyntax, "line 56, field 3 (type)".to_owned())]
+    );
+    assert_eq!(
+        places("zz18 z18 INT =< YES NO 0 0"),
+        [(Code::BadSyntax, "line 56, field 4 (relop)".to_owned())]
+    );
     assert_eq!(
         places("zz19 z19 INT <= MAYBE NO 0 0"),
         [(Code::BadSyntax, "line 56, field 5 (requestable)".to_owned())]
@@ -198,9 +311,18 @@ fn an_error_names_its_line_and_field() {
         places("zz20 z20 INT <= YES MAYBE 0 0"),
         [(Code::BadSyntax, "line 56, field 6 (consumable)".to_owned())]
     );
-    assert_eq!(places("zz38 z38 INT <= YES NO 0 0 extra"), [(Code::BadSyntax, "line 56".to_owned())]);
-    assert_eq!(places("zz8 z8 INT >= YES YES 0 0"), [(Code::BadValue, "line 56, attribute zz8".to_owned())]);
-    assert_eq!(places("zz2 mf INT <= YES NO 0 0"), [(Code::AlreadyExists, "line 56, attribute zz2".to_owned())]);
+    assert_eq!(
+        places("zz38 z38 INT <= YES NO 0 0 extra"),
+        [(Code::BadSyntax, "line 56".to_owned())]
+    );
+    assert_eq!(
+        places("zz8 z8 INT >= YES YES 0 0"),
+        [(Code::BadValue, "line 56, attribute zz8".to_owned())]
+    );
+    assert_eq!(
+        places("zz2 mf INT <= YES NO 0 0"),
+        [(Code::AlreadyExists, "line 56, attribute zz2".to_owned())]
+    );
 }
 
 #[test]
@@ -208,7 +330,10 @@ fn comments_and_continuation_lines_are_understood() {
     let text = "# comment\n\n  lic \\\n  l INT <= \\\n YES YES 0 50\n#lic2 x\n";
     let complex = Complex::parse(text).unwrap();
     assert_eq!(complex.len(), 1);
-    assert_eq!(complex.lookup("l").map(|attribute| attribute.urgency), Some(Millionths(50_000_000)));
+    assert_eq!(
+        complex.lookup("l").map(|attribute| attribute.urgency),
+        Some(Millionths(50_000_000))
+    );
     assert_eq!(Complex::parse("lic \\\nl INT <= YES\n").unwrap_err()[0].place, "line 1");
     assert_eq!(Complex::parse("# nothing\n").unwrap_err()[0].code, Code::BadSyntax);
 }
@@ -217,9 +342,15 @@ fn comments_and_continuation_lines_are_understood() {
 fn attributes_are_found_by_name_and_by_shortcut() {
     let complex = Complex::built_in();
     let name = |text: &str| complex.lookup(text).map(|attribute| attribute.name.as_str());
-    assert_eq!((name("mem_free"), name("mf"), name("MF")), (Some("mem_free"), Some("mem_free"), None));
+    assert_eq!(
+        (name("mem_free"), name("mf"), name("MF")),
+        (Some("mem_free"), Some("mem_free"), None)
+    );
     let slots = complex.lookup("s").unwrap();
-    assert_eq!((slots.default_amount(), slots.urgency), (Amount::from_base(1), Millionths(1_000_000_000)));
+    assert_eq!(
+        (slots.default_amount(), slots.urgency),
+        (Amount::from_base(1), Millionths(1_000_000_000))
+    );
     assert_eq!(complex.lookup("a").map(Attribute::default_amount), Some(Amount::ZERO));
 }
 
@@ -239,7 +370,12 @@ fn operators_compare_the_request_with_the_offer() {
         (Relop::NotEqual, [vec![5, 6], vec![6], vec![5], vec![5, 6]]),
     ];
     for (relop, expected) in cases {
-        assert_eq!([4, 5, 6, 7].map(|request| matching(relop, request)), expected, "{}", relop.as_str());
+        assert_eq!(
+            [4, 5, 6, 7].map(|request| matching(relop, request)),
+            expected,
+            "{}",
+            relop.as_str()
+        );
         assert!(relop.holds(Amount::INFINITY, Amount::INFINITY) == relop.holds(Amount::ZERO, Amount::ZERO));
     }
 }

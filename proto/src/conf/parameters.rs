@@ -145,7 +145,10 @@ pub fn parameters(key: &str) -> &'static [(&'static str, ParameterClass)] {
 
 /// The class of a parameter, in any letter case; none of one that neither 8.1.9 nor Gridwright knows.
 pub fn parameter_class(key: &str, name: &str) -> Option<ParameterClass> {
-    parameters(key).iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, class)| *class)
+    parameters(key)
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, class)| *class)
 }
 
 /// The signal that warns a job submitted with `-notify`.
@@ -257,7 +260,9 @@ impl Readable for ExecdParams {
             inherit_env: flag("INHERIT_ENV", false)?,
             set_lib_path: flag("SET_LIB_PATH", false)?,
             enable_addgrp_kill: flag("ENABLE_ADDGRP_KILL", true)?,
-            pdc_interval: parameters.parsed("PDC_INTERVAL", pdc_interval)?.unwrap_or(PdcInterval::Seconds(1)),
+            pdc_interval: parameters
+                .parsed("PDC_INTERVAL", pdc_interval)?
+                .unwrap_or(PdcInterval::Seconds(1)),
             enable_binding: flag("ENABLE_BINDING", true)?,
             simulate_jobs: flag("SIMULATE_JOBS", false)?,
             use_syslog: flag("USE_SYSLOG", false)?,
@@ -436,7 +441,9 @@ fn pdc_interval(text: &str) -> Result<PdcInterval, Malformed> {
         "NEVER" => Ok(PdcInterval::Never),
         _ => match TimeText::finite(text)?.seconds() {
             Some(seconds) if seconds > 0 => Ok(PdcInterval::Seconds(seconds)),
-            Some(_) | None => Err(Malformed::new("a time of at least one second, PER_LOAD_REPORT or NEVER")),
+            Some(_) | None => Err(Malformed::new(
+                "a time of at least one second, PER_LOAD_REPORT or NEVER",
+            )),
         },
     }
 }
@@ -452,7 +459,10 @@ fn mem_free_classic(text: &str) -> Result<bool, Malformed> {
 fn limit_pair(parameters: &Parameters, soft: &str, hard: &str) -> Result<Option<LimitPair>, Malformed> {
     let soft = parameters.parsed(soft, limit)?;
     let hard = parameters.parsed(hard, limit)?;
-    Ok(soft.or(hard).zip(hard.or(soft)).map(|(soft, hard)| LimitPair { soft: soft.min(hard), hard }))
+    Ok(soft.or(hard).zip(hard.or(soft)).map(|(soft, hard)| LimitPair {
+        soft: soft.min(hard),
+        hard,
+    }))
 }
 
 /// A count or a size with an optional multiplier, or INFINITY; `unlimited` is read too.
@@ -460,6 +470,8 @@ fn limit(text: &str) -> Result<Amount, Malformed> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(Amount::INFINITY);
     }
-    let amount = Amount::parse(text, Type::Memory).ok().filter(|amount| !amount.is_negative());
+    let amount = Amount::parse(text, Type::Memory)
+        .ok()
+        .filter(|amount| !amount.is_negative());
     amount.ok_or_else(|| Malformed::new("a number with an optional multiplier, or INFINITY,"))
 }

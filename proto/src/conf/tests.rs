@@ -21,26 +21,39 @@ fn the_recorded_configuration_prints_as_it_was_read() {
 #[test]
 fn every_default_parses_and_the_template_is_complete() {
     let template = ClusterConf::template();
-    assert_eq!(ClusterConf::from_fields(template.host(), &template.to_fields()), Ok(template.clone()));
+    assert_eq!(
+        ClusterConf::from_fields(template.host(), &template.to_fields()),
+        Ok(template.clone())
+    );
     assert_eq!(Settings::effective(&template, None), Settings::template());
     assert_eq!(template.warnings(), []);
 }
 
 #[test]
 fn an_entry_of_the_host_replaces_the_global_one() {
-    let global = read("global", &[("load_report_time", "00:01:00"), ("load_sensor", "/opt/a, /opt/b -v")]).unwrap();
+    let global = read(
+        "global",
+        &[("load_report_time", "00:01:00"), ("load_sensor", "/opt/a, /opt/b -v")],
+    )
+    .unwrap();
     let local = read("n1", &[("load_report_time", "10"), ("prolog", "none")]).unwrap();
     let settings = Settings::effective(&global, Some(&local));
     assert_eq!(settings.load_report_time.seconds(), Some(10));
     assert_eq!(settings.load_sensor.0, ["/opt/a", "/opt/b -v"]);
     assert_eq!(settings.max_unheard.seconds(), Some(300));
-    assert_eq!(local.print(Wrap::At80), "#n1:\nprolog                       none\nload_report_time             10\n\n");
+    assert_eq!(
+        local.print(Wrap::At80),
+        "#n1:\nprolog                       none\nload_report_time             10\n\n"
+    );
 }
 
 #[test]
 fn entries_of_the_whole_cell_are_refused_in_a_local_configuration() {
     let refusals = read("n1", &[("max_jobs", "5")]).unwrap_err();
-    assert_eq!(refusals[0].what, "\"max_jobs\" is not allowed in the local configuration of host \"n1\"");
+    assert_eq!(
+        refusals[0].what,
+        "\"max_jobs\" is not allowed in the local configuration of host \"n1\""
+    );
     assert!(read("global", &[("max_jobs", "5")]).is_ok());
     assert_eq!(
         (scope_of("prolog"), scope_of("max_jobs"), scope_of("nosuch")),
@@ -51,7 +64,10 @@ fn entries_of_the_whole_cell_are_refused_in_a_local_configuration() {
 #[test]
 fn a_relative_load_sensor_is_refused_in_the_words_of_8_1_9() {
     let refusals = read("n1", &[("load_sensor", "good.sh")]).unwrap_err();
-    assert_eq!(refusals[0].what, "denied: the path given for \"load_sensor\" must start with a \"/\"");
+    assert_eq!(
+        refusals[0].what,
+        "denied: the path given for \"load_sensor\" must start with a \"/\""
+    );
 }
 
 #[test]
@@ -69,7 +85,11 @@ fn values_that_cannot_be_are_refused() {
         ("reporting_params", "flush_time=never"),
         ("nosuch", "1"),
     ] {
-        assert_eq!(read("global", &[(key, value)]).expect_err(value).len(), 1, "{key} {value}");
+        assert_eq!(
+            read("global", &[(key, value)]).expect_err(value).len(),
+            1,
+            "{key} {value}"
+        );
     }
 }
 
@@ -78,12 +98,30 @@ fn execd_params_are_read_into_values() {
     let params =
         execd("KEEP_ACTIVE=true,S_DESCRIPTORS=1K,H_DESCRIPTORS=4K,H_LOCKS=infinity,NOTIFY_KILL=TERM,NOTIFY_SUSP=none");
     assert!(params.keep_active && !params.mem_free_classic && !params.inherit_env);
-    assert_eq!(params.descriptors, Some(LimitPair { soft: Amount::from_base(1024), hard: Amount::from_base(4096) }));
-    assert_eq!(params.locks, Some(LimitPair { soft: Amount::INFINITY, hard: Amount::INFINITY }));
+    assert_eq!(
+        params.descriptors,
+        Some(LimitPair {
+            soft: Amount::from_base(1024),
+            hard: Amount::from_base(4096)
+        })
+    );
+    assert_eq!(
+        params.locks,
+        Some(LimitPair {
+            soft: Amount::INFINITY,
+            hard: Amount::INFINITY
+        })
+    );
     assert_eq!(params.maxproc, None);
-    assert_eq!((params.notify_kill, params.notify_susp), (NotifySignal::Signal(15), NotifySignal::Silent));
+    assert_eq!(
+        (params.notify_kill, params.notify_susp),
+        (NotifySignal::Signal(15), NotifySignal::Silent)
+    );
     assert!(execd("mem_free=classic").mem_free_classic);
-    assert_eq!(execd("PDC_INTERVAL=PER_LOAD_REPORT").pdc_interval, PdcInterval::PerLoadReport);
+    assert_eq!(
+        execd("PDC_INTERVAL=PER_LOAD_REPORT").pdc_interval,
+        PdcInterval::PerLoadReport
+    );
     assert_eq!(execd("none"), ExecdParams::default());
 }
 
@@ -99,7 +137,14 @@ fn unknown_parameters_are_kept_and_warned_about() {
 fn the_recorded_reporting_parameters_are_read() {
     let reporting = Settings::template().reporting();
     assert!(reporting.accounting && !reporting.reporting && !reporting.joblog);
-    assert_eq!((reporting.flush_time_s, reporting.accounting_flush_time_s, reporting.sharelog_s), (15, 15, 0));
+    assert_eq!(
+        (
+            reporting.flush_time_s,
+            reporting.accounting_flush_time_s,
+            reporting.sharelog_s
+        ),
+        (15, 15, 0)
+    );
 }
 
 #[test]

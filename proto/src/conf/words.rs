@@ -93,9 +93,15 @@ impl FromStr for LoadSensors {
         if is_none(text) {
             return Ok(LoadSensors(sensors));
         }
-        for command in text.split(',').map(str::trim_ascii).filter(|command| !command.is_empty()) {
+        for command in text
+            .split(',')
+            .map(str::trim_ascii)
+            .filter(|command| !command.is_empty())
+        {
             if !command.starts_with('/') {
-                return Err(Malformed::relative_path("a list of programs, each with its path from \"/\" on, or none,"));
+                return Err(Malformed::relative_path(
+                    "a list of programs, each with its path from \"/\" on, or none,",
+                ));
             }
             if !sensors.iter().any(|earlier| earlier == command) {
                 sensors.push(command.to_owned());
@@ -124,16 +130,26 @@ impl FromStr for GidRanges {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let expected =
-            || Malformed::new(format!("a list of ranges of group ids from {LEAST_GID} on, such as 65400-65500,"));
+        let expected = || {
+            Malformed::new(format!(
+                "a list of ranges of group ids from {LEAST_GID} on, such as 65400-65500,"
+            ))
+        };
         let range = |text: &str| {
             let (first, last) = text.split_once('-').unwrap_or((text, text));
             let first: u32 = first.trim_ascii().parse().map_err(|_| expected())?;
             let last: u32 = last.trim_ascii().parse().map_err(|_| expected())?;
-            if first < LEAST_GID || last < first { Err(expected()) } else { Ok((first, last)) }
+            if first < LEAST_GID || last < first {
+                Err(expected())
+            } else {
+                Ok((first, last))
+            }
         };
         let ranges = text.split(',').map(range).collect::<Result<_, Malformed>>()?;
-        Ok(GidRanges { text: text.to_owned(), ranges })
+        Ok(GidRanges {
+            text: text.to_owned(),
+            ranges,
+        })
     }
 }
 

@@ -40,7 +40,10 @@ enum Domains {
 /// No aliases, and domains do not count, as in a cell that nobody has changed.
 impl Default for Naming {
     fn default() -> Self {
-        Self { aliases: BTreeMap::new(), domains: Domains::Ignored }
+        Self {
+            aliases: BTreeMap::new(),
+            domains: Domains::Ignored,
+        }
     }
 }
 
@@ -70,7 +73,9 @@ impl Naming {
             let (key, value) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             let bad = |fix: &str| {
                 let what = format!("{key} of the bootstrap file cannot be \"{value}\"");
-                Diagnostic::new(Code::BadValue, what).at(format!("line {number}")).fix(fix)
+                Diagnostic::new(Code::BadValue, what)
+                    .at(format!("line {number}"))
+                    .fix(fix)
             };
             match key {
                 "ignore_fqdn" => ignored = truth(value).ok_or_else(|| bad("write true or false"))?,
@@ -78,7 +83,11 @@ impl Naming {
                 _ => {}
             }
         }
-        self.domains = if ignored { Domains::Ignored } else { Domains::Compared { default } };
+        self.domains = if ignored {
+            Domains::Ignored
+        } else {
+            Domains::Compared { default }
+        };
         Ok(self)
     }
 
@@ -103,7 +112,10 @@ fn truth(text: &str) -> Option<bool> {
 /// `none` is no domain.
 fn domain(text: &str) -> Option<Option<String>> {
     let text = text.trim_matches('.').to_ascii_lowercase();
-    let is_domain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
+    let is_domain = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
     is_domain.then(|| (text != "none").then_some(text))
 }
 
@@ -129,7 +141,10 @@ impl<V> KnownHosts for BTreeMap<HostName, V> {
     fn of_short(&self, short: &str) -> Vec<&HostName> {
         let (from, to) = dotted(short);
         let exact = self.get_key_value(short).map(|(host, _)| host);
-        exact.into_iter().chain(self.range(from..to).map(|(host, _)| host)).collect()
+        exact
+            .into_iter()
+            .chain(self.range(from..to).map(|(host, _)| host))
+            .collect()
     }
 }
 
@@ -177,7 +192,9 @@ impl<'a> HostNames<'a> {
         if self.is_known(&name) {
             return name;
         }
-        let called = self.of_short(name.short()).filter(|host| self.naming.is_same(host.as_str(), name.as_str()));
+        let called = self
+            .of_short(name.short())
+            .filter(|host| self.naming.is_same(host.as_str(), name.as_str()));
         let called: BTreeSet<&HostName> = called.collect();
         match (called.first(), called.len()) {
             (Some(host), 1) => (*host).clone(),
@@ -214,7 +231,11 @@ impl<'a> HostNames<'a> {
             return word.to_owned();
         }
         let name = self.canonical(word);
-        if name.as_str().eq_ignore_ascii_case(word) { word.to_owned() } else { name.to_string() }
+        if name.as_str().eq_ignore_ascii_case(word) {
+            word.to_owned()
+        } else {
+            name.to_string()
+        }
     }
 
     /// The same `queue@host` with the cell's name of the host; other patterns of queues stay as they are.
@@ -227,8 +248,11 @@ impl<'a> HostNames<'a> {
 
     /// Brings requests for attributes of type HOST, such as `-l h=login-a`, to the cell's names.
     pub fn in_requests(&self, requests: &mut [ResourceRequest], complex: &Complex) {
-        let is_host =
-            |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == crate::amount::Type::Host);
+        let is_host = |name: &str| {
+            complex
+                .lookup(name)
+                .is_some_and(|attribute| attribute.r#type == crate::amount::Type::Host)
+        };
         for request in requests.iter_mut().filter(|request| is_host(&request.name)) {
             request.value = request.value.take().map(|value| self.in_expression(&value));
         }
@@ -247,15 +271,25 @@ pub fn is_same(one: &str, other: &str) -> bool {
 
 /// The part of a name before its first dot; the whole of an address.
 pub(crate) fn short(name: &str) -> &str {
-    let is_address =
-        name.rsplit('.').next().is_some_and(|last| !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()));
-    if is_address { name } else { name.split('.').next().unwrap_or(name) }
+    let is_address = name
+        .rsplit('.')
+        .next()
+        .is_some_and(|last| !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_address {
+        name
+    } else {
+        name.split('.').next().unwrap_or(name)
+    }
 }
 
 /// A name in lower case with its domain.
 fn full(name: &str, domain: &str) -> String {
     let name = name.to_ascii_lowercase();
-    if name.contains('.') { name } else { format!("{name}.{domain}") }
+    if name.contains('.') {
+        name
+    } else {
+        format!("{name}.{domain}")
+    }
 }
 
 /// Lower case, without the dot at the end that says a name is complete.

@@ -18,7 +18,11 @@ fn recorded_hosts_print_as_they_were_read() {
         let fields = Fields::parse(text).unwrap();
         let load_values: Assignments = fields.value("load_values").unwrap().parse().unwrap();
         let host = ExecHost::from_fields(&fields).unwrap();
-        assert_eq!(host.shown(&load_values, processors).print(ObjectKind::ExecHost, Wrap::At80), text);
+        assert_eq!(
+            host.shown(&load_values, processors)
+                .print(ObjectKind::ExecHost, Wrap::At80),
+            text
+        );
     }
 }
 
@@ -31,7 +35,11 @@ fn what_a_host_reports_is_not_in_the_text_that_is_edited() {
 
 #[test]
 fn scaling_factors_default_to_one() {
-    let host = host(&[("load_scaling", "load_avg=0.5,mem_free=2"), ("usage_scaling", "cpu=1.25")]).unwrap();
+    let host = host(&[
+        ("load_scaling", "load_avg=0.5,mem_free=2"),
+        ("usage_scaling", "cpu=1.25"),
+    ])
+    .unwrap();
     assert_eq!(host.load_scaling.factor("load_avg"), Millionths(500_000));
     assert_eq!(host.load_scaling.factor("swap_free"), Millionths::ONE);
     assert_eq!(host.to_fields().value("usage_scaling"), Some("cpu=1.250000"));
@@ -39,7 +47,9 @@ fn scaling_factors_default_to_one() {
 
 #[test]
 fn a_name_that_is_given_twice_is_in_the_list_once() {
-    let written = host(&[("user_lists", "team bad team"), ("report_variables", "lic,gm,lic")]).unwrap().to_fields();
+    let written = host(&[("user_lists", "team bad team"), ("report_variables", "lic,gm,lic")])
+        .unwrap()
+        .to_fields();
     assert_eq!(written.value("user_lists"), Some("team bad"));
     assert_eq!(written.value("report_variables"), Some("lic,gm"));
 }

@@ -56,10 +56,16 @@ impl HostGroupTable {
                 .fix(format!("add {name} first, or remove it from the hostlist")));
             }
             if let Some(chain) = self.chain(name, &group.name, &mut BTreeSet::new()) {
-                let chain: Vec<&str> = std::iter::once(&group.name).chain(chain).map(HostGroupName::as_str).collect();
+                let chain: Vec<&str> = std::iter::once(&group.name)
+                    .chain(chain)
+                    .map(HostGroupName::as_str)
+                    .collect();
                 return Err(Diagnostic::new(
                     Code::Immutable,
-                    format!("Hostgroup \"{name}\" in specification of \"{}\" would create a cycle", group.name),
+                    format!(
+                        "Hostgroup \"{name}\" in specification of \"{}\" would create a cycle",
+                        group.name
+                    ),
                 )
                 .at("hostlist")
                 .why(chain.join(" contains "))
@@ -129,7 +135,11 @@ impl HostGroupTable {
     /// Depth is bounded by the number of groups, so that a table with a cycle in it still prints.
     fn tree_below(&self, name: &HostGroupName, depth: usize, lines: &mut Vec<String>) {
         lines.push(format!("{:1$}{name}", "", 3 * depth));
-        let members = self.groups.get(name).filter(|_| depth <= self.groups.len()).map(|group| &group.members);
+        let members = self
+            .groups
+            .get(name)
+            .filter(|_| depth <= self.groups.len())
+            .map(|group| &group.members);
         for member in members.into_iter().flat_map(|members| members.iter()) {
             match member {
                 HostOrGroup::Host(host) => lines.push(format!("{:1$}{host}", "", 3 * (depth + 1))),

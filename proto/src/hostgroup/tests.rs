@@ -30,12 +30,20 @@ fn a_recorded_group_prints_as_it_was_read() {
 
 #[test]
 fn nested_groups_resolve_to_their_hosts() {
-    let table = table(&[("@all", "@a @b n9"), ("@a", "n1 n2"), ("@b", "N2 n3"), ("@empty", "NONE")]);
+    let table = table(&[
+        ("@all", "@a @b n9"),
+        ("@a", "n1 n2"),
+        ("@b", "N2 n3"),
+        ("@empty", "NONE"),
+    ]);
     assert_eq!(names(&table.hosts_of(&"@all".into())), ["n1", "n2", "n3", "n9"]);
     assert_eq!(names(&table.hosts_of(&"@empty".into())), [""; 0]);
     assert_eq!(names(&table.hosts_of(&"@unknown".into())), [""; 0]);
     let groups = table.groups_of(&HostName::new("n2"));
-    assert_eq!(groups.iter().map(HostGroupName::as_str).collect::<Vec<_>>(), ["@a", "@all", "@b"]);
+    assert_eq!(
+        groups.iter().map(HostGroupName::as_str).collect::<Vec<_>>(),
+        ["@a", "@all", "@b"]
+    );
     assert_eq!(table.groups_by_host().get("n2"), Some(&groups));
     assert_eq!(table.parents_of(&"@b".into()), [&HostGroupName::from("@all")]);
 }
@@ -70,9 +78,14 @@ fn the_tree_indents_members_by_three() {
 
 #[test]
 fn names_of_groups_and_hosts_are_checked() {
-    for (text, good) in
-        [("@a", true), ("@", false), ("@a b", false), ("n1.example.org", true), ("-x", false), ("NONE", false)]
-    {
+    for (text, good) in [
+        ("@a", true),
+        ("@", false),
+        ("@a b", false),
+        ("n1.example.org", true),
+        ("-x", false),
+        ("NONE", false),
+    ] {
         assert_eq!(text.parse::<HostOrGroup>().is_ok(), good, "{text}");
     }
 }

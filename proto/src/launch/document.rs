@@ -108,7 +108,12 @@ pub struct Checkpointing {
     /// Removes the state of a job that is not to migrate.
     pub clean: Option<String>,
 }
-record!(Checkpointing { save, interval_s, migrate, clean });
+record!(Checkpointing {
+    save,
+    interval_s,
+    migrate,
+    clean
+});
 
 /// As whom the task runs. The shepherd refuses when this host's name service knows the user by
 /// another uid.
@@ -126,7 +131,13 @@ pub struct Account {
     /// A supplementary group of this task alone (`gid_range`), by which its processes are found.
     pub tracking_gid: Option<u32>,
 }
-record!(Account { user, uid, gid, group, tracking_gid });
+record!(Account {
+    user,
+    uid,
+    gid,
+    group,
+    tracking_gid
+});
 
 /// What is started, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +194,12 @@ pub enum Start {
 impl Record for Start {
     fn write_pairs(&self, writer: &mut Writer) {
         match self {
-            Start::Script { shell, login, mode, args } => {
+            Start::Script {
+                shell,
+                login,
+                mode,
+                args,
+            } => {
                 put_kind(writer, "script");
                 shell.write("shell", writer);
                 login.write("login", writer);
@@ -233,7 +249,9 @@ impl Record for Start {
                 stdin: Slot::read("stdin", reader)?,
                 args: Slot::read("arg", reader)?,
             }),
-            "direct" => Ok(Start::Direct { argv: Slot::read("arg", reader)? }),
+            "direct" => Ok(Start::Direct {
+                argv: Slot::read("arg", reader)?,
+            }),
             "connected" => Ok(Start::Connected {
                 shell: Slot::read("shell", reader)?,
                 has_input: Slot::read("input", reader)?,
@@ -293,7 +311,12 @@ pub struct Streams {
     /// Errors go where output goes (`-j y`).
     pub merge: bool,
 }
-record!(Streams { stdin, stdout, stderr, merge });
+record!(Streams {
+    stdin,
+    stdout,
+    stderr,
+    merge
+});
 
 /// An output file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -335,7 +358,11 @@ impl Value for Bound {
     }
 
     fn take(bytes: &[u8]) -> Option<Self> {
-        if bytes == b"infinity!" { Some(Bound::Infinity) } else { u64::take(bytes).map(Bound::Finite) }
+        if bytes == b"infinity!" {
+            Some(Bound::Infinity)
+        } else {
+            u64::take(bytes).map(Bound::Finite)
+        }
     }
 }
 
@@ -443,7 +470,15 @@ pub struct Termination {
     /// Resumes the task; the default is SIGCONT to all its processes.
     pub resume: Method,
 }
-record!(Termination { notify, notify_s, notify_kill_signal, notify_suspend_signal, terminate, suspend, resume });
+record!(Termination {
+    notify,
+    notify_s,
+    notify_kill_signal,
+    notify_suspend_signal,
+    terminate,
+    suspend,
+    resume
+});
 
 /// A `terminate_method`, `suspend_method` or `resume_method`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -495,7 +530,11 @@ pub struct Procedure {
     /// 120).
     pub timeout_s: u32,
 }
-record!(Procedure { user, command, timeout_s });
+record!(Procedure {
+    user,
+    command,
+    timeout_s
+});
 
 /// What the queue takes from the rights that a login of the user has. The default takes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -506,4 +545,7 @@ pub struct Security {
     /// alone.
     pub bounding_set: Option<u64>,
 }
-record!(Security { no_new_privs, bounding_set });
+record!(Security {
+    no_new_privs,
+    bounding_set
+});

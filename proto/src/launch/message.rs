@@ -26,7 +26,9 @@ pub fn frame<R: Record>(message: &R) -> Vec<u8> {
 /// # Errors
 /// A length over [`MAX_DOCUMENT_BYTES`] or a body that does not decode: the connection is of no more use.
 pub fn unframe<R: Record>(buffer: &[u8]) -> Result<Option<(R, usize)>, DecodeError> {
-    let Some((length, rest)) = buffer.split_first_chunk::<FRAME_PREFIX_BYTES>() else { return Ok(None) };
+    let Some((length, rest)) = buffer.split_first_chunk::<FRAME_PREFIX_BYTES>() else {
+        return Ok(None);
+    };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_DOCUMENT_BYTES {
         return Err(DecodeError::TooLarge);
@@ -94,7 +96,13 @@ pub struct SensorSpec {
     /// Its whole environment as `NAME=value`.
     pub environment: Vec<String>,
 }
-record!(SensorSpec { id, path, args, user, environment });
+record!(SensorSpec {
+    id,
+    path,
+    args,
+    user,
+    environment
+});
 
 /// What is done to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +132,9 @@ impl Order {
             Order::Terminate => 2,
             Order::Kill => 3,
         };
-        earlier.filter(|earlier| weight(*earlier) > weight(self)).unwrap_or(self)
+        earlier
+            .filter(|earlier| weight(*earlier) > weight(self))
+            .unwrap_or(self)
     }
 }
 words!(Order {
@@ -235,7 +245,13 @@ pub struct TaskSummary {
     /// The result of a task that ended.
     pub result: Option<LaunchResult>,
 }
-record!(TaskSummary { key, state, pid, started_boot_ms, result });
+record!(TaskSummary {
+    key,
+    state,
+    pid,
+    started_boot_ms,
+    result
+});
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +304,10 @@ impl Record for Request {
     fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "launch" => Slot::read("document", reader).map(|document| Request::Launch(Box::new(document))),
-            "signal" => Ok(Request::Signal { key: Slot::read("key", reader)?, order: Slot::read("order", reader)? }),
+            "signal" => Ok(Request::Signal {
+                key: Slot::read("key", reader)?,
+                order: Slot::read("order", reader)?,
+            }),
             "reprioritize" => Ok(Request::Reprioritize {
                 key: Slot::read("key", reader)?,
                 nice: Slot::read("nice", reader)?,
@@ -296,11 +315,14 @@ impl Record for Request {
             }),
             "list" => Ok(Request::List),
             "examine" => Ok(Request::Examine),
-            "forget" => Ok(Request::Forget { key: Slot::read("key", reader)? }),
+            "forget" => Ok(Request::Forget {
+                key: Slot::read("key", reader)?,
+            }),
             "start-sensor" => Slot::read("sensor", reader).map(Request::StartSensor),
-            "stop-sensor" => {
-                Ok(Request::StopSensor { pid: Slot::read("pid", reader)?, signal: Slot::read("signal", reader)? })
-            }
+            "stop-sensor" => Ok(Request::StopSensor {
+                pid: Slot::read("pid", reader)?,
+                signal: Slot::read("signal", reader)?,
+            }),
             _ => Err(DecodeError::BadValue("kind")),
         }
     }
@@ -311,7 +333,12 @@ impl Record for Notice {
         match self {
             Notice::Accepted { key } => put_keyed(writer, "accepted", key),
             Notice::Idle { key } => put_keyed(writer, "idle", key),
-            Notice::Refused { key, sensor, text, blame } => {
+            Notice::Refused {
+                key,
+                sensor,
+                text,
+                blame,
+            } => {
                 put_kind(writer, "refused");
                 key.write("key", writer);
                 sensor.write("sensor", writer);
@@ -334,7 +361,11 @@ impl Record for Notice {
                 put_kind(writer, "ended");
                 writer.put("result", &**result);
             }
-            Notice::Tasks { tasks, reprioritizes, examines } => {
+            Notice::Tasks {
+                tasks,
+                reprioritizes,
+                examines,
+            } => {
                 put_kind(writer, "tasks");
                 tasks.write("task", writer);
                 reprioritizes.then_some(true).write("reprioritizes", writer);
@@ -365,8 +396,12 @@ impl Record for Notice {
 
     fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
-            "accepted" => Ok(Notice::Accepted { key: Slot::read("key", reader)? }),
-            "idle" => Ok(Notice::Idle { key: Slot::read("key", reader)? }),
+            "accepted" => Ok(Notice::Accepted {
+                key: Slot::read("key", reader)?,
+            }),
+            "idle" => Ok(Notice::Idle {
+                key: Slot::read("key", reader)?,
+            }),
             "refused" => Ok(Notice::Refused {
                 key: Slot::read("key", reader)?,
                 sensor: Slot::read("sensor", reader)?,
@@ -378,7 +413,10 @@ impl Record for Notice {
                 pid: Slot::read("pid", reader)?,
                 boot_ms: Slot::read("boot_ms", reader)?,
             }),
-            "usage" => Ok(Notice::Usage { key: Slot::read("key", reader)?, usage: Slot::read("usage", reader)? }),
+            "usage" => Ok(Notice::Usage {
+                key: Slot::read("key", reader)?,
+                usage: Slot::read("usage", reader)?,
+            }),
             "ended" => Slot::read("result", reader).map(|result| Notice::Ended(Box::new(result))),
             "tasks" => Ok(Notice::Tasks {
                 tasks: Slot::read("task", reader)?,
@@ -389,12 +427,18 @@ impl Record for Notice {
                 let trouble = Slot::read("trouble", reader)?;
                 let lists = Option::<bool>::read("lists", reader)?.unwrap_or(false);
                 let lines = Vec::read("root_command", reader)?;
-                Ok(Notice::Health { trouble, root_commands: lists.then_some(lines) })
+                Ok(Notice::Health {
+                    trouble,
+                    root_commands: lists.then_some(lines),
+                })
             }
-            "forgotten" => Ok(Notice::Forgotten { key: Slot::read("key", reader)? }),
-            "sensor-started" => {
-                Ok(Notice::SensorStarted { id: Slot::read("id", reader)?, pid: Slot::read("pid", reader)? })
-            }
+            "forgotten" => Ok(Notice::Forgotten {
+                key: Slot::read("key", reader)?,
+            }),
+            "sensor-started" => Ok(Notice::SensorStarted {
+                id: Slot::read("id", reader)?,
+                pid: Slot::read("pid", reader)?,
+            }),
             "sensor-ended" => Ok(Notice::SensorEnded {
                 id: Slot::read("id", reader)?,
                 pid: Slot::read("pid", reader)?,

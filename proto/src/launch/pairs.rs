@@ -77,7 +77,9 @@ pub trait Record: Sized {
 
     /// The record as a document of its own, with magic and version.
     fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer { out: Vec::with_capacity(512) };
+        let mut writer = Writer {
+            out: Vec::with_capacity(512),
+        };
         writer.out.extend_from_slice(MAGIC);
         writer.out.push(VERSION);
         self.write_pairs(&mut writer);
@@ -196,7 +198,11 @@ impl<V: Value> Slot for Vec<V> {
     }
 
     fn read(key: &'static str, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        reader.take(key).into_iter().map(|bytes| V::take(bytes).ok_or(DecodeError::BadValue(key))).collect()
+        reader
+            .take(key)
+            .into_iter()
+            .map(|bytes| V::take(bytes).ok_or(DecodeError::BadValue(key)))
+            .collect()
     }
 }
 

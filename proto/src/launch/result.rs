@@ -24,7 +24,16 @@ pub struct ExecRecord {
     /// The cgroup directory made for the task, if one was made.
     pub cgroup: Option<String>,
 }
-record!(ExecRecord { key, pid, start_ticks, boot_id, uid, tracking_gid, boot_ms, cgroup });
+record!(ExecRecord {
+    key,
+    pid,
+    start_ticks,
+    boot_id,
+    uid,
+    tracking_gid,
+    boot_ms,
+    cgroup
+});
 
 /// `tasks/KEY/result`: how the task ended. Written once, kept until the agent says forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,9 +134,10 @@ impl Record for Cause {
     fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "exited" => Slot::read("code", reader).map(Cause::Exited),
-            "signalled" => {
-                Ok(Cause::Signalled { signal: Slot::read("signal", reader)?, core: Slot::read("core", reader)? })
-            }
+            "signalled" => Ok(Cause::Signalled {
+                signal: Slot::read("signal", reader)?,
+                core: Slot::read("core", reader)?,
+            }),
             "failed" => Slot::read("failure", reader).map(Cause::FailedToStart),
             "shepherd-died" => Ok(Cause::ShepherdDied),
             _ => Err(DecodeError::BadValue("cause")),
@@ -148,18 +158,31 @@ pub struct Failure {
     /// The file or directory concerned, empty if none.
     pub path: String,
 }
-record!(Failure { failed, text, errno, path });
+record!(Failure {
+    failed,
+    text,
+    errno,
+    path
+});
 
 impl Failure {
     /// A failure for which neither the job nor its user is to blame.
     pub fn of_host(text: impl Into<String>, errno: i32) -> Self {
-        Failure { failed: Failed::BEFORE_PROLOG, text: text.into(), errno, path: String::new() }
+        Failure {
+            failed: Failed::BEFORE_PROLOG,
+            text: text.into(),
+            errno,
+            path: String::new(),
+        }
     }
 
     /// The failure of a start whose shepherd died before the job began.
     pub fn of_shepherd() -> Self {
         let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
-        Failure { failed: Failed::BEFORE_EXEC, ..failure }
+        Failure {
+            failed: Failed::BEFORE_EXEC,
+            ..failure
+        }
     }
 
     /// Whether the host is to blame, so that any other job would have failed there too.
@@ -219,7 +242,12 @@ pub struct LimitHit {
     /// How sure it is that the limit ended the task.
     pub evidence: Evidence,
 }
-record!(LimitHit { limit, bound, reached, evidence });
+record!(LimitHit {
+    limit,
+    bound,
+    reached,
+    evidence
+});
 
 /// How sure it is that a limit ended the task (ARCHITECTURE.md "On a host").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +273,12 @@ pub struct RefusedLimit {
     /// Why not, EPERM as a rule.
     pub errno: i32,
 }
-record!(RefusedLimit { resource, soft, hard, errno });
+record!(RefusedLimit {
+    resource,
+    soft,
+    hard,
+    errno
+});
 
 /// How one procedure ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

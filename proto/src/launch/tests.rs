@@ -22,8 +22,14 @@ fn key() -> impl Strategy<Value = TaskKey> {
 fn start() -> impl Strategy<Value = Start> {
     let args = || proptest::collection::vec(text(), 0..4);
     prop_oneof![
-        (text(), any::<bool>(), proptest::sample::select(StartMode::ALL), args())
-            .prop_map(|(shell, login, mode, args)| Start::Script { shell, login, mode, args }),
+        (text(), any::<bool>(), proptest::sample::select(StartMode::ALL), args()).prop_map(
+            |(shell, login, mode, args)| Start::Script {
+                shell,
+                login,
+                mode,
+                args
+            }
+        ),
         (text(), any::<bool>(), args()).prop_map(|(shell, login, argv)| Start::Command { shell, login, argv }),
         args().prop_map(|argv| Start::Direct { argv }),
         (proptest::option::of(text()), any::<bool>(), args()).prop_map(|(shell, has_input, argv)| Start::Connected {
@@ -39,7 +45,11 @@ fn bound() -> impl Strategy<Value = Bound> {
 }
 
 fn method() -> impl Strategy<Value = Method> {
-    prop_oneof![Just(Method::Default), any::<i32>().prop_map(Method::Signal), text().prop_map(Method::Command)]
+    prop_oneof![
+        Just(Method::Default),
+        any::<i32>().prop_map(Method::Signal),
+        text().prop_map(Method::Command)
+    ]
 }
 
 fn procedure() -> impl Strategy<Value = Option<Procedure>> {
@@ -107,10 +117,29 @@ fn result() -> impl Strategy<Value = LaunchResult> {
         Just(Cause::ShepherdDied),
     ];
     let limit = proptest::option::of(
-        (text(), any::<u64>(), any::<u64>(), proptest::sample::select(Evidence::ALL))
-            .prop_map(|(limit, bound, reached, evidence)| LimitHit { limit, bound, reached, evidence }),
+        (
+            text(),
+            any::<u64>(),
+            any::<u64>(),
+            proptest::sample::select(Evidence::ALL),
+        )
+            .prop_map(|(limit, bound, reached, evidence)| LimitHit {
+                limit,
+                bound,
+                reached,
+                evidence,
+            }),
     );
-    (key(), cause, proptest::option::of(failure()), limit, any::<[u64; 3]>(), any::<u128>(), any::<bool>(), text())
+    (
+        key(),
+        cause,
+        proptest::option::of(failure()),
+        limit,
+        any::<[u64; 3]>(),
+        any::<u128>(),
+        any::<bool>(),
+        text(),
+    )
         .prop_map(
             |(
                 key,
@@ -135,8 +164,14 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                         hard: Bound::Finite(wallclock_ms),
                         errno: 1,
                     }],
-                    procedures: vec![ProcedureEnd { kind: ProcedureKind::Epilog, status: 1 }],
-                    usage: TaskUsage { mem_byte_ms, ..TaskUsage::default() },
+                    procedures: vec![ProcedureEnd {
+                        kind: ProcedureKind::Epilog,
+                        status: 1,
+                    }],
+                    usage: TaskUsage {
+                        mem_byte_ms,
+                        ..TaskUsage::default()
+                    },
                     wallclock_ms,
                     started_boot_ms,
                     ended_boot_ms,
@@ -187,15 +222,44 @@ proptest! {
 
 #[test]
 fn every_other_message_reads_back() {
-    let key = TaskKey { cell: CellId(1), seq: SubmitSeq(2), task: TaskId(3), pe_task: 0, attempt: 1 };
-    let spec = SensorSpec { id: 9, path: "/s".into(), args: vec!["a".into()], user: "u".into(), environment: vec![] };
-    let summary = TaskSummary { key, state: TaskState::Running, pid: 7, started_boot_ms: 8, result: None };
+    let key = TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(2),
+        task: TaskId(3),
+        pe_task: 0,
+        attempt: 1,
+    };
+    let spec = SensorSpec {
+        id: 9,
+        path: "/s".into(),
+        args: vec!["a".into()],
+        user: "u".into(),
+        environment: vec![],
+    };
+    let summary = TaskSummary {
+        key,
+        state: TaskState::Running,
+        pid: 7,
+        started_boot_ms: 8,
+        result: None,
+    };
     let requests = [
-        Request::Signal { key, order: Order::Terminate },
+        Request::Signal {
+            key,
+            order: Order::Terminate,
+        },
         Request::List,
         Request::Examine,
-        Request::Reprioritize { key, nice: Some(-3), cpu_weight: Some(250) },
-        Request::Reprioritize { key, nice: None, cpu_weight: None },
+        Request::Reprioritize {
+            key,
+            nice: Some(-3),
+            cpu_weight: Some(250),
+        },
+        Request::Reprioritize {
+            key,
+            nice: None,
+            cpu_weight: None,
+        },
         Request::Forget { key },
         Request::StartSensor(spec),
         Request::StopSensor { pid: 5, signal: 15 },
@@ -206,19 +270,62 @@ fn every_other_message_reads_back() {
     let notices = [
         Notice::Accepted { key },
         Notice::Idle { key },
-        Notice::Refused { key: Some(key), sensor: None, text: "no".into(), blame: Blame::Job },
-        Notice::Refused { key: Some(key), sensor: None, text: "full".into(), blame: Blame::Host },
-        Notice::Refused { key: Some(key), sensor: None, text: "not listed".into(), blame: Blame::Queue },
-        Notice::Health { trouble: None, root_commands: None },
-        Notice::Health { trouble: Some("full".into()), root_commands: Some(vec![]) },
-        Notice::Health { trouble: None, root_commands: Some(vec!["/x/prolog $host".into(), "/x/epilog".into()]) },
-        Notice::Executed { key, pid: 1, boot_ms: 2 },
-        Notice::Usage { key, usage: TaskUsage::default() },
-        Notice::Tasks { tasks: vec![summary.clone()], reprioritizes: true, examines: false },
-        Notice::Tasks { tasks: vec![summary], reprioritizes: false, examines: true },
+        Notice::Refused {
+            key: Some(key),
+            sensor: None,
+            text: "no".into(),
+            blame: Blame::Job,
+        },
+        Notice::Refused {
+            key: Some(key),
+            sensor: None,
+            text: "full".into(),
+            blame: Blame::Host,
+        },
+        Notice::Refused {
+            key: Some(key),
+            sensor: None,
+            text: "not listed".into(),
+            blame: Blame::Queue,
+        },
+        Notice::Health {
+            trouble: None,
+            root_commands: None,
+        },
+        Notice::Health {
+            trouble: Some("full".into()),
+            root_commands: Some(vec![]),
+        },
+        Notice::Health {
+            trouble: None,
+            root_commands: Some(vec!["/x/prolog $host".into(), "/x/epilog".into()]),
+        },
+        Notice::Executed {
+            key,
+            pid: 1,
+            boot_ms: 2,
+        },
+        Notice::Usage {
+            key,
+            usage: TaskUsage::default(),
+        },
+        Notice::Tasks {
+            tasks: vec![summary.clone()],
+            reprioritizes: true,
+            examines: false,
+        },
+        Notice::Tasks {
+            tasks: vec![summary],
+            reprioritizes: false,
+            examines: true,
+        },
         Notice::Forgotten { key },
         Notice::SensorStarted { id: 9, pid: 2 },
-        Notice::SensorEnded { id: 9, pid: 2, status: 137 },
+        Notice::SensorEnded {
+            id: 9,
+            pid: 2,
+            status: 137,
+        },
     ];
     for notice in notices {
         assert_eq!(Notice::decode(&notice.encode()), Ok(notice));
@@ -229,7 +336,10 @@ fn every_other_message_reads_back() {
 fn refusals_name_what_is_wrong() {
     assert_eq!(Request::decode(b"nonsense"), Err(DecodeError::NotADocument));
     assert_eq!(Request::decode(b"GWL\x02"), Err(DecodeError::Version(2)));
-    assert_eq!(Request::decode(b"GWL\x01\x04kind\xff\xff\xff\xff"), Err(DecodeError::Damaged));
+    assert_eq!(
+        Request::decode(b"GWL\x01\x04kind\xff\xff\xff\xff"),
+        Err(DecodeError::Damaged)
+    );
     assert_eq!(Request::decode(b"GWL\x01"), Err(DecodeError::Missing("kind")));
     assert_eq!(unframe::<Request>(&[0xff; 8]), Err(DecodeError::TooLarge));
     assert_eq!(unframe::<Request>(&[4, 0, 0, 0, b'G']), Ok(None));
@@ -239,9 +349,18 @@ fn refusals_name_what_is_wrong() {
 #[test]
 fn a_refusal_of_an_older_launcher_blames_the_job() {
     let old = b"GWL\x01\x04kind\x07\0\0\0refused\x04text\x02\0\0\0no";
-    let expected = Notice::Refused { key: None, sensor: None, text: "no".into(), blame: Blame::Job };
+    let expected = Notice::Refused {
+        key: None,
+        sensor: None,
+        text: "no".into(),
+        blame: Blame::Job,
+    };
     assert_eq!(Notice::decode(old), Ok(expected.clone()));
-    assert_eq!(expected.encode(), old, "and what blames the job reads so to an older agent");
+    assert_eq!(
+        expected.encode(),
+        old,
+        "and what blames the job reads so to an older agent"
+    );
 }
 
 #[test]

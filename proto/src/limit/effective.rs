@@ -85,7 +85,12 @@ fn on_host(
     grants: &[Grant<'_>],
 ) -> Option<Amount> {
     let is_limited = |grant: &Grant<'_>| {
-        !grant.managed.is_empty() || grant.queue.get(kind).get(bound).is_some_and(|limit| !limit.is_infinite())
+        !grant.managed.is_empty()
+            || grant
+                .queue
+                .get(kind)
+                .get(bound)
+                .is_some_and(|limit| !limit.is_infinite())
     };
     if !grants.iter().any(is_limited) && !requests.iter().any(|request| request.attribute.as_str() == name) {
         return None;
@@ -131,7 +136,9 @@ fn granted(
 /// The default of a consumable that is managed here. A default of 0 sets no limit.
 fn default(attribute: &Attribute, managed: &BTreeSet<AttributeName>) -> Option<Amount> {
     let counts = attribute.consumable.is_consumable() && managed.contains(&attribute.name);
-    counts.then(|| attribute.default_amount()).filter(|default| *default != Amount::ZERO)
+    counts
+        .then(|| attribute.default_amount())
+        .filter(|default| *default != Amount::ZERO)
 }
 
 /// At least the floor, then as often as there are slots, then at most the ceiling.

@@ -26,7 +26,9 @@ impl LimitSet {
 
 /// The limit that a key names.
 fn limit_of(key: &str) -> Option<(LimitKind, Bound)> {
-    let mut all = LimitKind::PARAMS.into_iter().flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
+    let mut all = LimitKind::PARAMS
+        .into_iter()
+        .flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
     all.find(|(kind, bound)| kind.name(*bound).eq_ignore_ascii_case(key))
 }
 

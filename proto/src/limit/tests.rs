@@ -13,7 +13,9 @@ const NONE: i64 = -1;
 /// A complex with one line of the built-in table replaced.
 fn complex_with(name: &str, line: &str) -> Complex {
     let text = Complex::built_in().to_string();
-    let lines = text.lines().map(|old| if old.split(' ').next() == Some(name) { line } else { old });
+    let lines = text
+        .lines()
+        .map(|old| if old.split(' ').next() == Some(name) { line } else { old });
     Complex::parse(&lines.collect::<Vec<_>>().join("\n")).unwrap()
 }
 
@@ -22,8 +24,13 @@ fn queue(text: &str) -> LimitSet {
     let complex = Complex::built_in();
     let mut limits = LimitSet::default();
     for request in ResourceList::parse(text).unwrap().resolve(&complex).unwrap() {
-        let kinds = LimitKind::ATTRIBUTES.into_iter().flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
-        let (kind, bound) = kinds.into_iter().find(|(k, b)| k.name(*b) == request.attribute.as_str()).unwrap();
+        let kinds = LimitKind::ATTRIBUTES
+            .into_iter()
+            .flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
+        let (kind, bound) = kinds
+            .into_iter()
+            .find(|(k, b)| k.name(*b) == request.attribute.as_str())
+            .unwrap();
         limits.set_bound(kind, bound, request.value.amount().unwrap());
     }
     limits
@@ -33,7 +40,11 @@ fn queue(text: &str) -> LimitSet {
 fn limits(complex: &Complex, requests: &str, queue_limits: &str, managed: &[&str], slots: u32) -> LimitSet {
     let requests = ResourceList::parse(requests).unwrap().resolve(complex).unwrap();
     let managed: BTreeSet<AttributeName> = managed.iter().map(|name| AttributeName::from(*name)).collect();
-    let grant = Grant { queue: &queue(queue_limits), managed: &managed, slots };
+    let grant = Grant {
+        queue: &queue(queue_limits),
+        managed: &managed,
+        slots,
+    };
     effective(complex, &requests, &[grant], &LimitSet::default())
 }
 
@@ -69,18 +80,42 @@ fn recorded_jobs_have_the_recorded_limits() {
     assert_eq!(captured("", "", 1), [none; 7]);
     assert_eq!(
         captured(hard, "", 1),
-        [both(1000), both(g(1)), both(g(2)), both(16 * MIB), both(5 * MIB), both(g(3)), both(g(4))]
+        [
+            both(1000),
+            both(g(1)),
+            both(g(2)),
+            both(16 * MIB),
+            both(5 * MIB),
+            both(g(3)),
+            both(g(4))
+        ]
     );
     // 8.1.9 enforces no h_rss, and so does not multiply it: here it holds for the whole job and is
     // booked for each slot.
     assert_eq!(
         captured(hard, "", 2),
-        [both(2000), both(g(1)), both(g(4)), both(32 * MIB), both(5 * MIB), both(g(6)), both(g(8))]
+        [
+            both(2000),
+            both(g(1)),
+            both(g(4)),
+            both(32 * MIB),
+            both(5 * MIB),
+            both(g(6)),
+            both(g(8))
+        ]
     );
     assert_eq!(captured("s_rss=100M,h_rss=200M", "", 4)[5], (400 * MIB, 800 * MIB));
     assert_eq!(
         captured(&hard.replace("h_", "s_"), "", 1),
-        [soft(1000), soft(g(1)), soft(g(2)), soft(16 * MIB), soft(5 * MIB), soft(g(3)), soft(g(4))]
+        [
+            soft(1000),
+            soft(g(1)),
+            soft(g(2)),
+            soft(16 * MIB),
+            soft(5 * MIB),
+            soft(g(3)),
+            soft(g(4))
+        ]
     );
     let vmem = |requests: &str, slots| captured(requests, "s_vmem=1.5G,h_vmem=2G,h_cpu=600", slots)[6];
     assert_eq!(vmem("", 1), (1_610_612_736, g(2)));
@@ -101,7 +136,11 @@ fn the_worked_numbers_of_semantics_section_12_hold() {
 #[test]
 fn a_default_counts_only_if_it_is_managed_and_not_zero() {
     let vmem = |line: &str, managed: &[&str], requests: &str| {
-        pair(&limits(&complex_with("h_vmem", line), requests, "h_vmem=8G", managed, 2), LimitKind::Vmem).1
+        pair(
+            &limits(&complex_with("h_vmem", line), requests, "h_vmem=8G", managed, 2),
+            LimitKind::Vmem,
+        )
+        .1
     };
     let with_default = "h_vmem h_vmem MEMORY <= YES YES 1G 0";
     assert_eq!(vmem(with_default, &["h_vmem"], ""), 2 * GIB);
@@ -115,7 +154,10 @@ fn a_default_counts_only_if_it_is_managed_and_not_zero() {
 fn what_is_booked_once_is_not_multiplied() {
     for consumable in ["JOB", "HOST"] {
         let complex = complex_with("h_vmem", &format!("h_vmem h_vmem MEMORY <= YES {consumable} 0 0"));
-        assert_eq!(pair(&limits(&complex, "h_vmem=4G", "", &[], 3), LimitKind::Vmem), (4 * GIB, 4 * GIB));
+        assert_eq!(
+            pair(&limits(&complex, "h_vmem=4G", "", &[], 3), LimitKind::Vmem),
+            (4 * GIB, 4 * GIB)
+        );
     }
 }
 
@@ -123,7 +165,15 @@ fn what_is_booked_once_is_not_multiplied() {
 fn floors_come_before_the_slots() {
     let tiny = "h_cpu=1,h_fsize=1,h_data=1,h_stack=1,h_core=0,h_rss=1,h_vmem=1";
     let both = |value: i64| (value, value);
-    let expected = [both(4), both(15 << 10), both(20 * MIB), both(2 * MIB), both(0), both(20 * MIB), both(20 * MIB)];
+    let expected = [
+        both(4),
+        both(15 << 10),
+        both(20 * MIB),
+        both(2 * MIB),
+        both(0),
+        both(20 * MIB),
+        both(20 * MIB),
+    ];
     assert_eq!(captured(tiny, "", 2), expected);
 }
 
@@ -140,8 +190,18 @@ fn instances_on_one_host_add_up_slots_and_share_the_shortest_run_time() {
     let (long, short) = (queue("h_rt=7200,h_vmem=1G"), queue("h_rt=3600,s_rt=3000,h_vmem=2G"));
     let managed = BTreeSet::new();
     let grants = |first: &LimitSet, second: &LimitSet| {
-        let grants =
-            [Grant { queue: first, managed: &managed, slots: 3 }, Grant { queue: second, managed: &managed, slots: 1 }];
+        let grants = [
+            Grant {
+                queue: first,
+                managed: &managed,
+                slots: 3,
+            },
+            Grant {
+                queue: second,
+                managed: &managed,
+                slots: 1,
+            },
+        ];
         effective(&Complex::built_in(), &[], &grants, &LimitSet::default())
     };
     let limits = grants(&long, &short);
@@ -149,7 +209,10 @@ fn instances_on_one_host_add_up_slots_and_share_the_shortest_run_time() {
     assert_eq!(pair(&limits, LimitKind::Vmem), (5 * GIB, 5 * GIB));
     // An instance without a limit leaves the task as a whole without one that holds for each slot, but not without run time.
     let limits = grants(&long, &LimitSet::default());
-    assert_eq!((pair(&limits, LimitKind::Rt), pair(&limits, LimitKind::Vmem)), ((7200, 7200), (NONE, NONE)));
+    assert_eq!(
+        (pair(&limits, LimitKind::Rt), pair(&limits, LimitKind::Vmem)),
+        ((7200, 7200), (NONE, NONE))
+    );
     assert!(effective(&Complex::built_in(), &[], &[], &LimitSet::default()).is_empty());
 }
 
@@ -157,7 +220,11 @@ fn instances_on_one_host_add_up_slots_and_share_the_shortest_run_time() {
 fn execd_params_set_the_limits_of_processes() {
     let check = |params: &str, slots, kind, expected| {
         let params = LimitSet::from_execd_params(params).unwrap();
-        let grant = Grant { queue: &LimitSet::default(), managed: &BTreeSet::new(), slots };
+        let grant = Grant {
+            queue: &LimitSet::default(),
+            managed: &BTreeSet::new(),
+            slots,
+        };
         let limits = effective(&Complex::built_in(), &[], &[grant], &params);
         assert_eq!(pair(&limits, kind), expected);
     };
@@ -183,7 +250,13 @@ fn execd_params_set_the_limits_of_processes() {
 #[test]
 fn slots_of_two_kinds_add_up_what_holds_for_a_slot() {
     let complex = Complex::built_in();
-    let own = limits(&complex, "h_vmem=1G,h_rt=60,s_cpu=5,h_cpu=9", "h_stack=1M,h_core=1M", &[], 1);
+    let own = limits(
+        &complex,
+        "h_vmem=1G,h_rt=60,s_cpu=5,h_cpu=9",
+        "h_stack=1M,h_core=1M",
+        &[],
+        1,
+    );
     let others = limits(&complex, "h_vmem=2G,h_rt=30", "h_stack=2M", &[], 3);
     let all = together(&complex, &own, &others, &[]);
     assert_eq!(pair(&all, LimitKind::Vmem), (7 * GIB, 7 * GIB));
@@ -198,7 +271,10 @@ fn slots_of_two_kinds_add_up_what_holds_for_a_slot() {
     assert_eq!(pair(&all, LimitKind::Stack), (7 * MIB, 7 * MIB));
     // What is booked once for a job is its own.
     let complex = complex_with("h_vmem", "h_vmem h_vmem MEMORY <= YES JOB 0 0");
-    assert_eq!(pair(&together(&complex, &own, &others, &[]), LimitKind::Vmem), (GIB, GIB));
+    assert_eq!(
+        pair(&together(&complex, &own, &others, &[]), LimitKind::Vmem),
+        (GIB, GIB)
+    );
 }
 
 #[test]
@@ -222,7 +298,10 @@ fn every_kind_has_names_a_type_and_a_resource() {
 fn limits_are_stored_by_name() {
     let json = serde_json::to_string(&queue("h_rt=60,s_rt=50")).unwrap();
     assert_eq!(json, "{\"Rt\":{\"soft\":50,\"hard\":60}}");
-    assert_eq!(serde_json::from_str::<LimitSet>(&json).unwrap(), queue("h_rt=60,s_rt=50"));
+    assert_eq!(
+        serde_json::from_str::<LimitSet>(&json).unwrap(),
+        queue("h_rt=60,s_rt=50")
+    );
 }
 
 proptest! {

@@ -89,7 +89,11 @@ pub fn edit(
     let shape = editable(kind, key, value, domain)?;
     let mut setting = SettingText::read(kind, fields, key)?;
     // Grid Engine 8.1.9 sets the type of a queue as a whole, although it is written as a list.
-    let shape = if key == "qtype" && operation == Operation::Modify { Shape::Single } else { shape };
+    let shape = if key == "qtype" && operation == Operation::Modify {
+        Shape::Single
+    } else {
+        shape
+    };
     let mut notes = Vec::new();
     for (domain, given) in given_parts(kind, key, value, domain)? {
         check_elements(operation, shape, key, &given)?;
@@ -98,7 +102,13 @@ pub fn edit(
             continue;
         }
         let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
-        let change = Change { kind, key, name: name_of(kind, fields), old: &old, given: &given };
+        let change = Change {
+            kind,
+            key,
+            name: name_of(kind, fields),
+            old: &old,
+            given: &given,
+        };
         setting = match (operation, shape, domain) {
             (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments | Shape::Letters, domain)
             | (Operation::Add | Operation::Modify, Shape::Single, domain) => setting.with(domain, given),
@@ -120,7 +130,11 @@ pub fn edit(
     let mut edited = fields.clone();
     edited.set(key, setting.print());
     let is_told = kind != ObjectKind::ExecHost || operation != Operation::Add || edited != *fields;
-    Ok(Edited { fields: edited, notes, is_told })
+    Ok(Edited {
+        fields: edited,
+        notes,
+        is_told,
+    })
 }
 
 /// What is given for each part of an object; `None` stands for all hosts.
@@ -142,12 +156,19 @@ fn given_parts(
         let what = format!("{}\nError during parsing of attribute value \"{given}\"", refusal.what);
         Some(Diagnostic { what, ..refusal })
     };
-    if let Some(refusal) = parts.iter().filter(|_| key == "qtype").find_map(|(_, given)| refused(given)) {
+    if let Some(refusal) = parts
+        .iter()
+        .filter(|_| key == "qtype")
+        .find_map(|(_, given)| refused(given))
+    {
         return Err(refusal);
     }
     let is_assigned = shape_of(kind, key) == Some(Shape::Assignments);
     let spelt = |given: String| if is_assigned { spelt_with_commas(&given) } else { given };
-    Ok(parts.into_iter().map(|(domain, given)| (domain, spelt(given))).collect())
+    Ok(parts
+        .into_iter()
+        .map(|(domain, given)| (domain, spelt(given)))
+        .collect())
 }
 
 /// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`). `None`
@@ -158,9 +179,14 @@ fn given_parts(
 /// Objects of this kind do not have the attribute, or it is the same on all hosts.
 pub fn purge(kind: ObjectKind, fields: &Fields, key: &str, domain: &HostOrGroup) -> Result<Option<Fields>, Diagnostic> {
     if let Err(refusal) = editable(kind, key, "NONE", Some(domain)) {
-        return Err(Diagnostic { what: not_found(key, domain), ..refusal });
+        return Err(Diagnostic {
+            what: not_found(key, domain),
+            ..refusal
+        });
     }
-    let Some(setting) = SettingText::read(kind, fields, key)?.without(domain) else { return Ok(None) };
+    let Some(setting) = SettingText::read(kind, fields, key)?.without(domain) else {
+        return Ok(None);
+    };
     let mut fields = fields.clone();
     fields.set(key, setting.print());
     Ok(Some(fields))
@@ -184,7 +210,11 @@ pub fn check_attribute(kind: ObjectKind, key: &str, value: &str) -> Result<Shape
     }
     shape_of(kind, key).ok_or_else(|| {
         let known = [kind.keys(), kind.later_keys()].concat();
-        Diagnostic { what, ..unknown_attribute(kind, key, &known) }.at(key)
+        Diagnostic {
+            what,
+            ..unknown_attribute(kind, key, &known)
+        }
+        .at(key)
     })
 }
 
@@ -193,9 +223,11 @@ fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGrou
     let shape = check_attribute(kind, key, value)?;
     if kind.keys().first() == Some(&key) || matches!(key, "load_values" | "processors" if kind == ObjectKind::ExecHost)
     {
-        return Err(
-            Diagnostic::new(Code::Immutable, format!("attribute \"{key}\" of a {kind} cannot be modified")).at(key)
-        );
+        return Err(Diagnostic::new(
+            Code::Immutable,
+            format!("attribute \"{key}\" of a {kind} cannot be modified"),
+        )
+        .at(key));
     }
     if domain.is_some() && (kind != ObjectKind::Queue || key == "hostlist") {
         return Err(Diagnostic::new(
@@ -230,7 +262,9 @@ pub fn check_elements(operation: Operation, shape: Shape, key: &str, given: &str
         true => format!("\"NONE\" is not a valid list attribute value for {option}.  Try using -rattr instead."),
         false => invalid_value(key, given),
     };
-    Err(Diagnostic::new(Code::BadValue, what).at(key).fix("name elements of the list; -rattr with NONE empties it"))
+    Err(Diagnostic::new(Code::BadValue, what)
+        .at(key)
+        .fix("name elements of the list; -rattr with NONE empties it"))
 }
 
 fn invalid_value(key: &str, value: &str) -> String {
@@ -238,15 +272,22 @@ fn invalid_value(key: &str, value: &str) -> String {
 }
 
 fn no_list(kind: ObjectKind, key: &str) -> Diagnostic {
-    Diagnostic::new(Code::BadSyntax, format!("attribute \"{key}\" of a {kind} is not a list"))
-        .at(key)
-        .why("only elements of lists are deleted")
-        .fix("\"qconf -rattr\" sets another value, \"qconf -purge\" removes that of a host")
+    Diagnostic::new(
+        Code::BadSyntax,
+        format!("attribute \"{key}\" of a {kind} is not a list"),
+    )
+    .at(key)
+    .why("only elements of lists are deleted")
+    .fix("\"qconf -rattr\" sets another value, \"qconf -purge\" removes that of a host")
 }
 
 /// What messages call an object: a queue by its name, others by their kind.
 fn name_of(kind: ObjectKind, fields: &Fields) -> &str {
-    let own = kind.keys().first().and_then(|key| fields.value(key)).unwrap_or_default();
+    let own = kind
+        .keys()
+        .first()
+        .and_then(|key| fields.value(key))
+        .unwrap_or_default();
     kind.attr_name().filter(|_| kind != ObjectKind::Queue).unwrap_or(own)
 }
 
@@ -267,7 +308,9 @@ impl Change<'_> {
         for element in split(shape, self.given) {
             let own = element_key(element);
             if elements.iter().any(|old| element_key(old) == own) {
-                notes.push(format!("No modification because \"{own}\" already exists in \"{key}\" of \"{name}\""));
+                notes.push(format!(
+                    "No modification because \"{own}\" already exists in \"{key}\" of \"{name}\""
+                ));
             } else {
                 elements.push(element);
             }
@@ -296,7 +339,9 @@ impl Change<'_> {
                 continue;
             }
             if !is_none(old) && !new.iter().any(|earlier| element_key(earlier) == own) {
-                notes.push(format!("Unable to find \"{own}\" in \"{key}\" of \"{name}\" - Adding new element."));
+                notes.push(format!(
+                    "Unable to find \"{own}\" in \"{key}\" of \"{name}\" - Adding new element."
+                ));
             }
             new.retain(|earlier| element_key(earlier) != own);
             new.push(element);
@@ -313,7 +358,10 @@ impl Change<'_> {
             let count = elements.len();
             elements.retain(|old| element_key(old) != own);
             if elements.len() == count {
-                notes.push(format!("\"{own}\" does not exist in \"{}\" of \"{}\"", self.key, self.name));
+                notes.push(format!(
+                    "\"{own}\" does not exist in \"{}\" of \"{}\"",
+                    self.key, self.name
+                ));
             }
         }
         join(shape, &elements)
@@ -321,10 +369,19 @@ impl Change<'_> {
 
     /// The refusal to delete what is not there.
     fn absent(&self, element: &dyn std::fmt::Display) -> Diagnostic {
-        let Self { kind, key, name, old, given: _ } = self;
-        Diagnostic::new(Code::UnknownObject, format!("\"{element}\" does not exist in \"{key}\" of \"{name}\""))
-            .at(*key)
-            .why(format!("{key} of this {kind} is {old}"))
+        let Self {
+            kind,
+            key,
+            name,
+            old,
+            given: _,
+        } = self;
+        Diagnostic::new(
+            Code::UnknownObject,
+            format!("\"{element}\" does not exist in \"{key}\" of \"{name}\""),
+        )
+        .at(*key)
+        .why(format!("{key} of this {kind} is {old}"))
     }
 }
 
@@ -338,10 +395,16 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
     }
     if shape == Shape::Letters {
         let text = text.trim_ascii();
-        return text.char_indices().map(|(at, letter)| &text[at..at + letter.len_utf8()]).collect();
+        return text
+            .char_indices()
+            .map(|(at, letter)| &text[at..at + letter.len_utf8()])
+            .collect();
     }
     let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());
-    text.split(is_between).map(str::trim_ascii).filter(|element| !element.is_empty()).collect()
+    text.split(is_between)
+        .map(str::trim_ascii)
+        .filter(|element| !element.is_empty())
+        .collect()
 }
 
 fn join(shape: Shape, elements: &[&str]) -> String {
@@ -377,7 +440,10 @@ impl SettingText {
         if kind == ObjectKind::Queue && key != "hostlist" {
             return Self::parse(text).map_err(|refusal| refusal.at(key));
         }
-        Ok(Self { default: text.to_owned(), overrides: Vec::new() })
+        Ok(Self {
+            default: text.to_owned(),
+            overrides: Vec::new(),
+        })
     }
 
     fn parse(text: &str) -> Result<Self, Diagnostic> {
@@ -385,28 +451,45 @@ impl SettingText {
         let (default, rest) = split_default(text);
         let mut overrides = Vec::new();
         for bracket in brackets(rest).map_err(|malformed| bad(malformed.to_string()))? {
-            let (id, value) = bracket.split_once('=').ok_or_else(|| bad(format!("[{bracket}] has no \"=\"")))?;
-            let id =
-                id.trim_ascii().parse().map_err(|malformed: super::value::Malformed| bad(malformed.to_string()))?;
+            let (id, value) = bracket
+                .split_once('=')
+                .ok_or_else(|| bad(format!("[{bracket}] has no \"=\"")))?;
+            let id = id
+                .trim_ascii()
+                .parse()
+                .map_err(|malformed: super::value::Malformed| bad(malformed.to_string()))?;
             overrides.push((id, value.trim_ascii().to_owned()));
         }
-        Ok(Self { default: default.to_owned(), overrides })
+        Ok(Self {
+            default: default.to_owned(),
+            overrides,
+        })
     }
 
     /// What is set for exactly this domain.
     fn value(&self, domain: Option<&HostOrGroup>) -> Option<&str> {
-        let Some(domain) = domain else { return Some(&self.default) };
-        self.overrides.iter().find(|(id, _)| id == domain).map(|(_, value)| value.as_str())
+        let Some(domain) = domain else {
+            return Some(&self.default);
+        };
+        self.overrides
+            .iter()
+            .find(|(id, _)| id == domain)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Each value with its domain; none for all hosts if only overrides are given.
     fn by_domain(self) -> Vec<(Option<HostOrGroup>, String)> {
         let default = (!self.default.is_empty() || self.overrides.is_empty()).then_some((None, self.default));
-        default.into_iter().chain(self.overrides.into_iter().map(|(id, value)| (Some(id), value))).collect()
+        default
+            .into_iter()
+            .chain(self.overrides.into_iter().map(|(id, value)| (Some(id), value)))
+            .collect()
     }
 
     fn with(mut self, domain: Option<HostOrGroup>, new: String) -> Self {
-        let Some(domain) = domain else { return Self { default: new, ..self } };
+        let Some(domain) = domain else {
+            return Self { default: new, ..self };
+        };
         match self.overrides.iter_mut().find(|(id, _)| *id == domain) {
             Some((_, value)) => *value = new,
             None => self.overrides.push((domain, new)),

@@ -61,7 +61,11 @@ impl Fields {
         let value = value.into();
         match self.entries.iter_mut().find(|field| field.key == key) {
             Some(field) => field.value = value,
-            None => self.entries.push(Field { key: key.to_owned(), value, line: 0 }),
+            None => self.entries.push(Field {
+                key: key.to_owned(),
+                value,
+                line: 0,
+            }),
         }
     }
 
@@ -186,7 +190,9 @@ pub(crate) fn unknown_attribute(kind: ObjectKind, key: &str, known: &[&str]) -> 
 
 fn missing_attribute(kind: ObjectKind, key: &str) -> Diagnostic {
     Diagnostic::new(Code::BadSyntax, format!("required attribute \"{key}\" is missing"))
-        .why(format!("the text of a {kind} states every attribute, and what it leaves out is not guessed"))
+        .why(format!(
+            "the text of a {kind} states every attribute, and what it leaves out is not guessed"
+        ))
         .fix(format!("add a line that starts with \"{key}\""))
 }
 
@@ -241,7 +247,11 @@ fn parse_line(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnosti
             .why(format!("line {} has it already", first.line))
             .fix("remove one of the two lines"));
     }
-    Ok(Field { key: key.to_owned(), value: value.trim_ascii().to_owned(), line })
+    Ok(Field {
+        key: key.to_owned(),
+        value: value.trim_ascii().to_owned(),
+        line,
+    })
 }
 
 /// The lines of a value that starts at `column` and goes on at `next_column`: as many elements in each as fit, at least one.

@@ -113,7 +113,11 @@ impl Row {
     /// A kind with a typed object.
     const fn of<T: Object>(words: &'static str, listed_by: &'static str, form: Form) -> Row {
         let template = Some(template::<T> as fn(&str) -> Fields);
-        Row { template, check: settled::<T>, ..Row::bare(words, listed_by, form) }
+        Row {
+            template,
+            check: settled::<T>,
+            ..Row::bare(words, listed_by, form)
+        }
     }
 
     /// A list of names.
@@ -140,7 +144,10 @@ impl Row {
 
     /// The name of the kind in `qconf -aattr` and its relatives.
     const fn attr(self, name: &'static str) -> Row {
-        Row { attr_name: Some(name), ..self }
+        Row {
+            attr_name: Some(name),
+            ..self
+        }
     }
 
     /// The attributes in the order in which they are shown.
@@ -161,7 +168,10 @@ impl Row {
 
     /// The column at which values start, counted from 0 (measured on 8.1.9).
     const fn column(self, column: usize) -> Row {
-        Row { value_column: Some(column), ..self }
+        Row {
+            value_column: Some(column),
+            ..self
+        }
     }
 }
 
@@ -325,7 +335,12 @@ impl ObjectKind {
 
     /// What each attribute means, in the order of `qconf -s…`; empty for lists and for the complex.
     pub fn meanings(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.row().meanings.iter().copied().flatten().map(|(key, meaning)| (*key, meaning.trim()))
+        self.row()
+            .meanings
+            .iter()
+            .copied()
+            .flatten()
+            .map(|(key, meaning)| (*key, meaning.trim()))
     }
 
     /// The name that the attributes of an object give it; none for kinds whose attributes do not

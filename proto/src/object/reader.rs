@@ -15,7 +15,10 @@ impl<'a> Reader<'a> {
     /// Starts with the refusals of attributes that `known` does not list and of `required` ones
     /// that are missing.
     pub(crate) fn new(kind: ObjectKind, fields: &'a Fields, known: &[&str], required: &[&str]) -> Self {
-        Self { fields, refusals: fields.check_keys(kind, known, required) }
+        Self {
+            fields,
+            refusals: fields.check_keys(kind, known, required),
+        }
     }
 
     /// Sets `target` to the value of an attribute; leaves it if the attribute is missing.
@@ -34,6 +37,10 @@ impl<'a> Reader<'a> {
 
     /// The object, if nothing was refused.
     pub(crate) fn finish<T>(self, object: T) -> Result<T, Vec<Diagnostic>> {
-        if self.refusals.is_empty() { Ok(object) } else { Err(self.refusals) }
+        if self.refusals.is_empty() {
+            Ok(object)
+        } else {
+            Err(self.refusals)
+        }
     }
 }

@@ -9,7 +9,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let limit = (word.len() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&word, &candidate.to_lowercase().chars().collect::<Vec<_>>()), candidate))
+        .map(|candidate| {
+            (
+                distance(&word, &candidate.to_lowercase().chars().collect::<Vec<_>>()),
+                candidate,
+            )
+        })
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -6,15 +6,30 @@ use std::fmt;
 
 /// The objects that 8.1.9 printed, with their kinds.
 const RECORDED: &[(ObjectKind, &str)] = &[
-    (ObjectKind::Queue, include_str!("../../tests-data/qconf/queue_template.txt")),
-    (ObjectKind::Queue, include_str!("../../tests-data/qconf/queue_all.q.txt")),
-    (ObjectKind::ExecHost, include_str!("../../tests-data/qconf/host_global.txt")),
+    (
+        ObjectKind::Queue,
+        include_str!("../../tests-data/qconf/queue_template.txt"),
+    ),
+    (
+        ObjectKind::Queue,
+        include_str!("../../tests-data/qconf/queue_all.q.txt"),
+    ),
+    (
+        ObjectKind::ExecHost,
+        include_str!("../../tests-data/qconf/host_global.txt"),
+    ),
     (ObjectKind::ExecHost, include_str!("../../tests-data/qconf/host_vm.txt")),
-    (ObjectKind::HostGroup, include_str!("../../tests-data/qconf/hostgroup_allhosts.txt")),
+    (
+        ObjectKind::HostGroup,
+        include_str!("../../tests-data/qconf/hostgroup_allhosts.txt"),
+    ),
     (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_make.txt")),
     (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_mpi.txt")),
     (ObjectKind::Pe, include_str!("../../tests-data/qconf/pe_smp.txt")),
-    (ObjectKind::SchedulerConf, include_str!("../../tests-data/qconf/scheduler.txt")),
+    (
+        ObjectKind::SchedulerConf,
+        include_str!("../../tests-data/qconf/scheduler.txt"),
+    ),
 ];
 
 /// Values of many elements, with commas, blanks, comment signs and backslashes where they might mislead the parser.
@@ -22,7 +37,10 @@ const VALUE: &str = "([a-zA-Z0-9=@/$.\\[\\]#\\\\-]{1,25}[, ]{0,3}){0,15}[a-zA-Z0
 
 fn refusals(text: &str) -> Vec<String> {
     let refusals = Fields::parse(text).expect_err("the text is refused");
-    refusals.iter().map(|Diagnostic { what, place, .. }| format!("{place}: {what}")).collect()
+    refusals
+        .iter()
+        .map(|Diagnostic { what, place, .. }| format!("{place}: {what}"))
+        .collect()
 }
 
 #[test]
@@ -36,8 +54,18 @@ fn recorded_objects_print_as_they_were_read() {
 fn comments_and_empty_lines_are_skipped_and_continuations_joined() {
     let text = "# head\n\nqname  a.q  \npe_list make \\\n    mpi \\\n  smp\ncomplex_values a=1, \\\n   b=2\n";
     let fields = Fields::parse(text).unwrap();
-    let pairs: Vec<_> = fields.iter().map(|field| (field.key.as_str(), field.value.as_str(), field.line)).collect();
-    assert_eq!(pairs, [("qname", "a.q", 3), ("pe_list", "make mpi smp", 4), ("complex_values", "a=1,b=2", 7)]);
+    let pairs: Vec<_> = fields
+        .iter()
+        .map(|field| (field.key.as_str(), field.value.as_str(), field.line))
+        .collect();
+    assert_eq!(
+        pairs,
+        [
+            ("qname", "a.q", 3),
+            ("pe_list", "make mpi smp", 4),
+            ("complex_values", "a=1,b=2", 7)
+        ]
+    );
 }
 
 #[test]
@@ -49,18 +77,37 @@ fn a_comment_or_an_empty_line_behind_a_backslash_is_no_part_of_the_value() {
 
 #[test]
 fn refusals_name_the_line() {
-    assert_eq!(refusals("slots 1\nshell\n"), ["line 2: attribute \"shell\" has no value"]);
-    assert_eq!(refusals("slots 1\n\nslots 2\n"), ["line 3: attribute \"slots\" appears more than once"]);
+    assert_eq!(
+        refusals("slots 1\nshell\n"),
+        ["line 2: attribute \"shell\" has no value"]
+    );
+    assert_eq!(
+        refusals("slots 1\n\nslots 2\n"),
+        ["line 3: attribute \"slots\" appears more than once"]
+    );
     assert_eq!(refusals("slots 1 \\\n"), ["line 1: the text ends with a backslash"]);
-    assert_eq!(refusals("pe_list make \\\n# more\n mpi \\"), ["line 1: the text ends with a backslash"]);
+    assert_eq!(
+        refusals("pe_list make \\\n# more\n mpi \\"),
+        ["line 1: the text ends with a backslash"]
+    );
 }
 
 #[test]
 fn unknown_and_missing_attributes_are_refused_with_the_nearest_name() {
     let fields = Fields::parse("group_name @a\nhostlsit b\n").unwrap();
-    let refusals = fields.check_keys(ObjectKind::HostGroup, &["group_name", "hostlist"], &["group_name", "hostlist"]);
-    let texts: Vec<_> = refusals.iter().map(|refusal| (refusal.what.as_str(), refusal.fix.as_str())).collect();
-    assert_eq!(texts[0], ("unknown attribute name \"hostlsit\"", "did you mean \"hostlist\"?"));
+    let refusals = fields.check_keys(
+        ObjectKind::HostGroup,
+        &["group_name", "hostlist"],
+        &["group_name", "hostlist"],
+    );
+    let texts: Vec<_> = refusals
+        .iter()
+        .map(|refusal| (refusal.what.as_str(), refusal.fix.as_str()))
+        .collect();
+    assert_eq!(
+        texts[0],
+        ("unknown attribute name \"hostlsit\"", "did you mean \"hostlist\"?")
+    );
     assert_eq!(texts[1].0, "required attribute \"hostlist\" is missing");
     assert_eq!(refusals[0].place, "line 2");
 }
@@ -77,7 +124,9 @@ fn single_line_output_has_one_line_for_each_attribute() {
 #[test]
 fn host_groups_wrap_below_the_first_member() {
     let hosts: Vec<String> = (1..=12).map(|number| format!("node{number:03}")).collect();
-    let fields: Fields = [("group_name", "@a".to_owned()), ("hostlist", hosts.join(" "))].into_iter().collect();
+    let fields: Fields = [("group_name", "@a".to_owned()), ("hostlist", hosts.join(" "))]
+        .into_iter()
+        .collect();
     let text = fields.print(ObjectKind::HostGroup, Wrap::At80);
     assert_eq!(text.lines().nth(1).unwrap().len(), 9 + 8 * 8 - 1 + 2);
     assert!(text.lines().nth(2).unwrap().starts_with("         node009 node010"));
@@ -149,7 +198,10 @@ fn every_attribute_has_a_meaning() {
         let keys: Vec<&str> = kind.keys().iter().chain(kind.later_keys()).copied().collect();
         let explained: Vec<&str> = kind.meanings().map(|(key, _)| key).collect();
         // The share tree has a form of its own, and no keys.
-        assert!(keys == explained || *kind == ObjectKind::ShareTree, "{kind}: {keys:?} {explained:?}");
+        assert!(
+            keys == explained || *kind == ObjectKind::ShareTree,
+            "{kind}: {keys:?} {explained:?}"
+        );
         // A link of rustdoc means nothing on a manual page.
         let is_sentence = |text: &str| text.ends_with('.') && !text.contains("[`") && !text.contains('\n');
         let bad: Vec<_> = kind.meanings().filter(|(_, meaning)| !is_sentence(meaning)).collect();

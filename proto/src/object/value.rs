@@ -54,35 +54,55 @@ enum Fault {
 impl Malformed {
     /// `expected` completes the sentence "… is expected".
     pub fn new(expected: impl Into<String>) -> Self {
-        Malformed { expected: expected.into(), fault: Fault::Any }
+        Malformed {
+            expected: expected.into(),
+            fault: Fault::Any,
+        }
     }
 
     /// The text holds a path that does not start at the root.
     pub fn relative_path(expected: impl Into<String>) -> Self {
-        Malformed { expected: expected.into(), fault: Fault::RelativePath }
+        Malformed {
+            expected: expected.into(),
+            fault: Fault::RelativePath,
+        }
     }
 
     /// As [`Malformed::new`], where 8.1.9 says `what`.
     pub fn said(what: impl Into<String>, expected: impl Into<String>) -> Self {
-        Malformed { expected: expected.into(), fault: Fault::Said(what.into()) }
+        Malformed {
+            expected: expected.into(),
+            fault: Fault::Said(what.into()),
+        }
     }
 
     /// `text` is not of the type that 8.1.9 calls by a word, in a sentence that names the attribute.
     pub fn not_a(word: &'static str, expected: impl Into<String>) -> Self {
-        Malformed { expected: expected.into(), fault: Fault::NotA(word) }
+        Malformed {
+            expected: expected.into(),
+            fault: Fault::NotA(word),
+        }
     }
 
     /// A number below nothing, where 8.1.9 says that of the attribute.
     pub(crate) fn negative(expected: impl Into<String>) -> Self {
-        Malformed { expected: expected.into(), fault: Fault::Negative }
+        Malformed {
+            expected: expected.into(),
+            fault: Fault::Negative,
+        }
     }
 
     /// `text` is no number of that range.
     fn no_number(text: &str, expected: String) -> Self {
-        let is_begun = text.trim_start_matches(['-', '+']).starts_with(|first: char| first.is_ascii_digit());
+        let is_begun = text
+            .trim_start_matches(['-', '+'])
+            .starts_with(|first: char| first.is_ascii_digit());
         match is_begun {
             true => Malformed::said(format!("\"{text}\" is not an u_long32 value"), expected),
-            false => Malformed::said(format!("error parsing unsigned long value from string \"{text}\""), expected),
+            false => Malformed::said(
+                format!("error parsing unsigned long value from string \"{text}\""),
+                expected,
+            ),
         }
     }
 
@@ -105,7 +125,10 @@ impl Malformed {
 
     /// The same about one part of a value.
     pub(crate) fn of(self, part: &str) -> Self {
-        Malformed { expected: format!("{part}: {}", self.expected), ..self }
+        Malformed {
+            expected: format!("{part}: {}", self.expected),
+            ..self
+        }
     }
 
     /// The refusal of `value` for an attribute, in the words of 8.1.9 where they are known.
@@ -120,7 +143,11 @@ impl Malformed {
         };
         // The words of 8.1.9 may say neither.
         let is_named = what.contains(attribute) && what.contains(value);
-        let why = if is_named { self.to_string() } else { format!("{attribute} is \"{value}\": {self}") };
+        let why = if is_named {
+            self.to_string()
+        } else {
+            format!("{attribute} is \"{value}\": {self}")
+        };
         Diagnostic::new(Code::BadValue, what).why(why)
     }
 }
@@ -163,7 +190,10 @@ pub fn is_none(text: &str) -> bool {
 pub fn check_name(text: &str) -> Result<(), Malformed> {
     let expected = || format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}");
     if let Some((letter, called)) = text.chars().find_map(|letter| Some((letter, called(letter)?))) {
-        return Err(Malformed::said(format!("{called} ('{letter}') not allowed in objectname"), expected()));
+        return Err(Malformed::said(
+            format!("{called} ('{letter}') not allowed in objectname"),
+            expected(),
+        ));
     }
     if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(|letter| letter.is_ascii_graphic()) {
         return Err(Malformed::new(expected()));
@@ -249,8 +279,14 @@ impl Flag {
     ///
     /// The text is another word. 8.1.9 stores `yes` there, and it means false.
     pub fn of_configuration(text: &str) -> Result<Self, Malformed> {
-        let is_clear = ["TRUE", "FALSE", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word));
-        if is_clear { text.parse() } else { Err(Malformed::unparsed(text, "TRUE or FALSE")) }
+        let is_clear = ["TRUE", "FALSE", "1", "0"]
+            .iter()
+            .any(|word| text.eq_ignore_ascii_case(word));
+        if is_clear {
+            text.parse()
+        } else {
+            Err(Malformed::unparsed(text, "TRUE or FALSE"))
+        }
     }
 }
 
@@ -296,7 +332,10 @@ impl<T: FromStr<Err = Malformed>> FromStr for Optional<T> {
         }
         match text.parse() {
             Ok(value) => Ok(Optional(Some(value))),
-            Err(malformed) => Err(Malformed { expected: format!("{} or NONE", malformed.expected), ..malformed }),
+            Err(malformed) => Err(Malformed {
+                expected: format!("{} or NONE", malformed.expected),
+                ..malformed
+            }),
         }
     }
 }
@@ -347,7 +386,11 @@ impl FromStr for Uninterpreted {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        if text.is_empty() { Err(Malformed::new("some text")) } else { Ok(Self(text.to_owned())) }
+        if text.is_empty() {
+            Err(Malformed::new("some text"))
+        } else {
+            Ok(Self(text.to_owned()))
+        }
     }
 }
 
@@ -398,7 +441,14 @@ impl<N: From<String> + PartialEq> FromStr for NameList<N> {
 impl<N: AsRef<str>> fmt::Display for NameList<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<&str> = self.0.iter().map(AsRef::as_ref).collect();
-        f.pad(if words.is_empty() { NONE.to_owned() } else { words.join(" ") }.as_str())
+        f.pad(
+            if words.is_empty() {
+                NONE.to_owned()
+            } else {
+                words.join(" ")
+            }
+            .as_str(),
+        )
     }
 }
 
@@ -407,7 +457,9 @@ pub(crate) fn elements(text: &str) -> Vec<&str> {
     if is_none(text) {
         return Vec::new();
     }
-    text.split(|letter: char| letter == ',' || letter.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect()
+    text.split(|letter: char| letter == ',' || letter.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 /// `name=value` pairs in order, each name once, separated by commas: `complex_values` and thresholds. `NONE` is empty.
@@ -423,14 +475,19 @@ impl Assignments {
     where
         AttributeName: PartialEq<N>,
     {
-        self.0.iter().find(|(name, _)| name == attribute).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(name, _)| name == attribute)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Gives attributes their full names and times in seconds. Of an attribute that is set twice,
     /// by its name and its shortcut, the later value counts.
     pub fn make_canonical(&mut self, complex: &Complex) {
         for (name, value) in &mut self.0 {
-            let Some(attribute) = complex.lookup(name.as_str()) else { continue };
+            let Some(attribute) = complex.lookup(name.as_str()) else {
+                continue;
+            };
             *name = attribute.name.clone();
             if let Some(canonical) = canonical_text(attribute.r#type, value) {
                 *value = canonical;
@@ -544,7 +601,18 @@ fn assignment(element: &str) -> Result<(AttributeName, &str), Malformed> {
 
 impl fmt::Display for Assignments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pairs: Vec<String> = self.0.iter().map(|(attribute, value)| format!("{attribute}={value}")).collect();
-        f.pad(if pairs.is_empty() { NONE.to_owned() } else { pairs.join(",") }.as_str())
+        let pairs: Vec<String> = self
+            .0
+            .iter()
+            .map(|(attribute, value)| format!("{attribute}={value}"))
+            .collect();
+        f.pad(
+            if pairs.is_empty() {
+                NONE.to_owned()
+            } else {
+                pairs.join(",")
+            }
+            .as_str(),
+        )
     }
 }

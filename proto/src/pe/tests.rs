@@ -17,7 +17,11 @@ fn pe(changes: &[(&str, &str)]) -> Result<ParallelEnvironment, Vec<Diagnostic>> 
 
 #[test]
 fn recorded_environments_print_as_they_were_read() {
-    let rules = [AllocationRule::RoundRobin, AllocationRule::FillUp, AllocationRule::PeSlots];
+    let rules = [
+        AllocationRule::RoundRobin,
+        AllocationRule::FillUp,
+        AllocationRule::PeSlots,
+    ];
     for (text, rule) in RECORDED.iter().zip(rules) {
         let pe = ParallelEnvironment::from_fields(&Fields::parse(text).unwrap()).unwrap();
         assert_eq!(pe.allocation_rule, rule);
@@ -28,7 +32,10 @@ fn recorded_environments_print_as_they_were_read() {
 #[test]
 fn rules_and_urgency_slots_take_numbers_too() {
     let pe = pe(&[("allocation_rule", "4"), ("urgency_slots", "5")]).unwrap();
-    assert_eq!((pe.allocation_rule, pe.urgency_slots), (AllocationRule::Fixed(4), UrgencySlots::Fixed(5)));
+    assert_eq!(
+        (pe.allocation_rule, pe.urgency_slots),
+        (AllocationRule::Fixed(4), UrgencySlots::Fixed(5))
+    );
 }
 
 #[test]
@@ -37,7 +44,10 @@ fn files_of_older_versions_lack_the_last_attributes() {
     for key in OPTIONAL {
         fields.remove(key);
     }
-    assert_eq!(ParallelEnvironment::from_fields(&fields), Ok(ParallelEnvironment::template(PeName::from("p"))));
+    assert_eq!(
+        ParallelEnvironment::from_fields(&fields),
+        Ok(ParallelEnvironment::template(PeName::from("p")))
+    );
 }
 
 /// A file of Open Cluster Scheduler, which tells its attributes of their own whatever they are.
@@ -80,7 +90,11 @@ fn attributes_of_later_versions_are_read_and_shown_where_they_are_true() {
         assert!(printed.ends_with(&format!("\n{later:<column$}TRUE\n")), "{printed}");
         assert_eq!(read(&printed), pe);
     }
-    assert!(read(&OPEN_CLUSTER_SCHEDULER.replace("mhost         FALSE", "mhost         TRUE")).ign_sreq_on_mhost.0);
+    assert!(
+        read(&OPEN_CLUSTER_SCHEDULER.replace("mhost         FALSE", "mhost         TRUE"))
+            .ign_sreq_on_mhost
+            .0
+    );
 }
 
 #[test]

@@ -104,9 +104,16 @@ impl FromStr for LoadFormula {
             let end = rest.find(['+', '-']).unwrap_or(rest.len());
             terms.push(term(sign, &rest[..end])?);
             if end == rest.len() {
-                return Ok(LoadFormula { text: text.to_owned(), terms });
+                return Ok(LoadFormula {
+                    text: text.to_owned(),
+                    terms,
+                });
             }
-            sign = if rest[end..].starts_with('-') { Sign::Minus } else { Sign::Plus };
+            sign = if rest[end..].starts_with('-') {
+                Sign::Minus
+            } else {
+                Sign::Plus
+            };
             rest = &rest[end + 1..];
         }
     }
@@ -127,11 +134,23 @@ fn expected() -> Malformed {
 fn term(sign: Sign, text: &str) -> Result<Term, Malformed> {
     let at = text.find(|symbol| Operator::from_symbol(symbol).is_some());
     let Some(at) = at else {
-        return Ok(Term { sign, operand: operand(text)?, constant: None });
+        return Ok(Term {
+            sign,
+            operand: operand(text)?,
+            constant: None,
+        });
     };
-    let operator = text[at..].chars().next().and_then(Operator::from_symbol).ok_or_else(expected)?;
+    let operator = text[at..]
+        .chars()
+        .next()
+        .and_then(Operator::from_symbol)
+        .ok_or_else(expected)?;
     let constant = constant(operator, &text[at + 1..])?;
-    Ok(Term { sign, operand: operand(&text[..at])?, constant: Some((operator, constant)) })
+    Ok(Term {
+        sign,
+        operand: operand(&text[..at])?,
+        constant: Some((operator, constant)),
+    })
 }
 
 /// A number, or the name of an attribute with or without the `$` of older versions.
@@ -142,7 +161,11 @@ fn operand(text: &str) -> Result<Operand, Malformed> {
     let name = text.strip_prefix('$').unwrap_or(text);
     let is_name =
         check_name(name).is_ok() && name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
-    if is_name { Ok(Operand::Attribute(AttributeName::from(name))) } else { Err(expected()) }
+    if is_name {
+        Ok(Operand::Attribute(AttributeName::from(name)))
+    } else {
+        Err(expected())
+    }
 }
 
 fn constant(operator: Operator, text: &str) -> Result<Millionths, Malformed> {
@@ -153,5 +176,9 @@ fn constant(operator: Operator, text: &str) -> Result<Millionths, Malformed> {
         ),
         Err(malformed) => malformed,
     })?;
-    if operator == Operator::Over && number.0 == 0 { Err(Malformed::new("a divisor other than 0")) } else { Ok(number) }
+    if operator == Operator::Over && number.0 == 0 {
+        Err(Malformed::new("a divisor other than 0"))
+    } else {
+        Ok(number)
+    }
 }

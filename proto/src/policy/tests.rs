@@ -22,7 +22,12 @@ fn the_recorded_configuration_prints_as_it_was_read() {
 #[test]
 fn the_shipped_weights_are_those_of_the_upstream_profile() {
     let conf = SchedulerConf::template();
-    let weights = [conf.weight_priority, conf.weight_urgency, conf.weight_ticket, conf.weight_waiting_time];
+    let weights = [
+        conf.weight_priority,
+        conf.weight_urgency,
+        conf.weight_ticket,
+        conf.weight_waiting_time,
+    ];
     assert_eq!(weights.map(Weight::millionths), [1_000_000, 100_000, 10_000, 0]);
     assert_eq!(SchedulerConf::from_fields(&conf.to_fields()), Ok(conf));
 }
@@ -30,7 +35,12 @@ fn the_shipped_weights_are_those_of_the_upstream_profile() {
 #[test]
 fn the_duration_offset_is_sixty_seconds_unless_set() {
     assert_eq!(SchedulerConf::template().duration_offset_s(), 60);
-    assert_eq!(conf(&[("params", "PROFILE=1,DURATION_OFFSET=0:0:5")]).unwrap().duration_offset_s(), 5);
+    assert_eq!(
+        conf(&[("params", "PROFILE=1,DURATION_OFFSET=0:0:5")])
+            .unwrap()
+            .duration_offset_s(),
+        5
+    );
 }
 
 #[test]
@@ -38,7 +48,10 @@ fn settle_times_are_of_single_attributes() {
     let text = "SETTLE_TIME=tcp_lic:10,SETTLE_TIME=mem_free:0:1:0";
     let conf = conf(&[("params", text)]).unwrap();
     assert_eq!(conf.params.to_string(), text);
-    assert_eq!(["tcp_lic", "mem_free", "slots"].map(|name| conf.settle_ms(name)), [10_000, 60_000, 0]);
+    assert_eq!(
+        ["tcp_lic", "mem_free", "slots"].map(|name| conf.settle_ms(name)),
+        [10_000, 60_000, 0]
+    );
 }
 
 #[test]
@@ -47,10 +60,26 @@ fn a_load_formula_is_a_sum_of_terms() {
     let number = |units: i64| crate::amount::Millionths(units * 1_000_000);
     let attribute = |name: &str| Operand::Attribute(name.into());
     let expected = [
-        Term { sign: Sign::Minus, operand: attribute("slots"), constant: None },
-        Term { sign: Sign::Plus, operand: attribute("np_load_avg"), constant: Some((Operator::Times, number(2))) },
-        Term { sign: Sign::Minus, operand: attribute("mem_free"), constant: Some((Operator::Over, number(1000))) },
-        Term { sign: Sign::Plus, operand: Operand::Number(number(3)), constant: None },
+        Term {
+            sign: Sign::Minus,
+            operand: attribute("slots"),
+            constant: None,
+        },
+        Term {
+            sign: Sign::Plus,
+            operand: attribute("np_load_avg"),
+            constant: Some((Operator::Times, number(2))),
+        },
+        Term {
+            sign: Sign::Minus,
+            operand: attribute("mem_free"),
+            constant: Some((Operator::Over, number(1000))),
+        },
+        Term {
+            sign: Sign::Plus,
+            operand: Operand::Number(number(3)),
+            constant: None,
+        },
     ];
     assert_eq!(formula.terms(), expected);
     assert_eq!(formula.attributes().count(), 3);
@@ -59,7 +88,10 @@ fn a_load_formula_is_a_sum_of_terms() {
 #[test]
 fn an_attribute_as_a_factor_is_refused_in_the_words_of_8_1_9() {
     let refusals = conf(&[("load_formula", "np_load_avg+2*lic")]).unwrap_err();
-    assert_eq!(refusals[0].what, "\"load_formula\" uses \"lic\" as weighting factor (only numbers are allowed)");
+    assert_eq!(
+        refusals[0].what,
+        "\"load_formula\" uses \"lic\" as weighting factor (only numbers are allowed)"
+    );
 }
 
 #[test]

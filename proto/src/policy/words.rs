@@ -64,7 +64,11 @@ impl FromStr for JobInfo {
             .into_iter()
             .map(|number| number.parse().map(JobNumber).map_err(|_| expected()))
             .collect::<Result<_, Malformed>>()?;
-        if jobs.is_empty() { Err(expected()) } else { Ok(Self::Jobs(jobs)) }
+        if jobs.is_empty() {
+            Err(expected())
+        } else {
+            Ok(Self::Jobs(jobs))
+        }
     }
 }
 
@@ -116,8 +120,14 @@ impl FromStr for PolicyHierarchy {
         let mut policies = Vec::new();
         let letters = if is_none(text) { "" } else { text };
         for letter in letters.chars() {
-            let all = [TicketPolicy::Override, TicketPolicy::Functional, TicketPolicy::ShareTree];
-            let policy = all.into_iter().find(|policy| policy.letter() == letter.to_ascii_uppercase());
+            let all = [
+                TicketPolicy::Override,
+                TicketPolicy::Functional,
+                TicketPolicy::ShareTree,
+            ];
+            let policy = all
+                .into_iter()
+                .find(|policy| policy.letter() == letter.to_ascii_uppercase());
             match policy {
                 Some(policy) if !policies.contains(&policy) => policies.push(policy),
                 Some(_) | None => return Err(Malformed::new("some of the letters O, F and S, each once, or NONE")),
@@ -155,7 +165,11 @@ impl FromStr for UsageWeights {
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let expected = || Malformed::new("a list like cpu=1,mem=0,io=0");
-        let mut weights = Self { cpu: Weight::default(), mem: Weight::default(), io: Weight::default() };
+        let mut weights = Self {
+            cpu: Weight::default(),
+            mem: Weight::default(),
+            io: Weight::default(),
+        };
         for element in text.split([',', ' ']).filter(|element| !element.is_empty()) {
             let (kind, weight) = element.split_once('=').ok_or_else(expected)?;
             let target = match kind {
@@ -194,10 +208,21 @@ impl FromStr for DecayList {
         }
         let entry = |element: &str| {
             let (kind, minutes) = element.split_once('=').ok_or_else(expected)?;
-            let minutes = minutes.parse().ok().filter(|minutes| *minutes >= -1).ok_or_else(expected)?;
-            if kind.is_empty() { Err(expected()) } else { Ok((kind.to_owned(), minutes)) }
+            let minutes = minutes
+                .parse()
+                .ok()
+                .filter(|minutes| *minutes >= -1)
+                .ok_or_else(expected)?;
+            if kind.is_empty() {
+                Err(expected())
+            } else {
+                Ok((kind.to_owned(), minutes))
+            }
         };
-        text.split(':').map(entry).collect::<Result<_, Malformed>>().map(DecayList)
+        text.split(':')
+            .map(entry)
+            .collect::<Result<_, Malformed>>()
+            .map(DecayList)
     }
 }
 
@@ -206,7 +231,11 @@ impl fmt::Display for DecayList {
         if self.0.is_empty() {
             return f.pad("none");
         }
-        let entries: Vec<String> = self.0.iter().map(|(kind, minutes)| format!("{kind}={minutes}")).collect();
+        let entries: Vec<String> = self
+            .0
+            .iter()
+            .map(|(kind, minutes)| format!("{kind}={minutes}"))
+            .collect();
         f.pad(&entries.join(":"))
     }
 }

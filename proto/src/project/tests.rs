@@ -26,7 +26,10 @@ fn templates_are_those_of_8_1_9() {
     let text = Project::template("").write().print(ObjectKind::Project, Wrap::At80);
     assert_eq!(text, "name template\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n");
     let text = User::template("").write().print(ObjectKind::User, Wrap::At80);
-    assert_eq!(text, "name template\noticket 0\nfshare 0\ndelete_time 0\ndefault_project NONE\n");
+    assert_eq!(
+        text,
+        "name template\noticket 0\nfshare 0\ndelete_time 0\ndefault_project NONE\n"
+    );
 }
 
 #[test]
@@ -42,8 +45,16 @@ fn wrong_text_names_line_and_word() {
             "line 2",
             "parameter \"oticket\" must be a positive number",
         ),
-        ("name a/b\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n", "line 1", "Slash ('/') not allowed in objectname"),
-        ("name p\noticket 0\nfshare 0\nacl a,b@\nxacl NONE\n", "line 4", "At ('@') not allowed in objectname"),
+        (
+            "name a/b\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n",
+            "line 1",
+            "Slash ('/') not allowed in objectname",
+        ),
+        (
+            "name p\noticket 0\nfshare 0\nacl a,b@\nxacl NONE\n",
+            "line 4",
+            "At ('@') not allowed in objectname",
+        ),
     ] {
         let refusals = project(text).expect_err(text);
         assert_eq!((refusals.len(), refusals[0].place.as_str()), (1, place), "{text}");

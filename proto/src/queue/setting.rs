@@ -28,15 +28,27 @@ pub struct Ambiguity {
 
 impl fmt::Display for Ambiguity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let candidates: Vec<String> = self.candidates.iter().map(|(group, value)| format!("{group}={value}")).collect();
-        write!(f, "attribute \"{}\" configuration ambiguous: {}", self.attribute, candidates.join(", "))
+        let candidates: Vec<String> = self
+            .candidates
+            .iter()
+            .map(|(group, value)| format!("{group}={value}"))
+            .collect();
+        write!(
+            f,
+            "attribute \"{}\" configuration ambiguous: {}",
+            self.attribute,
+            candidates.join(", ")
+        )
     }
 }
 
 impl<T> Setting<T> {
     /// The same value for all hosts.
     pub fn uniform(default: T) -> Self {
-        Self { default, overrides: Vec::new() }
+        Self {
+            default,
+            overrides: Vec::new(),
+        }
     }
 
     /// The value for all hosts, and then the others in their order.
@@ -62,15 +74,18 @@ impl<T> Setting<T> {
         let parse = |value: &str| parse(value).map_err(|malformed| malformed.in_setting(value));
         let mut setting = Setting::uniform(parse(default)?);
         for bracket in brackets(rest)? {
-            let (id, value) =
-                bracket.split_once('=').ok_or_else(|| Malformed::new("[host=value] or [@group=value]"))?;
+            let (id, value) = bracket
+                .split_once('=')
+                .ok_or_else(|| Malformed::new("[host=value] or [@group=value]"))?;
             let id: HostOrGroup = id.trim_ascii().parse()?;
             if setting.overrides.iter().any(|(earlier, _)| *earlier == id) {
                 return Err(Malformed::new(format!("one value for {id}")));
             }
             setting.overrides.push((id, parse(value.trim_ascii())?));
         }
-        setting.overrides.sort_by_key(|(id, _)| matches!(id, HostOrGroup::Host(_)));
+        setting
+            .overrides
+            .sort_by_key(|(id, _)| matches!(id, HostOrGroup::Host(_)));
         Ok(setting)
     }
 }
@@ -84,20 +99,30 @@ impl<T: Clone + PartialEq + fmt::Display> Setting<T> {
         groups: &BTreeSet<HostGroupName>,
         ambiguities: &mut Vec<Ambiguity>,
     ) -> T {
-        if let Some((_, value)) =
-            self.overrides.iter().find(|(id, _)| matches!(id, HostOrGroup::Host(name) if name == host))
+        if let Some((_, value)) = self
+            .overrides
+            .iter()
+            .find(|(id, _)| matches!(id, HostOrGroup::Host(name) if name == host))
         {
             return value.clone();
         }
-        let candidates: Vec<(&HostGroupName, &T)> =
-            self.overrides.iter().filter_map(|(id, value)| Some((group_in(id, groups)?, value))).collect();
+        let candidates: Vec<(&HostGroupName, &T)> = self
+            .overrides
+            .iter()
+            .filter_map(|(id, value)| Some((group_in(id, groups)?, value)))
+            .collect();
         match candidates.as_slice() {
             [] => self.default.clone(),
             [(_, first), others @ ..] if others.iter().all(|(_, value)| value == first) => (*first).clone(),
             _ => {
-                let candidates =
-                    candidates.iter().map(|(group, value)| ((*group).clone(), value.to_string())).collect();
-                ambiguities.push(Ambiguity { attribute: attribute.to_owned(), candidates });
+                let candidates = candidates
+                    .iter()
+                    .map(|(group, value)| ((*group).clone(), value.to_string()))
+                    .collect();
+                ambiguities.push(Ambiguity {
+                    attribute: attribute.to_owned(),
+                    candidates,
+                });
                 self.default.clone()
             }
         }
@@ -114,7 +139,9 @@ fn group_in<'a>(id: &'a HostOrGroup, groups: &BTreeSet<HostGroupName>) -> Option
 impl<T: fmt::Display> fmt::Display for Setting<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.default)?;
-        self.overrides.iter().try_for_each(|(id, value)| write!(f, ",[{id}={value}]"))
+        self.overrides
+            .iter()
+            .try_for_each(|(id, value)| write!(f, ",[{id}={value}]"))
     }
 }
 
@@ -123,9 +150,20 @@ impl<T: fmt::Display> fmt::Display for Setting<T> {
 /// A bracket opens an override only at the start or behind a comma: commands may hold brackets of their own.
 pub(crate) fn split_default(text: &str) -> (&str, &str) {
     let is_override = |at: &usize| matches!(text[..*at].trim_ascii_end().bytes().last(), None | Some(b','));
-    let at = text.match_indices('[').map(|(at, _)| at).find(is_override).unwrap_or(text.len());
+    let at = text
+        .match_indices('[')
+        .map(|(at, _)| at)
+        .find(is_override)
+        .unwrap_or(text.len());
     let default = text[..at].trim_ascii();
-    (default.strip_suffix(',').filter(|_| at < text.len()).unwrap_or(default).trim_ascii_end(), &text[at..])
+    (
+        default
+            .strip_suffix(',')
+            .filter(|_| at < text.len())
+            .unwrap_or(default)
+            .trim_ascii_end(),
+        &text[at..],
+    )
 }
 
 /// What stands in each pair of brackets; commas and blanks separate the pairs.
@@ -133,13 +171,17 @@ pub(crate) fn brackets(text: &str) -> Result<Vec<&str>, Malformed> {
     let mut found = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let inner = rest.strip_prefix('[').ok_or_else(|| Malformed::new("\"[\" after the comma"))?;
+        let inner = rest
+            .strip_prefix('[')
+            .ok_or_else(|| Malformed::new("\"[\" after the comma"))?;
         let end = closing(inner).ok_or_else(|| Malformed::new("\"]\" at the end of each override"))?;
         found.push(&inner[..end]);
         rest = inner[end + 1..].trim_ascii_start();
         if !rest.is_empty() {
-            rest =
-                rest.strip_prefix(',').ok_or_else(|| Malformed::new("a comma between overrides"))?.trim_ascii_start();
+            rest = rest
+                .strip_prefix(',')
+                .ok_or_else(|| Malformed::new("a comma between overrides"))?
+                .trim_ascii_start();
         }
     }
     Ok(found)

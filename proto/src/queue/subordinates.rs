@@ -69,14 +69,21 @@ impl FromStr for Subordinates {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let text = text.trim_ascii();
         let read = match slotwise(text) {
-            Some((most, list)) => Subordinates::Slots { most: count(most)?, queues: slotwise_queues(list)? },
+            Some((most, list)) => Subordinates::Slots {
+                most: count(most)?,
+                queues: slotwise_queues(list)?,
+            },
             None => Subordinates::Queues(words(text).map(subordinate).collect::<Result<_, _>>()?),
         };
         let names = read.names();
         if names.is_empty() {
             return Err(expected());
         }
-        match names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+        match names
+            .iter()
+            .enumerate()
+            .find(|(index, name)| names[..*index].contains(name))
+        {
             Some((_, twice)) => Err(Malformed::new(format!("{twice} once"))),
             None => Ok(read),
         }
@@ -92,7 +99,9 @@ fn slotwise(text: &str) -> Option<(&str, &str)> {
     let (head, list) = text.split_once('(')?;
     let (word, most) = head.split_once('=')?;
     let list = list.trim_ascii_end().strip_suffix(')')?;
-    word.trim_ascii().eq_ignore_ascii_case("slots").then_some((most.trim_ascii(), list))
+    word.trim_ascii()
+        .eq_ignore_ascii_case("slots")
+        .then_some((most.trim_ascii(), list))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -104,7 +113,10 @@ fn subordinate(word: &str) -> Result<SubordinateQueue, Malformed> {
         Some((queue, threshold)) => (queue, Some(count(threshold)?)),
         None => (word, None),
     };
-    Ok(SubordinateQueue { queue: queue_name(queue)?, threshold })
+    Ok(SubordinateQueue {
+        queue: queue_name(queue)?,
+        threshold,
+    })
 }
 
 fn slotwise_queues(list: &str) -> Result<Vec<SlotwiseQueue>, Malformed> {
@@ -112,25 +124,43 @@ fn slotwise_queues(list: &str) -> Result<Vec<SlotwiseQueue>, Malformed> {
 }
 
 fn slotwise_queue(word: &str) -> Result<SlotwiseQueue, Malformed> {
-    let mut queue = SlotwiseQueue { queue: QueueName::from(""), seq_no: 0, action: Preempt::default() };
+    let mut queue = SlotwiseQueue {
+        queue: QueueName::from(""),
+        seq_no: 0,
+        action: Preempt::default(),
+    };
     let mut parts = word.split(':');
     queue.queue = queue_name(parts.next().unwrap_or_default())?;
     let mut rest = parts.peekable();
     if let Some(number) = rest.next_if(|part| part.starts_with(|letter: char| letter.is_ascii_digit())) {
-        queue.seq_no = number.parse().map_err(|_| Malformed::new("a sequence number behind the queue"))?;
+        queue.seq_no = number
+            .parse()
+            .map_err(|_| Malformed::new("a sequence number behind the queue"))?;
     }
     if let Some(action) = rest.next() {
         queue.action = match action.to_ascii_lowercase().as_str() {
             "sr" => Preempt::ShortestRunning,
             "lr" => Preempt::LongestRunning,
-            _ => return Err(Malformed::new("sr (shortest running first) or lr (longest running first)")),
+            _ => {
+                return Err(Malformed::new(
+                    "sr (shortest running first) or lr (longest running first)",
+                ));
+            }
         };
     }
-    if rest.next().is_some() { Err(expected()) } else { Ok(queue) }
+    if rest.next().is_some() {
+        Err(expected())
+    } else {
+        Ok(queue)
+    }
 }
 
 fn queue_name(text: &str) -> Result<QueueName, Malformed> {
-    if is_none(text) { Err(expected()) } else { value::name(text) }
+    if is_none(text) {
+        Err(expected())
+    } else {
+        value::name(text)
+    }
 }
 
 fn count(text: &str) -> Result<u32, Malformed> {
@@ -197,9 +227,17 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_refused() {
-        for text in
-            ["", "low.q=0", "low.q=x", "a,a", "slots=0(a)", "slots=2()", "slots=2(a:1:xx)", "slots=2(a:1:sr:2)", "a/b"]
-        {
+        for text in [
+            "",
+            "low.q=0",
+            "low.q=x",
+            "a,a",
+            "slots=0(a)",
+            "slots=2()",
+            "slots=2(a:1:xx)",
+            "slots=2(a:1:sr:2)",
+            "a/b",
+        ] {
             assert!(text.parse::<Subordinates>().is_err(), "{text}");
         }
     }

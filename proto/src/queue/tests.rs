@@ -55,7 +55,10 @@ fn groups_that_disagree_leave_the_default_and_an_ambiguity() {
     let (settings, ambiguities) = queue.resolve(&host, &groups(&["@a", "@b"]));
     assert_eq!(settings.slots, 1);
     assert_eq!(ambiguities.len(), 1);
-    assert_eq!(ambiguities[0].to_string(), "attribute \"slots\" configuration ambiguous: @a=4, @b=8");
+    assert_eq!(
+        ambiguities[0].to_string(),
+        "attribute \"slots\" configuration ambiguous: @a=4, @b=8"
+    );
 }
 
 #[test]
@@ -103,20 +106,63 @@ fn values_that_cannot_be_are_refused_with_their_attribute() {
 fn bad_values_are_refused_in_the_words_of_8_1_9() {
     let parsing = |value: &str| format!("Error during parsing of attribute value \"{value}\"");
     for (key, value, first, second) in [
-        ("slots", "abc", "error parsing unsigned long value from string \"abc\"", Some(parsing("abc"))),
+        (
+            "slots",
+            "abc",
+            "error parsing unsigned long value from string \"abc\"",
+            Some(parsing("abc")),
+        ),
         ("slots", "-1", "\"-1\" is not an u_long32 value", Some(parsing("-1"))),
-        ("slots", "2,[n1=x]", "error parsing unsigned long value from string \"x\"", Some(parsing("x"))),
-        ("h_rt", "1:2:3:4", "error parsing value \"1:2:3:4\"", Some(parsing("1:2:3:4"))),
-        ("rerun", "maybe", "error parsing value \"maybe\"", Some(parsing("maybe"))),
-        ("complex_values", "foo", "error parsing value \"foo\"", Some(parsing("foo"))),
-        ("qtype", "FOO", "error parsing queue type from string \"FOO\"", Some(parsing("FOO"))),
+        (
+            "slots",
+            "2,[n1=x]",
+            "error parsing unsigned long value from string \"x\"",
+            Some(parsing("x")),
+        ),
+        (
+            "h_rt",
+            "1:2:3:4",
+            "error parsing value \"1:2:3:4\"",
+            Some(parsing("1:2:3:4")),
+        ),
+        (
+            "rerun",
+            "maybe",
+            "error parsing value \"maybe\"",
+            Some(parsing("maybe")),
+        ),
+        (
+            "complex_values",
+            "foo",
+            "error parsing value \"foo\"",
+            Some(parsing("foo")),
+        ),
+        (
+            "qtype",
+            "FOO",
+            "error parsing queue type from string \"FOO\"",
+            Some(parsing("FOO")),
+        ),
         ("priority", "99", "Priority not in range -20 to +20", None),
-        ("shell_start_mode", "maybe", "Invalid value \"maybe\" as shell start mode", None),
-        ("initial_state", "maybe", "Invalid value \"maybe\" as initial state", None),
+        (
+            "shell_start_mode",
+            "maybe",
+            "Invalid value \"maybe\" as shell start mode",
+            None,
+        ),
+        (
+            "initial_state",
+            "maybe",
+            "Invalid value \"maybe\" as initial state",
+            None,
+        ),
         ("qname", "a/b", "Slash ('/') not allowed in objectname", None),
         ("qname", "none", "Keyword (\"NONE\") not allowed as objectname", None),
     ] {
-        let what = std::iter::once(first.to_owned()).chain(second).collect::<Vec<_>>().join("\n");
+        let what = std::iter::once(first.to_owned())
+            .chain(second)
+            .collect::<Vec<_>>()
+            .join("\n");
         assert_eq!(queue(&[(key, value)]).expect_err(value)[0].what, what, "{key} {value}");
     }
 }
@@ -131,7 +177,10 @@ fn values_of_groups_come_before_those_of_hosts() {
 fn a_relative_path_is_refused_in_the_words_of_8_1_9() {
     for (key, value) in [("tmpdir", "tmp"), ("prolog", "prolog.sh")] {
         let refusals = queue(&[(key, value)]).expect_err(value);
-        assert_eq!(refusals[0].what, format!("denied: the path given for \"{key}\" must start with a \"/\""));
+        assert_eq!(
+            refusals[0].what,
+            format!("denied: the path given for \"{key}\" must start with a \"/\"")
+        );
     }
 }
 
@@ -141,8 +190,11 @@ fn every_fault_of_a_queue_is_reported_at_once() {
     fields.set("slot", "4");
     fields.set("slots", "many");
     fields.remove("shell");
-    let whats: Vec<String> =
-        ClusterQueue::from_fields(&fields).unwrap_err().into_iter().map(|refusal| refusal.what).collect();
+    let whats: Vec<String> = ClusterQueue::from_fields(&fields)
+        .unwrap_err()
+        .into_iter()
+        .map(|refusal| refusal.what)
+        .collect();
     assert_eq!(
         whats,
         [
@@ -161,15 +213,20 @@ fn detached_settings_are_those_without_an_instance() {
         let fields: Fields = [("group_name", name), ("hostlist", members)].into_iter().collect();
         table.insert(crate::hostgroup::HostGroup::from_fields(&fields).unwrap());
     }
-    let detached: Vec<String> = queue.detached(&table).iter().map(|(key, id)| format!("{key} {id}")).collect();
+    let detached: Vec<String> = queue
+        .detached(&table)
+        .iter()
+        .map(|(key, id)| format!("{key} {id}"))
+        .collect();
     assert_eq!(detached, ["slots @b", "slots n9"]);
     assert_eq!(queue.hosts(&table).len(), 3);
 }
 
 #[test]
 fn a_queue_with_a_parallel_environment_takes_parallel_jobs_in_any_case() {
-    let (settings, _) =
-        queue(&[("qtype", "NONE"), ("pe_list", "smp")]).unwrap().resolve(&HostName::new("n1"), &groups(&[]));
+    let (settings, _) = queue(&[("qtype", "NONE"), ("pe_list", "smp")])
+        .unwrap()
+        .resolve(&HostName::new("n1"), &groups(&[]));
     assert!(!settings.is_batch() && settings.is_parallel() && !settings.is_interactive());
 }
 
@@ -181,21 +238,34 @@ fn limits_are_known_by_name_in_base_units() {
     assert_eq!(limits, 16);
     assert_eq!(settings.limit("h_vmem"), Some(Amount::from_base(2 << 30)));
     assert_eq!(settings.limit("s_rt"), Some(Amount::from_base(3600)));
-    assert_eq!(queue.resolve(&HostName::new("n1"), &groups(&[])).0.limit("s_rt"), Some(Amount::INFINITY));
+    assert_eq!(
+        queue.resolve(&HostName::new("n1"), &groups(&[])).0.limit("s_rt"),
+        Some(Amount::INFINITY)
+    );
 }
 
 #[test]
 fn an_instance_prints_its_own_values() {
     let queue = queue(&[("slots", "1,[n1=4]")]).unwrap();
-    let name = QueueInstanceName { queue: queue.name.clone(), host: HostName::new("n1") };
+    let name = QueueInstanceName {
+        queue: queue.name.clone(),
+        host: HostName::new("n1"),
+    };
     let fields = queue.resolve(&name.host, &groups(&[])).0.to_fields(&name);
-    assert_eq!((fields.value("hostname"), fields.value("slots")), (Some("n1"), Some("4")));
+    assert_eq!(
+        (fields.value("hostname"), fields.value("slots")),
+        (Some("n1"), Some("4"))
+    );
 }
 
 #[test]
 fn a_queue_survives_json() {
-    let queue =
-        queue(&[("slots", "1,[@a=4]"), ("terminate_method", "SIGTERM"), ("prolog", "root@/opt/p $host")]).unwrap();
+    let queue = queue(&[
+        ("slots", "1,[@a=4]"),
+        ("terminate_method", "SIGTERM"),
+        ("prolog", "root@/opt/p $host"),
+    ])
+    .unwrap();
     let text = serde_json::to_string(&queue).unwrap();
     assert_eq!(serde_json::from_str::<ClusterQueue>(&text).unwrap(), queue);
     assert!(serde_json::from_str::<ClusterQueue>(&text.replace("SIGTERM", "SIGNONE")).is_err());

@@ -27,7 +27,10 @@ impl FromStr for ShellStartMode {
             "script_from_stdin" => Ok(Self::ScriptFromStdin),
             _ => {
                 let what = format!("Invalid value \"{text}\" as shell start mode");
-                Err(Malformed::said(what, "unix_behavior, posix_compliant or script_from_stdin"))
+                Err(Malformed::said(
+                    what,
+                    "unix_behavior, posix_compliant or script_from_stdin",
+                ))
             }
         }
     }

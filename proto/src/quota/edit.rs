@@ -12,7 +12,10 @@ use crate::object::{Fields, ObjectKind};
 /// Text with another slash, or without a rule behind it, is taken as a name as a whole. No set has
 /// such a name.
 pub fn set_and_rule(object: &str) -> (QuotaName, Option<&str>) {
-    match object.split_once('/').filter(|(_, rule)| !rule.is_empty() && !rule.contains('/')) {
+    match object
+        .split_once('/')
+        .filter(|(_, rule)| !rule.is_empty() && !rule.contains('/'))
+    {
         Some((set, rule)) => (QuotaName::from(set), Some(rule)),
         None => (QuotaName::from(object), None),
     }
@@ -45,7 +48,11 @@ pub fn edit(
             let mut fields: Fields = set.to_fields();
             fields.set(key, value.trim_ascii());
             QuotaSet::from_fields(&fields).map_err(|mut refusals| refusals.swap_remove(0))?;
-            Ok(Edited { fields, notes: Vec::new(), is_told: true })
+            Ok(Edited {
+                fields,
+                notes: Vec::new(),
+                is_told: true,
+            })
         }
         key => Err(unknown_attribute(key)),
     }
@@ -53,24 +60,42 @@ pub fn edit(
 
 fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: &str) -> Result<Edited, Diagnostic> {
     check_elements(operation, Shape::Assignments, "limit", value)?;
-    let index = rule.and_then(|rule| set.rule_called(rule)).ok_or_else(|| no_rule(set, rule))?;
+    let index = rule
+        .and_then(|rule| set.rule_called(rule))
+        .ok_or_else(|| no_rule(set, rule))?;
     let mut set = set.clone();
     let limits = &mut set.rules[index].limits;
     let mut notes = Vec::new();
     if operation == Operation::Delete {
-        for element in value.split(',').map(str::trim_ascii).filter(|element| !element.is_empty()) {
+        for element in value
+            .split(',')
+            .map(str::trim_ascii)
+            .filter(|element| !element.is_empty())
+        {
             let name = element.split_once('=').map_or(element, |(name, _)| name);
             let before = limits.len();
             limits.retain(|limit| limit.attribute.as_str() != name);
             if limits.len() == before {
-                notes.push(format!("\"{name}\" does not exist in \"resource_quota_rules\" of \"resource_quota\""));
+                notes.push(format!(
+                    "\"{name}\" does not exist in \"resource_quota_rules\" of \"resource_quota\""
+                ));
             }
         }
-        return Ok(Edited { fields: set.to_fields(), notes, is_told: true });
+        return Ok(Edited {
+            fields: set.to_fields(),
+            notes,
+            is_told: true,
+        });
     }
-    let elements =
-        value.split(',').map(|element| element.trim_ascii().parse()).collect::<Result<Vec<super::Limit>, _>>();
-    let new = if is_none(value.trim_ascii()) { Vec::new() } else { elements? };
+    let elements = value
+        .split(',')
+        .map(|element| element.trim_ascii().parse())
+        .collect::<Result<Vec<super::Limit>, _>>();
+    let new = if is_none(value.trim_ascii()) {
+        Vec::new()
+    } else {
+        elements?
+    };
     match operation {
         Operation::Replace => *limits = new,
         Operation::Add | Operation::Modify | Operation::Delete => {
@@ -88,7 +113,11 @@ fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: 
         }
     }
     set.rules[index].check_dynamic()?;
-    Ok(Edited { fields: set.to_fields(), notes, is_told: true })
+    Ok(Edited {
+        fields: set.to_fields(),
+        notes,
+        is_told: true,
+    })
 }
 
 fn no_rule(set: &QuotaSet, rule: Option<&str>) -> Diagnostic {

@@ -43,14 +43,20 @@ pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
         refusals.extend(QuotaSet::from_fields(fields).err().into_iter().flatten());
         if let Some(name) = fields.value("name") {
             if names.contains(&name) {
-                let refusal =
-                    Diagnostic::new(Code::AlreadyExists, format!("resource quota set \"{name}\" appears twice"));
+                let refusal = Diagnostic::new(
+                    Code::AlreadyExists,
+                    format!("resource quota set \"{name}\" appears twice"),
+                );
                 refusals.push(refusal.at(fields.place("name")).fix("give one of the two another name"));
             }
             names.push(name);
         }
     }
-    if refusals.is_empty() { Ok(reader.sets) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(reader.sets)
+    } else {
+        Err(refusals)
+    }
 }
 
 /// Sets as `qconf -srqs` prints them.
@@ -59,7 +65,11 @@ pub fn print_sets<'a>(sets: impl IntoIterator<Item = &'a QuotaSet>, wrap: Wrap) 
     for set in sets {
         text.push_str("{\n");
         for field in set.to_fields().iter() {
-            let key = if field.key.starts_with(RULE) { "limit" } else { &field.key };
+            let key = if field.key.starts_with(RULE) {
+                "limit"
+            } else {
+                &field.key
+            };
             let lines = match wrap {
                 Wrap::At80 => wrapped(&field.value, VALUE_COLUMN, KEY_COLUMN),
                 Wrap::SingleLine => vec![field.value.as_str()],
@@ -119,7 +129,9 @@ fn is_closed(text: &str) -> bool {
 /// The field of a line in a set.
 fn field(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnostic> {
     let place = || format!("line {line}");
-    let (key, value) = text.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((text, ""));
+    let (key, value) = text
+        .split_once(|letter: char| letter.is_ascii_whitespace())
+        .unwrap_or((text, ""));
     let value = value.trim_ascii();
     if !KEYS.contains(&key) {
         return Err(unknown_attribute(key).at(place()));
@@ -130,11 +142,19 @@ fn field(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnostic> {
     }
     if key == "limit" {
         let rules = before.iter().filter(|field| field.key.starts_with(RULE)).count();
-        return Ok(Field { key: QuotaSet::rule_key(rules), value: value.to_owned(), line });
+        return Ok(Field {
+            key: QuotaSet::rule_key(rules),
+            value: value.to_owned(),
+            line,
+        });
     }
     if before.value(key).is_some() {
         let refusal = Diagnostic::new(Code::BadSyntax, format!("attribute \"{key}\" appears more than once"));
         return Err(refusal.at(place()).fix("remove one of the lines, or begin another set"));
     }
-    Ok(Field { key: key.to_owned(), value: value.to_owned(), line })
+    Ok(Field {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        line,
+    })
 }

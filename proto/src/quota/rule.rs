@@ -70,7 +70,8 @@ impl Rule {
             ("queues", &self.queues),
             ("hosts", &self.hosts),
         ];
-        all.into_iter().filter_map(|(name, filter)| Some((name, filter.as_ref()?)))
+        all.into_iter()
+            .filter_map(|(name, filter)| Some((name, filter.as_ref()?)))
     }
 
     fn filter_mut(&mut self, name: &str) -> Option<&mut Option<Filter>> {
@@ -91,16 +92,20 @@ impl Rule {
 
     /// Refuses limits that depend on the host in a rule that is not for each host.
     pub(super) fn check_dynamic(&self) -> Result<(), Diagnostic> {
-        let dynamic = self.limits.iter().find(|limit| matches!(limit.value, LimitValue::Dynamic(_)));
+        let dynamic = self
+            .limits
+            .iter()
+            .find(|limit| matches!(limit.value, LimitValue::Dynamic(_)));
         match dynamic.filter(|_| !self.is_per_host()) {
             None => Ok(()),
-            Some(limit) => {
-                Err(Diagnostic::new(Code::BadSyntax, "dynamic limits are only supported for per host rules")
-                    .why(format!(
-                        "\"{limit}\" depends on a host, and the rule does not say that each host has the limit"
-                    ))
-                    .fix("add hosts {*}, or a number as limit"))
-            }
+            Some(limit) => Err(Diagnostic::new(
+                Code::BadSyntax,
+                "dynamic limits are only supported for per host rules",
+            )
+            .why(format!(
+                "\"{limit}\" depends on a host, and the rule does not say that each host has the limit"
+            ))
+            .fix("add hosts {*}, or a number as limit")),
         }
     }
 }
@@ -147,7 +152,15 @@ impl fmt::Display for Rule {
             write!(f, "{name} {filter} ")?;
         }
         let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
-        write!(f, "to {}", if limits.is_empty() { "NONE".to_owned() } else { limits.join(",") })
+        write!(
+            f,
+            "to {}",
+            if limits.is_empty() {
+                "NONE".to_owned()
+            } else {
+                limits.join(",")
+            }
+        )
     }
 }
 
@@ -173,7 +186,11 @@ impl FromStr for Filter {
             None => (false, text),
             Some(rest) => (true, rest.strip_suffix('}').ok_or_else(|| no_list(text))?),
         };
-        let mut filter = Filter { expanded, included: Vec::new(), excluded: Vec::new() };
+        let mut filter = Filter {
+            expanded,
+            included: Vec::new(),
+            excluded: Vec::new(),
+        };
         for element in list.split(',') {
             let (names, name) = match element.strip_prefix('!') {
                 Some(name) => (&mut filter.excluded, name),
@@ -200,7 +217,11 @@ impl Filter {
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = self.elements().collect::<Vec<_>>().join(",");
-        if self.expanded { write!(f, "{{{list}}}") } else { f.write_str(&list) }
+        if self.expanded {
+            write!(f, "{{{list}}}")
+        } else {
+            f.write_str(&list)
+        }
     }
 }
 
@@ -218,12 +239,17 @@ impl FromStr for Limit {
             return Err(bad("write it like slots=10"));
         }
         let value = if value.contains('$') {
-            let formula = value.parse().map_err(|_| bad("write a formula like $num_proc*2+1, without blanks"))?;
+            let formula = value
+                .parse()
+                .map_err(|_| bad("write a formula like $num_proc*2+1, without blanks"))?;
             LimitValue::Dynamic(formula)
         } else {
             LimitValue::Fixed(value.to_owned())
         };
-        Ok(Limit { attribute: AttributeName::from(attribute), value })
+        Ok(Limit {
+            attribute: AttributeName::from(attribute),
+            value,
+        })
     }
 }
 
@@ -252,11 +278,18 @@ impl Limit {
             LimitValue::Fixed(value) => self.check_fixed(attribute, value).into_iter().collect(),
             LimitValue::Dynamic(_) if !attribute.r#type.is_numeric() => {
                 let refusal = Diagnostic::new(Code::BadValue, format!("\"{self}\" is no limit"));
-                vec![refusal.why(format!("{} has texts as values, and a formula gives numbers", attribute.name))]
+                vec![refusal.why(format!(
+                    "{} has texts as values, and a formula gives numbers",
+                    attribute.name
+                ))]
             }
             LimitValue::Dynamic(formula) => {
-                let unknown = formula.attributes().filter(|name| complex.lookup(name.as_str()).is_none());
-                unknown.map(|name| no_attribute("dynamical_limit", name.as_str())).collect()
+                let unknown = formula
+                    .attributes()
+                    .filter(|name| complex.lookup(name.as_str()).is_none());
+                unknown
+                    .map(|name| no_attribute("dynamical_limit", name.as_str()))
+                    .collect()
             }
         }
     }
@@ -267,8 +300,15 @@ impl Limit {
         }
         match Amount::parse(value, attribute.r#type) {
             Err(error) => {
-                let what = format!("attribute \"{}\" is not a {} value", self.attribute, attribute.r#type.value_word());
-                Some(Diagnostic { what, ..error.diagnostic(self.attribute.as_str(), value) })
+                let what = format!(
+                    "attribute \"{}\" is not a {} value",
+                    self.attribute,
+                    attribute.r#type.value_word()
+                );
+                Some(Diagnostic {
+                    what,
+                    ..error.diagnostic(self.attribute.as_str(), value)
+                })
             }
             Ok(amount) if amount.is_negative() => Some(
                 Diagnostic::new(Code::BadValue, format!("\"{self}\" is no limit"))
@@ -287,12 +327,18 @@ fn no_attribute(place: &str, name: &str) -> Diagnostic {
 
 /// The limits after `to`.
 fn limits(text: &str) -> Result<Vec<Limit>, Diagnostic> {
-    if is_none(text) { Ok(Vec::new()) } else { text.split(',').map(str::parse).collect() }
+    if is_none(text) {
+        Ok(Vec::new())
+    } else {
+        text.split(',').map(str::parse).collect()
+    }
 }
 
 /// A rule's name stands behind a slash where a rule is named.
 fn rule_name(text: &str) -> Result<String, Diagnostic> {
-    check_name(text).map(|()| text.to_owned()).map_err(|malformed| malformed.refusal("name", text))
+    check_name(text)
+        .map(|()| text.to_owned())
+        .map_err(|malformed| malformed.refusal("name", text))
 }
 
 /// The words of a rule. Blanks between braces and around commas do not separate.

@@ -7,7 +7,11 @@ use proptest::prelude::*;
 const RECORDED: &str = include_str!("../../tests-data/qconf/rqs.txt");
 
 fn sets(text: &str) -> Vec<QuotaSet> {
-    parse_sets(text).unwrap().iter().map(|fields| QuotaSet::from_fields(fields).unwrap()).collect()
+    parse_sets(text)
+        .unwrap()
+        .iter()
+        .map(|fields| QuotaSet::from_fields(fields).unwrap())
+        .collect()
 }
 
 fn refusal(text: &str) -> (String, String) {
@@ -27,7 +31,10 @@ fn recorded_sets_print_as_they_were_read() {
 #[test]
 fn a_rule_is_printed_in_one_order_with_its_exclusions_last() {
     let read = rule("hosts { !sim0001, * } users u1,!u2,@g name r pes !* to lic=7 , slots=$num_proc*2+1");
-    assert_eq!(read.to_string(), "name r users u1,@g,!u2 pes !* hosts {*,!sim0001} to lic=7,slots=$num_proc*2+1");
+    assert_eq!(
+        read.to_string(),
+        "name r users u1,@g,!u2 pes !* hosts {*,!sim0001} to lic=7,slots=$num_proc*2+1"
+    );
     assert_eq!(rule(&read.to_string()), read);
     assert_eq!(rule("users u1 to NONE").limits, []);
 }
@@ -52,32 +59,68 @@ fn refusals_say_which_line_and_what() {
     assert_eq!(set("users {* to slots=2"), line_4("no valid expanded list"));
     assert_eq!(set("foo {*} to slots=1"), line_4("unknown attribute name \"foo\""));
     assert_eq!(set("users u1 slots=4"), line_4("unknown attribute name \"slots\""));
-    assert_eq!(set("users u1 users u2 to slots=4"), line_4("attribute \"users\" appears more than once"));
+    assert_eq!(
+        set("users u1 users u2 to slots=4"),
+        line_4("attribute \"users\" appears more than once")
+    );
     assert_eq!(set("users u1 to"), line_4("\"to\" is not followed by its value"));
     assert_eq!(set("users u1"), line_4("\"to\" is not followed by its value"));
     assert_eq!(set("to slots"), line_4("\"slots\" is no limit"));
     assert_eq!(set("users u1,,u2 to slots=1"), line_4("\"u1,,u2\" is no list of names"));
-    assert_eq!(set("to slots=$num_proc"), line_4("dynamic limits are only supported for per host rules"));
-    assert_eq!(set("hosts {*} to slots=$num_proc**2"), line_4("\"slots=$num_proc**2\" is no limit"));
+    assert_eq!(
+        set("to slots=$num_proc"),
+        line_4("dynamic limits are only supported for per host rules")
+    );
+    assert_eq!(
+        set("hosts {*} to slots=$num_proc**2"),
+        line_4("\"slots=$num_proc**2\" is no limit")
+    );
     assert_eq!(set("name a/b to slots=1").1, "line 4");
     let whole = |text: &str| refusal(text).0;
     assert_eq!(parse_sets("name r5\nenabled TRUE\n").unwrap_err().len(), 1);
-    assert_eq!(whole("name r5\n"), "each value in the attribute value list in line 1 should begin with \"{\"");
+    assert_eq!(
+        whole("name r5\n"),
+        "each value in the attribute value list in line 1 should begin with \"{\""
+    );
     let open = "{\nname r5\nenabled TRUE\nlimit to slots=4\n";
-    assert_eq!(whole(open), "each value in the attribute value list in line 5 should end with \"}\"");
-    assert_eq!(whole("{\nname bad name\nenabled TRUE\nlimit to slots=4\n}\n"), "Space (' ') not allowed in objectname");
-    assert_eq!(whole("{\nname a/b\nenabled TRUE\nlimit to slots=4\n}\n"), "Slash ('/') not allowed in objectname");
-    assert_eq!(whole("{\nname a\nenabled MAYBE\nlimit to slots=4\n}\n"), "error parsing value \"MAYBE\"");
-    assert_eq!(whole("{\nname a\nlimit to slots=4\n}\n"), "required attribute \"enabled\" is missing");
-    assert_eq!(whole("{\nenabled TRUE\nlimit to slots=4\n}\n"), "resource quota set has no name");
+    assert_eq!(
+        whole(open),
+        "each value in the attribute value list in line 5 should end with \"}\""
+    );
+    assert_eq!(
+        whole("{\nname bad name\nenabled TRUE\nlimit to slots=4\n}\n"),
+        "Space (' ') not allowed in objectname"
+    );
+    assert_eq!(
+        whole("{\nname a/b\nenabled TRUE\nlimit to slots=4\n}\n"),
+        "Slash ('/') not allowed in objectname"
+    );
+    assert_eq!(
+        whole("{\nname a\nenabled MAYBE\nlimit to slots=4\n}\n"),
+        "error parsing value \"MAYBE\""
+    );
+    assert_eq!(
+        whole("{\nname a\nlimit to slots=4\n}\n"),
+        "required attribute \"enabled\" is missing"
+    );
+    assert_eq!(
+        whole("{\nenabled TRUE\nlimit to slots=4\n}\n"),
+        "resource quota set has no name"
+    );
     assert_eq!(whole("{\nname a\nenabled TRUE\n}\n"), "resource quota set has no rules");
     assert_eq!(
         whole("{\nname a\nname b\nenabled TRUE\nlimit to slots=4\n}\n"),
         "attribute \"name\" appears more than once"
     );
-    assert_eq!(whole("{\nname a\nfoo b\nenabled TRUE\nlimit to slots=4\n}\n"), "unknown attribute name \"foo\"");
+    assert_eq!(
+        whole("{\nname a\nfoo b\nenabled TRUE\nlimit to slots=4\n}\n"),
+        "unknown attribute name \"foo\""
+    );
     let twice = "{\nname a\nenabled TRUE\nlimit to slots=4\n}\n".repeat(2);
-    assert_eq!(refusal(&twice), ("resource quota set \"a\" appears twice".to_owned(), "line 7".to_owned()));
+    assert_eq!(
+        refusal(&twice),
+        ("resource quota set \"a\" appears twice".to_owned(), "line 7".to_owned())
+    );
 }
 
 #[test]
@@ -86,15 +129,23 @@ fn limits_are_checked_against_the_complex() {
     let check = |limit: &str| {
         let mut set = QuotaSet::template(QuotaName::from("x"));
         set.rules = vec![rule("to slots=1"), rule(&format!("hosts {{*}} to {limit}"))];
-        set.check(&complex).first().map(|refusal| (refusal.what.clone(), refusal.place.clone()))
+        set.check(&complex)
+            .first()
+            .map(|refusal| (refusal.what.clone(), refusal.place.clone()))
     };
     let second = |what: &str| Some((what.to_owned(), "x/2".to_owned()));
     assert_eq!(check("slots=2,h_rt=1:0:0,arch=lx*,mem_free=1G,slots=$num_proc*2"), None);
-    assert_eq!(check("nosuch=2"), second("\"resource_quota\" references not existing complex attribute \"nosuch\""));
+    assert_eq!(
+        check("nosuch=2"),
+        second("\"resource_quota\" references not existing complex attribute \"nosuch\"")
+    );
     let dynamic = "\"dynamical_limit\" references not existing complex attribute \"nosuch\"";
     assert_eq!(check("slots=$nosuch*2"), second(dynamic));
     assert_eq!(check("slots=abc"), second("attribute \"slots\" is not a integer value"));
-    assert_eq!(check("h_vmem=abc"), second("attribute \"h_vmem\" is not a memory value"));
+    assert_eq!(
+        check("h_vmem=abc"),
+        second("attribute \"h_vmem\" is not a memory value")
+    );
     assert_eq!(check("slots=-1"), second("\"slots=-1\" is no limit"));
     assert_eq!(check("arch=$num_proc"), second("\"arch=$num_proc\" is no limit"));
 }
@@ -106,23 +157,50 @@ fn edits_change_the_limits_of_one_rule() {
     let limits = |rule: &str, operation, value: &str| {
         let edited = edit(set, Some(rule), operation, "limit", value).unwrap();
         let set = QuotaSet::from_fields(&edited.fields).unwrap();
-        (set.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), edited.notes)
+        (
+            set.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            edited.notes,
+        )
     };
-    assert_eq!(limits("1", Operation::Replace, "slots=9").0, "to slots=9; name two users u1 to slots=4,lic=7");
-    assert_eq!(limits("two", Operation::Modify, "slots=10").0, "to slots=3; name two users u1 to lic=7,slots=10");
-    assert_eq!(limits("1", Operation::Add, "lic=3").0, "to slots=3,lic=3; name two users u1 to slots=4,lic=7");
-    assert_eq!(limits("2", Operation::Delete, "slots=4").0, "to slots=3; name two users u1 to lic=7");
+    assert_eq!(
+        limits("1", Operation::Replace, "slots=9").0,
+        "to slots=9; name two users u1 to slots=4,lic=7"
+    );
+    assert_eq!(
+        limits("two", Operation::Modify, "slots=10").0,
+        "to slots=3; name two users u1 to lic=7,slots=10"
+    );
+    assert_eq!(
+        limits("1", Operation::Add, "lic=3").0,
+        "to slots=3,lic=3; name two users u1 to slots=4,lic=7"
+    );
+    assert_eq!(
+        limits("2", Operation::Delete, "slots=4").0,
+        "to slots=3; name two users u1 to lic=7"
+    );
     let (unchanged, notes) = limits("1", Operation::Add, "slots=1");
     assert_eq!(unchanged, "to slots=3; name two users u1 to slots=4,lic=7");
     let already = "No modification because \"slots\" already exists in \"resource_quota_rules\" of \"resource_quota\"";
     assert_eq!(notes, [already]);
     let (unchanged, notes) = limits("2", Operation::Delete, "nosuch");
     assert_eq!(unchanged, "to slots=3; name two users u1 to slots=4,lic=7");
-    assert_eq!(notes, ["\"nosuch\" does not exist in \"resource_quota_rules\" of \"resource_quota\""]);
+    assert_eq!(
+        notes,
+        ["\"nosuch\" does not exist in \"resource_quota_rules\" of \"resource_quota\""]
+    );
     let refused = |rule, key, value| edit(set, rule, Operation::Replace, key, value).unwrap_err().what;
-    assert_eq!(refused(Some("9"), "limit", "slots=1"), "no resource quota rule specified for modification");
-    assert_eq!(refused(None, "limit", "slots=1"), "no resource quota rule specified for modification");
-    assert_eq!(refused(Some("1"), "limit", "slots=$num_proc"), "dynamic limits are only supported for per host rules");
+    assert_eq!(
+        refused(Some("9"), "limit", "slots=1"),
+        "no resource quota rule specified for modification"
+    );
+    assert_eq!(
+        refused(None, "limit", "slots=1"),
+        "no resource quota rule specified for modification"
+    );
+    assert_eq!(
+        refused(Some("1"), "limit", "slots=$num_proc"),
+        "dynamic limits are only supported for per host rules"
+    );
     assert_eq!(refused(None, "name", "x"), "cannot change name");
     assert_eq!(refused(None, "enabled", "MAYBE"), "error parsing value \"MAYBE\"");
     assert_eq!(refused(None, "users", "u3"), "unknown attribute name \"users\"");
@@ -131,8 +209,14 @@ fn edits_change_the_limits_of_one_rule() {
 #[test]
 fn rules_are_called_by_name_or_number() {
     let set = &sets("{\nname s\nenabled TRUE\nlimit to slots=3\nlimit name two to slots=4\n}\n")[0];
-    assert_eq!([set.rule_called("1"), set.rule_called("two"), set.rule_called("2")], [Some(0), Some(1), Some(1)]);
-    assert_eq!([set.rule_called("0"), set.rule_called("3"), set.rule_called("x")], [None, None, None]);
+    assert_eq!(
+        [set.rule_called("1"), set.rule_called("two"), set.rule_called("2")],
+        [Some(0), Some(1), Some(1)]
+    );
+    assert_eq!(
+        [set.rule_called("0"), set.rule_called("3"), set.rule_called("x")],
+        [None, None, None]
+    );
     assert_eq!([set.rule_name(0), set.rule_name(1)], ["s/1", "s/two"]);
 }
 
@@ -140,9 +224,16 @@ fn filter() -> impl Strategy<Value = Option<Filter>> {
     let names = || prop::collection::vec("[a-z@*][a-z0-9.*?]{0,6}[a-z]", 0..4);
     let filter = (any::<bool>(), names(), names()).prop_map(|(expanded, included, excluded)| {
         let expressions = |names: Vec<String>| {
-            names.iter().filter_map(|name| crate::restring::Expression::parse(name).ok()).collect()
+            names
+                .iter()
+                .filter_map(|name| crate::restring::Expression::parse(name).ok())
+                .collect()
         };
-        Filter { expanded, included: expressions(included), excluded: expressions(excluded) }
+        Filter {
+            expanded,
+            included: expressions(included),
+            excluded: expressions(excluded),
+        }
     });
     prop::option::of(filter.prop_filter("a list has elements", |filter| filter.elements().next().is_some()))
 }

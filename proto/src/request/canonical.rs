@@ -14,7 +14,10 @@ use crate::complex::{Attribute, Complex, Requestable};
 pub fn make_canonical(requests: &mut Vec<ResourceRequest>, complex: &Complex) {
     for request in requests.iter_mut() {
         // A request that will be refused is named as it was written.
-        if let Some(attribute) = complex.lookup(&request.name).filter(|known| known.requestable != Requestable::No) {
+        if let Some(attribute) = complex
+            .lookup(&request.name)
+            .filter(|known| known.requestable != Requestable::No)
+        {
             canonical_name(request, attribute);
             canonical_value(request, attribute);
         }
@@ -47,7 +50,11 @@ fn canonical_value(request: &mut ResourceRequest, attribute: &Attribute) {
 
 /// The form in which a value is kept. `None` if it is kept as it was written.
 pub(crate) fn canonical_text(r#type: Type, text: &str) -> Option<String> {
-    if r#type == Type::Time && !is_seconds(text) { seconds(text) } else { None }
+    if r#type == Type::Time && !is_seconds(text) {
+        seconds(text)
+    } else {
+        None
+    }
 }
 
 /// Whether a text is a number of seconds as it is kept.
@@ -57,7 +64,10 @@ fn is_seconds(text: &str) -> bool {
 
 /// A time in seconds. `None` for one without bound, and for what is not a time.
 fn seconds(text: &str) -> Option<String> {
-    Amount::parse(text, Type::Time).ok()?.finite().map(|seconds| seconds.to_string())
+    Amount::parse(text, Type::Time)
+        .ok()?
+        .finite()
+        .map(|seconds| seconds.to_string())
 }
 
 impl ResourceList {

@@ -93,7 +93,9 @@ pub struct SlotRange(Vec<(u32, u32)>);
 impl SlotRange {
     /// Exactly that many slots; none if it is not between 1 and [`RANGE_MAX`].
     pub fn exactly(slots: u32) -> Option<SlotRange> {
-        (1..=RANGE_MAX).contains(&slots).then(|| SlotRange(vec![(slots, slots)]))
+        (1..=RANGE_MAX)
+            .contains(&slots)
+            .then(|| SlotRange(vec![(slots, slots)]))
     }
 
     /// Reads a comma separated union. `4-2` and `4:2` are 2 to 4, `-6` is 1 to 6, `4-` is 4 to
@@ -133,7 +135,10 @@ impl SlotRange {
 
     /// The largest acceptable number up to `available`.
     pub fn largest_within(&self, available: u32) -> Option<u32> {
-        self.parts().rev().find(|part| *part.start() <= available).map(|part| available.min(*part.end()))
+        self.parts()
+            .rev()
+            .find(|part| *part.start() <= available)
+            .map(|part| available.min(*part.end()))
     }
 }
 
@@ -177,7 +182,12 @@ fn open_or_closed(text: &str) -> Result<(u32, u32), RangeError> {
         Some(last) if !last.text.is_empty() => number(last.text)?,
         Some(last) if last.sign == '-' => RANGE_MAX,
         // 8.1.9 reads `4:` as `4-`, which nobody can have meant.
-        Some(_) => return Err(RangeError::Trailer { specifier: text.to_owned(), trailer: ":".to_owned() }),
+        Some(_) => {
+            return Err(RangeError::Trailer {
+                specifier: text.to_owned(),
+                trailer: ":".to_owned(),
+            });
+        }
     };
     Ok((part.first, last))
 }
@@ -247,10 +257,16 @@ impl TaskRange {
             return Err(RangeError::TooManyTasks);
         }
         let consecutive = merged(consecutive.iter().map(|part| (part.first, part.last)).collect());
-        parts.extend(consecutive.into_iter().map(|(first, last)| TaskRange { first, last, step: 1 }));
+        parts.extend(
+            consecutive
+                .into_iter()
+                .map(|(first, last)| TaskRange { first, last, step: 1 }),
+        );
         let first = parts.iter().map(|part| part.first).min().unwrap_or(1);
         let last = parts.iter().map(|part| part.last_task()).max().unwrap_or(first);
-        let distances = parts.iter().flat_map(|part| [part.first - first, part.last_task() - part.first, part.gap()]);
+        let distances = parts
+            .iter()
+            .flat_map(|part| [part.first - first, part.last_task() - part.first, part.gap()]);
         // All tasks are the same one where no distance is above zero.
         let step = distances.fold(0, greatest_common_divisor).max(1);
         let mut is_named = vec![false; ((last - first) / step + 1) as usize];
@@ -380,7 +396,11 @@ impl TaskSet {
             self.0[at - 1].1 = self.0.remove(at).1;
             at -= 1;
         }
-        if self.0.get(at + 1).is_some_and(|next| self.0[at].1.checked_add(1) == Some(next.0)) {
+        if self
+            .0
+            .get(at + 1)
+            .is_some_and(|next| self.0[at].1.checked_add(1) == Some(next.0))
+        {
             self.0[at].1 = self.0.remove(at + 1).1;
         }
         true
@@ -405,7 +425,11 @@ impl TaskSet {
 
 impl From<TaskRange> for TaskSet {
     fn from(range: TaskRange) -> TaskSet {
-        if range.step == 1 { TaskSet(vec![(range.first, range.last)]) } else { range.iter().collect() }
+        if range.step == 1 {
+            TaskSet(vec![(range.first, range.last)])
+        } else {
+            range.iter().collect()
+        }
     }
 }
 
@@ -439,7 +463,10 @@ fn evenly_spaced(parts: &[(u32, u32)]) -> usize {
     let single = |part: &&(u32, u32)| part.0 == part.1;
     let [first, second, ..] = parts else { return 1 };
     let step = second.0 - first.0;
-    let follows = parts.windows(2).take_while(|pair| single(&&pair[1]) && pair[1].0 - pair[0].0 == step).count();
+    let follows = parts
+        .windows(2)
+        .take_while(|pair| single(&&pair[1]) && pair[1].0 - pair[0].0 == step)
+        .count();
     if follows >= 2 { follows + 1 } else { 1 }
 }
 

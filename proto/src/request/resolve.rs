@@ -96,12 +96,17 @@ impl ResourceList {
 }
 
 fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -> Result<Resolved, Diagnostic> {
-    let attribute = complex.lookup(&request.name).ok_or_else(|| unknown(&request.name, complex))?;
+    let attribute = complex
+        .lookup(&request.name)
+        .ok_or_else(|| unknown(&request.name, complex))?;
     check_permission(request, attribute, purpose)?;
     let value = value(request, attribute)?;
     let is_infinite = value.amount().is_some_and(Amount::is_infinite);
     if is_infinite && attribute.consumable.is_consumable() && purpose != Purpose::Filter {
-        let what = format!("attribute \"{}\" is not a value that can be set to infinity", attribute.name);
+        let what = format!(
+            "attribute \"{}\" is not a value that can be set to infinity",
+            attribute.name
+        );
         return Err(Diagnostic::new(Code::BadValue, what).fix("ask for an amount: what is used up has a bound"));
     }
     let is_negative = value.amount().is_some_and(Amount::is_negative);
@@ -109,7 +114,10 @@ fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -
         let what = format!("denied: negative value for resource \"{}\"", attribute.name);
         return Err(Diagnostic::new(Code::BadValue, what).fix("ask for zero or more"));
     }
-    Ok(Resolved { attribute: attribute.name.clone(), value })
+    Ok(Resolved {
+        attribute: attribute.name.clone(),
+        value,
+    })
 }
 
 fn unknown(name: &str, complex: &Complex) -> Diagnostic {
@@ -159,7 +167,9 @@ fn value(request: &ResourceRequest, attribute: &Attribute) -> Result<RequestValu
     }
     let pattern = Expression::parse(text).map_err(|error| {
         let why = "an expression has patterns, with | & ! between them and parentheses around them";
-        Diagnostic::new(Code::BadSyntax, error.to_string()).why(why).fix("write it like a*|b or !(a*&*b)")
+        Diagnostic::new(Code::BadSyntax, error.to_string())
+            .why(why)
+            .fix("write it like a*|b or !(a*&*b)")
     })?;
     Ok(RequestValue::Pattern(pattern))
 }

@@ -43,7 +43,10 @@ fn a_slot_range_says_what_it_contains() {
     assert_eq!((range.least(), range.largest()), (2, RANGE_MAX));
     assert!(range.contains(3) && range.contains(8) && !range.contains(5));
     assert_eq!(range.iter().take(5).collect::<Vec<_>>(), [2, 3, 4, 8, 16]);
-    assert_eq!([1, 2, 7, 12, 20].map(|free| range.largest_within(free)), [None, Some(2), Some(4), Some(8), Some(20)]);
+    assert_eq!(
+        [1, 2, 7, 12, 20].map(|free| range.largest_within(free)),
+        [None, Some(2), Some(4), Some(8), Some(20)]
+    );
 }
 
 #[test]
@@ -68,14 +71,25 @@ fn ranges_are_refused_in_the_words_of_8_1_9() {
         tasks("abc"),
         "Numerical value invalid!\nThe initial portion of string \"abc\" contains no decimal number"
     );
-    for (text, trailer) in [("1-3-5", "3-5|-5"), ("1-3:2:1", "2:1|:1"), ("1:3-5", "3-5|-5"), ("1-2a", "2a|a")] {
+    for (text, trailer) in [
+        ("1-3-5", "3-5|-5"),
+        ("1-3:2:1", "2:1|:1"),
+        ("1:3-5", "3-5|-5"),
+        ("1-2a", "2a|a"),
+    ] {
         let (specifier, trailer) = trailer.split_once('|').unwrap();
-        assert_eq!(tasks(text), format!("Range specifier \"{specifier}\" has unknown trailer \"{trailer}\""));
+        assert_eq!(
+            tasks(text),
+            format!("Range specifier \"{specifier}\" has unknown trailer \"{trailer}\"")
+        );
     }
     for text in ["1,2,4", "1-3:2,4", "1-7:2,4", "1-3,5", "1-5:2,6-10:2", "1-6,7-12:2"] {
         assert_eq!(tasks(text), "-t option only allows one range specification", "{text}");
     }
-    assert_eq!(tasks("1-9999999:2,2-9999999:2,3-9999999:2"), "the list names more than 9999999 tasks");
+    assert_eq!(
+        tasks("1-9999999:2,2-9999999:2,3-9999999:2"),
+        "the list names more than 9999999 tasks"
+    );
     for text in ["1-", "1:", "-5", ":5", "1-3:", "1-3:x", "1--3", "", ","] {
         assert!(TaskRange::parse(text).is_err(), "{text}");
     }
@@ -118,7 +132,10 @@ fn task_ranges_print_as_qsub_does() {
     }
     let range = TaskRange::parse("1-10:2").unwrap();
     assert_eq!(range.iter().map(|task| task.0).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
-    assert_eq!((range.first(), range.last(), range.step(), range.count()), (1, 10, 2, 5));
+    assert_eq!(
+        (range.first(), range.last(), range.step(), range.count()),
+        (1, 10, 2, 5)
+    );
     assert!(range.contains(TaskId(9)) && !range.contains(TaskId(10)) && !range.contains(TaskId(11)));
 }
 
@@ -158,16 +175,26 @@ fn requests_split_at_commas_outside_quotes() {
     assert_eq!(list("arch=lx*|sol*,x=(a&!b)"), "arch=lx*|sol*,x=(a&!b)");
     assert_eq!(list(""), "");
     let quoted = ResourceList::parse("a=\"x,y\",b='p,q',c=don't,d").unwrap();
-    assert_eq!(quoted.iter().map(|request| request.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    assert_eq!(
+        quoted.iter().map(|request| request.name.as_str()).collect::<Vec<_>>(),
+        ["a", "b", "c", "d"]
+    );
     let value = ResourceList::parse("a=b=c").unwrap();
-    assert_eq!(value.iter().next().and_then(|request| request.value.as_deref()), Some("b=c"));
+    assert_eq!(
+        value.iter().next().and_then(|request| request.value.as_deref()),
+        Some("b=c")
+    );
     assert!(ResourceList::parse("=5").is_err());
 }
 
 #[test]
 fn a_name_with_a_quotation_mark_is_refused() {
     for text in ["a=1,y\"=2", "'b'=1", "a=\"x,y\":0,y\"=\"z"] {
-        assert_eq!(ResourceList::parse(text).unwrap_err().code, Code::UnknownResource, "{text}");
+        assert_eq!(
+            ResourceList::parse(text).unwrap_err().code,
+            Code::UnknownResource,
+            "{text}"
+        );
     }
 }
 
@@ -205,7 +232,10 @@ fn requests_have_one_form_however_they_are_written() {
         ("dwg=false", "display_win_gui=false"),
         ("h_rt=0", "h_rt=0"),
         ("h_rt=010", "h_rt=8"),
-        ("vf=01G,mf=1.50g,h_vmem=infinity", "virtual_free=01G,mem_free=1.50g,h_vmem=infinity"),
+        (
+            "vf=01G,mf=1.50g,h_vmem=infinity",
+            "virtual_free=01G,mem_free=1.50g,h_vmem=infinity",
+        ),
         ("a=lx*,h=node*,q=all.q", "arch=lx*,hostname=node*,qname=all.q"),
         ("vf=3G,h_rt=5,virtual_free=1G", "h_rt=5,virtual_free=1G"),
         ("nosuch=1:0:0,nosuch2", "nosuch=1:0:0,nosuch2"),
@@ -247,7 +277,11 @@ fn requests_are_resolved_to_full_names_and_base_units() {
         ("", vec![]),
     ];
     for (text, expected) in cases {
-        assert_eq!(resolved(text, Purpose::Hard), Ok(expected.into_iter().map(str::to_owned).collect()), "{text}");
+        assert_eq!(
+            resolved(text, Purpose::Hard),
+            Ok(expected.into_iter().map(str::to_owned).collect()),
+            "{text}"
+        );
     }
 }
 
@@ -261,18 +295,36 @@ fn requests_are_refused_in_the_words_of_8_1_9() {
         ("h_rt=1:2:3:4", "attribute \"h_rt\" is not a time value"),
         ("h_rt=abc", "attribute \"h_rt\" is not a time value"),
         ("h_rt=-5", "denied: negative value for resource \"h_rt\""),
-        ("slots=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
-        ("s=2", "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
-        ("np_load_avg=1", "resource \"np_load_avg\" configured as non requestable"),
+        (
+            "slots=2",
+            "\"job\" denied: use parallel environments instead of requesting slots explicitly",
+        ),
+        (
+            "s=2",
+            "\"job\" denied: use parallel environments instead of requesting slots explicitly",
+        ),
+        (
+            "np_load_avg=1",
+            "resource \"np_load_avg\" configured as non requestable",
+        ),
         ("nla=1", "resource \"nla\" configured as non requestable"),
-        ("l=infinity", "attribute \"lic\" is not a value that can be set to infinity"),
-        ("display_win_gui=maybe", "attribute \"display_win_gui\" is not a boolean value"),
+        (
+            "l=infinity",
+            "attribute \"lic\" is not a value that can be set to infinity",
+        ),
+        (
+            "display_win_gui=maybe",
+            "attribute \"display_win_gui\" is not a boolean value",
+        ),
         ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
     ];
     for (text, expected) in cases {
         assert_eq!(resolved(text, Purpose::Hard), Err(vec![expected.to_owned()]), "{text}");
     }
-    assert_eq!(resolved("x=1,y=2", Purpose::Hard).map_err(|refusals| refusals.len()), Err(2));
+    assert_eq!(
+        resolved("x=1,y=2", Purpose::Hard).map_err(|refusals| refusals.len()),
+        Err(2)
+    );
 }
 
 #[test]
@@ -280,16 +332,26 @@ fn soft_requests_and_filters_have_rules_of_their_own() {
     let soft = "denied: soft requests on consumables like \"lic\" are not supported";
     assert_eq!(resolved("lic=1", Purpose::Soft), Err(vec![soft.to_owned()]));
     assert_eq!(resolved("lsa=1", Purpose::Soft), Ok(vec!["lsa=1".to_owned()]));
-    let filter = vec!["slots=4".to_owned(), "load_avg=100000000".to_owned(), "lsa=-1".to_owned()];
+    let filter = vec![
+        "slots=4".to_owned(),
+        "load_avg=100000000".to_owned(),
+        "lsa=-1".to_owned(),
+    ];
     assert_eq!(resolved("s=4,load_avg=100,lsa=-1", Purpose::Filter), Ok(filter));
     assert!(resolved("nosuch=1", Purpose::Filter).is_err());
 }
 
 #[test]
 fn a_resolved_request_gives_its_amount_or_its_pattern() {
-    let list = ResourceList::parse("h_rt=60,arch=lx*").unwrap().resolve(&site()).unwrap();
+    let list = ResourceList::parse("h_rt=60,arch=lx*")
+        .unwrap()
+        .resolve(&site())
+        .unwrap();
     assert_eq!(list[0].value.amount(), Some(Amount::from_base(60)));
-    assert_eq!((list[1].value.amount(), list[1].value.pattern().map(|p| p.as_str())), (None, Some("lx*")));
+    assert_eq!(
+        (list[1].value.amount(), list[1].value.pattern().map(|p| p.as_str())),
+        (None, Some("lx*"))
+    );
     let json = serde_json::to_string(&list).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Resolved>>(&json).unwrap(), list);
 }

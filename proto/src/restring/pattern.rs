@@ -18,7 +18,10 @@ impl Pattern {
     /// A text without wildcards, backslashes included.
     pub(super) fn plain(text: &str) -> Pattern {
         let matcher = |text: &str| Matcher::Plain(text.chars().collect());
-        Pattern { exact: matcher(text), folded: matcher(&text.to_lowercase()) }
+        Pattern {
+            exact: matcher(text),
+            folded: matcher(&text.to_lowercase()),
+        }
     }
 
     /// A text that may have wildcards.
@@ -27,7 +30,10 @@ impl Pattern {
             return Pattern::plain(text);
         }
         let matcher = |text: &str| Matcher::Wildcards(pieces(&text.chars().collect::<Vec<_>>()));
-        Pattern { exact: matcher(text), folded: matcher(&text.to_lowercase()) }
+        Pattern {
+            exact: matcher(text),
+            folded: matcher(&text.to_lowercase()),
+        }
     }
 
     /// Whether the value matches; for [`Case::Folded`] it is in lower case already.

@@ -16,7 +16,11 @@ fn the_table_of_semantics_section_7_holds() {
         ("lx2[4|6]-amd64", "lx24-amd64", false),
     ];
     for (expression, offered, expected) in cases {
-        assert_eq!(matches(expression, offered, Type::String), expected, "{expression} of {offered}");
+        assert_eq!(
+            matches(expression, offered, Type::String),
+            expected,
+            "{expression} of {offered}"
+        );
     }
 }
 
@@ -81,8 +85,15 @@ fn recorded_requests_match_the_recorded_hosts() {
     ];
     for (request, expected) in cases {
         for ((r#type, values), expected) in values.iter().zip(expected) {
-            let hosts = values.iter().zip(1..).filter(|(value, _)| matches(request, value, *r#type));
-            assert_eq!(hosts.map(|(_, host)| host.to_string()).collect::<String>(), expected, "{request} as {type}");
+            let hosts = values
+                .iter()
+                .zip(1..)
+                .filter(|(value, _)| matches(request, value, *r#type));
+            assert_eq!(
+                hosts.map(|(_, host)| host.to_string()).collect::<String>(),
+                expected,
+                "{request} as {type}"
+            );
         }
     }
 }
@@ -146,7 +157,11 @@ fn wildcards_match_as_fnmatch_does_without_flags() {
         ("[\u{e0}-\u{ff}]*", "\u{e9}t\u{e9}", true),
     ];
     for (pattern, offered, expected) in cases {
-        assert_eq!(matches(pattern, offered, Type::String), expected, "{pattern} of {offered}");
+        assert_eq!(
+            matches(pattern, offered, Type::String),
+            expected,
+            "{pattern} of {offered}"
+        );
     }
 }
 
@@ -167,7 +182,10 @@ fn long_and_deep_expressions_are_refused_and_long_values_match_nothing() {
     assert!(!matches("*", &long, Type::String) && matches("*", &long[1..], Type::String));
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     assert!(Expression::parse(&nested(DEPTH_MAX)).is_ok());
-    assert_eq!(Expression::parse(&nested(DEPTH_MAX + 1)).unwrap_err().fault, Fault::TooDeep);
+    assert_eq!(
+        Expression::parse(&nested(DEPTH_MAX + 1)).unwrap_err().fault,
+        Fault::TooDeep
+    );
     assert!(matches(&format!("{}a*", "!".repeat(2000)), "a", Type::String));
 }
 

@@ -59,7 +59,13 @@ fn a_recorded_tree_prints_as_it_was_read_and_survives_its_fields() {
 
 #[test]
 fn ids_may_come_in_any_order() {
-    let text = [node(0, "Root", "7,3"), node(3, "b", "NONE"), node(7, "a", "9"), node(9, "c", "NONE")].concat();
+    let text = [
+        node(0, "Root", "7,3"),
+        node(3, "b", "NONE"),
+        node(7, "a", "9"),
+        node(9, "c", "NONE"),
+    ]
+    .concat();
     let tree = ShareTree::parse(&text).unwrap();
     let names: Vec<&str> = tree.nodes().iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["Root", "a", "c", "b"]);
@@ -69,12 +75,21 @@ fn ids_may_come_in_any_order() {
 fn wrong_text_names_line_and_word() {
     let text = |line: &str| node(0, "Root", "NONE").replace("shares=1", line);
     assert_eq!(refused(&text("shares=x")).0, "line 4");
-    assert_eq!(refused(&text("foo=1")), ("line 4".to_owned(), "unknown attribute name \"foo\"".to_owned()));
+    assert_eq!(
+        refused(&text("foo=1")),
+        ("line 4".to_owned(), "unknown attribute name \"foo\"".to_owned())
+    );
     assert_eq!(refused(&text("")).1, "required attribute \"shares\" is missing");
     assert_eq!(refused(&text("shares=1\nshares=2")).0, "line 5");
-    assert_eq!(refused(&node(0, "Root", "1")).1, "found reference to node 1 but no specification");
+    assert_eq!(
+        refused(&node(0, "Root", "1")).1,
+        "found reference to node 1 but no specification"
+    );
     let lost = [node(0, "Root", "NONE"), node(9, "lost", "NONE")].concat();
-    assert_eq!(refused(&lost), ("line 6".to_owned(), "node 9 \"lost\" is below no other node".to_owned()));
+    assert_eq!(
+        refused(&lost),
+        ("line 6".to_owned(), "node 9 \"lost\" is below no other node".to_owned())
+    );
     let circle = [node(0, "Root", "1"), node(1, "a", "0")].concat();
     assert_eq!(refused(&circle).1, "found reference to node 0 but no specification");
     let twice = [node(0, "Root", "1,2"), node(1, "u1", "NONE"), node(2, "u1", "NONE")].concat();
@@ -84,12 +99,23 @@ fn wrong_text_names_line_and_word() {
 
 fn tree() -> impl Strategy<Value = Node> {
     let node = |children: Vec<Node>, shares: u32| {
-        let named = children.into_iter().enumerate().map(|(at, child)| Node { name: format!("n{at}"), ..child });
-        Node { name: "Root".to_owned(), kind: NodeKind::User, shares, children: named.collect() }
+        let named = children.into_iter().enumerate().map(|(at, child)| Node {
+            name: format!("n{at}"),
+            ..child
+        });
+        Node {
+            name: "Root".to_owned(),
+            kind: NodeKind::User,
+            shares,
+            children: named.collect(),
+        }
     };
-    any::<u32>().prop_map(move |shares| node(Vec::new(), shares)).prop_recursive(4, 40, 4, move |inner| {
-        (prop::collection::vec(inner, 0..4), any::<u32>()).prop_map(move |(children, shares)| node(children, shares))
-    })
+    any::<u32>()
+        .prop_map(move |shares| node(Vec::new(), shares))
+        .prop_recursive(4, 40, 4, move |inner| {
+            (prop::collection::vec(inner, 0..4), any::<u32>())
+                .prop_map(move |(children, shares)| node(children, shares))
+        })
 }
 
 proptest! {

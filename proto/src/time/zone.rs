@@ -103,10 +103,18 @@ impl Zone {
     /// put back.
     pub fn instants(&self, local: LocalTime) -> impl Iterator<Item = Wall> + '_ {
         let local = local.seconds();
-        let (before, after) = (self.ahead(local - i64::from(DAY_S)), self.ahead(local + i64::from(DAY_S)));
+        let (before, after) = (
+            self.ahead(local - i64::from(DAY_S)),
+            self.ahead(local + i64::from(DAY_S)),
+        );
         let ahead = [Some(before), (after != before).then_some(after)];
-        let times = ahead.into_iter().flatten().map(move |ahead| (local - i64::from(ahead), ahead));
-        times.filter(|(at, ahead)| self.ahead(*at) == *ahead).map(|(at, _)| Wall::from_seconds(at))
+        let times = ahead
+            .into_iter()
+            .flatten()
+            .map(move |ahead| (local - i64::from(ahead), ahead));
+        times
+            .filter(|(at, ahead)| self.ahead(*at) == *ahead)
+            .map(|(at, _)| Wall::from_seconds(at))
     }
 
     /// When local clocks are changed, from one time to another, both included.
@@ -153,13 +161,33 @@ mod tests {
         let zone = berlin();
         let march = Day::of(2026, 3, 29).unwrap();
         let shown = |seconds| zone.local(Wall::from_seconds(seconds));
-        assert_eq!(shown(1_774_745_999), LocalTime { day: march, second: 7199 });
-        assert_eq!(shown(1_774_746_000), LocalTime { day: march, second: 10_800 });
-        let at = |day, second| zone.instants(LocalTime { day, second }).map(Wall::seconds).collect::<Vec<_>>();
+        assert_eq!(
+            shown(1_774_745_999),
+            LocalTime {
+                day: march,
+                second: 7199
+            }
+        );
+        assert_eq!(
+            shown(1_774_746_000),
+            LocalTime {
+                day: march,
+                second: 10_800
+            }
+        );
+        let at = |day, second| {
+            zone.instants(LocalTime { day, second })
+                .map(Wall::seconds)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(at(march, 9_000), Vec::<i64>::new(), "half past two is skipped");
         assert_eq!(at(march, 10_800), [1_774_746_000]);
         let october = Day::of(2026, 10, 25).unwrap();
-        assert_eq!(at(october, 9_000), [1_792_890_000 - 1800, 1_792_890_000 + 1800], "half past two comes twice");
+        assert_eq!(
+            at(october, 9_000),
+            [1_792_890_000 - 1800, 1_792_890_000 + 1800],
+            "half past two comes twice"
+        );
         assert_eq!(at(october, 3_600), [1_792_882_800]);
     }
 }

@@ -31,13 +31,21 @@ fn wrong_text_names_line_and_word() {
             "line 2",
             "unknown specifier \"FOO\" for userset type",
         ),
-        ("name a\ntype ACL\nfshare x\noticket 0\nentries NONE\n", "line 3", "\"x\""),
+        (
+            "name a\ntype ACL\nfshare x\noticket 0\nentries NONE\n",
+            "line 3",
+            "\"x\"",
+        ),
         (
             "name a\ntype ACL\nfshare 0\noticket -1\nentries NONE\n",
             "line 4",
             "parameter \"oticket\" must be a positive number",
         ),
-        ("name a\ntype ACL\nfshare 0\noticket 0\nentries u1,a@b\n", "line 5", "a@b"),
+        (
+            "name a\ntype ACL\nfshare 0\noticket 0\nentries u1,a@b\n",
+            "line 5",
+            "a@b",
+        ),
     ] {
         let refusals = read(text).expect_err(text);
         assert_eq!((refusals.len(), refusals[0].place.as_str()), (1, line), "{text}");

@@ -476,7 +476,14 @@ pub struct JobStates {
 impl Default for JobStates {
     fn default() -> Self {
         let (only_holds, held_on_hosts) = (HoldFilter::default(), HoldFilter::default());
-        Self { pending: true, running: true, suspended: true, finished: false, only_holds, held_on_hosts }
+        Self {
+            pending: true,
+            running: true,
+            suspended: true,
+            finished: false,
+            only_holds,
+            held_on_hosts,
+        }
     }
 }
 
@@ -588,12 +595,18 @@ impl Answer {
 impl Reply {
     /// An answer without data.
     pub fn answers(answers: Vec<Answer>) -> Self {
-        Self { answers, ..Self::default() }
+        Self {
+            answers,
+            ..Self::default()
+        }
     }
 
     /// An answer that is data alone.
     pub fn data(data: Data) -> Self {
-        Self { data: Some(data), ..Self::default() }
+        Self {
+            data: Some(data),
+            ..Self::default()
+        }
     }
 
     /// A single refusal.

@@ -114,7 +114,11 @@ impl FrameError {
 impl Frame {
     /// A frame around `message`.
     pub fn new<T: Serialize>(kind: Kind, id: u64, message: &T) -> Self {
-        Self { kind, id, body: encode(message) }
+        Self {
+            kind,
+            id,
+            body: encode(message),
+        }
     }
 
     /// The message in the body.
@@ -135,7 +139,10 @@ impl Frame {
         self.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
             .expect("a frame holds nothing that MessagePack cannot express, and a Vec takes every byte");
         let len = bytes.len() - PREFIX_BYTES;
-        let prefix = u32::try_from(len).ok().filter(|_| len <= limit).ok_or(FrameError::Unsendable { len, limit })?;
+        let prefix = u32::try_from(len)
+            .ok()
+            .filter(|_| len <= limit)
+            .ok_or(FrameError::Unsendable { len, limit })?;
         bytes[..PREFIX_BYTES].copy_from_slice(&prefix.to_be_bytes());
         Ok(bytes)
     }
@@ -155,7 +162,11 @@ impl Frame {
         let begin = bytes.len();
         bytes.reserve(MESSAGE_BYTES);
         bytes.extend_from_slice(&[0; PREFIX_BYTES]);
-        let head = Self { kind, id, body: Vec::new() };
+        let head = Self {
+            kind,
+            id,
+            body: Vec::new(),
+        };
         head.serialize(&mut rmp_serde::Serializer::new(&mut *bytes).with_struct_map())
             .expect("a frame holds nothing that MessagePack cannot express, and a Vec takes every byte");
         // The head ends with an empty body. In its place comes one whose length, four bytes, is
@@ -165,8 +176,10 @@ impl Frame {
         let body = bytes.len();
         write(bytes, message);
         let len = bytes.len() - begin - PREFIX_BYTES;
-        let Some((prefix, body_len)) =
-            u32::try_from(len).ok().filter(|_| len <= limit).zip((bytes.len() - body).try_into().ok())
+        let Some((prefix, body_len)) = u32::try_from(len)
+            .ok()
+            .filter(|_| len <= limit)
+            .zip((bytes.len() - body).try_into().ok())
         else {
             bytes.truncate(begin);
             return Err(FrameError::Unsendable { len, limit });
@@ -191,7 +204,11 @@ impl Frame {
 /// `TooLong` if it is above `limit`.
 pub fn announced_len(prefix: [u8; PREFIX_BYTES], limit: usize) -> Result<usize, FrameError> {
     let len = u32::from_be_bytes(prefix) as usize;
-    if len <= limit { Ok(len) } else { Err(FrameError::TooLong { len, limit }) }
+    if len <= limit {
+        Ok(len)
+    } else {
+        Err(FrameError::TooLong { len, limit })
+    }
 }
 
 /// What an empty byte string takes in MessagePack: its kind and a length of one byte.
@@ -239,7 +256,10 @@ mod tests {
             Frame::add_to(&mut bytes, Kind::Control, id, &message, 1 << 20).unwrap();
             let len = announced_len(bytes[begin..begin + 4].try_into().unwrap(), 1 << 20).unwrap();
             assert_eq!(len, bytes.len() - begin - 4);
-            assert_eq!(Frame::from_bytes(&bytes[begin + 4..]).unwrap(), Frame::new(Kind::Control, id, &message));
+            assert_eq!(
+                Frame::from_bytes(&bytes[begin + 4..]).unwrap(),
+                Frame::new(Kind::Control, id, &message)
+            );
         }
         let before = bytes.clone();
         let refused = Frame::add_to(&mut bytes, Kind::Load, 4, &vec![1u8; 200], 100);
@@ -248,8 +268,14 @@ mod tests {
 
     #[test]
     fn a_length_above_the_limit_is_refused_before_allocation() {
-        assert!(matches!(announced_len([0x40, 0, 0, 0], 1 << 20), Err(FrameError::TooLong { len: 0x4000_0000, .. })));
-        assert!(matches!(Frame::new(Kind::Load, 1, &vec![1u8; 200]).to_bytes(100), Err(FrameError::Unsendable { .. })));
+        assert!(matches!(
+            announced_len([0x40, 0, 0, 0], 1 << 20),
+            Err(FrameError::TooLong { len: 0x4000_0000, .. })
+        ));
+        assert!(matches!(
+            Frame::new(Kind::Load, 1, &vec![1u8; 200]).to_bytes(100),
+            Err(FrameError::Unsendable { .. })
+        ));
     }
 
     #[test]
@@ -262,7 +288,12 @@ mod tests {
             body: Vec<u8>,
             colour: u8,
         }
-        let bytes = encode(&Newer { kind: "teleport", id: 9, body: vec![], colour: 1 });
+        let bytes = encode(&Newer {
+            kind: "teleport",
+            id: 9,
+            body: vec![],
+            colour: 1,
+        });
         let frame = Frame::from_bytes(&bytes).unwrap();
         assert_eq!((frame.kind, frame.id), (Kind::Unknown, 9));
     }

@@ -26,7 +26,9 @@ pub struct JoinRequest {
 /// Without the token, which is a secret.
 impl std::fmt::Debug for JoinRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JoinRequest").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("JoinRequest")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
     }
 }
 

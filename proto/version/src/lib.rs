@@ -24,7 +24,10 @@ mod tests {
 
     #[test]
     fn the_commit_stands_behind_the_version_where_it_is_known() {
-        assert_eq!(with_commit("gridwright-agent", ""), format!("gridwright-agent {RELEASE}\n"));
+        assert_eq!(
+            with_commit("gridwright-agent", ""),
+            format!("gridwright-agent {RELEASE}\n")
+        );
         let known = with_commit("gridwright-agent", "a1b2c3d4e5f6");
         assert_eq!(known, format!("gridwright-agent {RELEASE} (commit a1b2c3d4e5f6)\n"));
     }

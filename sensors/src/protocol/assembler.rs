@@ -22,7 +22,11 @@ pub struct Assembler {
 impl Assembler {
     /// An assembler that keeps at most `limit_bytes` of a line.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { kept: Vec::new(), cut: false, limit_bytes }
+        Self {
+            kept: Vec::new(),
+            cut: false,
+            limit_bytes,
+        }
     }
 
     /// Takes the next bytes and hands every line that is now complete to `each`.
@@ -40,7 +44,11 @@ impl Assembler {
 
     /// The unfinished line at the end of the stream, if there is one.
     pub fn finish(&mut self) -> Option<Line> {
-        if self.kept.is_empty() && !self.cut { None } else { Some(self.take()) }
+        if self.kept.is_empty() && !self.cut {
+            None
+        } else {
+            Some(self.take())
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -52,7 +60,10 @@ impl Assembler {
     fn take(&mut self) -> Line {
         let text = String::from_utf8_lossy(&self.kept).into_owned();
         self.kept.clear();
-        Line { text, cut: std::mem::take(&mut self.cut) }
+        Line {
+            text,
+            cut: std::mem::take(&mut self.cut),
+        }
     }
 }
 
@@ -78,7 +89,16 @@ mod tests {
         assert!(assembler.kept.capacity() <= 64);
         assert_eq!(
             lines(&mut assembler, b"y\nok\n"),
-            [Line { text: "xxxxxxxxxx".to_owned(), cut: true }, Line { text: "ok".to_owned(), cut: false },]
+            [
+                Line {
+                    text: "xxxxxxxxxx".to_owned(),
+                    cut: true
+                },
+                Line {
+                    text: "ok".to_owned(),
+                    cut: false
+                },
+            ]
         );
     }
 
@@ -86,7 +106,13 @@ mod tests {
     fn an_unfinished_line_counts_at_the_end_of_the_stream() {
         let mut assembler = Assembler::new(10);
         assert!(lines(&mut assembler, b"end").is_empty());
-        assert_eq!(assembler.finish(), Some(Line { text: "end".to_owned(), cut: false }));
+        assert_eq!(
+            assembler.finish(),
+            Some(Line {
+                text: "end".to_owned(),
+                cut: false
+            })
+        );
         assert_eq!(assembler.finish(), None);
     }
 

@@ -109,7 +109,14 @@ fn data(text: &str, self_names: &SelfNames) -> Meaning {
     if value.is_empty() {
         return Meaning::NoValue { host, name };
     }
-    Meaning::Value(Value { host, name, text: value.to_owned() }, doubt)
+    Meaning::Value(
+        Value {
+            host,
+            name,
+            text: value.to_owned(),
+        },
+        doubt,
+    )
 }
 
 #[cfg(test)]
@@ -120,11 +127,24 @@ mod tests {
 
     fn meaning(text: &str) -> Meaning {
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);
-        understand(&Line { text: text.to_owned(), cut: false }, &names)
+        understand(
+            &Line {
+                text: text.to_owned(),
+                cut: false,
+            },
+            &names,
+        )
     }
 
     fn value(host: HostSpec, name: &str, text: &str) -> Meaning {
-        Meaning::Value(Value { host, name: name.into(), text: text.to_owned() }, None)
+        Meaning::Value(
+            Value {
+                host,
+                name: name.into(),
+                text: text.to_owned(),
+            },
+            None,
+        )
     }
 
     #[test]
@@ -134,7 +154,10 @@ mod tests {
             ("vm:lsb:1:2:3", value(This, "lsb", "1:2:3")),
             ("vm : lse : 44", value(This, "lse", "44")),
             ("vm:gpu.names:A;B;", value(This, "gpu.names", "A;B;")),
-            ("vm:lsc:with blank, and comma\r", value(This, "lsc", "with blank, and comma")),
+            (
+                "vm:lsc:with blank, and comma\r",
+                value(This, "lsc", "with blank, and comma"),
+            ),
             ("   global:lsg:4", value(Global, "lsg", "4")),
             ("vm:load: 0.5 ", value(This, "load", "0.5")),
         ];
@@ -153,8 +176,18 @@ mod tests {
 
     #[test]
     fn t5_empty_value_is_no_value_and_empty_host_is_this_host() {
-        assert_eq!(meaning("vm:lsd:"), Meaning::NoValue { host: HostSpec::This, name: "lsd".into() });
-        let expected = Value { host: HostSpec::This, name: "lsa".into(), text: "5".to_owned() };
+        assert_eq!(
+            meaning("vm:lsd:"),
+            Meaning::NoValue {
+                host: HostSpec::This,
+                name: "lsd".into()
+            }
+        );
+        let expected = Value {
+            host: HostSpec::This,
+            name: "lsa".into(),
+            text: "5".to_owned(),
+        };
         assert_eq!(meaning(":lsa:5"), Meaning::Value(expected, Some(Doubt::EmptyHost)));
     }
 
@@ -175,9 +208,13 @@ mod tests {
 
     #[test]
     fn t8_t9_values_and_names_stay_as_they_are() {
-        for (name, text) in
-            [("gpu.cuda.0.util", "97"), ("load.5m", "1.2T"), ("9zz", "true"), ("load_avg", "12GB"), ("x", "-3")]
-        {
+        for (name, text) in [
+            ("gpu.cuda.0.util", "97"),
+            ("load.5m", "1.2T"),
+            ("9zz", "true"),
+            ("load_avg", "12GB"),
+            ("x", "-3"),
+        ] {
             assert_eq!(meaning(&format!("vm:{name}:{text}")), value(HostSpec::This, name, text));
         }
     }

@@ -81,7 +81,8 @@ impl Settings {
     /// The age in milliseconds at which a value is withdrawn.
     pub fn age_limit_ms(&self) -> u64 {
         let three_intervals = self.interval_ms.saturating_mul(3);
-        self.age_limit_ms.unwrap_or_else(|| three_intervals.max(self.deadline_ms.saturating_add(self.interval_ms)))
+        self.age_limit_ms
+            .unwrap_or_else(|| three_intervals.max(self.deadline_ms.saturating_add(self.interval_ms)))
     }
 }
 
@@ -168,7 +169,11 @@ impl Machine {
         let since_ms = self.life.last_asked.map(|last| now.since_ms(last));
         let interval_ms = self.settings.interval_ms;
         let is_due = since_ms.is_none_or(|since_ms| since_ms >= interval_ms - interval_ms / 10);
-        if is_idle && is_due { vec![self.ask(now)] } else { Vec::new() }
+        if is_idle && is_due {
+            vec![self.ask(now)]
+        } else {
+            Vec::new()
+        }
     }
 
     /// Until when a report should wait for this sensor: a second after the request, while the
@@ -184,7 +189,11 @@ impl Machine {
         let last = self.last_block.as_ref()?;
         let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.asked));
         let counts = age_ms < self.settings.age_limit_ms() && !self.is_ended();
-        counts.then(|| Fresh { block: last.block.clone(), age_ms, sampled_ago_ms })
+        counts.then(|| Fresh {
+            block: last.block.clone(),
+            age_ms,
+            sampled_ago_ms,
+        })
     }
 
     /// Takes bytes of the sensor's standard output.
@@ -193,8 +202,16 @@ impl Machine {
         let mut heard = Vec::new();
         self.reader.feed(bytes, |item| heard.push(item));
         let mut actions = self.digest(heard, now);
-        if self.pace.count_bytes(bytes.len(), self.settings.limits.bytes_per_10s, now) {
-            self.warn(WarningKind::TooFast, "output comes too fast; reading pauses".to_owned(), now, &mut actions);
+        if self
+            .pace
+            .count_bytes(bytes.len(), self.settings.limits.bytes_per_10s, now)
+        {
+            self.warn(
+                WarningKind::TooFast,
+                "output comes too fast; reading pauses".to_owned(),
+                now,
+                &mut actions,
+            );
         }
         actions
     }
@@ -226,7 +243,9 @@ impl Machine {
             health: self.health,
             last_error: self.last_error.clone(),
             value_age_ms: self.last_block.as_ref().map(|last| now.since_ms(last.complete)),
-            values: self.values_for_report(now).map_or(0, |fresh| fresh.block.values().len()),
+            values: self
+                .values_for_report(now)
+                .map_or(0, |fresh| fresh.block.values().len()),
             restarts: self.starts.saturating_sub(1),
             failures_in_row: self.failures_in_row,
             interval_ms: self.settings.interval_ms,
@@ -257,7 +276,10 @@ impl Machine {
             match item {
                 Heard::Line(line, meaning) => {
                     if self.settings.trace == Trace::Lines {
-                        actions.push(Action::Line { text: line.text, meaning });
+                        actions.push(Action::Line {
+                            text: line.text,
+                            meaning,
+                        });
                     }
                 }
                 Heard::Warning(kind, text) => self.warn(kind, text, now, &mut actions),
@@ -271,7 +293,11 @@ impl Machine {
         let asked = self.life.asked.take().unwrap_or(now);
         self.life.blocks = self.life.blocks.saturating_add(1);
         let block = Arc::new(block);
-        self.last_block = Some(LastBlock { complete: now, asked, block: block.clone() });
+        self.last_block = Some(LastBlock {
+            complete: now,
+            asked,
+            block: block.clone(),
+        });
         if self.pace.admit_block(self.settings.limits.blocks_per_10s, now) {
             actions.push(Action::Block(block));
         } else {
@@ -312,7 +338,10 @@ impl Machine {
 
     fn set_health(&mut self, health: Health, actions: &mut Vec<Action>) {
         if self.health != health {
-            actions.push(Action::Health { from: self.health, to: health });
+            actions.push(Action::Health {
+                from: self.health,
+                to: health,
+            });
             self.health = health;
         }
     }
@@ -324,7 +353,10 @@ impl Machine {
             | Phase::Starting { .. }
             | Phase::Running
             | Phase::Closed { .. }
-            | Phase::Stopping { step: Step::Quit | Step::Terminate | Step::Kill, .. } => false,
+            | Phase::Stopping {
+                step: Step::Quit | Step::Terminate | Step::Kill,
+                ..
+            } => false,
         }
     }
 }

@@ -70,7 +70,9 @@ impl Block {
 
     /// The value of `name` for `host`.
     pub fn value(&self, host: &HostSpec, name: &str) -> Option<&str> {
-        self.values.get(&(host.clone(), AttributeName::from(name))).map(String::as_str)
+        self.values
+            .get(&(host.clone(), AttributeName::from(name)))
+            .map(String::as_str)
     }
 }
 
@@ -113,7 +115,14 @@ impl Reader {
     /// A reader at the start of the stream.
     pub fn new(limits: Limits, names: SelfNames) -> Self {
         let assembler = Assembler::new(limits.line_bytes);
-        Self { assembler, limits, names, open: None, held: Draft::default(), is_asked: false }
+        Self {
+            assembler,
+            limits,
+            names,
+            open: None,
+            held: Draft::default(),
+            is_asked: false,
+        }
     }
 
     /// Notes that a request was sent.
@@ -157,7 +166,10 @@ impl Reader {
                 self.put(value.clone(), hear);
             }
             Meaning::NoValue { host, name } => {
-                hear(Heard::Warning(WarningKind::EmptyValue, format!("{name} has no value: {}", excerpt(&line.text))));
+                hear(Heard::Warning(
+                    WarningKind::EmptyValue,
+                    format!("{name} has no value: {}", excerpt(&line.text)),
+                ));
                 let draft = self.draft();
                 draft.lines += 1;
                 draft.block.values.remove(&(host.clone(), name.clone()));
@@ -180,7 +192,11 @@ impl Reader {
     }
 
     fn put(&mut self, value: Value, hear: &mut impl FnMut(Heard)) {
-        let Limits { block_values, block_bytes, .. } = self.limits;
+        let Limits {
+            block_values,
+            block_bytes,
+            ..
+        } = self.limits;
         let Value { host, name, text } = value;
         let size = name.as_str().len() + text.len();
         let draft = self.draft();
@@ -211,11 +227,17 @@ impl Reader {
         let draft = match self.open.take() {
             Some(draft) => draft,
             None if self.held.lines > 0 || self.is_asked => {
-                hear(Heard::Warning(WarningKind::NoBegin, "a block without `begin`; it counts".to_owned()));
+                hear(Heard::Warning(
+                    WarningKind::NoBegin,
+                    "a block without `begin`; it counts".to_owned(),
+                ));
                 std::mem::take(&mut self.held)
             }
             None => {
-                hear(Heard::Warning(WarningKind::StrayEnd, "`end` without a block ignored".to_owned()));
+                hear(Heard::Warning(
+                    WarningKind::StrayEnd,
+                    "`end` without a block ignored".to_owned(),
+                ));
                 return;
             }
         };
@@ -231,7 +253,10 @@ fn not_understood(line: &Line, fault: Fault) -> Heard {
             WarningKind::NotUnderstood
         }
     };
-    Heard::Warning(kind, format!("line ignored, because {}: {}", fault.as_str(), excerpt(&line.text)))
+    Heard::Warning(
+        kind,
+        format!("line ignored, because {}: {}", fault.as_str(), excerpt(&line.text)),
+    )
 }
 
 #[cfg(test)]

@@ -62,7 +62,10 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(pause_ms: u64) -> Self {
-        Self { pause_ms, last: BTreeMap::new() }
+        Self {
+            pause_ms,
+            last: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn admit(&mut self, kind: WarningKind, text: String, now: Tick) -> Option<Warning> {
@@ -96,7 +99,10 @@ mod tests {
     #[test]
     fn one_warning_of_a_kind_passes_and_the_others_are_counted() {
         let mut gate = Gate::new(1000);
-        let mut admit = |kind, ms| gate.admit(kind, String::new(), Tick(ms)).map(|warning| warning.held_back);
+        let mut admit = |kind, ms| {
+            gate.admit(kind, String::new(), Tick(ms))
+                .map(|warning| warning.held_back)
+        };
         assert_eq!(admit(WarningKind::NotUnderstood, 0), Some(0));
         assert_eq!(admit(WarningKind::NotUnderstood, 500), None);
         assert_eq!(admit(WarningKind::EmptyValue, 500), Some(0));

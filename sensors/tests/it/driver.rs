@@ -27,7 +27,11 @@ pub(crate) struct Directory(PathBuf);
 
 impl Directory {
     pub(crate) fn new() -> Self {
-        let name = format!("gridwright-sensor-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "gridwright-sensor-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -41,8 +45,17 @@ impl Directory {
     /// writing.
     pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
         let (draft, path) = (self.0.join(format!("{name}.new")), self.0.join(name));
-        let script = format!("cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'", draft.display(), path.display());
-        let mut shell = Command::new("/bin/sh").arg("-c").arg(script).stdin(Stdio::piped()).spawn().unwrap();
+        let script = format!(
+            "cat > '{0}' && chmod 755 '{0}' && mv '{0}' '{1}'",
+            draft.display(),
+            path.display()
+        );
+        let mut shell = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
         shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         assert!(shell.wait().unwrap().success());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
@@ -86,7 +99,10 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn new(sensor: &Path, arguments: &[&str], search_path: &str, settings: Settings) -> Self {
-        let settings = Settings { trace: Trace::Lines, ..settings };
+        let settings = Settings {
+            trace: Trace::Lines,
+            ..settings
+        };
         let uname = Command::new("uname").arg("-n").output().unwrap().stdout;
         let host = String::from_utf8(uname).unwrap();
         let names = SelfNames::new(&host.trim().into(), ["vm"], Domains::Compare);
@@ -116,7 +132,9 @@ impl Run {
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         let fresh = self.machine.values_for_report(self.now())?;
         let mut values = fresh.block.values().iter();
-        values.find(|((_, found), _)| found.as_str() == name).map(|(_, value)| value.clone())
+        values
+            .find(|((_, found), _)| found.as_str() == name)
+            .map(|(_, value)| value.clone())
     }
 
     pub(crate) fn has(&self, action: &Action) -> bool {
@@ -138,7 +156,11 @@ impl Run {
     pub(crate) fn until(&mut self, what: &str, is_done: impl Fn(&Run) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_done(self) {
-            assert!(Instant::now() < deadline, "{what} never came:\n{}", self.told.join("\n"));
+            assert!(
+                Instant::now() < deadline,
+                "{what} never came:\n{}",
+                self.told.join("\n")
+            );
             self.step();
         }
     }
@@ -178,9 +200,14 @@ impl Run {
 
     fn reap(&mut self) {
         let Some(process) = &mut self.process else { return };
-        let Some(status) = process.child.try_wait().unwrap() else { return };
+        let Some(status) = process.child.try_wait().unwrap() else {
+            return;
+        };
         self.process = None;
-        let exit = status.code().map(Exit::Status).unwrap_or_else(|| Exit::Signal(status.signal().unwrap()));
+        let exit = status
+            .code()
+            .map(Exit::Status)
+            .unwrap_or_else(|| Exit::Signal(status.signal().unwrap()));
         let now = self.now();
         self.told.extend(self.transcript.exited(exit, now));
         let actions = self.machine.exited(exit, self.now());
@@ -224,8 +251,17 @@ impl Run {
     fn spawn(&mut self) -> Vec<Action> {
         let words = command_line(&self.sensor);
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env_clear().env("PATH", &self.search_path).env("HOST", "vm").process_group(0);
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        command
+            .args(&words[1..])
+            .env_clear()
+            .env("PATH", &self.search_path)
+            .env("HOST", "vm")
+            .process_group(0);
+        let spawned = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
         let mut child = spawned.unwrap();
         // Small, so that a flood waits in the pipe and not in memory.
         let (sender, pieces) = sync_channel(4);
@@ -234,7 +270,11 @@ impl Run {
         pump(stdout, sender.clone(), Piece::Out, Some(Piece::OutEnd));
         pump(stderr, sender, Piece::Err, None);
         self.groups.push(child.id());
-        self.process = Some(Process { stdin: child.stdin.take(), child, pieces });
+        self.process = Some(Process {
+            stdin: child.stdin.take(),
+            child,
+            pieces,
+        });
         self.machine.started(self.now())
     }
 }
@@ -271,15 +311,22 @@ fn signal_group(group: u32, signal: Signal) {
 /// Whether anything but zombies lives in the group.
 pub(crate) fn is_group_alive(group: u32) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok()).any(|stat| {
-        // After the command in parentheses: state, parent, group.
-        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        fields.get(2) == Some(&group.to_string().as_str()) && fields[0] != "Z"
-    })
+    processes
+        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
+        .any(|stat| {
+            // After the command in parentheses: state, parent, group.
+            let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+            let fields: Vec<&str> = rest.split_whitespace().collect();
+            fields.get(2) == Some(&group.to_string().as_str()) && fields[0] != "Z"
+        })
 }
 
 fn kill(signal: &str, group: u32) {
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(format!("kill -{signal} -{group}")).stderr(Stdio::null()).status().ok();
+    shell
+        .arg("-c")
+        .arg(format!("kill -{signal} -{group}"))
+        .stderr(Stdio::null())
+        .status()
+        .ok();
 }

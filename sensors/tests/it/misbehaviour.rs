@@ -19,7 +19,12 @@ fn patient() -> Settings {
 
 /// Quick to lose patience.
 fn hasty() -> Settings {
-    Settings { deadline_ms: 300, quit_wait_ms: 300, term_wait_ms: 300, ..patient() }
+    Settings {
+        deadline_ms: 300,
+        quit_wait_ms: 300,
+        term_wait_ms: 300,
+        ..patient()
+    }
 }
 
 fn run(script: &str, settings: Settings) -> (Directory, Run) {
@@ -34,7 +39,9 @@ fn health(run: &Run) -> Health {
 }
 
 fn warned(run: &Run, kind: WarningKind) -> bool {
-    run.seen.iter().any(|action| matches!(action, Action::Warn(warning) if warning.kind == kind))
+    run.seen
+        .iter()
+        .any(|action| matches!(action, Action::Warn(warning) if warning.kind == kind))
 }
 
 fn ends(mut run: Run) -> Run {
@@ -62,8 +69,10 @@ fn a_good_sensor_answers_every_request_and_quits() {
 
 #[test]
 fn a_script_without_an_interpreter_line_runs_in_the_shell() {
-    let (_directory, mut run) =
-        run("while read l; do [ \"$l\" = quit ] && exit; echo begin; echo vm:a:1; echo end; done\n", patient());
+    let (_directory, mut run) = run(
+        "while read l; do [ \"$l\" = quit ] && exit; echo begin; echo vm:a:1; echo end; done\n",
+        patient(),
+    );
     run.until("an answer", |run| run.value("a").is_some());
     ends(run);
 }
@@ -92,12 +101,20 @@ fn a_sensor_that_hangs_times_out_and_leaves_no_process() {
 
 #[test]
 fn a_sensor_that_ends_at_once_fails_with_its_status_and_is_started_again() {
-    let (_directory, mut run) =
-        run("#!/bin/sh\necho broken >&2\nexit 7\n", Settings { backoff_first_ms: 1, ..patient() });
+    let (_directory, mut run) = run(
+        "#!/bin/sh\necho broken >&2\nexit 7\n",
+        Settings {
+            backoff_first_ms: 1,
+            ..patient()
+        },
+    );
     run.until("three starts", |run| run.groups.len() >= 3);
     let status = run.machine.status(run.now());
     assert_eq!(status.health, Health::Failing);
-    assert_eq!(status.last_error.as_deref(), Some("ended with exit status 7 before its first answer"));
+    assert_eq!(
+        status.last_error.as_deref(),
+        Some("ended with exit status 7 before its first answer")
+    );
     assert!(status.stderr.contains(&"broken".to_owned()));
     ends(run);
 }
@@ -107,7 +124,13 @@ fn a_sensor_that_is_not_there_fails_and_says_so() {
     let directory = Directory::new();
     let mut run = Run::new(&directory.path().join("nowhere"), &[], PATH, patient());
     run.until("the failure", |run| health(run) == Health::Failing);
-    assert!(run.machine.status(run.now()).last_error.unwrap().contains("exit status 127"));
+    assert!(
+        run.machine
+            .status(run.now())
+            .last_error
+            .unwrap()
+            .contains("exit status 127")
+    );
     ends(run);
 }
 
@@ -139,8 +162,10 @@ fn a_sensor_that_floods_its_standard_error_still_answers() {
 
 #[test]
 fn a_sensor_without_begin_counts() {
-    let (_directory, mut run) =
-        run("#!/bin/sh\nwhile read l; do [ \"$l\" = quit ] && exit 0; echo vm:a:1; echo end; done\n", patient());
+    let (_directory, mut run) = run(
+        "#!/bin/sh\nwhile read l; do [ \"$l\" = quit ] && exit 0; echo vm:a:1; echo end; done\n",
+        patient(),
+    );
     run.until("the answer", |run| run.value("a").is_some());
     assert!(warned(&run, WarningKind::NoBegin));
     ends(run);
@@ -148,8 +173,10 @@ fn a_sensor_without_begin_counts() {
 
 #[test]
 fn a_sensor_without_end_publishes_nothing_and_times_out() {
-    let (_directory, mut run) =
-        run("#!/bin/sh\nwhile read l; do [ \"$l\" = quit ] && exit 0; echo begin; echo vm:a:1; done\n", hasty());
+    let (_directory, mut run) = run(
+        "#!/bin/sh\nwhile read l; do [ \"$l\" = quit ] && exit 0; echo begin; echo vm:a:1; done\n",
+        hasty(),
+    );
     run.until("the deadline", |run| health(run) == Health::TimedOut);
     assert_eq!(run.value("a"), None);
     ends(run);
@@ -167,7 +194,13 @@ fn partial_lines_are_put_together() {
 #[test]
 fn a_sensor_that_ignores_quit_is_killed_with_its_group() {
     let script = "#!/bin/sh\ntrap '' TERM\necho begin; echo vm:a:1; echo end\nwhile :; do sleep 1000; done\n";
-    let (_directory, mut run) = run(script, Settings { deadline_ms: 60_000, ..hasty() });
+    let (_directory, mut run) = run(
+        script,
+        Settings {
+            deadline_ms: 60_000,
+            ..hasty()
+        },
+    );
     run.until("the answer", |run| run.value("a").is_some());
     let run = ends(run);
     assert!(warned(&run, WarningKind::IgnoredQuit));
@@ -178,7 +211,13 @@ fn a_sensor_that_ignores_quit_is_killed_with_its_group() {
 fn output_that_comes_only_at_the_end_is_used_and_suspected_of_buffering() {
     let script = "#!/bin/sh\nwhile read l; do [ \"$l\" = quit ] && break; n=$((n+1)); done\n\
                   printf 'begin\\nvm:a:%s\\nend\\n' $n\n";
-    let (_directory, mut run) = run(script, Settings { quit_wait_ms: 60_000, ..hasty() });
+    let (_directory, mut run) = run(
+        script,
+        Settings {
+            quit_wait_ms: 60_000,
+            ..hasty()
+        },
+    );
     run.until("the suspicion", |run| health(run) == Health::BufferingSuspected);
     assert_eq!(run.value("a").as_deref(), Some("1"));
     ends(run);
@@ -196,10 +235,14 @@ fn a_sensor_that_leaves_children_behind_is_swept_up() {
 #[test]
 fn nothing_but_requests_and_quit_is_ever_written() {
     let (_directory, mut run) = run("#!/bin/sh\nexec cat >&2\n", hasty());
-    run.until("the echo", |run| run.machine.status(run.now()).stderr.contains(&String::new()));
+    run.until("the echo", |run| {
+        run.machine.status(run.now()).stderr.contains(&String::new())
+    });
     run.until("the end of its patience", |run| health(run) == Health::Failing);
     assert!(warned(&run, WarningKind::ClosedOutput));
-    run.until("the echo of quit", |run| run.machine.status(run.now()).stderr.contains(&"quit".to_owned()));
+    run.until("the echo of quit", |run| {
+        run.machine.status(run.now()).stderr.contains(&"quit".to_owned())
+    });
     assert!(run.has(&Action::Write(Request::Collect)));
     ends(run);
 }

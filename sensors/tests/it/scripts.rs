@@ -26,7 +26,12 @@ fn values(case: &Case<'_>) -> BTreeMap<String, String> {
     }
     let search_path = format!("{}:/usr/bin:/bin", directory.path().display());
     // No deadline is of interest here, and a busy machine may take its time.
-    let settings = Settings { interval_ms: 0, deadline_ms: 600_000, quit_wait_ms: 600_000, ..Settings::default() };
+    let settings = Settings {
+        interval_ms: 0,
+        deadline_ms: 600_000,
+        quit_wait_ms: 600_000,
+        ..Settings::default()
+    };
     let mut run = Run::new(&shipped(case.script), case.arguments, &search_path, settings);
     run.until("the first answer", |run| run.transcript.blocks() == 1);
     run.request();
@@ -34,44 +39,87 @@ fn values(case: &Case<'_>) -> BTreeMap<String, String> {
     let fresh = run.machine.values_for_report(run.now()).unwrap();
     run.stop();
     run.until("its end", |run| run.has(&Action::Ended));
-    assert!(!run.has(&Action::SignalGroup(Signal::Terminate)), "{} ignores quit", case.script);
+    assert!(
+        !run.has(&Action::SignalGroup(Signal::Terminate)),
+        "{} ignores quit",
+        case.script
+    );
     assert_eq!(run.transcript.warnings(), 0, "{}", run.told.join("\n"));
     let host = |spec| format!("{spec:?}").to_lowercase();
-    fresh.block.values().iter().map(|((spec, name), value)| (format!("{}:{name}", host(spec)), value.clone())).collect()
+    fresh
+        .block
+        .values()
+        .iter()
+        .map(|((spec, name), value)| (format!("{}:{name}", host(spec)), value.clone()))
+        .collect()
 }
 
 fn check(case: &Case<'_>, expected: &[(&str, &str)]) {
-    let expected: BTreeMap<String, String> =
-        expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let expected: BTreeMap<String, String> = expected
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
     assert_eq!(values(case), expected, "{}", case.script);
 }
 
 #[test]
 fn logins_counts_each_user_once() {
     let who = "#!/bin/sh\necho 'ann  pts/0  2026-11-21 01:00 (a)'\necho 'bob  pts/1  2026-11-21 01:00'\necho 'ann  pts/2  2026-11-21 01:00'\n";
-    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", who)] }, &[("this:logins", "2")]);
+    check(
+        &Case {
+            script: "logins.sh",
+            arguments: &[],
+            stand_ins: &[("who", who)],
+        },
+        &[("this:logins", "2")],
+    );
 }
 
 #[test]
 fn logins_is_zero_where_nobody_is_logged_in_or_who_is_missing() {
     let empty = "#!/bin/sh\nexit 0\n";
-    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", empty)] }, &[("this:logins", "0")]);
+    check(
+        &Case {
+            script: "logins.sh",
+            arguments: &[],
+            stand_ins: &[("who", empty)],
+        },
+        &[("this:logins", "0")],
+    );
     let missing = "#!/bin/sh\necho 'who: not found' >&2\nexit 127\n";
-    check(&Case { script: "logins.sh", arguments: &[], stand_ins: &[("who", missing)] }, &[("this:logins", "0")]);
+    check(
+        &Case {
+            script: "logins.sh",
+            arguments: &[],
+            stand_ins: &[("who", missing)],
+        },
+        &[("this:logins", "0")],
+    );
 }
 
 #[test]
 fn diskfree_reports_each_directory_that_exists() {
     let df = "#!/bin/sh\necho 'Filesystem 1024-blocks Used Available Capacity Mounted on'\n\
               case $2 in /tmp) echo '/dev/vda 100 25 75 25% /tmp';; /) echo '/dev/vdb 1000 1 999 1% /';; esac\n";
-    let case = Case { script: "diskfree.sh", arguments: &["/tmp", "/", "/does/not/exist"], stand_ins: &[("df", df)] };
+    let case = Case {
+        script: "diskfree.sh",
+        arguments: &["/tmp", "/", "/does/not/exist"],
+        stand_ins: &[("df", df)],
+    };
     check(&case, &[("this:tmp_free", "75K"), ("this:root_free", "999K")]);
 }
 
 #[test]
 fn diskfree_says_nothing_where_df_fails() {
     let df = "#!/bin/sh\necho 'df: not found' >&2\nexit 127\n";
-    check(&Case { script: "diskfree.sh", arguments: &["/tmp"], stand_ins: &[("df", df)] }, &[]);
+    check(
+        &Case {
+            script: "diskfree.sh",
+            arguments: &["/tmp"],
+            stand_ins: &[("df", df)],
+        },
+        &[],
+    );
 }
 
 const NVIDIA_SMI: &str = "#!/bin/sh\ncase $1 in\n\
@@ -82,7 +130,11 @@ const NVIDIA_SMI: &str = "#!/bin/sh\ncase $1 in\n\
 
 #[test]
 fn nvidia_reports_all_gpus_and_which_are_free() {
-    let case = Case { script: "nvidia.sh", arguments: &[], stand_ins: &[("nvidia-smi", NVIDIA_SMI)] };
+    let case = Case {
+        script: "nvidia.sh",
+        arguments: &[],
+        stand_ins: &[("nvidia-smi", NVIDIA_SMI)],
+    };
     check(
         &case,
         &[
@@ -107,10 +159,21 @@ fn nvidia_reports_no_gpu_where_the_driver_fails_or_is_missing() {
     let broken =
         "#!/bin/sh\necho \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"\nexit 9\n";
     check(
-        &Case { script: "nvidia.sh", arguments: &[], stand_ins: &[("nvidia-smi", broken)] },
+        &Case {
+            script: "nvidia.sh",
+            arguments: &[],
+            stand_ins: &[("nvidia-smi", broken)],
+        },
         &[("this:gpu_count", "0")],
     );
-    check(&Case { script: "nvidia.sh", arguments: &[], stand_ins: &[] }, &[("this:gpu_count", "0")]);
+    check(
+        &Case {
+            script: "nvidia.sh",
+            arguments: &[],
+            stand_ins: &[],
+        },
+        &[("this:gpu_count", "0")],
+    );
 }
 
 const LMUTIL: &str = "#!/bin/sh\ncat <<'END'\n\
@@ -128,15 +191,37 @@ END\n";
 #[test]
 fn flexlm_reports_free_licences_for_the_cluster() {
     let stand_ins = [("lmutil", LMUTIL)];
-    let case = Case { script: "flexlm.sh", arguments: &[], stand_ins: &stand_ins };
+    let case = Case {
+        script: "flexlm.sh",
+        arguments: &[],
+        stand_ins: &stand_ins,
+    };
     check(&case, &[("global:matlab", "12"), ("global:signal_toolbox", "0")]);
-    let one = Case { script: "flexlm.sh", arguments: &["27000@lic1", "MATLAB"], stand_ins: &stand_ins };
+    let one = Case {
+        script: "flexlm.sh",
+        arguments: &["27000@lic1", "MATLAB"],
+        stand_ins: &stand_ins,
+    };
     check(&one, &[("global:matlab", "12")]);
 }
 
 #[test]
 fn flexlm_reports_nothing_where_the_server_is_away_or_lmutil_is_missing() {
     let away = "#!/bin/sh\necho 'lmgrd is not running: License server machine is down'\nexit 1\n";
-    check(&Case { script: "flexlm.sh", arguments: &[], stand_ins: &[("lmutil", away)] }, &[]);
-    check(&Case { script: "flexlm.sh", arguments: &[], stand_ins: &[] }, &[]);
+    check(
+        &Case {
+            script: "flexlm.sh",
+            arguments: &[],
+            stand_ins: &[("lmutil", away)],
+        },
+        &[],
+    );
+    check(
+        &Case {
+            script: "flexlm.sh",
+            arguments: &[],
+            stand_ins: &[],
+        },
+        &[],
+    );
 }

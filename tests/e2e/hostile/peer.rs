@@ -31,7 +31,11 @@ impl Certificate {
         let ca = ClusterCa::create(CellId(7), now).unwrap();
         let key = HostKey::generate().unwrap();
         let csr = key.csr_pem().unwrap();
-        Self::Some(ca.sign_csr(&csr, &HostName::new(host), now, DEFAULT_VALIDITY_S).unwrap(), key.to_pem())
+        Self::Some(
+            ca.sign_csr(&csr, &HostName::new(host), now, DEFAULT_VALIDITY_S)
+                .unwrap(),
+            key.to_pem(),
+        )
     }
 
     /// Of this machine's agent.
@@ -52,16 +56,29 @@ pub struct Peer {
 impl Peer {
     /// A peer whose handshake may fail: that is a refusal, too.
     pub fn connect(cell: &Cell, certificate: &Certificate, protocol: &[u8]) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let guard = runtime.enter();
         let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         drop(guard);
         let address = format!("127.0.0.1:{}", port(cell)).parse().unwrap();
         let connection = runtime.block_on(async {
-            let connecting = endpoint.connect_with(config(certificate, protocol), address, "peer").unwrap();
-            timeout(PATIENCE, connecting).await.expect("the master answers within a minute").ok()
+            let connecting = endpoint
+                .connect_with(config(certificate, protocol), address, "peer")
+                .unwrap();
+            timeout(PATIENCE, connecting)
+                .await
+                .expect("the master answers within a minute")
+                .ok()
         });
-        Self { runtime, endpoint, connection, stream: Mutex::default() }
+        Self {
+            runtime,
+            endpoint,
+            connection,
+            stream: Mutex::default(),
+        }
     }
 
     /// The same; none if the handshake failed.
@@ -77,11 +94,17 @@ impl Peer {
     /// Sends bytes on one stream, and ends the stream if told to. A peer that was refused sends to
     /// nobody.
     pub fn send(&self, bytes: &[u8], ends: bool) {
-        let Some(connection) = self.connection.as_ref().filter(|_| !bytes.is_empty()) else { return };
+        let Some(connection) = self.connection.as_ref().filter(|_| !bytes.is_empty()) else {
+            return;
+        };
         self.runtime.block_on(async {
             let mut slot = self.stream.lock().await;
             if slot.is_none() {
-                *slot = timeout(PATIENCE, connection.open_bi()).await.unwrap().ok().map(|(sender, _)| sender);
+                *slot = timeout(PATIENCE, connection.open_bi())
+                    .await
+                    .unwrap()
+                    .ok()
+                    .map(|(sender, _)| sender);
             }
             if let Some(stream) = slot.as_mut() {
                 let _ = stream.write_all(bytes).await;
@@ -94,8 +117,11 @@ impl Peer {
 
     /// Whether the master closes the connection, or has never opened it.
     pub fn is_closed_within(&self, patience: Duration) -> bool {
-        let Some(connection) = &self.connection else { return true };
-        self.runtime.block_on(async { timeout(patience, connection.closed()).await.is_ok() })
+        let Some(connection) = &self.connection else {
+            return true;
+        };
+        self.runtime
+            .block_on(async { timeout(patience, connection.closed()).await.is_ok() })
     }
 }
 
@@ -115,8 +141,12 @@ fn config(certificate: &Certificate, protocol: &[u8]) -> quinn::ClientConfig {
     let mut config = match certificate {
         Certificate::None => builder.with_no_client_auth(),
         Certificate::Some(chain, key) => {
-            let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<_, _>>().unwrap();
-            builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
+            let chain = CertificateDer::pem_slice_iter(chain.as_bytes())
+                .collect::<Result<_, _>>()
+                .unwrap();
+            builder
+                .with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap())
+                .unwrap()
         }
     };
     config.alpn_protocols = vec![protocol.to_vec()];

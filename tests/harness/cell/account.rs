@@ -68,20 +68,38 @@ impl Account {
     fn new() -> Self {
         let uid = Uid::effective();
         if !uid.is_root() {
-            let user = User::from_uid(uid).ok().flatten().expect("the caller of a test is known to the name service");
+            let user = User::from_uid(uid)
+                .ok()
+                .flatten()
+                .expect("the caller of a test is known to the name service");
             return Self::from(user, Made::Not);
         }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("gwt{}x{}", run(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let made = Command::new("useradd").args(["--create-home", "--shell", "/bin/bash", &name]).output();
+        let made = Command::new("useradd")
+            .args(["--create-home", "--shell", "/bin/bash", &name])
+            .output();
         let made = made.unwrap_or_else(|error| panic!("useradd: {error}"));
-        assert!(made.status.success(), "useradd {name}: {}", String::from_utf8_lossy(&made.stderr));
-        let user = User::from_name(&name).ok().flatten().expect("useradd has made the account");
+        assert!(
+            made.status.success(),
+            "useradd {name}: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        let user = User::from_name(&name)
+            .ok()
+            .flatten()
+            .expect("useradd has made the account");
         Self::from(user, Made::ForTheTest)
     }
 
     fn from(user: User, made: Made) -> Self {
-        Self { name: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw(), home: user.dir, made }
+        Self {
+            name: user.name,
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            home: user.dir,
+            made,
+        }
     }
 
     /// An account that only libnss-extrausers knows, with a home directory at `home`.
@@ -91,13 +109,24 @@ impl Account {
     pub fn in_extra_users(home: &Path) -> Arc<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let uid =
-            (40_000..60_000).rev().skip(number as usize).find(|uid| User::from_uid(Uid::from_raw(*uid)) == Ok(None));
+        let uid = (40_000..60_000)
+            .rev()
+            .skip(number as usize)
+            .find(|uid| User::from_uid(Uid::from_raw(*uid)) == Ok(None));
         let uid = uid.expect("there is a free uid");
         let name = format!("gwx{}x{number}", run());
-        let account = Self { name, uid, gid: uid, home: home.to_owned(), made: Made::InExtraUsers };
+        let account = Self {
+            name,
+            uid,
+            gid: uid,
+            home: home.to_owned(),
+            made: Made::InExtraUsers,
+        };
         let Self { name, .. } = &account;
-        let lines = [format!("{name}:x:{uid}:{uid}::{}:/bin/sh\n", home.display()), format!("{name}:x:{uid}:\n")];
+        let lines = [
+            format!("{name}:x:{uid}:{uid}::{}:/bin/sh\n", home.display()),
+            format!("{name}:x:{uid}:\n"),
+        ];
         for (file, line) in EXTRA_USERS.iter().zip(lines) {
             edit(file, |text| text + &line);
         }
@@ -134,11 +163,17 @@ impl Drop for Account {
         match self.made {
             Made::Not => {}
             // Nothing is left to do about an account that cannot be removed.
-            Made::ForTheTest => drop(Command::new("userdel").args(["--force", "--remove", &self.name]).output()),
+            Made::ForTheTest => drop(
+                Command::new("userdel")
+                    .args(["--force", "--remove", &self.name])
+                    .output(),
+            ),
             Made::InExtraUsers => {
                 let is_other = |line: &&str| line.split(':').next() != Some(&self.name);
                 for file in EXTRA_USERS {
-                    edit(file, |text| text.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect());
+                    edit(file, |text| {
+                        text.lines().filter(is_other).flat_map(|line| [line, "\n"]).collect()
+                    });
                 }
             }
         }
@@ -147,7 +182,12 @@ impl Drop for Account {
 
 /// Changes a file that tests of several processes change.
 fn edit(path: &str, change: impl FnOnce(String) -> String) {
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let open = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
     let file = open.unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut file = Flock::lock(file, FlockArg::LockExclusive).expect("a lock of a file of ours");
     let mut text = String::new();

@@ -38,6 +38,8 @@ impl Clock {
 
     /// Lets a command see a time of day that is `seconds` later.
     pub fn shift(&self, command: &mut Command, seconds: i64) {
-        command.env("LD_PRELOAD", &self.0).env("GW_CLOCK_S", seconds.to_string());
+        command
+            .env("LD_PRELOAD", &self.0)
+            .env("GW_CLOCK_S", seconds.to_string());
     }
 }

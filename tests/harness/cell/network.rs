@@ -21,7 +21,10 @@ impl Network {
     pub fn of(hosts: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("gw{}n{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let network = Self { prefix, hosts: hosts.iter().map(|host| (*host).to_owned()).collect() };
+        let network = Self {
+            prefix,
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        };
         let switch = network.switch();
         ip(&format!("netns add {switch}"));
         ip(&format!("-n {switch} link add br0 type bridge"));
@@ -35,16 +38,25 @@ impl Network {
     fn add(&self, n: usize, host: &str) {
         let (switch, space) = (self.switch(), self.space(host));
         ip(&format!("netns add {space}"));
-        ip(&format!("-n {switch} link add port{n} type veth peer name eth0 netns {space}"));
+        ip(&format!(
+            "-n {switch} link add port{n} type veth peer name eth0 netns {space}"
+        ));
         ip(&format!("-n {switch} link set port{n} master br0 up"));
         ip(&format!("-n {space} addr add {}/24 dev eth0", address(n)));
         ip(&format!("-n {space} link set eth0 up"));
         ip(&format!("-n {space} link set lo up"));
         let etc = self.etc(host);
-        let names = self.hosts.iter().enumerate().map(|(n, host)| format!("{} {host}\n", address(n)));
+        let names = self
+            .hosts
+            .iter()
+            .enumerate()
+            .map(|(n, host)| format!("{} {host}\n", address(n)));
         std::fs::create_dir_all(&etc).expect("root may write below /etc");
-        std::fs::write(etc.join("hosts"), format!("127.0.0.1 localhost\n{}", names.collect::<String>()))
-            .expect("root may write below /etc");
+        std::fs::write(
+            etc.join("hosts"),
+            format!("127.0.0.1 localhost\n{}", names.collect::<String>()),
+        )
+        .expect("root may write below /etc");
     }
 
     /// Lays a file over `/etc/NAME` of a host, for what is started there from now on.
@@ -81,7 +93,11 @@ impl Network {
     /// Drops what comes to a UDP port of a host, as a firewall there would.
     pub fn block_udp(&self, host: &str, port: u16) {
         let rule = format!("add rule inet gw in udp dport {port} drop");
-        for words in ["add table inet gw", "add chain inet gw in { type filter hook input priority 0 ; }", &rule] {
+        for words in [
+            "add table inet gw",
+            "add chain inet gw in { type filter hook input priority 0 ; }",
+            &rule,
+        ] {
             self.nft(host, words);
         }
     }
@@ -104,7 +120,11 @@ impl Network {
     }
 
     fn port(&self, host: &str, state: &str) {
-        let n = self.hosts.iter().position(|known| known == host).expect("the host is one of this network");
+        let n = self
+            .hosts
+            .iter()
+            .position(|known| known == host)
+            .expect("the host is one of this network");
         ip(&format!("-n {} link set port{n} {state}", self.switch()));
     }
 
@@ -139,6 +159,13 @@ fn address(n: usize) -> String {
 }
 
 fn ip(words: &str) {
-    let output = Command::new("ip").args(words.split(' ')).output().unwrap_or_else(|error| panic!("ip: {error}"));
-    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("ip")
+        .args(words.split(' '))
+        .output()
+        .unwrap_or_else(|error| panic!("ip: {error}"));
+    assert!(
+        output.status.success(),
+        "ip {words}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

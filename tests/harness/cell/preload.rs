@@ -18,6 +18,10 @@ pub(super) fn build(dir: &Path, name: &str, text: &str) -> PathBuf {
     let mut command = Command::new("cc");
     command.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     let output = command.output().unwrap_or_else(|error| panic!("cc: {error}"));
-    assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cc: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     library
 }

@@ -24,7 +24,10 @@ impl Process {
         let errors = file.try_clone().expect("a descriptor is free");
         command.stdin(Stdio::null()).stdout(file).stderr(errors);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        Self { child, output: output.to_owned() }
+        Self {
+            child,
+            output: output.to_owned(),
+        }
     }
 
     /// Its process id.
@@ -66,19 +69,24 @@ pub(super) fn kill(pid: i32) {
 pub fn resident_kib(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Ends every process whose command line or environment names `path`, which is a temporary
 /// directory of the test.
 pub(super) fn end_all_of(path: &str) {
-    end_all("the processes of the cell", |pid| names(pid, "cmdline", path) || names(pid, "environ", path));
+    end_all("the processes of the cell", |pid| {
+        names(pid, "cmdline", path) || names(pid, "environ", path)
+    });
 }
 
 /// Ends every process of a user that was made for the test.
 pub(super) fn end_all_under(uid: u32) {
     let owner = |pid: i32| std::fs::metadata(format!("/proc/{pid}")).map(|found| found.uid());
-    end_all("the processes of the account", |pid| owner(pid).is_ok_and(|owner| owner == uid));
+    end_all("the processes of the account", |pid| {
+        owner(pid).is_ok_and(|owner| owner == uid)
+    });
 }
 
 /// Shepherds of the cell in `dir`: processes of the launcher's command line whose parent, or that
@@ -105,7 +113,12 @@ fn holds_a_task(pid: i32, dir: &str) -> bool {
 
 fn end_all(what: &str, chosen: impl Fn(i32) -> bool) {
     let me = std::process::id().cast_signed();
-    let found = || pids().into_iter().filter(|pid| *pid != me && !is_zombie(*pid) && chosen(*pid)).collect::<Vec<_>>();
+    let found = || {
+        pids()
+            .into_iter()
+            .filter(|pid| *pid != me && !is_zombie(*pid) && chosen(*pid))
+            .collect::<Vec<_>>()
+    };
     wait_until(
         || format!("the end of {what}: {:?}", found()),
         || {
@@ -123,10 +136,15 @@ fn names(pid: i32, file: &str, text: &str) -> bool {
 
 fn is_zombie(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
 
 fn pids() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").expect("/proc is there");
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }

@@ -4,7 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// All programs of a cell; each looks for the others beside itself.
-const NAMES: [&str; 4] = ["gridwright", "gridwright-master", "gridwright-agent", "gridwright-shepherd"];
+const NAMES: [&str; 4] = [
+    "gridwright",
+    "gridwright-master",
+    "gridwright-agent",
+    "gridwright-shepherd",
+];
 
 /// The directory that holds them.
 #[derive(Debug)]
@@ -27,9 +32,17 @@ impl Programs {
         for name in NAMES {
             let path = built.join(name);
             let release = if built.ends_with("release") { " --release" } else { "" };
-            assert!(path.is_file(), "{} is missing: run cargo build --workspace{release}", path.display());
+            assert!(
+                path.is_file(),
+                "{} is missing: run cargo build --workspace{release}",
+                path.display()
+            );
         }
-        if is_open(&built) { Self(built) } else { Self(link(&built, &temp.join("programs"))) }
+        if is_open(&built) {
+            Self(built)
+        } else {
+            Self(link(&built, &temp.join("programs")))
+        }
     }
 
     /// The path of `gridwright`.
@@ -45,7 +58,8 @@ impl Programs {
 
 /// Whether everybody may pass through all directories of a path.
 fn is_open(path: &Path) -> bool {
-    path.ancestors().all(|dir| std::fs::metadata(dir).is_ok_and(|found| found.permissions().mode() & 1 == 1))
+    path.ancestors()
+        .all(|dir| std::fs::metadata(dir).is_ok_and(|found| found.permissions().mode() & 1 == 1))
 }
 
 fn link(from: &Path, to: &Path) -> PathBuf {

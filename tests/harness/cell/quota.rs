@@ -51,12 +51,17 @@ impl Quota {
     /// # Panics
     /// If the compiler refuses it.
     pub fn new(dir: &Path) -> Self {
-        Self { library: preload::build(dir, "quota", SOURCE), mark: dir.join("quota-is-used-up") }
+        Self {
+            library: preload::build(dir, "quota", SOURCE),
+            mark: dir.join("quota-is-used-up"),
+        }
     }
 
     /// Puts the programs that a command starts under the quota.
     pub fn limit(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", &self.library).env("GW_QUOTA_MARK", &self.mark);
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("GW_QUOTA_MARK", &self.mark);
     }
 
     /// Uses the quota up, or gives it room again.
@@ -64,7 +69,11 @@ impl Quota {
     /// # Panics
     /// If the mark cannot be made or removed.
     pub fn set_used_up(&self, is_used_up: bool) {
-        let done = if is_used_up { std::fs::write(&self.mark, "") } else { std::fs::remove_file(&self.mark) };
+        let done = if is_used_up {
+            std::fs::write(&self.mark, "")
+        } else {
+            std::fs::remove_file(&self.mark)
+        };
         done.unwrap_or_else(|error| panic!("{}: {error}", self.mark.display()));
     }
 }

@@ -18,8 +18,13 @@ impl Record {
     /// If it begins with none.
     pub fn number(&self, name: &str) -> i64 {
         let value = self.value(name);
-        let digits = value.split(|c: char| c.is_whitespace() || c == ':').next().unwrap_or_default();
-        digits.parse().unwrap_or_else(|_| panic!("{name} is no number: {value:?} in {self:?}"))
+        let digits = value
+            .split(|c: char| c.is_whitespace() || c == ':')
+            .next()
+            .unwrap_or_default();
+        digits
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {value:?} in {self:?}"))
     }
 }
 
@@ -28,7 +33,14 @@ pub fn records(text: &str) -> Vec<Record> {
     let blocks = text.split("==============================================================");
     let parse = |block: &str| {
         let pairs = block.lines().filter_map(|line| line.split_once(char::is_whitespace));
-        Record(pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect())
+        Record(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+                .collect(),
+        )
     };
-    blocks.map(parse).filter(|record| !record.value("jobnumber").is_empty()).collect()
+    blocks
+        .map(parse)
+        .filter(|record| !record.value("jobnumber").is_empty())
+        .collect()
 }

@@ -24,7 +24,11 @@ impl Said {
     pub fn of(mut command: Command) -> Self {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let words = command
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ");
         Self {
             command: words,
             code: output.status.code().unwrap_or(-1),
@@ -51,7 +55,10 @@ impl Said {
     pub fn refused(self, words: &[&str]) -> Self {
         assert!(self.code > 0, "a refusal was expected: {self}");
         for word in words {
-            assert!(self.err.contains(word) || self.out.contains(word), "{word:?} is not in {self}");
+            assert!(
+                self.err.contains(word) || self.out.contains(word),
+                "{word:?} is not in {self}"
+            );
         }
         self
     }
@@ -59,7 +66,12 @@ impl Said {
 
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, code, out, err } = self;
+        let Self {
+            command,
+            code,
+            out,
+            err,
+        } = self;
         write!(f, "{command} -> {code}\n{out}{err}")
     }
 }

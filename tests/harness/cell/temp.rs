@@ -17,14 +17,20 @@ impl TempDir {
     ///
     /// # Panics
     /// If the system refuses it.
-    #[expect(clippy::new_without_default, reason = "it makes a directory, which nobody expects of a default")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "it makes a directory, which nobody expects of a default"
+    )]
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("gridwright-e2e-{}-{}.", run(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the directory is ours");
-        Self { path, files: AtomicU32::new(0) }
+        Self {
+            path,
+            files: AtomicU32::new(0),
+        }
     }
 
     /// Its path.

@@ -26,5 +26,10 @@ pub fn wait_for(patience: Duration, mut holds: impl FnMut() -> bool) -> bool {
 /// If it does not within [`PATIENCE`]; `what` says what was waited for.
 #[track_caller]
 pub fn wait_until(what: impl Fn() -> String, holds: impl FnMut() -> bool) {
-    assert!(wait_for(PATIENCE, holds), "not within {} s: {}", PATIENCE.as_secs(), what());
+    assert!(
+        wait_for(PATIENCE, holds),
+        "not within {} s: {}",
+        PATIENCE.as_secs(),
+        what()
+    );
 }

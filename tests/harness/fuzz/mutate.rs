@@ -51,7 +51,10 @@ impl Mutator {
         for _ in 0..=self.below(6) {
             text = self.changed(text);
         }
-        let end = (0..=text.len().min(LONGEST)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (0..=text.len().min(LONGEST))
+            .rev()
+            .find(|at| text.is_char_boundary(*at))
+            .unwrap_or(0);
         text.truncate(end);
         text
     }
@@ -67,7 +70,9 @@ impl Mutator {
                 let (from, to) = self.span(&other);
                 other[from..to].to_owned()
             }
-            3 => char::from_u32(self.below(0x250) as u32).map(String::from).unwrap_or_default(),
+            3 => char::from_u32(self.below(0x250) as u32)
+                .map(String::from)
+                .unwrap_or_default(),
             4 => self.below(u64::MAX).to_string(),
             _ => PIECES[self.below(PIECES.len() as u64) as usize].to_owned(),
         };

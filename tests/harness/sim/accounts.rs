@@ -30,26 +30,50 @@ impl Accounts {
                     let before = self.running.entry(account.clone()).or_default().insert(*key, *consumed);
                     let before = before.unwrap_or_default();
                     add(self.sums.entry(account).or_default(), consumed.since(before));
-                    assert_eq!(before.since(*consumed), Consumed::default(), "{key} has used less than before");
+                    assert_eq!(
+                        before.since(*consumed),
+                        Consumed::default(),
+                        "{key} has used less than before"
+                    );
                 }
                 tasks.iter().for_each(|(key, _)| self.compare(*key, after));
             }
             Event::TaskEnded { key, record, .. } => {
                 let account = after.account_of(key.seq).expect("a job finishes after its last task");
-                let running = self.running.entry(account.clone()).or_default().remove(key).unwrap_or_default();
+                let running = self
+                    .running
+                    .entry(account.clone())
+                    .or_default()
+                    .remove(key)
+                    .unwrap_or_default();
                 let of_slaves = self.summed_up.remove(key).unwrap_or_default();
-                let used = record.as_ref().map_or_else(Consumed::default, |record| record.usage.into());
+                let used = record
+                    .as_ref()
+                    .map_or_else(Consumed::default, |record| record.usage.into());
                 let used = used.since(of_slaves);
-                assert_eq!(running.since(used), Consumed::default(), "accounting tells less of {key} than was charged");
+                assert_eq!(
+                    running.since(used),
+                    Consumed::default(),
+                    "accounting tells less of {key} than was charged"
+                );
                 add(self.sums.entry(account.clone()).or_default(), used.since(running));
                 add(self.ended.entry(account).or_default(), used);
                 self.compare(*key, after);
             }
             Event::SlaveEnded { key, record, usage, .. } => {
                 let account = after.account_of(key.seq).expect("a job finishes after its last task");
-                let running = self.running.entry(account.clone()).or_default().remove(key).unwrap_or_default();
+                let running = self
+                    .running
+                    .entry(account.clone())
+                    .or_default()
+                    .remove(key)
+                    .unwrap_or_default();
                 let used = Consumed::from(*usage);
-                assert_eq!(running.since(used), Consumed::default(), "accounting tells less of {key} than was charged");
+                assert_eq!(
+                    running.since(used),
+                    Consumed::default(),
+                    "accounting tells less of {key} than was charged"
+                );
                 add(self.sums.entry(account.clone()).or_default(), used.since(running));
                 add(self.ended.entry(account).or_default(), used);
                 if record.is_none() {
@@ -68,18 +92,35 @@ impl Accounts {
 
     fn compare(&self, key: TaskKey, state: &State) {
         let account = state.account_of(key.seq).expect("its job is there");
-        let [cpu, mem, io] = self.sums.get(&account).copied().unwrap_or_default().map(|sum| sum * 1_000_000);
-        assert_eq!(state.usage.lifetime(&account), Amounts { cpu, mem, io }, "what {account:?} was charged with");
+        let [cpu, mem, io] = self
+            .sums
+            .get(&account)
+            .copied()
+            .unwrap_or_default()
+            .map(|sum| sum * 1_000_000);
+        assert_eq!(
+            state.usage.lifetime(&account),
+            Amounts { cpu, mem, io },
+            "what {account:?} was charged with"
+        );
     }
 
     /// The sums are those over all tasks.
     pub(super) fn audit(&self, state: &State) {
         for (account, sum) in &self.sums {
             let mut anew = self.ended.get(account).copied().unwrap_or_default();
-            self.running.get(account).into_iter().flat_map(BTreeMap::values).for_each(|used| add(&mut anew, *used));
+            self.running
+                .get(account)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+                .for_each(|used| add(&mut anew, *used));
             assert_eq!(*sum, anew, "the sums of this simulator itself");
             let [cpu, mem, io] = anew.map(|sum| sum * 1_000_000);
-            assert_eq!(state.usage.lifetime(account), Amounts { cpu, mem, io }, "what {account:?} was charged with");
+            assert_eq!(
+                state.usage.lifetime(account),
+                Amounts { cpu, mem, io },
+                "what {account:?} was charged with"
+            );
         }
     }
 }

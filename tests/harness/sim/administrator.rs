@@ -9,11 +9,19 @@ use proto::object::ObjectKind;
 use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
 
 fn change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
-    ObjectChange { kind, name: name.to_owned(), action }
+    ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action,
+    }
 }
 
 fn attribute(kind: ObjectKind, name: &str, edit: AttributeEdit, attribute: &str, value: &str) -> ObjectChange {
-    let action = ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() };
+    let action = ObjectAction::Attribute {
+        edit,
+        attribute: attribute.to_owned(),
+        value: value.to_owned(),
+    };
     change(kind, name, action)
 }
 
@@ -49,7 +57,9 @@ impl World {
     }
 
     pub(super) fn draw_host(&mut self) -> HostName {
-        self.nodes[self.random.below(self.nodes.len() as u64) as usize].name.clone()
+        self.nodes[self.random.below(self.nodes.len() as u64) as usize]
+            .name
+            .clone()
     }
 
     /// What is consumable, how it is charged, and what is charged by default.
@@ -57,21 +67,45 @@ impl World {
         let mut kind = || self.random.pick(&["NO", "YES", "YES", "JOB", "HOST"]).unwrap_or("YES");
         let (lic, gpu, memory) = (kind(), kind(), kind());
         // A default is only for what is consumable.
-        let default = if gpu != "NO" && self.random.chance(300) { "1" } else { "0" };
-        change(ObjectKind::ComplexTable, "", ObjectAction::Replace(setting::complex(lic, gpu, default, memory)))
+        let default = if gpu != "NO" && self.random.chance(300) {
+            "1"
+        } else {
+            "0"
+        };
+        change(
+            ObjectKind::ComplexTable,
+            "",
+            ObjectAction::Replace(setting::complex(lic, gpu, default, memory)),
+        )
     }
 
     fn draw_capacity(&mut self, host: &HostName) -> ObjectChange {
         let (name, values) = if self.random.chance(300) {
-            ("global", self.random.pick(&["lic=~1", "lic=~2", "lic=~5", "NONE", "lic=~3,gpu=~2"]))
+            (
+                "global",
+                self.random
+                    .pick(&["lic=~1", "lic=~2", "lic=~5", "NONE", "lic=~3,gpu=~2"]),
+            )
         } else {
             (
                 host.as_str(),
-                self.random.pick(&["h_vmem=2G", "h_vmem=12G,gpu=1", "gpu=3,slots=3", "NONE", "h_vmem=6G,lic=1"]),
+                self.random.pick(&[
+                    "h_vmem=2G",
+                    "h_vmem=12G,gpu=1",
+                    "gpu=3,slots=3",
+                    "NONE",
+                    "h_vmem=6G,lic=1",
+                ]),
             )
         };
         let values = setting::scaled(values.unwrap_or("NONE"), self.size());
-        attribute(ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", &values)
+        attribute(
+            ObjectKind::ExecHost,
+            name,
+            AttributeEdit::Replace,
+            "complex_values",
+            &values,
+        )
     }
 
     fn draw_slots(&mut self, host: &HostName) -> ObjectChange {
@@ -83,7 +117,13 @@ impl World {
         };
         if self.random.chance(200) {
             let values = self.random.pick(&["gpu=1", "lic=1,gpu=2", "NONE"]).unwrap_or("NONE");
-            return attribute(ObjectKind::Queue, &part, AttributeEdit::Replace, "complex_values", values);
+            return attribute(
+                ObjectKind::Queue,
+                &part,
+                AttributeEdit::Replace,
+                "complex_values",
+                values,
+            );
         }
         let slots = self.random.between(0, 6).to_string();
         attribute(ObjectKind::Queue, &part, AttributeEdit::Replace, "slots", &slots)
@@ -212,21 +252,39 @@ impl World {
 
     /// A queue, a calendar, a parallel environment or a quota goes, or comes back as it was.
     fn draw_comings(&mut self) -> ObjectChange {
-        let kinds = [ObjectKind::Queue, ObjectKind::Pe, ObjectKind::Calendar, ObjectKind::ResourceQuota];
-        let goes = self.setting.iter().filter(|object| kinds.contains(&object.kind) && object.name != "all.q");
-        let goes: Vec<usize> = goes.filter_map(|one| self.setting.iter().position(|other| one == other)).collect();
+        let kinds = [
+            ObjectKind::Queue,
+            ObjectKind::Pe,
+            ObjectKind::Calendar,
+            ObjectKind::ResourceQuota,
+        ];
+        let goes = self
+            .setting
+            .iter()
+            .filter(|object| kinds.contains(&object.kind) && object.name != "all.q");
+        let goes: Vec<usize> = goes
+            .filter_map(|one| self.setting.iter().position(|other| one == other))
+            .collect();
         let at = self.random.pick(&goes).expect("the cell has such objects");
         let object = &self.setting[at];
         match self.state().config.object_fields(object.kind, &object.name) {
             Some(_) => change(object.kind, &object.name, ObjectAction::Delete),
-            None => change(object.kind, &object.name, ObjectAction::Add(object.fields.clone().unwrap_or_default())),
+            None => change(
+                object.kind,
+                &object.name,
+                ObjectAction::Add(object.fields.clone().unwrap_or_default()),
+            ),
         }
     }
 
     fn draw_cluster(&mut self) -> ObjectChange {
         let instances = self.random.pick(&["0", "1", "3", "2000"]).unwrap_or("2000");
         let unknown = self.random.pick(&["00:00:00", "00:01:00"]).unwrap_or("00:00:00");
-        change(ObjectKind::ClusterConf, "global", ObjectAction::Replace(setting::cluster(instances, unknown)))
+        change(
+            ObjectKind::ClusterConf,
+            "global",
+            ObjectAction::Replace(setting::cluster(instances, unknown)),
+        )
     }
 
     /// More or less for users and places, or for other ones.
@@ -234,25 +292,42 @@ impl World {
         let kind = ObjectKind::ResourceQuota;
         if self.random.chance(300) {
             let rules: &[&str] = match self.random.below(3) {
-                0 => &["users !u1 hosts {@few} to slots=~2", "pes {*} hosts !@few to slots=~4", "to slots=~6"],
+                0 => &[
+                    "users !u1 hosts {@few} to slots=~2",
+                    "pes {*} hosts !@few to slots=~4",
+                    "to slots=~6",
+                ],
                 1 => &["users {*} queues {*} to slots=~3,lic=~2"],
                 _ => &["users u1,u2 to slots=~5,gpu=~1", "hosts {@all} to slots=2"],
             };
-            return change(kind, "places", ObjectAction::Replace(setting::quota("places", rules, self.size())));
+            return change(
+                kind,
+                "places",
+                ObjectAction::Replace(setting::quota("places", rules, self.size())),
+            );
         }
         if self.random.chance(200) {
             let enabled = if self.random.chance(500) { "TRUE" } else { "FALSE" };
             return attribute(kind, "places", AttributeEdit::Replace, "enabled", enabled);
         }
-        let rule = self.random.pick(&["places/1", "licences/1", "licences/2"]).unwrap_or("places/1");
-        let limit = self.random.pick(&["slots=~2", "slots=~8", "lic=~1", "lic=~2,slots=~4", "NONE"]);
+        let rule = self
+            .random
+            .pick(&["places/1", "licences/1", "licences/2"])
+            .unwrap_or("places/1");
+        let limit = self
+            .random
+            .pick(&["slots=~2", "slots=~8", "lic=~1", "lic=~2,slots=~4", "NONE"]);
         let limit = setting::scaled(limit.unwrap_or("NONE"), self.size());
         attribute(kind, rule, AttributeEdit::Replace, "limit", &limit)
     }
 
     fn draw_queue_state(&mut self, host: &HostName) -> Command {
         let queue = self.random.pick(&["all.q", "b.q", "*"]).unwrap_or("all.q");
-        let target = if self.random.chance(700) { format!("{queue}@{host}") } else { queue.to_owned() };
+        let target = if self.random.chance(700) {
+            format!("{queue}@{host}")
+        } else {
+            queue.to_owned()
+        };
         let action = match self.random.below(12) {
             0 | 1 => ModifyAction::DisableQueue,
             2..=4 => ModifyAction::EnableQueue,
@@ -261,14 +336,25 @@ impl World {
             10 => ModifyAction::RescheduleQueue,
             _ => ModifyAction::ClearQueueError,
         };
-        Command::Modify { action, targets: vec![target], force: self.random.chance(300) }
+        Command::Modify {
+            action,
+            targets: vec![target],
+            force: self.random.chance(300),
+        }
     }
 
     /// An operator clears the errors of queues.
     pub(super) fn clear_queue_errors(&mut self) {
         if self.state().instances.values().any(|state| !state.errors.is_empty()) {
             let action = ModifyAction::ClearQueueError;
-            self.command("op", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
+            self.command(
+                "op",
+                Command::Modify {
+                    action,
+                    targets: vec!["*".to_owned()],
+                    force: false,
+                },
+            );
         }
     }
 
@@ -277,7 +363,10 @@ impl World {
         let config = &self.state().config;
         let mut changes = Vec::new();
         for object in &self.setting {
-            let fields = object.fields.as_ref().expect("the objects of the beginning have fields");
+            let fields = object
+                .fields
+                .as_ref()
+                .expect("the objects of the beginning have fields");
             let action = match config.object_fields(object.kind, &object.name) {
                 None => ObjectAction::Add(fields.clone()),
                 Some(present) if present != *fields => ObjectAction::Replace(fields.clone()),
@@ -291,8 +380,19 @@ impl World {
         if self.state().instances.is_empty() {
             return;
         }
-        for action in [ModifyAction::ClearQueueError, ModifyAction::EnableQueue, ModifyAction::UnsuspendQueue] {
-            self.command("boss", Command::Modify { action, targets: vec!["*".to_owned()], force: false });
+        for action in [
+            ModifyAction::ClearQueueError,
+            ModifyAction::EnableQueue,
+            ModifyAction::UnsuspendQueue,
+        ] {
+            self.command(
+                "boss",
+                Command::Modify {
+                    action,
+                    targets: vec!["*".to_owned()],
+                    force: false,
+                },
+            );
         }
     }
 }

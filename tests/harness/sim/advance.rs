@@ -29,7 +29,14 @@ impl World {
 
     pub(super) fn give_up(&mut self, id: ReservationId, force: bool) {
         let targets = vec![id.to_string()];
-        self.command("boss", Command::DeleteReservations { targets, users: Vec::new(), force });
+        self.command(
+            "boss",
+            Command::DeleteReservations {
+                targets,
+                users: Vec::new(),
+                force,
+            },
+        );
     }
 
     fn known_reservations(&self) -> Vec<ReservationId> {
@@ -39,14 +46,21 @@ impl World {
 
     fn draw_reservation(&mut self) -> ReservationSpec {
         let mean_ms = self.plan.pace.run_ms;
-        let wait_ms = if self.random.chance(400) { 0 } else { self.random.around(2 * mean_ms) };
+        let wait_ms = if self.random.chance(400) {
+            0
+        } else {
+            self.random.around(2 * mean_ms)
+        };
         let mut requests = Requests::default();
         match self.random.below(6) {
             0 => requests.pe = self.draw_pe("smp"),
             1 | 2 => requests.pe = self.draw_pe("mpi"),
             _ => {}
         }
-        let asked = self.random.pick(&["lic=1", "h_vmem=2G", "gpu=1", ""]).unwrap_or_default();
+        let asked = self
+            .random
+            .pick(&["lic=1", "h_vmem=2G", "gpu=1", ""])
+            .unwrap_or_default();
         if !asked.is_empty() {
             requests.hard = self.draw_resources(asked);
         }
@@ -83,9 +97,17 @@ impl World {
             return;
         }
         let reserved = spec.reservation.and_then(|id| self.state().reservations.get(&id));
-        let pe = reserved.and_then(|reserved| reserved.spec.requests.pe.as_ref()).map(|pe| pe.name.clone());
-        let Some(pe) = pe.filter(|_| self.random.chance(700)) else { return };
-        spec.requests = Requests { pe: self.draw_pe(&pe), ..Requests::default() }.into();
+        let pe = reserved
+            .and_then(|reserved| reserved.spec.requests.pe.as_ref())
+            .map(|pe| pe.name.clone());
+        let Some(pe) = pe.filter(|_| self.random.chance(700)) else {
+            return;
+        };
+        spec.requests = Requests {
+            pe: self.draw_pe(&pe),
+            ..Requests::default()
+        }
+        .into();
         self.draw_scopes(spec);
     }
 }

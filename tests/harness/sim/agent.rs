@@ -120,7 +120,9 @@ impl World {
 
     /// The agent's process ends without a word. It is started again, or its host is.
     pub(super) fn agent_dies(&mut self, host: HostIndex) {
-        let Some(agent) = self.nodes[host].agent.take() else { return };
+        let Some(agent) = self.nodes[host].agent.take() else {
+            return;
+        };
         self.counts.agent_crashes += 1;
         self.trace(|| format!("agent of host {host} dies"));
         if let Some(session) = agent.session {
@@ -135,7 +137,9 @@ impl World {
     pub(super) fn agent_dials(&mut self, host: HostIndex, life: u64) {
         let (now, master_life) = (self.time, self.master_life);
         let node = &self.nodes[host];
-        let Some(agent) = node.agent.as_ref().filter(|_| node.agent_life == life) else { return };
+        let Some(agent) = node.agent.as_ref().filter(|_| node.agent_life == life) else {
+            return;
+        };
         if agent.link.is_some() || !agent.is_ready {
             return;
         }
@@ -154,7 +158,10 @@ impl World {
             host: node.name.clone(),
             instance: agent.instance,
             epoch: agent.core.epoch(),
-            tasks: agent.core.reports(&Now { boot_ms, boot_id: &boot_id }),
+            tasks: agent.core.reports(&Now {
+                boot_ms,
+                boot_id: &boot_id,
+            }),
             wall_ms,
             takes_tickets: agent.core.takes_tickets(),
             boot_ms,
@@ -168,14 +175,19 @@ impl World {
         let link = &self.links[&id];
         let (host, life) = (link.host, link.agent_life);
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.link == Some(id)) else {
+        let Some(agent) = node
+            .agent
+            .as_mut()
+            .filter(|agent| node.agent_life == life && agent.link == Some(id))
+        else {
             return;
         };
         match message {
             Down::Welcome(welcome) => {
                 let held = agent.held.take().unwrap_or_default();
                 (agent.reports, agent.is_full_wanted) = (0, true);
-                held.into_iter().for_each(|message| self.send_up(id, Up::Message(Box::new(message))));
+                held.into_iter()
+                    .for_each(|message| self.send_up(id, Up::Message(Box::new(message))));
                 self.agent_input(host, Input::Welcome(welcome));
                 self.report_due(host, life, id);
             }
@@ -200,7 +212,11 @@ impl World {
         let Some(link) = self.links.get(&id) else { return };
         let (host, life) = (link.host, link.agent_life);
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.link == Some(id)) else {
+        let Some(agent) = node
+            .agent
+            .as_mut()
+            .filter(|agent| node.agent_life == life && agent.link == Some(id))
+        else {
             return;
         };
         (agent.link, agent.has_outbox, agent.held) = (None, false, None);
@@ -213,13 +229,26 @@ impl World {
         let (boot_ms, boot_id) = (self.boot_ms(host), self.nodes[host].boot_id());
         let node = &mut self.nodes[host];
         let Some(agent) = &mut node.agent else { return };
-        let effects = agent.core.handle(input, &Now { boot_ms, boot_id: &boot_id });
+        let effects = agent.core.handle(
+            input,
+            &Now {
+                boot_ms,
+                boot_id: &boot_id,
+            },
+        );
         let epoch = agent.core.epoch();
         assert!(epoch >= node.epoch, "an agent obeys no older master");
         node.epoch = epoch;
         let dies = !self.healed && self.random.chance(self.plan.faults.agent_dies_at_input);
-        let left = if dies { self.random.below(effects.len() as u64 + 1) as usize } else { effects.len() };
-        effects.into_iter().take(left).for_each(|effect| self.agent_performs(host, effect));
+        let left = if dies {
+            self.random.below(effects.len() as u64 + 1) as usize
+        } else {
+            effects.len()
+        };
+        effects
+            .into_iter()
+            .take(left)
+            .for_each(|effect| self.agent_performs(host, effect));
         if dies {
             self.agent_dies(host);
         }
@@ -241,7 +270,11 @@ impl World {
 
     pub(super) fn agent_timer(&mut self, host: HostIndex, life: u64, at: u64) {
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.timer == Some(at)) else {
+        let Some(agent) = node
+            .agent
+            .as_mut()
+            .filter(|agent| node.agent_life == life && agent.timer == Some(at))
+        else {
             return;
         };
         agent.timer = None;
@@ -249,10 +282,14 @@ impl World {
     }
 
     fn agent_performs(&mut self, host: HostIndex, effect: Effect) {
-        let Some(agent) = &mut self.nodes[host].agent else { return };
+        let Some(agent) = &mut self.nodes[host].agent else {
+            return;
+        };
         match effect {
             Effect::Send(message) => {
-                let Some(link) = agent.link.filter(|_| agent.has_outbox) else { return };
+                let Some(link) = agent.link.filter(|_| agent.has_outbox) else {
+                    return;
+                };
                 match &mut agent.held {
                     Some(held) => held.push(*message),
                     None => {
@@ -307,7 +344,10 @@ impl World {
     fn send_report(&mut self, host: HostIndex, life: u64, link: LinkId) -> bool {
         let busy = self.witness.occupied(&self.nodes[host].name);
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.link == Some(link))
+        let Some(agent) = node
+            .agent
+            .as_mut()
+            .filter(|agent| node.agent_life == life && agent.link == Some(link))
         else {
             return false;
         };
@@ -323,7 +363,13 @@ impl World {
         if node.cut_off_until <= self.time {
             let mut delay = self.delay();
             for _ in 0..1 + u64::from(self.random.chance(self.plan.faults.user_link)) {
-                self.soon(delay, Happening::ReportArrives { link, report: Box::new(report.clone()) });
+                self.soon(
+                    delay,
+                    Happening::ReportArrives {
+                        link,
+                        report: Box::new(report.clone()),
+                    },
+                );
                 delay += self.delay();
             }
         }

@@ -52,7 +52,11 @@ enum Message<T: Obeys> {
 impl<T: Obeys> Apart<T> {
     /// A value that obeys on a thread of its own, or at once.
     pub(super) fn new(value: T, is_apart: bool) -> Apart<T> {
-        Apart { home: Some(Box::new(value)), words: Vec::new(), thread: is_apart.then(Thread::new) }
+        Apart {
+            home: Some(Box::new(value)),
+            words: Vec::new(),
+            thread: is_apart.then(Thread::new),
+        }
     }
 
     /// Says what is to be done, after all that was said before.
@@ -70,7 +74,11 @@ impl<T: Obeys> Apart<T> {
         let thread = self.thread.as_ref().expect("there is one to send to");
         let taken = self.home.take().map(Message::Take);
         let said = (!self.words.is_empty()).then(|| Message::Obey(std::mem::take(&mut self.words)));
-        if taken.into_iter().chain(said).any(|message| thread.to.send(message).is_err()) {
+        if taken
+            .into_iter()
+            .chain(said)
+            .any(|message| thread.to.send(message).is_err())
+        {
             self.fail();
         }
     }
@@ -80,11 +88,17 @@ impl<T: Obeys> Apart<T> {
         if self.home.is_none() {
             self.send();
             let thread = self.thread.as_ref().expect("it is with its thread");
-            let back = thread.to.send(Message::GiveBack).ok().and_then(|()| thread.back.recv().ok());
+            let back = thread
+                .to
+                .send(Message::GiveBack)
+                .ok()
+                .and_then(|()| thread.back.recv().ok());
             self.home = back.or_else(|| self.fail());
         }
         let value = self.home.as_mut().expect("it came home");
-        std::mem::take(&mut self.words).into_iter().for_each(|word| value.obey(word));
+        std::mem::take(&mut self.words)
+            .into_iter()
+            .for_each(|word| value.obey(word));
         value
     }
 
@@ -106,7 +120,11 @@ impl<T: Obeys> Apart<T> {
     /// Something went wrong on the thread: it is as if it had gone wrong here.
     fn fail(&mut self) -> ! {
         let handle = self.thread.take().expect("what failed was a thread").handle;
-        resume_unwind(handle.join().expect_err("a thread ends once nobody speaks to it any more"))
+        resume_unwind(
+            handle
+                .join()
+                .expect_err("a thread ends once nobody speaks to it any more"),
+        )
     }
 }
 
@@ -159,7 +177,14 @@ mod tests {
             for end in [0, 1, 3, 4, 5, 9] {
                 let first = u32::try_from(told.home().0.len()).unwrap();
                 (first..first + end).for_each(|word| told.tell(word + 100));
-                assert!(told.home().0.iter().copied().eq((0..first + end).map(|word| word + 100)), "{is_apart}");
+                assert!(
+                    told.home()
+                        .0
+                        .iter()
+                        .copied()
+                        .eq((0..first + end).map(|word| word + 100)),
+                    "{is_apart}"
+                );
             }
             told.tell(1);
             told.stay_home();
@@ -173,6 +198,10 @@ mod tests {
         let mut told = Apart::new(Told::default(), true);
         (10..14).for_each(|word| told.tell(word));
         let panic = catch_unwind(AssertUnwindSafe(|| told.home().0.len())).unwrap_err();
-        assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains("thirteen")));
+        assert!(
+            panic
+                .downcast_ref::<String>()
+                .is_some_and(|text| text.contains("thirteen"))
+        );
     }
 }

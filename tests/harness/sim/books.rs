@@ -127,10 +127,15 @@ impl Books {
 
     /// The most that reservations keep at any moment of a time, all that begin or run then.
     pub(super) fn kept(&self, place: &Place, from: Wall, until: Wall) -> i64 {
-        let beside: Vec<&Block> =
-            self.blocks.values().filter(|block| block.from < until && from < block.until).collect();
+        let beside: Vec<&Block> = self
+            .blocks
+            .values()
+            .filter(|block| block.from < until && from < block.until)
+            .collect();
         let at = |moment: Wall| {
-            let then = beside.iter().filter(|block| block.from <= moment && moment < block.until);
+            let then = beside
+                .iter()
+                .filter(|block| block.from <= moment && moment < block.until);
             then.map(|block| sum(&block.takes, place)).sum::<i64>()
         };
         let begins = beside.iter().map(|block| block.from.max(from));
@@ -159,7 +164,9 @@ impl Books {
 
     /// A placed task.
     pub(super) fn task(&self, key: TaskKey) -> &Task {
-        self.tasks.get(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"))
+        self.tasks
+            .get(&key)
+            .unwrap_or_else(|| panic!("{key} ended and was not placed"))
     }
 
     /// Whether a placed task counts by itself.
@@ -207,17 +214,29 @@ impl Books {
         };
         self.count(reservation, pe, task.slots, &task.takes, 1);
         assert!(self.tasks.insert(key, task).is_none(), "{key} was placed twice");
-        self.task(key).takes.keys().for_each(|place| self.compare(reservation, place, after));
-        assert!(ledger(after, reservation).booking(key).is_some(), "nothing is booked for {key}, which is placed");
+        self.task(key)
+            .takes
+            .keys()
+            .for_each(|place| self.compare(reservation, place, after));
+        assert!(
+            ledger(after, reservation).booking(key).is_some(),
+            "nothing is booked for {key}, which is placed"
+        );
     }
 
     /// A task gives back what it took, and nothing else.
     pub(super) fn end(&mut self, key: TaskKey, after: &State) {
-        let task = self.tasks.remove(&key).unwrap_or_else(|| panic!("{key} ended and was not placed"));
+        let task = self
+            .tasks
+            .remove(&key)
+            .unwrap_or_else(|| panic!("{key} ended and was not placed"));
         let of = self.is_within(&task);
         self.count(of, task.pe.as_ref(), task.slots, &task.takes, -1);
         task.takes.keys().for_each(|place| self.compare(of, place, after));
-        assert!(ledger(after, of).booking(key).is_none(), "something is booked for {key}, which has ended");
+        assert!(
+            ledger(after, of).booking(key).is_none(),
+            "something is booked for {key}, which has ended"
+        );
     }
 
     /// A reservation was granted.
@@ -227,7 +246,15 @@ impl Books {
         let (from, until, pe) = (granted.start, granted.end, granted.pe.clone());
         let given = Given::new(config, &granted.granted, pe.as_ref());
         let takes = takes(config, &asked, &given);
-        let block = Block { asked, given, takes, pe, from, until, is_running: false };
+        let block = Block {
+            asked,
+            given,
+            takes,
+            pe,
+            from,
+            until,
+            is_running: false,
+        };
         assert!(self.blocks.insert(id, block).is_none(), "{id} was granted twice");
     }
 
@@ -242,16 +269,28 @@ impl Books {
 
     /// It is over: the tasks that it has left, which are returned, count as all others do.
     pub(super) fn over(&mut self, id: ReservationId, slots: u32, after: &State) -> Vec<Task> {
-        let Some(block) = self.blocks.remove(&id) else { return Vec::new() };
+        let Some(block) = self.blocks.remove(&id) else {
+            return Vec::new();
+        };
         let within = self.within.remove(&id).unwrap_or_default();
         if !block.is_running {
             return Vec::new();
         }
         self.count(None, block.pe.as_ref(), slots, &block.takes, -1);
         add(&mut self.sums, &within, 1);
-        let its: Vec<Task> = self.tasks.values().filter(|task| task.reservation == Some(id)).cloned().collect();
-        its.iter().for_each(|task| self.count(None, task.pe.as_ref(), task.slots, &Sums::new(), 1));
-        block.takes.keys().chain(within.keys()).for_each(|place| self.compare(None, place, after));
+        let its: Vec<Task> = self
+            .tasks
+            .values()
+            .filter(|task| task.reservation == Some(id))
+            .cloned()
+            .collect();
+        its.iter()
+            .for_each(|task| self.count(None, task.pe.as_ref(), task.slots, &Sums::new(), 1));
+        block
+            .takes
+            .keys()
+            .chain(within.keys())
+            .for_each(|place| self.compare(None, place, after));
         its
     }
 
@@ -290,7 +329,10 @@ impl Books {
         let (sums, within) = self.added_up();
         assert_eq!(self.sums, sums, "the sums of this simulator itself");
         let kept = self.within.iter().filter(|(_, sums)| !sums.is_empty());
-        assert!(kept.eq(&within), "the sums of this simulator itself within reservations");
+        assert!(
+            kept.eq(&within),
+            "the sums of this simulator itself within reservations"
+        );
     }
 
     /// The ledger has exactly these sums, and nothing anywhere else.
@@ -299,10 +341,22 @@ impl Books {
         let booked = after.ledger.keys().filter(|key| key.seq != SubmitSeq(0));
         let ours = self.tasks.keys().copied().filter(is_alone);
         assert!(booked.eq(ours), "other tasks are booked than are placed");
-        assert!(after.reservations.values().all(|known| known.is_running() == self.is_running(known.id)));
-        let kept: usize = after.reservations.values().map(|reservation| reservation.ledger.keys().count()).sum();
+        assert!(
+            after
+                .reservations
+                .values()
+                .all(|known| known.is_running() == self.is_running(known.id))
+        );
+        let kept: usize = after
+            .reservations
+            .values()
+            .map(|reservation| reservation.ledger.keys().count())
+            .sum();
         let ours = self.tasks.keys().filter(|key| !is_alone(key)).count();
-        assert_eq!(kept, ours, "other tasks are booked in reservations than are placed there");
+        assert_eq!(
+            kept, ours,
+            "other tasks are booked in reservations than are placed there"
+        );
         let placed: BTreeSet<&Level> = self.sums.keys().map(|(level, _)| level).collect();
         for level in placed {
             for attribute in after.config.complex.iter() {
@@ -321,7 +375,11 @@ impl Books {
         };
         let (level, attribute) = place;
         let booked = ledger(after, of).booked(level, attribute.as_str());
-        assert_eq!(booked, Amount::from_base(sum), "{attribute} at {level} is not the sum over the tasks of {of:?}");
+        assert_eq!(
+            booked,
+            Amount::from_base(sum),
+            "{attribute} at {level} is not the sum over the tasks of {of:?}"
+        );
     }
 }
 
@@ -374,25 +432,43 @@ impl Given {
     pub(super) fn new(config: &Configuration, granted: &[Granted], pe: Option<&PeName>) -> Given {
         let pe = pe.and_then(|pe| config.pes.get(pe));
         let is_extra = pe.is_some_and(|pe| !pe.job_is_first_task.0);
-        let beside = if pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) { Who::Companion } else { Who::Slave };
+        let beside = if pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) {
+            Who::Companion
+        } else {
+            Who::Slave
+        };
         let master = granted.first().map(|part| &part.instance);
         let each = granted.iter().flat_map(|part| (0..part.slots).map(|_| &part.instance));
         let others = each.skip(usize::from(!is_extra)).map(|instance| {
             let is_beside = master.is_some_and(|master| master.host == instance.host);
             (if is_beside { beside } else { Who::Slave }, instance.clone())
         });
-        Given(master.map(|master| (Who::Master, master.clone())).into_iter().chain(others).collect())
+        Given(
+            master
+                .map(|master| (Who::Master, master.clone()))
+                .into_iter()
+                .chain(others)
+                .collect(),
+        )
     }
 
     /// What its slots in a queue instance are.
     pub(super) fn whose(&self, instance: &QueueInstanceName) -> BTreeSet<Who> {
-        self.0.iter().filter(|(_, known)| known == instance).map(|(who, _)| *who).collect()
+        self.0
+            .iter()
+            .filter(|(_, known)| known == instance)
+            .map(|(who, _)| *who)
+            .collect()
     }
 }
 
 fn takes(config: &Configuration, asked: &Asked, given: &Given) -> Sums {
     let mut takes = Sums::new();
-    for attribute in config.complex.iter().filter(|attribute| attribute.consumable.is_consumable()) {
+    for attribute in config
+        .complex
+        .iter()
+        .filter(|attribute| attribute.consumable.is_consumable())
+    {
         let is_apart = asked.is_apart(&attribute.name);
         // On a host somebody pays for all, or the master for itself and a slave for the slaves.
         let mut paid: BTreeSet<(&HostName, Option<Who>)> = BTreeSet::new();
@@ -404,7 +480,11 @@ fn takes(config: &Configuration, asked: &Asked, given: &Given) -> Sums {
                 Consumable::Host => paid.insert((&instance.host, is_apart.then_some(*who))),
             };
             let amount = if counts { asked.of_slot(attribute, *who) } else { 0 };
-            for level in [Level::Global, Level::Host(instance.host.clone()), Level::Instance(instance.clone())] {
+            for level in [
+                Level::Global,
+                Level::Host(instance.host.clone()),
+                Level::Instance(instance.clone()),
+            ] {
                 *takes.entry((level, attribute.name.clone())).or_insert(0) += amount;
             }
         }

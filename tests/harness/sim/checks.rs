@@ -33,7 +33,10 @@ impl World {
             Some(master) => {
                 let (core, planned) = (&master.core, master.planner.state());
                 let compare = || {
-                    assert!(*planned == kept.state, "the scheduler's state is not the fold of the log");
+                    assert!(
+                        *planned == kept.state,
+                        "the scheduler's state is not the fold of the log"
+                    );
                     kept.compare_all();
                 };
                 let check = || {
@@ -56,13 +59,20 @@ impl World {
     pub(super) fn check_present(&self) {
         let state = self.state();
         let present = self.witness.present();
-        assert!(state.jobs.keys().eq(present.keys()), "other jobs are there than were submitted and have not ended");
+        assert!(
+            state.jobs.keys().eq(present.keys()),
+            "other jobs are there than were submitted and have not ended"
+        );
         for (seq, present) in present {
             let tasks = &present.tasks;
             let job = &state.jobs[seq];
             let is_there = tasks.iter().all(|task| job.has_task(*task));
             let count = job.untouched.len() as usize + job.tasks.len();
-            assert!(is_there && count == tasks.len(), "job {} has lost or invented tasks", job.number);
+            assert!(
+                is_there && count == tasks.len(),
+                "job {} has lost or invented tasks",
+                job.number
+            );
         }
     }
 
@@ -71,9 +81,15 @@ impl World {
         self.kept.home();
         self.check_present();
         self.witness.assert_all_over();
-        assert!(self.state().ledger.keys().next().is_none(), "something is booked and nothing runs");
+        assert!(
+            self.state().ledger.keys().next().is_none(),
+            "something is booked and nothing runs"
+        );
         if let Some(master) = &mut self.master {
-            assert!(*master.planner.state() == self.kept.here().state, "in the end the scheduler knows another state");
+            assert!(
+                *master.planner.state() == self.kept.here().state,
+                "in the end the scheduler knows another state"
+            );
         }
         let (kept, snapshots) = (self.kept.here(), self.snapshots.home());
         let from_first = || {
@@ -81,7 +97,9 @@ impl World {
             kept.log.iter().for_each(|record| drop(replayed.apply(record)));
             assert!(replayed == kept.state, "replay from the first event differs");
         };
-        at_once(self.plan.is_apart, from_first, || drop(snapshots.read(&kept.replay(false))));
+        at_once(self.plan.is_apart, from_first, || {
+            drop(snapshots.read(&kept.replay(false)))
+        });
         (self.counts.tasks_executed, self.counts.attempts_accounted) = self.witness.attempts();
     }
 

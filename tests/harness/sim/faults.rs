@@ -22,16 +22,31 @@ pub struct Faults {
 
 impl Faults {
     /// A quiet day.
-    pub const NONE: Faults =
-        Faults { every_ms: 0, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 0, slow_message: 0 };
+    pub const NONE: Faults = Faults {
+        every_ms: 0,
+        master_dies_at_sync: 0,
+        agent_dies_at_input: 0,
+        user_link: 0,
+        slow_message: 0,
+    };
 
     /// A day on which something breaks somewhere every other minute.
-    pub const SOME: Faults =
-        Faults { every_ms: 90_000, master_dies_at_sync: 0, agent_dies_at_input: 0, user_link: 10, slow_message: 1 };
+    pub const SOME: Faults = Faults {
+        every_ms: 90_000,
+        master_dies_at_sync: 0,
+        agent_dies_at_input: 0,
+        user_link: 10,
+        slow_message: 1,
+    };
 
     /// A day on which everything breaks.
-    pub const MANY: Faults =
-        Faults { every_ms: 9_000, master_dies_at_sync: 15, agent_dies_at_input: 6, user_link: 100, slow_message: 20 };
+    pub const MANY: Faults = Faults {
+        every_ms: 9_000,
+        master_dies_at_sync: 15,
+        agent_dies_at_input: 6,
+        user_link: 100,
+        slow_message: 20,
+    };
 }
 
 /// What was done to the cluster, and how much it did.

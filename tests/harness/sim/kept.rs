@@ -69,7 +69,9 @@ impl Snapshots {
         let mut state = if snapshot.is_empty() {
             State::new()
         } else {
-            rmp_serde::from_slice::<State>(snapshot).expect("a snapshot reads").restored()
+            rmp_serde::from_slice::<State>(snapshot)
+                .expect("a snapshot reads")
+                .restored()
         };
         let seen = state.last.0 as usize;
         replay.log[seen..].iter().for_each(|record| drop(state.apply(record)));
@@ -92,7 +94,11 @@ impl Obeys for Kept {
 impl Kept {
     /// Nothing yet.
     pub(super) fn new(rules: Rules) -> Kept {
-        Kept { log: Vec::new(), state: State::new(), rules }
+        Kept {
+            log: Vec::new(),
+            state: State::new(),
+            rules,
+        }
     }
 
     fn keep(&mut self, record: &Record) {
@@ -108,7 +114,11 @@ impl Kept {
 
     /// The log as a starting master reads it, from the newest snapshot or from the one before.
     pub(super) fn replay(&self, is_newest: bool) -> Box<Replay> {
-        Box::new(Replay { log: self.log.clone(), state: self.state.clone(), is_newest })
+        Box::new(Replay {
+            log: self.log.clone(),
+            state: self.state.clone(),
+            is_newest,
+        })
     }
 
     /// Everything that the rules add up from event to event, added up anew.

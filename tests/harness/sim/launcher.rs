@@ -68,14 +68,21 @@ impl Shepherd {
 
 /// A message after its way through the launcher's own format.
 fn reread<R: proto::launch::pairs::Record>(bytes: &[u8]) -> R {
-    let (message, taken) = unframe(bytes).expect("a message decodes").expect("a message is complete");
+    let (message, taken) = unframe(bytes)
+        .expect("a message decodes")
+        .expect("a message is complete");
     assert_eq!(taken, bytes.len());
     message
 }
 
 /// What a task has used after so long.
 fn used_in(ms: u64) -> TaskUsage {
-    TaskUsage { cpu_ms: ms, mem_byte_ms: u128::from(ms) * 3_072, io_bytes: ms / 2, ..TaskUsage::default() }
+    TaskUsage {
+        cpu_ms: ms,
+        mem_byte_ms: u128::from(ms) * 3_072,
+        io_bytes: ms / 2,
+        ..TaskUsage::default()
+    }
 }
 
 impl World {
@@ -92,8 +99,12 @@ impl World {
             !matches!(dir.shepherd, Shepherd::Ended(_))
                 && (dir.boot != node.boot || matches!(dir.shepherd, Shepherd::Dead { .. }))
         });
-        let orphans: Vec<TaskKey> =
-            node.directories.iter().filter(|(_, dir)| is_orphan(dir)).map(|(key, _)| *key).collect();
+        let orphans: Vec<TaskKey> = node
+            .directories
+            .iter()
+            .filter(|(_, dir)| is_orphan(dir))
+            .map(|(key, _)| *key)
+            .collect();
         for key in orphans {
             let wait = self.random.between(1, 200);
             self.soon(wait, Happening::Undertaker { host, key, boot });
@@ -107,7 +118,11 @@ impl World {
         self.counts.launcher_crashes += 1;
         self.trace(|| format!("launcher of host {host} dies"));
         // Mostly it is started again at once; without it for long, orders go back to the master.
-        let wait = if self.random.chance(200) { self.random.between(5_000, 60_000) } else { self.random.around(2_000) };
+        let wait = if self.random.chance(200) {
+            self.random.between(5_000, 60_000)
+        } else {
+            self.random.around(2_000)
+        };
         self.soon(wait, Happening::LauncherStarts { host });
     }
 
@@ -127,7 +142,10 @@ impl World {
 
     fn examine(&self, host: HostIndex) -> Notice {
         let is_known = self.is_ill(host) && self.nodes[host].knows_sickness;
-        Notice::Health { trouble: is_known.then(|| "no space left".to_owned()), root_commands: None }
+        Notice::Health {
+            trouble: is_known.then(|| "no space left".to_owned()),
+            root_commands: None,
+        }
     }
 
     /// The launcher is gone, whether it comes back or not; false if there was none.
@@ -152,7 +170,10 @@ impl World {
 
     /// The agent died: what it wrote is still read, what is written to it is lost.
     pub(super) fn agent_hangs_up(&mut self, host: HostIndex, session: u64) {
-        if let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        if let Some(launcher) = self.nodes[host]
+            .launcher
+            .as_mut()
+            .filter(|launcher| launcher.session == Some(session))
         {
             launcher.notices.clear();
         }
@@ -161,7 +182,11 @@ impl World {
     pub(super) fn agent_seeks_launcher(&mut self, host: HostIndex, life: u64) {
         let now = self.time;
         let node = &mut self.nodes[host];
-        let Some(agent) = node.agent.as_mut().filter(|agent| node.agent_life == life && agent.session.is_none()) else {
+        let Some(agent) = node
+            .agent
+            .as_mut()
+            .filter(|agent| node.agent_life == life && agent.session.is_none())
+        else {
             return;
         };
         let Some(launcher) = &mut node.launcher else {
@@ -170,29 +195,42 @@ impl World {
         };
         node.sessions += 1;
         agent.session = Some(node.sessions);
-        *launcher = Launcher { session: Some(node.sessions), last: [now; 2], ..Launcher::default() };
+        *launcher = Launcher {
+            session: Some(node.sessions),
+            last: [now; 2],
+            ..Launcher::default()
+        };
         self.agent_input(host, Input::LauncherConnected);
     }
 
     pub(super) fn request_leaves(&mut self, host: HostIndex, session: u64, request: Request, has_script: bool) {
         if let Request::Launch(document) = &request {
             let needs_script = matches!(document.start, proto::launch::Start::Script { .. });
-            assert_eq!(needs_script, has_script, "a script comes with its launch and with nothing else");
+            assert_eq!(
+                needs_script, has_script,
+                "a script comes with its launch and with nothing else"
+            );
         }
         let at = self.time + self.random.between(0, 2);
-        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        let Some(launcher) = self.nodes[host]
+            .launcher
+            .as_mut()
+            .filter(|launcher| launcher.session == Some(session))
         else {
             return;
         };
         launcher.requests.push_back(frame(&request));
         launcher.last[0] = launcher.last[0].max(at);
         let at = launcher.last[0];
-        self.agenda.plan(at, Happening::RequestReachesLauncher { host, session });
+        self.agenda
+            .plan(at, Happening::RequestReachesLauncher { host, session });
     }
 
     fn tell(&mut self, host: HostIndex, notice: &Notice) {
         let at = self.time + self.random.between(0, 2);
-        let Some(launcher) = &mut self.nodes[host].launcher else { return };
+        let Some(launcher) = &mut self.nodes[host].launcher else {
+            return;
+        };
         let Some(session) = launcher.session else { return };
         launcher.notices.push_back(frame(notice));
         launcher.last[1] = launcher.last[1].max(at);
@@ -202,10 +240,16 @@ impl World {
 
     pub(super) fn notice_reaches_agent(&mut self, host: HostIndex, session: u64) {
         let node = &mut self.nodes[host];
-        let Some(launcher) = node.launcher.as_mut().filter(|launcher| launcher.session == Some(session)) else {
+        let Some(launcher) = node
+            .launcher
+            .as_mut()
+            .filter(|launcher| launcher.session == Some(session))
+        else {
             return;
         };
-        let Some(bytes) = launcher.notices.pop_front() else { return };
+        let Some(bytes) = launcher.notices.pop_front() else {
+            return;
+        };
         if node.agent.as_ref().is_some_and(|agent| agent.session == Some(session)) {
             let notice: Notice = reread(&bytes);
             self.trace(|| format!("host {host} launcher: {notice:?}"));
@@ -214,24 +258,40 @@ impl World {
     }
 
     pub(super) fn request_reaches_launcher(&mut self, host: HostIndex, session: u64) {
-        let Some(launcher) = self.nodes[host].launcher.as_mut().filter(|launcher| launcher.session == Some(session))
+        let Some(launcher) = self.nodes[host]
+            .launcher
+            .as_mut()
+            .filter(|launcher| launcher.session == Some(session))
         else {
             return;
         };
-        let Some(bytes) = launcher.requests.pop_front() else { return };
+        let Some(bytes) = launcher.requests.pop_front() else {
+            return;
+        };
         let notices = match reread::<Request>(&bytes) {
             Request::Launch(document) => self.launch(host, &document),
             Request::Signal { key, order } => self.signal(host, key, order),
-            Request::Reprioritize { key: _, nice, cpu_weight } => {
+            Request::Reprioritize {
+                key: _,
+                nice,
+                cpu_weight,
+            } => {
                 assert!(nice.is_none_or(|nice| (0..=19).contains(&nice)), "nice value {nice:?}");
-                assert!(cpu_weight.is_none_or(|weight| (1..=10_000).contains(&weight)), "weight {cpu_weight:?}");
+                assert!(
+                    cpu_weight.is_none_or(|weight| (1..=10_000).contains(&weight)),
+                    "weight {cpu_weight:?}"
+                );
                 self.counts.reprioritized += 1;
                 Vec::new()
             }
             Request::List => {
                 // Where there are thousands, looking after each is most of what happens.
                 let examines = self.nodes.len() < 100;
-                vec![Notice::Tasks { tasks: self.summaries(host), reprioritizes: true, examines }]
+                vec![Notice::Tasks {
+                    tasks: self.summaries(host),
+                    reprioritizes: true,
+                    examines,
+                }]
             }
             Request::Examine => vec![self.examine(host)],
             Request::Forget { key } => self.forget(host, key),
@@ -248,7 +308,10 @@ impl World {
                 Shepherd::Preparing => vec![Notice::Accepted { key }],
                 Shepherd::Running { .. } | Shepherd::Dead { .. } => {
                     let executed =
-                        known.shepherd.started_boot_ms().map(|boot_ms| Notice::Executed { key, pid: 1, boot_ms });
+                        known
+                            .shepherd
+                            .started_boot_ms()
+                            .map(|boot_ms| Notice::Executed { key, pid: 1, boot_ms });
                     [Notice::Accepted { key }].into_iter().chain(executed).collect()
                 }
             };
@@ -256,13 +319,27 @@ impl World {
         if self.is_ill(host) {
             self.counts.host_refusals += 1;
             let text = "no space left".to_owned();
-            return vec![Notice::Refused { key: Some(key), sensor: None, text, blame: Blame::Host }];
+            return vec![Notice::Refused {
+                key: Some(key),
+                sensor: None,
+                text,
+                blame: Blame::Host,
+            }];
         }
         let program = self.program(&document.job_name);
         let boot = self.nodes[host].boot;
-        let directory = TaskDirectory { boot, program, shepherd: Shepherd::Preparing, ordered: false };
+        let directory = TaskDirectory {
+            boot,
+            program,
+            shepherd: Shepherd::Preparing,
+            ordered: false,
+        };
         self.nodes[host].directories.insert(key, directory);
-        let wait = if self.random.chance(50) { self.random.between(1_000, 10_000) } else { self.random.between(1, 30) };
+        let wait = if self.random.chance(50) {
+            self.random.between(1_000, 10_000)
+        } else {
+            self.random.between(1, 30)
+        };
         self.soon(wait, Happening::TaskExecutes { host, key, boot });
         vec![Notice::Accepted { key }]
     }
@@ -270,9 +347,16 @@ impl World {
     fn signal(&mut self, host: HostIndex, key: TaskKey, order: Order) -> Vec<Notice> {
         let (now, boot) = (self.time, self.nodes[host].boot);
         let refused = |text: &str| {
-            vec![Notice::Refused { key: Some(key), sensor: None, text: text.to_owned(), blame: Blame::Job }]
+            vec![Notice::Refused {
+                key: Some(key),
+                sensor: None,
+                text: text.to_owned(),
+                blame: Blame::Job,
+            }]
         };
-        let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return refused("no such task") };
+        let Some(directory) = self.nodes[host].directories.get_mut(&key) else {
+            return refused("no such task");
+        };
         let mut plan = None;
         match (&mut directory.shepherd, order) {
             (Shepherd::Ended(result), _) => return vec![Notice::Ended(result.clone())],
@@ -281,13 +365,23 @@ impl World {
                 directory.ordered = true;
                 plan = Some(Happening::TaskTerminated { host, key, boot });
             }
-            (Shepherd::Running { left_ms, since, run, .. }, Order::Suspend) => {
+            (
+                Shepherd::Running {
+                    left_ms, since, run, ..
+                },
+                Order::Suspend,
+            ) => {
                 if let Some(since) = since.take() {
                     *left_ms = left_ms.saturating_sub(now - since);
                     *run += 1;
                 }
             }
-            (Shepherd::Running { left_ms, since, run, .. }, Order::Resume) => {
+            (
+                Shepherd::Running {
+                    left_ms, since, run, ..
+                },
+                Order::Resume,
+            ) => {
                 if since.is_none() {
                     *since = Some(now);
                     *run += 1;
@@ -318,20 +412,35 @@ impl World {
                 (None, None) => TaskState::Preparing,
             };
             let pid = i32::from(started.is_some());
-            TaskSummary { key: *key, state, pid, started_boot_ms: started.unwrap_or(0), result }
+            TaskSummary {
+                key: *key,
+                state,
+                pid,
+                started_boot_ms: started.unwrap_or(0),
+                result,
+            }
         };
         self.nodes[host].directories.iter().map(summary).collect()
     }
 
     fn forget(&mut self, host: HostIndex, key: TaskKey) -> Vec<Notice> {
-        match self.nodes[host].directories.get(&key).map(|directory| &directory.shepherd) {
+        match self.nodes[host]
+            .directories
+            .get(&key)
+            .map(|directory| &directory.shepherd)
+        {
             Some(Shepherd::Ended(_)) | None => {
                 self.nodes[host].directories.remove(&key);
                 vec![Notice::Forgotten { key }]
             }
             Some(Shepherd::Preparing | Shepherd::Running { .. } | Shepherd::Dead { .. }) => {
                 let text = "the task has not ended".to_owned();
-                vec![Notice::Refused { key: Some(key), sensor: None, text, blame: Blame::Job }]
+                vec![Notice::Refused {
+                    key: Some(key),
+                    sensor: None,
+                    text,
+                    blame: Blame::Job,
+                }]
             }
         }
     }
@@ -347,22 +456,51 @@ impl World {
 
     pub(super) fn task_executes(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
         let (now, started_boot_ms) = (self.time, self.boot_ms(host));
-        let Some(directory) = self.directory(host, key, boot) else { return };
+        let Some(directory) = self.directory(host, key, boot) else {
+            return;
+        };
         if !matches!(directory.shepherd, Shepherd::Preparing) {
             return;
         }
-        let Program { runs_ms, start_fails, .. } = directory.program;
+        let Program {
+            runs_ms, start_fails, ..
+        } = directory.program;
         if start_fails > 0 {
             let text = "it was to fail".to_owned();
-            let failure = Failure { failed: start_fails, text, errno: 2, path: String::new() };
+            let failure = Failure {
+                failed: start_fails,
+                text,
+                errno: 2,
+                path: String::new(),
+            };
             return self.write_result(host, key, Cause::FailedToStart(failure), false);
         }
-        directory.shepherd = Shepherd::Running { started_boot_ms, left_ms: runs_ms, since: Some(now), run: 1 };
-        self.soon(runs_ms, Happening::TaskEnds { host, key, boot, run: 1 });
+        directory.shepherd = Shepherd::Running {
+            started_boot_ms,
+            left_ms: runs_ms,
+            since: Some(now),
+            run: 1,
+        };
+        self.soon(
+            runs_ms,
+            Happening::TaskEnds {
+                host,
+                key,
+                boot,
+                run: 1,
+            },
+        );
         let name = self.nodes[host].name.clone();
         self.trace(|| format!("host {host} executes {key}"));
         self.witness.execute(key, host, &name);
-        self.tell(host, &Notice::Executed { key, pid: 1, boot_ms: started_boot_ms });
+        self.tell(
+            host,
+            &Notice::Executed {
+                key,
+                pid: 1,
+                boot_ms: started_boot_ms,
+            },
+        );
         self.plan_slaves(host, key, boot);
         self.plan_usage(host, key, boot);
     }
@@ -381,8 +519,12 @@ impl World {
     /// What a task uses is told now and then while it runs.
     pub(super) fn usage_known(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
         let now_ms = self.boot_ms(host);
-        let Some(directory) = self.directory(host, key, boot) else { return };
-        let Shepherd::Running { started_boot_ms, .. } = directory.shepherd else { return };
+        let Some(directory) = self.directory(host, key, boot) else {
+            return;
+        };
+        let Shepherd::Running { started_boot_ms, .. } = directory.shepherd else {
+            return;
+        };
         let used = used_in(now_ms.saturating_sub(started_boot_ms));
         if !self.healed {
             self.counts.usages += 1;
@@ -392,10 +534,14 @@ impl World {
     }
 
     pub(super) fn task_ends(&mut self, host: HostIndex, key: TaskKey, boot: u64, of_run: u64) {
-        let Some(directory) = self.directory(host, key, boot) else { return };
+        let Some(directory) = self.directory(host, key, boot) else {
+            return;
+        };
         let exit = directory.program.exit;
         match directory.shepherd {
-            Shepherd::Running { run, since: Some(_), .. } if run == of_run => {
+            Shepherd::Running {
+                run, since: Some(_), ..
+            } if run == of_run => {
                 self.write_result(host, key, Cause::Exited(exit), true);
             }
             Shepherd::Running { .. } | Shepherd::Preparing | Shepherd::Dead { .. } | Shepherd::Ended(_) => {}
@@ -403,7 +549,9 @@ impl World {
     }
 
     pub(super) fn task_terminated(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
-        let Some(directory) = self.directory(host, key, boot) else { return };
+        let Some(directory) = self.directory(host, key, boot) else {
+            return;
+        };
         match directory.shepherd {
             Shepherd::Running { .. } => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, true),
             Shepherd::Preparing => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, false),
@@ -413,11 +561,21 @@ impl World {
 
     fn write_result(&mut self, host: HostIndex, key: TaskKey, cause: Cause, executed: bool) {
         let (ended_boot_ms, boot_id) = (self.boot_ms(host), self.nodes[host].boot_id());
-        let Some(directory) = self.nodes[host].directories.get_mut(&key) else { return };
+        let Some(directory) = self.nodes[host].directories.get_mut(&key) else {
+            return;
+        };
         let started_boot_ms = directory.shepherd.started_boot_ms().unwrap_or(0);
-        let wallclock_ms = if executed { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 };
+        let wallclock_ms = if executed {
+            ended_boot_ms.saturating_sub(started_boot_ms)
+        } else {
+            0
+        };
         // Nobody has measured those that were killed.
-        let usage = if matches!(cause, Cause::Exited(_)) { used_in(wallclock_ms) } else { TaskUsage::default() };
+        let usage = if matches!(cause, Cause::Exited(_)) {
+            used_in(wallclock_ms)
+        } else {
+            TaskUsage::default()
+        };
         let result = Box::new(LaunchResult {
             key,
             cause,
@@ -448,8 +606,12 @@ impl World {
         let is_alive = |dir: &TaskDirectory| {
             dir.boot == node.boot && matches!(dir.shepherd, Shepherd::Preparing | Shepherd::Running { .. })
         };
-        let alive: Vec<TaskKey> =
-            node.directories.iter().filter(|(_, dir)| is_alive(dir)).map(|(key, _)| *key).collect();
+        let alive: Vec<TaskKey> = node
+            .directories
+            .iter()
+            .filter(|(_, dir)| is_alive(dir))
+            .map(|(key, _)| *key)
+            .collect();
         let boot = node.boot;
         if let Some(key) = self.random.pick(&alive) {
             self.shepherd_dies(host, key, boot);
@@ -457,11 +619,15 @@ impl World {
     }
 
     pub(super) fn shepherd_dies(&mut self, host: HostIndex, key: TaskKey, boot: u64) {
-        let Some(directory) = self.directory(host, key, boot) else { return };
+        let Some(directory) = self.directory(host, key, boot) else {
+            return;
+        };
         if !matches!(directory.shepherd, Shepherd::Preparing | Shepherd::Running { .. }) {
             return;
         }
-        directory.shepherd = Shepherd::Dead { started_boot_ms: directory.shepherd.started_boot_ms() };
+        directory.shepherd = Shepherd::Dead {
+            started_boot_ms: directory.shepherd.started_boot_ms(),
+        };
         self.counts.shepherd_deaths += 1;
         self.trace(|| format!("shepherd of {key} dies"));
         if self.nodes[host].launcher.is_some() {
@@ -476,7 +642,9 @@ impl World {
         if !node.is_up || node.boot != boot || node.launcher.is_none() {
             return;
         }
-        let Some(directory) = node.directories.get(&key) else { return };
+        let Some(directory) = node.directories.get(&key) else {
+            return;
+        };
         if matches!(directory.shepherd, Shepherd::Ended(_)) {
             return;
         }

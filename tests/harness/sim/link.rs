@@ -75,21 +75,37 @@ impl World {
     pub(super) fn send_up(&mut self, id: LinkId, message: Up) {
         let delay = self.delay();
         let now = self.time;
-        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else { return };
+        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else {
+            return;
+        };
         link.up.push_back(message);
         link.last[0] = link.last[0].max(now + delay);
         let at = link.last[0];
-        self.agenda.plan(at, Happening::Delivery { link: id, to: Side::Master });
+        self.agenda.plan(
+            at,
+            Happening::Delivery {
+                link: id,
+                to: Side::Master,
+            },
+        );
     }
 
     pub(super) fn send_down(&mut self, id: LinkId, message: Down) {
         let delay = self.delay();
         let now = self.time;
-        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else { return };
+        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else {
+            return;
+        };
         link.down.push_back(message);
         link.last[1] = link.last[1].max(now + delay);
         let at = link.last[1];
-        self.agenda.plan(at, Happening::Delivery { link: id, to: Side::Agent });
+        self.agenda.plan(
+            at,
+            Happening::Delivery {
+                link: id,
+                to: Side::Agent,
+            },
+        );
     }
 
     /// How long a message takes.
@@ -145,15 +161,20 @@ impl World {
     /// A connection is lost with a part of what is on its way. Each end finds out by itself, no
     /// earlier than after `least` ms.
     pub(super) fn break_link(&mut self, id: LinkId, least: u64) {
-        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else { return };
+        let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else {
+            return;
+        };
         link.broken = true;
         let keep = self.random.below(link.up.len() as u64 + 1) as usize;
         link.up.truncate(keep);
         let keep = self.random.below(link.down.len() as u64 + 1) as usize;
         link.down.truncate(keep);
         for by in [Side::Master, Side::Agent] {
-            let wait =
-                if self.random.chance(400) { self.random.between(0, 20) } else { self.random.between(0, IDLE_MS) };
+            let wait = if self.random.chance(400) {
+                self.random.between(0, 20)
+            } else {
+                self.random.between(0, IDLE_MS)
+            };
             self.soon(least + wait, Happening::Lost { link: id, by });
         }
     }
@@ -192,7 +213,12 @@ impl World {
             Side::Master => link.master_life == life,
             Side::Agent => link.agent_life == life && Some(link.host) == host,
         };
-        let ids: Vec<LinkId> = self.links.iter().filter(|(_, link)| is_its(link)).map(|(id, _)| *id).collect();
+        let ids: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|(_, link)| is_its(link))
+            .map(|(id, _)| *id)
+            .collect();
         for id in ids {
             self.break_link(id, 0);
             if let Some(link) = self.links.get_mut(&id) {

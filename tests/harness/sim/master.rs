@@ -56,12 +56,18 @@ impl World {
     }
 
     pub(super) fn master_now(&self, master: &Master) -> Now {
-        Now { tick: master.first.plus_ms(self.time - master.started), wall: self.wall() }
+        Now {
+            tick: master.first.plus_ms(self.time - master.started),
+            wall: self.wall(),
+        }
     }
 
     /// Begins a new cell and its first master.
     pub(super) fn create_cell(&mut self, objects: Vec<master_core::event::StoredObject>) {
-        let now = Now { tick: Tick(1), wall: self.wall() };
+        let now = Now {
+            tick: Tick(1),
+            wall: self.wall(),
+        };
         let (_, step) = Core::create(proto::id::CellId(7), objects, now);
         self.keep(step.events);
         self.master_starts();
@@ -94,7 +100,11 @@ impl World {
         let logged = kept.log.len();
         let replay = kept.replay(newest);
         // A large log takes long to read, and what is read is the same.
-        let state = if is_apart { kept.state.clone() } else { self.snapshots.home().read(&replay) };
+        let state = if is_apart {
+            kept.state.clone()
+        } else {
+            self.snapshots.home().read(&replay)
+        };
         if is_apart {
             self.snapshots.tell(Snap::Read(replay));
         }
@@ -117,7 +127,9 @@ impl World {
         if self.random.chance(150) {
             self.counts.epochs_raised += 1;
             let step = master.core.raise_epoch(self.master_now(&master));
-            step.events.iter().for_each(|record| master.planner.tell(News::Record(Arc::clone(record))));
+            step.events
+                .iter()
+                .for_each(|record| master.planner.tell(News::Record(Arc::clone(record))));
             self.keep(step.events);
         }
         self.master = Some(master);
@@ -131,8 +143,11 @@ impl World {
         self.counts.master_crashes += 1;
         self.trace(|| "master dies".to_owned());
         self.break_links_of(Side::Master, self.master_life, None);
-        let wait =
-            if self.random.chance(300) { self.random.between(1_000, 90_000) } else { self.random.between(10, 2_000) };
+        let wait = if self.random.chance(300) {
+            self.random.between(1_000, 90_000)
+        } else {
+            self.random.between(10, 2_000)
+        };
         self.soon(wait, Happening::MasterStarts);
     }
 
@@ -140,7 +155,9 @@ impl World {
     #[cfg(test)]
     pub(super) fn master_knows_host(&self) -> bool {
         let Some(master) = &self.master else { return false };
-        self.nodes.iter().all(|node| master.core.observations().is_ready(&node.name))
+        self.nodes
+            .iter()
+            .all(|node| master.core.observations().is_ready(&node.name))
     }
 
     pub(super) fn input(&mut self, input: Input) {
@@ -159,7 +176,9 @@ impl World {
     }
 
     pub(super) fn master_timer(&mut self, life: u64, armed: u64) {
-        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else { return };
+        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else {
+            return;
+        };
         if master.timers_armed == armed && master.syncing.is_none() {
             master.waiting.push_back(Input::Tick);
             self.plan_turn(0);
@@ -167,7 +186,9 @@ impl World {
     }
 
     pub(super) fn master_turns(&mut self, life: u64) {
-        let Some(mut master) = self.master.take_if(|_| life == self.master_life) else { return };
+        let Some(mut master) = self.master.take_if(|_| life == self.master_life) else {
+            return;
+        };
         master.turn_planned = false;
         let (mut records, mut out) = (Vec::new(), Vec::new());
         for _ in 0..BATCH {
@@ -185,7 +206,11 @@ impl World {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
         };
-        let lost = if let Input::AgentLost { connection } = &input { Some(*connection) } else { None };
+        let lost = if let Input::AgentLost { connection } = &input {
+            Some(*connection)
+        } else {
+            None
+        };
         let Step { events, effects } = master.core.handle(input, self.master_now(master));
         check_hosts(master, &events, &effects, connected.clone(), lost);
         if let Some((connection, host)) = connected {
@@ -206,17 +231,25 @@ impl World {
     }
 
     pub(super) fn master_synced(&mut self, life: u64) {
-        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else { return };
+        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else {
+            return;
+        };
         let (records, out) = master.syncing.take().expect("a sync follows a turn");
         let dies = !self.healed && self.random.chance(self.plan.faults.master_dies_at_sync);
         if dies && self.random.chance(300) {
             // Before the sync: the turn never happened.
             return self.master_dies();
         }
-        let left = if dies { self.random.below(out.len() as u64 + 1) as usize } else { out.len() };
+        let left = if dies {
+            self.random.below(out.len() as u64 + 1) as usize
+        } else {
+            out.len()
+        };
         if !records.is_empty() {
             let planner = &mut self.master.as_mut().expect("it runs").planner;
-            records.iter().for_each(|record| planner.tell(News::Record(Arc::clone(record))));
+            records
+                .iter()
+                .for_each(|record| planner.tell(News::Record(Arc::clone(record))));
             self.plan_pass(2);
         }
         self.keep(records);
@@ -248,7 +281,11 @@ impl World {
     }
 
     fn master_says(&mut self, link: LinkId, message: Down) {
-        if self.master.as_ref().is_some_and(|master| master.connections.contains(&link)) {
+        if self
+            .master
+            .as_ref()
+            .is_some_and(|master| master.connections.contains(&link))
+        {
             self.send_down(link, message);
         }
     }
@@ -271,7 +308,11 @@ impl World {
                     self.plan_pass(2);
                 }
             }
-            Effect::OrderRefused { scheduler, order: _, why } if scheduler == RIVAL => {
+            Effect::OrderRefused {
+                scheduler,
+                order: _,
+                why,
+            } if scheduler == RIVAL => {
                 self.counts.rival_orders_refused += 1;
                 self.trace(|| format!("refused: {why}"));
             }
@@ -307,7 +348,11 @@ impl World {
         match message {
             Up::Hello(hello) => {
                 master.connections.insert(id);
-                self.input(Input::AgentConnected { connection, host, hello });
+                self.input(Input::AgentConnected {
+                    connection,
+                    host,
+                    hello,
+                });
             }
             Up::Message(message) => {
                 if master.connections.contains(&id) {
@@ -318,8 +363,15 @@ impl World {
     }
 
     pub(super) fn report_arrives(&mut self, id: LinkId, report: Box<proto::load::LoadReport>) {
-        if self.master.as_ref().is_some_and(|master| master.connections.contains(&id)) {
-            self.input(Input::LoadReport { connection: ConnectionId(id), report });
+        if self
+            .master
+            .as_ref()
+            .is_some_and(|master| master.connections.contains(&id))
+        {
+            self.input(Input::LoadReport {
+                connection: ConnectionId(id),
+                report,
+            });
         }
     }
 
@@ -327,7 +379,9 @@ impl World {
     pub(super) fn master_loses(&mut self, id: LinkId) {
         let Some(master) = &mut self.master else { return };
         if master.connections.remove(&id) {
-            self.input(Input::AgentLost { connection: ConnectionId(id) });
+            self.input(Input::AgentLost {
+                connection: ConnectionId(id),
+            });
         }
     }
 }

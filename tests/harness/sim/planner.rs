@@ -62,7 +62,14 @@ impl Planner {
             promises: Promises::default(),
         };
         let mind = Apart::new(mind, is_apart);
-        Self { mind, planned: 0, next: None, tickets_after: 0, not_before: 0, reserve_after: 0 }
+        Self {
+            mind,
+            planned: 0,
+            next: None,
+            tickets_after: 0,
+            not_before: 0,
+            reserve_after: 0,
+        }
     }
 
     /// Hears everything at once from now on.
@@ -150,19 +157,30 @@ impl World {
 
     pub(super) fn orders_arrive(&mut self, life: u64, scheduler: &str, orders: Vec<Order>) {
         if life == self.master_life {
-            self.input(Input::Orders { scheduler: scheduler.to_owned(), orders });
+            self.input(Input::Orders {
+                scheduler: scheduler.to_owned(),
+                orders,
+            });
         }
     }
 
     pub(super) fn scheduler_steps(&mut self, life: u64, planned: u64) {
         let budget = self.random.between(1, 30) as usize;
-        let Some(now) = self.master.as_ref().map(|master| self.master_now(master)) else { return };
-        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else { return };
+        let Some(now) = self.master.as_ref().map(|master| self.master_now(master)) else {
+            return;
+        };
+        let Some(master) = self.master.as_mut().filter(|_| life == self.master_life) else {
+            return;
+        };
         if master.planner.planned != planned {
             return;
         }
         master.planner.next = None;
-        let reserving = if self.time < master.planner.reserve_after { Reserving::Keep } else { Reserving::Anew };
+        let reserving = if self.time < master.planner.reserve_after {
+            Reserving::Keep
+        } else {
+            Reserving::Anew
+        };
         let mind = master.planner.mind.home();
         match mind.step(now, budget, reserving) {
             Some(slice) => {
@@ -181,7 +199,14 @@ impl World {
                     // What came in between makes some of them stale.
                     let wait = self.random.between(0, 20);
                     self.rival.overhear(&slice.orders);
-                    self.soon(wait, Happening::OrdersArrive { life, scheduler: "default", orders: slice.orders });
+                    self.soon(
+                        wait,
+                        Happening::OrdersArrive {
+                            life,
+                            scheduler: "default",
+                            orders: slice.orders,
+                        },
+                    );
                 }
                 self.plan_pass(10);
             }

@@ -48,7 +48,10 @@ impl Promises {
             let (before, after) = (self.known.get(&turn), present.get_mut(&turn));
             if let Some(Standing::Kept { at, .. }) = before {
                 self.judged += 1;
-                assert!(is_in_time(*at, after.as_deref()), "{turn:?} was promised {at:?}, and now: {after:?}");
+                assert!(
+                    is_in_time(*at, after.as_deref()),
+                    "{turn:?} was promised {at:?}, and now: {after:?}"
+                );
             }
             if !is_as_before(before, after, now.tick) {
                 // All that come after it may have to move.
@@ -83,7 +86,13 @@ fn is_as_before(before: Option<&Standing>, after: Option<&mut Standing>, now: Ti
         // It has ended.
         (Some(Standing::Runs(_)), None) => true,
         (Some(Standing::Kept { at, granted }), Some(Standing::Runs(after))) => granted == after && is_at(now, *at),
-        (Some(Standing::Kept { at, granted }), Some(Standing::Kept { at: new, granted: other })) => {
+        (
+            Some(Standing::Kept { at, granted }),
+            Some(Standing::Kept {
+                at: new,
+                granted: other,
+            }),
+        ) => {
             let is_same = granted == other && is_at(*new, *at);
             if is_same {
                 *new = *at;
@@ -97,8 +106,10 @@ fn is_as_before(before: Option<&Standing>, after: Option<&mut Standing>, now: Ti
 /// All tasks that run, are about to, or could.
 fn standings(model: &Model, now: Now) -> BTreeMap<Turn, Standing> {
     let state = model.state();
-    let tasks =
-        state.jobs.values().flat_map(|job| job.present().iter().map(move |task| (job, task)).collect::<Vec<_>>());
+    let tasks = state
+        .jobs
+        .values()
+        .flat_map(|job| job.present().iter().map(move |task| (job, task)).collect::<Vec<_>>());
     let standing = |(job, task): (&master_core::state::job::Job, TaskId)| {
         let turn = (-job.spec.priority, job.seq, task);
         let placed = state.jobs[&job.seq].placements().find(|(placed, _)| *placed == task);
@@ -107,7 +118,10 @@ fn standings(model: &Model, now: Now) -> BTreeMap<Turn, Standing> {
         let kept = model.reservations().get(&(job.seq, task));
         let standing = match (runs, kept) {
             (Some(granted), _) => Standing::Runs(granted),
-            (None, Some(kept)) => Standing::Kept { at: kept.at, granted: kept.granted.clone() },
+            (None, Some(kept)) => Standing::Kept {
+                at: kept.at,
+                granted: kept.granted.clone(),
+            },
             (None, None) if eligible(state, job, task, now).is_ok() => Standing::Waits,
             (None, None) => return None,
         };

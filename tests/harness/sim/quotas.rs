@@ -41,7 +41,14 @@ impl Quotas {
     fn change(&mut self, config: &Configuration, task: &Task, times: i64) {
         for set in enabled(config) {
             let mut takes = BTreeMap::new();
-            add(&mut takes, set, config, task.user.as_str(), task.pe.as_ref(), &task.takes);
+            add(
+                &mut takes,
+                set,
+                config,
+                task.user.as_str(),
+                task.pe.as_ref(),
+                &task.takes,
+            );
             let sums = self.0.entry(set.name.to_string()).or_default();
             for (place, amount) in takes {
                 let sum = sums.entry(place.clone()).or_default();
@@ -56,7 +63,11 @@ impl Quotas {
 
     /// The sums are those over all placed tasks.
     pub(super) fn audit(&self, config: &Configuration, books: &Books) {
-        assert_eq!(*self, Quotas::added_up(config, books), "the sums of this simulator itself");
+        assert_eq!(
+            *self,
+            Quotas::added_up(config, books),
+            "the sums of this simulator itself"
+        );
     }
 
     /// No limit of a set is passed by a task that is placed.
@@ -73,12 +84,32 @@ impl Quotas {
             add(&mut wanted, set, config, user, pe, takes);
             let used = self.0.get(set.name.as_str());
             for ((share, attribute), amount) in wanted {
-                let taken = amount + used.and_then(|used| used.get(&(share.clone(), attribute.clone()))).unwrap_or(&0);
-                for limit in set.rules[share.0].limits.iter().filter(|limit| limit.attribute == attribute) {
-                    let LimitValue::Fixed(text) = &limit.value else { continue };
-                    let kind = config.complex.lookup(attribute.as_str()).expect("a limited attribute is there").r#type;
-                    let limit = Amount::parse(text, kind).expect("a limit reads").finite().unwrap_or(i64::MAX);
-                    assert!(taken <= limit, "{key} makes {taken} of {limit} {attribute} for {share:?} of {}", set.name);
+                let taken = amount
+                    + used
+                        .and_then(|used| used.get(&(share.clone(), attribute.clone())))
+                        .unwrap_or(&0);
+                for limit in set.rules[share.0]
+                    .limits
+                    .iter()
+                    .filter(|limit| limit.attribute == attribute)
+                {
+                    let LimitValue::Fixed(text) = &limit.value else {
+                        continue;
+                    };
+                    let kind = config
+                        .complex
+                        .lookup(attribute.as_str())
+                        .expect("a limited attribute is there")
+                        .r#type;
+                    let limit = Amount::parse(text, kind)
+                        .expect("a limit reads")
+                        .finite()
+                        .unwrap_or(i64::MAX);
+                    assert!(
+                        taken <= limit,
+                        "{key} makes {taken} of {limit} {attribute} for {share:?} of {}",
+                        set.name
+                    );
                 }
             }
         }
@@ -100,8 +131,14 @@ fn add(
 ) {
     for ((level, attribute), amount) in takes {
         let Level::Instance(instance) = level else { continue };
-        let Some(share) = share(set, config, user, pe, instance) else { continue };
-        if set.rules[share.0].limits.iter().any(|limit| limit.attribute == *attribute) {
+        let Some(share) = share(set, config, user, pe, instance) else {
+            continue;
+        };
+        if set.rules[share.0]
+            .limits
+            .iter()
+            .any(|limit| limit.attribute == *attribute)
+        {
             *sums.entry((share, attribute.clone())).or_insert(0) += amount;
         }
     }

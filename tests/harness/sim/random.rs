@@ -57,7 +57,11 @@ impl Random {
     }
 
     pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
-        if from.is_empty() { None } else { Some(from[self.below(from.len() as u64) as usize].clone()) }
+        if from.is_empty() {
+            None
+        } else {
+            Some(from[self.below(from.len() as u64) as usize].clone())
+        }
     }
 
     pub(super) fn entropy(&mut self) -> u128 {

@@ -56,7 +56,14 @@ impl World {
         self.counts.rival_orders += orders.len() as u64;
         self.trace(|| format!("rival orders {orders:?}"));
         let life = self.master_life;
-        self.soon(1, Happening::OrdersArrive { life, scheduler: RIVAL, orders });
+        self.soon(
+            1,
+            Happening::OrdersArrive {
+                life,
+                scheduler: RIVAL,
+                orders,
+            },
+        );
     }
 
     fn draw_orders(&mut self) -> Vec<Order> {
@@ -90,13 +97,21 @@ impl World {
         let instance = self.random.pick(&instances)?;
         let pe = self.state().jobs[&seq].spec.requests.pe.clone();
         let slots = pe.as_ref().map_or(1, |_| 2);
-        Some(Start { seq, task, granted: vec![Granted { instance, slots }], pe: pe.map(|pe| pe.name.as_str().into()) })
+        Some(Start {
+            seq,
+            task,
+            granted: vec![Granted { instance, slots }],
+            pe: pe.map(|pe| pe.name.as_str().into()),
+        })
     }
 
     /// The same with something wrong, or nothing.
     fn distorted(&mut self, mut start: Start) -> Start {
         let first = start.granted[0].clone();
-        let elsewhere = |queue: &str, host: &str| QueueInstanceName { queue: queue.into(), host: host.into() };
+        let elsewhere = |queue: &str, host: &str| QueueInstanceName {
+            queue: queue.into(),
+            host: host.into(),
+        };
         match self.random.below(14) {
             0 => start.granted[0].slots = 0,
             1 => start.granted.clear(),
@@ -118,7 +133,12 @@ impl World {
     /// A slot of each queue instance.
     fn everywhere(&self) -> Vec<Granted> {
         let resolved = self.state().config.resolved.keys();
-        resolved.map(|instance| Granted { instance: instance.clone(), slots: 1 }).collect()
+        resolved
+            .map(|instance| Granted {
+                instance: instance.clone(),
+                slots: 1,
+            })
+            .collect()
     }
 
     /// Everything that waits, at one place at once.
@@ -130,7 +150,13 @@ impl World {
                 let pe = job.spec.requests.pe.as_ref().map(|pe| PeName::from(pe.name.as_str()));
                 let slots = pe.as_ref().map_or(1, |_| 2);
                 let instance = granted[0].instance.clone();
-                Start { seq: job.seq, task, granted: vec![Granted { instance, slots }], pe }.into()
+                Start {
+                    seq: job.seq,
+                    task,
+                    granted: vec![Granted { instance, slots }],
+                    pe,
+                }
+                .into()
             })
             .collect()
     }
@@ -138,9 +164,22 @@ impl World {
     /// A threshold that concerns an attempt which is over, or has not begun.
     fn draw_suspension(&mut self, start: &Start) -> Order {
         let state = &self.state();
-        let attempts = state.jobs[&start.seq].tasks.get(&start.task).map_or(0, |task| task.attempts);
-        let attempt = if self.random.chance(500) { attempts + 7 } else { attempts.saturating_sub(1) };
-        let key = TaskKey { cell: self.state().cell, seq: start.seq, task: start.task, pe_task: 0, attempt };
+        let attempts = state.jobs[&start.seq]
+            .tasks
+            .get(&start.task)
+            .map_or(0, |task| task.attempts);
+        let attempt = if self.random.chance(500) {
+            attempts + 7
+        } else {
+            attempts.saturating_sub(1)
+        };
+        let key = TaskKey {
+            cell: self.state().cell,
+            seq: start.seq,
+            task: start.task,
+            pe_task: 0,
+            attempt,
+        };
         Order::SuspendByThreshold { key, suspended: true }
     }
 }

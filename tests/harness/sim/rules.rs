@@ -70,7 +70,10 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(every: u64) -> Rules {
-        Rules { every, ..Rules::default() }
+        Rules {
+            every,
+            ..Rules::default()
+        }
     }
 
     /// Everything that is added up from event to event, added up anew.
@@ -96,9 +99,18 @@ impl Rules {
                     "a scheduler gave up {seq:?}, which is not immediate"
                 );
             }
-            Event::TaskEnded { key, record: Some(kept), then: Then::Requeued, .. } if record.actor != Actor::Master => {
+            Event::TaskEnded {
+                key,
+                record: Some(kept),
+                then: Then::Requeued,
+                ..
+            } if record.actor != Actor::Master => {
                 let (job, task, placement) = before.placed(*key).expect("it was placed");
-                let queue = before.config.resolved.get(placement.master()).is_some_and(|settings| settings.rerun.0);
+                let queue = before
+                    .config
+                    .resolved
+                    .get(placement.master())
+                    .is_some_and(|settings| settings.rerun.0);
                 let may =
                     job.spec.rerunnable.unwrap_or(queue) || !LOST.contains(&kept.failed.0) || placement.rescheduling;
                 assert!(may, "{key} was lost and runs again, although it may not: {task:?}");
@@ -110,7 +122,13 @@ impl Rules {
     /// Notes a durable event; `after` is the state that it led to.
     pub(super) fn read(&mut self, record: &Record, after: &State) {
         match &record.event {
-            Event::JobSubmitted { seq, spec, waits_for, array_waits_for, .. } => {
+            Event::JobSubmitted {
+                seq,
+                spec,
+                waits_for,
+                array_waits_for,
+                ..
+            } => {
                 let tasks: Vec<TaskId> = spec.array.map_or(vec![TaskId(1)], |range| range.iter().collect());
                 self.wait(*seq, waits_for.iter().chain(array_waits_for));
                 let job = Job {
@@ -126,7 +144,12 @@ impl Rules {
                 };
                 self.jobs.insert(*seq, job);
             }
-            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+            Event::JobAltered {
+                seq,
+                spec,
+                waits_for,
+                array_waits_for,
+            } => {
                 self.wait(*seq, waits_for.iter().chain(array_waits_for));
                 let job = self.jobs.get_mut(seq).expect("an altered job is there");
                 job.spec = spec.clone();
@@ -135,7 +158,8 @@ impl Rules {
             Event::HoldsChanged { seq, tasks, change } => self.hold(*seq, tasks, *change),
             Event::ErrorCleared { seq, tasks } => {
                 let job = self.jobs.get_mut(seq).expect("a job in error is there");
-                job.errors.retain(|task| !tasks.iter().any(|range| range.contains(*task)));
+                job.errors
+                    .retain(|task| !tasks.iter().any(|range| range.contains(*task)));
                 job.failed = false;
             }
             Event::TaskPlaced { key, granted, pe, .. } => {
@@ -146,23 +170,41 @@ impl Rules {
                     self.quotas.place(&after.config, self.books.task(*key));
                 }
             }
-            Event::TaskEnded { key, record: ended, then, .. } => {
+            Event::TaskEnded {
+                key,
+                record: ended,
+                then,
+                ..
+            } => {
                 let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
-                job.failed |= ended.as_ref().is_some_and(|ended| ended.exit_status == APPLICATION_ERROR);
+                job.failed |= ended
+                    .as_ref()
+                    .is_some_and(|ended| ended.exit_status == APPLICATION_ERROR);
                 let is_asked_by_people = job.rescheduling.remove(&key.task);
                 let is_again = |ended: &AccountingRecord| ended.failed == Failed::RESCHEDULING && !is_asked_by_people;
                 if *then == Then::Requeued && ended.as_deref().is_some_and(is_again) {
-                    let interval_s = after.config.scheduler.schedule_interval.seconds().unwrap_or(0).clamp(1, 600);
+                    let interval_s = after
+                        .config
+                        .scheduler
+                        .schedule_interval
+                        .seconds()
+                        .unwrap_or(0)
+                        .clamp(1, 600);
                     job.again.insert(key.task, record.now.tick.plus_ms(1000 * interval_s));
                 }
                 self.end(*key, then, after);
             }
             Event::TaskRescheduleRequested { key } => {
-                self.jobs.get_mut(&key.seq).expect("the job of a task is there").rescheduling.insert(key.task);
+                self.jobs
+                    .get_mut(&key.seq)
+                    .expect("the job of a task is there")
+                    .rescheduling
+                    .insert(key.task);
             }
             Event::TasksDeleted { seq, tasks } => {
                 let job = self.jobs.get_mut(seq).expect("a deleted job is there");
-                job.holds.retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
+                job.holds
+                    .retain(|task, _| !tasks.iter().any(|range| range.contains(*task)));
             }
             Event::JobFinished { seq } => self.finish(*seq, after),
             Event::ObjectsChanged(objects) => self.count_anew(objects, after),
@@ -183,7 +225,11 @@ impl Rules {
         if has(&[ObjectKind::ComplexTable]) {
             self.books.rebook(after);
         }
-        if has(&[ObjectKind::ComplexTable, ObjectKind::ResourceQuota, ObjectKind::HostGroup]) {
+        if has(&[
+            ObjectKind::ComplexTable,
+            ObjectKind::ResourceQuota,
+            ObjectKind::HostGroup,
+        ]) {
             self.quotas = Quotas::added_up(&after.config, &self.books);
         }
     }
@@ -207,14 +253,25 @@ impl Rules {
         let known = self.successors.remove(&seq).unwrap_or_default();
         let mut known = known.iter().filter_map(|other| after.jobs.get(other));
         let is_small = self.every < LARGE;
-        let waiting = if is_small { after.jobs.values().find(waits) } else { known.find(waits) };
+        let waiting = if is_small {
+            after.jobs.values().find(waits)
+        } else {
+            known.find(waits)
+        };
         let waiting = waiting.map(|job| job.seq);
-        assert!(waiting.is_none(), "{seq:?} finished well, and {waiting:?} still waits for it");
+        assert!(
+            waiting.is_none(),
+            "{seq:?} finished well, and {waiting:?} still waits for it"
+        );
     }
 
     fn end(&mut self, key: TaskKey, then: &Then, after: &State) {
         let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
-        assert_eq!(job.placed.remove(&key.task), Some(key.attempt), "{key} ended and is not the present attempt");
+        assert_eq!(
+            job.placed.remove(&key.task),
+            Some(key.attempt),
+            "{key} ended and is not the present attempt"
+        );
         match then {
             Then::Done => drop(job.holds.remove(&key.task)),
             Then::Error { .. } => drop(job.errors.insert(key.task)),
@@ -229,7 +286,11 @@ impl Rules {
     fn hold(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
         let job = self.jobs.get_mut(&seq).expect("a held job is there");
         let HoldChange { set, release } = change;
-        for (_, holds) in job.holds.iter_mut().filter(|(task, _)| tasks.iter().any(|range| range.contains(**task))) {
+        for (_, holds) in job
+            .holds
+            .iter_mut()
+            .filter(|(task, _)| tasks.iter().any(|range| range.contains(**task)))
+        {
             holds.user = (holds.user || set.user) && !release.user;
             holds.operator = (holds.operator || set.operator) && !release.operator;
             holds.system = (holds.system || set.system) && !release.system;
@@ -246,22 +307,37 @@ impl Rules {
         };
         let (ours, theirs) = (&self.jobs[seq], &after.jobs[seq]);
         let count = theirs.untouched.len() as usize + theirs.tasks.len();
-        assert_eq!(count, ours.holds.len(), "job {} has lost or invented tasks", theirs.number);
+        assert_eq!(
+            count,
+            ours.holds.len(),
+            "job {} has lost or invented tasks",
+            theirs.number
+        );
         for (task, holds) in &ours.holds {
             assert!(theirs.has_task(*task), "{} is lost", theirs.task_name(*task));
             assert_eq!(theirs.holds(*task), *holds, "the holds of {}", theirs.task_name(*task));
         }
-        let placed = theirs.placements().map(|(task, placement)| (task, placement.key.attempt));
+        let placed = theirs
+            .placements()
+            .map(|(task, placement)| (task, placement.key.attempt));
         assert!(
             placed.eq(ours.placed.iter().map(|(task, attempt)| (*task, *attempt))),
             "job {} runs elsewhere",
             theirs.number
         );
-        assert_eq!(theirs.active as usize, ours.placed.len(), "the active tasks of job {}", theirs.number);
+        assert_eq!(
+            theirs.active as usize,
+            ours.placed.len(),
+            "the active tasks of job {}",
+            theirs.number
+        );
     }
 
     fn may_be_placed(&self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>, before: &State, now: Now) {
-        let job = self.jobs.get(&key.seq).unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
+        let job = self
+            .jobs
+            .get(&key.seq)
+            .unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
         self.may_start(key, job, before, now);
         has_right_shape(key, &job.spec, granted, pe, &before.config);
         let given = Given::new(&before.config, granted, pe);
@@ -274,17 +350,33 @@ impl Rules {
         if let Some(id) = within {
             return self.fits_within(key, id, &takes, before);
         }
-        assert!(job.spec.reservation.is_none(), "{key} was placed, and its reservation does not run");
+        assert!(
+            job.spec.reservation.is_none(),
+            "{key} was placed, and its reservation does not run"
+        );
         if let Some(conf) = pe.and_then(|pe| before.config.pes.get(pe)) {
             let slots: u32 = granted.iter().map(|part| part.slots).sum();
             let taken = self.books.in_pe(&conf.name) + slots;
-            assert!(taken <= conf.slots, "{key} makes {taken} of {} slots of {}", conf.slots, conf.name);
+            assert!(
+                taken <= conf.slots,
+                "{key} makes {taken} of {} slots of {}",
+                conf.slots,
+                conf.name
+            );
         }
-        self.quotas.judge(key, job.spec.owner.user.as_str(), pe, &takes, &before.config);
+        self.quotas
+            .judge(key, job.spec.owner.user.as_str(), pe, &takes, &before.config);
         for (place, amount) in takes {
-            let Some(capacity) = capacity(&before.config, &place) else { continue };
+            let Some(capacity) = capacity(&before.config, &place) else {
+                continue;
+            };
             let taken = self.books.sum(&place) + amount;
-            assert!(taken <= capacity, "{key} makes {taken} of {capacity} {} at {}", place.1, place.0);
+            assert!(
+                taken <= capacity,
+                "{key} makes {taken} of {capacity} {} at {}",
+                place.1,
+                place.0
+            );
         }
     }
 
@@ -294,18 +386,40 @@ impl Rules {
             if capacity(&before.config, place).is_some() {
                 let (kept, taken) = self.books.within(id, place);
                 let taken = taken + amount;
-                assert!(taken <= kept, "{key} makes {taken} of {kept} {} at {} that {id} keeps", place.1, place.0);
+                assert!(
+                    taken <= kept,
+                    "{key} makes {taken} of {kept} {} at {} that {id} keeps",
+                    place.1,
+                    place.0
+                );
             }
         }
     }
 
     /// What a reservation is given is there at that time, as far as other reservations have it.
     fn may_be_granted(&self, event: &Event, before: &State) {
-        let Event::ReservationGranted { id, spec, start, end, granted, pe } = event else { return };
+        let Event::ReservationGranted {
+            id,
+            spec,
+            start,
+            end,
+            granted,
+            pe,
+        } = event
+        else {
+            return;
+        };
         for (place, amount) in Books::would_take(&before.config, &spec.requests, granted, pe.as_ref()) {
-            let Some(capacity) = capacity(&before.config, &place) else { continue };
+            let Some(capacity) = capacity(&before.config, &place) else {
+                continue;
+            };
             let taken = self.books.kept(&place, *start, *end) + amount;
-            assert!(taken <= capacity, "{id} makes {taken} of {capacity} {} at {}", place.1, place.0);
+            assert!(
+                taken <= capacity,
+                "{id} makes {taken} of {capacity} {} at {}",
+                place.1,
+                place.0
+            );
         }
     }
 
@@ -316,7 +430,10 @@ impl Rules {
                 self.reserved.insert(*id, granted.iter().map(|part| part.slots).sum());
                 self.books.grant(*id, after);
             }
-            Event::ReservationChanged { id, state: ReservationState::Running } => self.books.begin(*id, after),
+            Event::ReservationChanged {
+                id,
+                state: ReservationState::Running,
+            } => self.books.begin(*id, after),
             Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => {
                 let slots = self.reserved.remove(id).unwrap_or(0);
                 for task in self.books.over(*id, slots, after) {
@@ -328,11 +445,20 @@ impl Rules {
     }
 
     fn may_start(&self, key: TaskKey, job: &Job, before: &State, now: Now) {
-        let holds = job.holds.get(&key.task).unwrap_or_else(|| panic!("{key} was placed, and its task has left"));
+        let holds = job
+            .holds
+            .get(&key.task)
+            .unwrap_or_else(|| panic!("{key} was placed, and its task has left"));
         assert!(!holds.any(), "{key} was placed while it is held");
-        assert!(!job.placed.contains_key(&key.task), "{key} was placed beside another attempt");
+        assert!(
+            !job.placed.contains_key(&key.task),
+            "{key} was placed beside another attempt"
+        );
         assert!(!job.errors.contains(&key.task), "{key} was placed while it is in error");
-        assert!(job.spec.start_after.is_none_or(|at| at <= now.wall), "{key} was placed before its time");
+        assert!(
+            job.spec.start_after.is_none_or(|at| at <= now.wall),
+            "{key} was placed before its time"
+        );
         let is_over = job.again.get(&key.task).is_none_or(|end| *end <= now.tick);
         assert!(is_over, "{key} was placed right after it ended with 99");
         let limit = job.spec.task_concurrency.filter(|limit| *limit > 0).unwrap_or(u32::MAX) as usize;
@@ -341,11 +467,20 @@ impl Rules {
         let is_too_many = job.spec.array.is_some() && instances > 0 && job.placed.len() >= instances;
         assert!(!is_too_many, "{key} is one task too many for max_aj_instances");
         let waited = job.waits_for.iter().find(|other| self.jobs.contains_key(other));
-        assert!(waited.is_none(), "{key} was placed while {waited:?}, for which it waits, has not finished");
-        let is_there =
-            |other: &&SubmitSeq| self.jobs.get(other).is_some_and(|other| other.holds.contains_key(&key.task));
+        assert!(
+            waited.is_none(),
+            "{key} was placed while {waited:?}, for which it waits, has not finished"
+        );
+        let is_there = |other: &&SubmitSeq| {
+            self.jobs
+                .get(other)
+                .is_some_and(|other| other.holds.contains_key(&key.task))
+        };
         let waited = job.array_waits_for.iter().find(is_there);
-        assert!(waited.is_none(), "{key} was placed while its task of {waited:?} has not finished");
+        assert!(
+            waited.is_none(),
+            "{key} was placed while its task of {waited:?} has not finished"
+        );
     }
 }
 
@@ -354,22 +489,38 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
     let slots: u32 = granted.iter().map(|part| part.slots).sum();
     let instances: BTreeSet<_> = granted.iter().map(|part| &part.instance).collect();
     // A master that is no task, and asks for something else than the tasks do, may be where none is.
-    let Requests { master, slaves, slave_queues, .. } = &*spec.requests;
+    let Requests {
+        master,
+        slaves,
+        slave_queues,
+        ..
+    } = &*spec.requests;
     let is_apart = !master.is_empty() || !slaves.is_empty() || !slave_queues.is_empty();
-    let is_task = pe.and_then(|pe| config.pes.get(pe)).is_none_or(|pe| pe.job_is_first_task.0);
+    let is_task = pe
+        .and_then(|pe| config.pes.get(pe))
+        .is_none_or(|pe| pe.job_is_first_task.0);
     let may_be_empty = |index: usize| index == 0 && is_apart && !is_task;
     let has_slots = |(index, part): (usize, &Granted)| part.slots > 0 || may_be_empty(index);
-    assert!(!granted.is_empty() && granted.iter().enumerate().all(has_slots), "{key} was placed on no slots");
+    assert!(
+        !granted.is_empty() && granted.iter().enumerate().all(has_slots),
+        "{key} was placed on no slots"
+    );
     assert_eq!(instances.len(), granted.len(), "{key} names an instance twice");
     match (&spec.requests.pe, pe) {
         (None, None) => assert_eq!(slots, 1, "{key} has one slot"),
         (Some(wanted), Some(pe)) => {
             assert_eq!(wanted.name, pe.as_str(), "{key} has the environment that it asked for");
             assert!(wanted.slots.contains(slots), "{key} got {slots} slots");
-            let of_pe = config.pes.get(pe).unwrap_or_else(|| panic!("{key} runs in {pe}, which is not there"));
+            let of_pe = config
+                .pes
+                .get(pe)
+                .unwrap_or_else(|| panic!("{key} runs in {pe}, which is not there"));
             let rule = spec.requests.allocation_rule.unwrap_or(of_pe.allocation_rule);
             let hosts: BTreeSet<_> = granted.iter().map(|part| &part.instance.host).collect();
-            assert!(rule != AllocationRule::PeSlots || hosts.len() == 1, "{key} is spread over hosts");
+            assert!(
+                rule != AllocationRule::PeSlots || hosts.len() == 1,
+                "{key} is spread over hosts"
+            );
         }
         (wanted, got) => panic!("{key} asked for {wanted:?} and got {got:?}"),
     }
@@ -378,24 +529,40 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
 /// What a queue instance says.
 fn may_use(key: TaskKey, part: &Granted, pe: Option<&PeName>, before: &State) {
     let (instance, config) = (&part.instance, &before.config);
-    let settings =
-        config.resolved.get(instance).unwrap_or_else(|| panic!("{key} runs in {instance}, which is not there"));
+    let settings = config
+        .resolved
+        .get(instance)
+        .unwrap_or_else(|| panic!("{key} runs in {instance}, which is not there"));
     let state = before.instances.get(instance).cloned().unwrap_or_default();
     assert!(
         !state.disabled && !state.suspended && state.errors.is_empty() && !state.subordinate && !state.preempted,
         "{key} runs in {instance}, which is {state:?}"
     );
-    assert_eq!(state.calendar, CalendarState::On, "{key} runs in {instance}, which its calendar has closed");
-    assert!(!config.ambiguous.contains_key(instance), "{key} runs in {instance}, whose configuration is ambiguous");
+    assert_eq!(
+        state.calendar,
+        CalendarState::On,
+        "{key} runs in {instance}, which its calendar has closed"
+    );
+    assert!(
+        !config.ambiguous.contains_key(instance),
+        "{key} runs in {instance}, whose configuration is ambiguous"
+    );
     let in_list = |pe: &PeName| settings.pe_list.to_string().split(' ').any(|name| name == pe.as_str());
-    assert!(pe.is_none_or(in_list), "{key} runs in {instance}, which does not offer {pe:?}");
+    assert!(
+        pe.is_none_or(in_list),
+        "{key} runs in {instance}, which does not offer {pe:?}"
+    );
 }
 
 /// What the job asks for of a queue instance: for all its slots, for the master's and for those of its slaves.
 fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Who>, config: &Configuration) {
     let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
-    let has = |attribute: &str| levels(instance).iter().any(|level| value(config, level, attribute).is_some());
+    let has = |attribute: &str| {
+        levels(instance)
+            .iter()
+            .any(|level| value(config, level, attribute).is_some())
+    };
     // What is charged once for a job need not be where its slaves are.
     let is_needed = |attribute: &str| {
         let known = config.complex.lookup(attribute);
@@ -406,22 +573,45 @@ fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Wh
     let of_all = if is_of_master { &Vec::new() } else { &asked.hard_queues };
     for (whose, is_here, queues, resources) in [
         ("its slots", true, of_all, &asked.hard),
-        ("its master", slots.contains(&Who::Master), &asked.master_queues, &asked.master),
-        ("its slaves", slots.contains(&Who::Slave), &asked.slave_queues, &asked.slaves),
+        (
+            "its master",
+            slots.contains(&Who::Master),
+            &asked.master_queues,
+            &asked.master,
+        ),
+        (
+            "its slaves",
+            slots.contains(&Who::Slave),
+            &asked.slave_queues,
+            &asked.slaves,
+        ),
     ] {
         if !is_here {
             continue;
         }
         let is_meant = queues.is_empty() || queues.iter().any(meant);
-        assert!(is_meant, "{key} runs in {instance} and asked for {queues:?} for {whose}");
-        for request in resources.iter().filter(|request| request.name == "gpu" && is_needed("gpu")) {
-            assert!(has("gpu"), "{key} asked for {request} for {whose} and runs in {instance}, which has none");
+        assert!(
+            is_meant,
+            "{key} runs in {instance} and asked for {queues:?} for {whose}"
+        );
+        for request in resources
+            .iter()
+            .filter(|request| request.name == "gpu" && is_needed("gpu"))
+        {
+            assert!(
+                has("gpu"),
+                "{key} asked for {request} for {whose} and runs in {instance}, which has none"
+            );
         }
     }
 }
 
 fn levels(instance: &proto::id::QueueInstanceName) -> [Level; 3] {
-    [Level::Global, Level::Host(instance.host.clone()), Level::Instance(instance.clone())]
+    [
+        Level::Global,
+        Level::Host(instance.host.clone()),
+        Level::Instance(instance.clone()),
+    ]
 }
 
 fn value<'a>(config: &'a Configuration, level: &Level, attribute: &str) -> Option<&'a str> {
@@ -435,8 +625,12 @@ fn value<'a>(config: &'a Configuration, level: &Level, attribute: &str) -> Optio
 /// How much there is of a consumable at a level; none if nothing limits it there.
 fn capacity(config: &Configuration, (level, attribute): &Place) -> Option<i64> {
     if let (Level::Instance(instance), "slots") = (level, attribute.as_str()) {
-        return Some(i64::from(config.resolved.get(instance).map_or(0, |settings| settings.slots)));
+        return Some(i64::from(
+            config.resolved.get(instance).map_or(0, |settings| settings.slots),
+        ));
     }
     let kind = config.complex.lookup(attribute.as_str())?.r#type;
-    Amount::parse(value(config, level, attribute.as_str())?, kind).expect("a capacity reads").finite()
+    Amount::parse(value(config, level, attribute.as_str())?, kind)
+        .expect("a capacity reads")
+        .finite()
 }

@@ -34,7 +34,8 @@ pub fn run_one(plan: Plan, aloud: bool) -> Result<Counts, String> {
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
-    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_else(|| "a panic".to_owned())
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+        .unwrap_or_else(|| "a panic".to_owned())
 }
 
 /// Runs the plans of seeds `first` to `last` on all processors.

@@ -16,7 +16,11 @@ const HOST: HostIndex = 0;
 
 /// A cluster of one host, which is connected, and nobody who does anything.
 fn cluster() -> World {
-    let plan = Plan { hosts: 1, jobs: 0, ..Plan::quiet(1) };
+    let plan = Plan {
+        hosts: 1,
+        jobs: 0,
+        ..Plan::quiet(1)
+    };
     let mut world = World::new(plan);
     world.keep_trace(std::env::var_os("GRIDWRIGHT_ALOUD").is_some());
     until(&mut world, |world| world.master_knows_host());
@@ -38,13 +42,23 @@ fn submit(world: &mut World, name: &str) {
 }
 
 fn delete(world: &mut World) {
-    let target = JobTarget { job: JobNumber(1).to_string(), tasks: Vec::new() };
-    let jobs = JobSelection { targets: vec![target], ..JobSelection::default() };
+    let target = JobTarget {
+        job: JobNumber(1).to_string(),
+        tasks: Vec::new(),
+    };
+    let jobs = JobSelection {
+        targets: vec![target],
+        ..JobSelection::default()
+    };
     world.command("u1", Command::Delete { jobs, force: false });
 }
 
 fn directory(world: &World) -> Option<(TaskKey, &Shepherd)> {
-    world.nodes[HOST].directories.iter().next().map(|(key, directory)| (*key, &directory.shepherd))
+    world.nodes[HOST]
+        .directories
+        .iter()
+        .next()
+        .map(|(key, directory)| (*key, &directory.shepherd))
 }
 
 fn is_preparing(world: &World) -> bool {
@@ -67,7 +81,10 @@ fn is_placed(world: &World) -> bool {
 fn ends(world: &mut World, executed: u64, accounted: u64) {
     until(world, World::is_over);
     world.check_end();
-    assert_eq!((world.counts.tasks_executed, world.counts.attempts_accounted), (executed, accounted));
+    assert_eq!(
+        (world.counts.tasks_executed, world.counts.attempts_accounted),
+        (executed, accounted)
+    );
 }
 
 #[test]
@@ -107,8 +124,15 @@ fn news_that_a_task_runs_after_it_has_ended_revive_nothing() {
     let (key, _) = directory(&world).expect("it runs");
     ends(&mut world, 1, 1);
     let logged = world.kept.here().log.len();
-    let link = world.nodes[HOST].agent.as_ref().and_then(|agent| agent.link).expect("the host is connected");
-    let late = AgentMessage::Task(TaskReport { key, state: TaskReportState::Running { for_ms: 5 } });
+    let link = world.nodes[HOST]
+        .agent
+        .as_ref()
+        .and_then(|agent| agent.link)
+        .expect("the host is connected");
+    let late = AgentMessage::Task(TaskReport {
+        key,
+        state: TaskReportState::Running { for_ms: 5 },
+    });
     world.send_up(link, Up::Message(Box::new(late)));
     let later = world.time + 60_000;
     until(&mut world, |world| world.time > later);
@@ -145,7 +169,11 @@ fn a_job_that_is_deleted_while_the_launcher_is_away_ends_once_it_is_back() {
     let mut world = cluster();
     submit(&mut world, "forever");
     until(&mut world, |world| {
-        world.state().jobs.values().any(|job| job.placements().any(|(_, at)| at.started.is_some()))
+        world
+            .state()
+            .jobs
+            .values()
+            .any(|job| job.placements().any(|(_, at)| at.started.is_some()))
     });
     assert!(world.launcher_gone(HOST));
     delete(&mut world);

@@ -45,7 +45,11 @@ pub(super) fn scaled(text: &str, size: usize) -> String {
 }
 
 fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
-    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+    StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    }
 }
 
 /// The complex: how licences, processors of a kind and memory are charged, and what is charged by
@@ -70,8 +74,11 @@ pub(super) fn exec_host(name: &HostName, values: &str) -> Fields {
 }
 
 /// Rules about where users may have slots; every job has room by itself.
-const PLACES: &[&str] =
-    &["users {u1,u2} hosts {@few} to slots=~3", "pes !* queues b.q to slots=~4", "hosts {*} to slots=5"];
+const PLACES: &[&str] = &[
+    "users {u1,u2} hosts {@few} to slots=~3",
+    "pes !* queues b.q to slots=~4",
+    "hosts {*} to slots=5",
+];
 /// Rules about what users may have of licences.
 const LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=~3,slots=~9", "users * to lic=~3"];
 
@@ -80,7 +87,9 @@ const MANY_LICENCES_OF_USERS: &[&str] = &["users {u3} to lic=~8,slots=~20", "use
 
 /// A resource quota set that counts, with its rules.
 pub(super) fn quota(name: &str, rules: &[&str], size: usize) -> Fields {
-    let mut fields: Fields = [("name", name), ("description", "NONE"), ("enabled", "TRUE")].into_iter().collect();
+    let mut fields: Fields = [("name", name), ("description", "NONE"), ("enabled", "TRUE")]
+        .into_iter()
+        .collect();
     for (index, rule) in rules.iter().enumerate() {
         fields.set(&QuotaSet::rule_key(index), scaled(rule, size));
     }
@@ -124,12 +133,20 @@ pub(super) fn changeable(hosts: &[HostName], seed: u64, is_calm: bool) -> Vec<St
     objects.push(object(ObjectKind::ClusterConf, "global", cluster("2000", "00:00:00")));
     let is_large = hosts.len() >= LARGE;
     let licences = scaled(if is_large { MANY_LICENCES } else { LICENCES }, size);
-    objects.push(object(ObjectKind::ExecHost, "global", exec_host(&HostName::global(), &licences)));
+    objects.push(object(
+        ObjectKind::ExecHost,
+        "global",
+        exec_host(&HostName::global(), &licences),
+    ));
     for (index, host) in hosts.iter().enumerate() {
         let values = if index % 2 == 0 { "h_vmem=8G,gpu=2" } else { "h_vmem=8G" };
         objects.push(object(ObjectKind::ExecHost, host.as_str(), exec_host(host, values)));
     }
-    objects.push(if is_calm { calm_scheduler() } else { scheduler(seed, is_large) });
+    objects.push(if is_calm {
+        calm_scheduler()
+    } else {
+        scheduler(seed, is_large)
+    });
     objects.push(calendar(CALENDAR));
     objects.extend(environments(seed, size, is_large));
     let names: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
@@ -141,9 +158,21 @@ pub(super) fn changeable(hosts: &[HostName], seed: u64, is_calm: bool) -> Vec<St
         // Where the slots of parallel jobs are laid out under quotas is not exact.
         return objects;
     }
-    objects.push(object(ObjectKind::ResourceQuota, "places", quota("places", PLACES, size)));
-    let rules = if is_large { MANY_LICENCES_OF_USERS } else { LICENCES_OF_USERS };
-    objects.push(object(ObjectKind::ResourceQuota, "licences", quota("licences", rules, size)));
+    objects.push(object(
+        ObjectKind::ResourceQuota,
+        "places",
+        quota("places", PLACES, size),
+    ));
+    let rules = if is_large {
+        MANY_LICENCES_OF_USERS
+    } else {
+        LICENCES_OF_USERS
+    };
+    objects.push(object(
+        ObjectKind::ResourceQuota,
+        "licences",
+        quota("licences", rules, size),
+    ));
     objects
 }
 
@@ -161,7 +190,10 @@ fn scheduler(seed: u64, is_large: bool) -> StoredObject {
     scheduler.set("weight_tickets_share", "1000");
     scheduler.set("halftime", "1");
     scheduler.set("reprioritize_interval", "0:0:30");
-    scheduler.set("halflife_decay_list", if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" });
+    scheduler.set(
+        "halflife_decay_list",
+        if seed.is_multiple_of(3) { "cpu=5:mem=-1" } else { "none" },
+    );
     let reservations = if is_large { "5" } else { ["5", "0"][(seed % 2) as usize] };
     scheduler.set("max_reservation", reservations);
     scheduler.set(
@@ -181,7 +213,12 @@ fn scheduler(seed: u64, is_large: bool) -> StoredObject {
 /// asks.
 fn calm_scheduler() -> StoredObject {
     let mut scheduler = SchedulerConf::template().to_fields();
-    for weight in ["weight_urgency", "weight_ticket", "weight_waiting_time", "weight_deadline"] {
+    for weight in [
+        "weight_urgency",
+        "weight_ticket",
+        "weight_waiting_time",
+        "weight_deadline",
+    ] {
         scheduler.set(weight, "0");
     }
     scheduler.set("job_load_adjustments", "NONE");
@@ -203,11 +240,17 @@ fn calendar(week: &str) -> StoredObject {
 /// what runs beside the master.
 fn environments(seed: u64, size: usize, is_large: bool) -> [StoredObject; 2] {
     let slots = if is_large { "~25" } else { "~7" };
-    [("smp", "$pe_slots", "~100", "TRUE"), ("mpi", "$round_robin", slots, "FALSE")].map(|(name, rule, slots, first)| {
+    [
+        ("smp", "$pe_slots", "~100", "TRUE"),
+        ("mpi", "$round_robin", slots, "FALSE"),
+    ]
+    .map(|(name, rule, slots, first)| {
         let mut pe = ParallelEnvironment::template(name.into()).to_fields();
         pe.set("slots", scaled(slots, size));
         pe.set("allocation_rule", rule);
-        slaves::settings(seed).into_iter().for_each(|(key, value)| pe.set(key, value));
+        slaves::settings(seed)
+            .into_iter()
+            .for_each(|(key, value)| pe.set(key, value));
         pe.set("job_is_first_task", first);
         // Where it is FALSE, it is not among the fields of an environment.
         if !is_large && name == "mpi" && seed % 4 == 1 {

@@ -51,7 +51,13 @@ impl World {
     pub(super) fn command_from(&mut self, host: HostName, user: &str, command: Command) -> RequestId {
         let id = RequestId(self.random.entropy());
         self.trace(|| format!("{user}: {command:?} as {:x}", id.0 & 0xffff));
-        let request = Request { user: user.into(), host, command, since: self.time, answer: None };
+        let request = Request {
+            user: user.into(),
+            host,
+            command,
+            since: self.time,
+            answer: None,
+        };
         self.users.requests.insert(id, request);
         self.send_command(id);
         id
@@ -87,7 +93,9 @@ impl World {
 
     pub(super) fn command_repeats(&mut self, id: RequestId) {
         let now = self.time;
-        let Some(request) = self.users.requests.get(&id) else { return };
+        let Some(request) = self.users.requests.get(&id) else {
+            return;
+        };
         if request.answer.is_some() || now - request.since > PATIENCE_MS {
             return;
         }
@@ -112,13 +120,19 @@ impl World {
         let durable = self.witness.answer(id);
         let request = self.users.requests.get_mut(&id).expect("somebody asked");
         if let Some(Data::Submitted { number, .. }) = &reply.data {
-            assert!(durable.is_some(), "{number} was acknowledged and its submission is not durable");
+            assert!(
+                durable.is_some(),
+                "{number} was acknowledged and its submission is not durable"
+            );
             if request.answer.is_none() {
                 self.users.jobs.push(*number);
             }
         }
         if let Some(Data::Reserved(id)) = &reply.data {
-            assert!(durable.is_some(), "reservation {id} was acknowledged and is not durable");
+            assert!(
+                durable.is_some(),
+                "reservation {id} was acknowledged and is not durable"
+            );
             self.users.reservations.push(*id);
         }
         request.answer.get_or_insert(reply);

@@ -36,24 +36,34 @@ impl World {
             return usual;
         }
         let is_night = !(self.time / HALF_DAY_MS).is_multiple_of(2);
-        if self.users.is_crowded { if is_night { usual * NIGHT / 100 } else { usual } } else { usual / EAGER }
+        if self.users.is_crowded {
+            if is_night { usual * NIGHT / 100 } else { usual }
+        } else {
+            usual / EAGER
+        }
     }
 
     /// Whether users submit jobs: not while too many wait for a place.
     pub(super) fn users_submit(&self) -> bool {
-        self.plan.watch.is_none_or(|watch| self.users.waiting < watch.most_waiting)
+        self.plan
+            .watch
+            .is_none_or(|watch| self.users.waiting < watch.most_waiting)
     }
 
     /// Somebody looks at the cell, and puts right some of what is stuck.
     pub(super) fn watches(&mut self) {
-        let Some(watch) = self.plan.watch.filter(|_| !self.healed) else { return };
+        let Some(watch) = self.plan.watch.filter(|_| !self.healed) else {
+            return;
+        };
         self.plan_watch();
         self.take_sample();
         let wall = self.wall().0;
         let is_seen: Vec<Command> = {
             let random = &mut self.random;
             let all = self.kept.here().state.jobs.values();
-            all.filter_map(|job| remedy(job, wall, watch)).filter(|_| random.chance(SEEN)).collect()
+            all.filter_map(|job| remedy(job, wall, watch))
+                .filter(|_| random.chance(SEEN))
+                .collect()
         };
         for command in is_seen {
             self.command("boss", command);
@@ -67,9 +77,18 @@ impl World {
     fn take_sample(&mut self) {
         let state = &self.kept.here().state;
         self.users.waiting = state.jobs.values().filter(|job| waits_for_place(job)).count() as u64;
-        let taken = state.jobs.values().flat_map(Job::placements).flat_map(|(_, placement)| &placement.granted);
+        let taken = state
+            .jobs
+            .values()
+            .flat_map(Job::placements)
+            .flat_map(|(_, placement)| &placement.granted);
         let taken: u64 = taken.map(|part| u64::from(part.slots)).sum();
-        let there: u64 = state.config.resolved.values().map(|settings| u64::from(settings.slots)).sum();
+        let there: u64 = state
+            .config
+            .resolved
+            .values()
+            .map(|settings| u64::from(settings.slots))
+            .sum();
         self.users.is_crowded = 100 * taken >= CROWDED * there;
         let counts = &mut self.counts;
         counts.samples += 1;
@@ -86,20 +105,32 @@ impl World {
 /// Whether nothing but a place keeps a job from starting, as far as users see.
 fn waits_for_place(job: &Job) -> bool {
     let is_free = job.waits_for.is_empty() && job.array_waits_for.is_empty() && !job.spec.holds.any();
-    is_free && job.active == 0 && !job.tasks.values().any(|task| task.place.error().is_some() || task.holds.any())
+    is_free
+        && job.active == 0
+        && !job
+            .tasks
+            .values()
+            .any(|task| task.place.error().is_some() || task.holds.any())
 }
 
 /// What its user does about a job that does not get on; none if all is well with it.
 fn remedy(job: &Job, wall: i64, watch: Watch) -> Option<Command> {
     let number = job.number;
     let age = u64::try_from(wall - job.submitted.0).unwrap_or(0);
-    let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
+    let act = |action| Command::Modify {
+        action,
+        targets: vec![number.to_string()],
+        force: false,
+    };
     if job.tasks.values().any(|task| task.place.error().is_some()) {
         Some(act(ModifyAction::ClearJobError))
     } else if job.placements().any(|(_, placement)| placement.suspended) {
         Some(act(ModifyAction::UnsuspendJob))
     } else if job.active == 0 && age > watch.patience_ms {
-        Some(Command::Delete { jobs: jobs(number), force: false })
+        Some(Command::Delete {
+            jobs: jobs(number),
+            force: false,
+        })
     } else if job.active == 0 && job.present().iter().any(|task| job.holds(task).any()) {
         Some(release(number))
     } else if age > watch.patience_ms / 2 && !(job.waits_for.is_empty() && job.array_waits_for.is_empty()) {

@@ -53,7 +53,10 @@ pub(super) struct Witness {
 
 impl Witness {
     pub(super) fn new(is_summed_up: bool) -> Witness {
-        Witness { is_summed_up, ..Witness::default() }
+        Witness {
+            is_summed_up,
+            ..Witness::default()
+        }
     }
 
     /// Notes a durable event.
@@ -67,16 +70,35 @@ impl Witness {
                     Some(range) => range.iter().collect(),
                     None => BTreeSet::from([TaskId(1)]),
                 };
-                let present = Present { number: *number, owner: spec.owner.user.clone(), tasks };
-                assert!(self.present.insert(*seq, present).is_none(), "{seq:?} was submitted twice");
+                let present = Present {
+                    number: *number,
+                    owner: spec.owner.user.clone(),
+                    tasks,
+                };
+                assert!(
+                    self.present.insert(*seq, present).is_none(),
+                    "{seq:?} was submitted twice"
+                );
             }
             Event::TaskPlaced { key, granted, pe, .. } => self.place(*key, granted, pe.is_some()),
             // Its slots are those of its job.
             Event::SlavePlaced { key, instance, .. } => {
-                self.place(*key, &[Granted { instance: instance.clone(), slots: 0 }], false);
+                self.place(
+                    *key,
+                    &[Granted {
+                        instance: instance.clone(),
+                        slots: 0,
+                    }],
+                    false,
+                );
             }
             Event::SlaveEnded { key, record: kept, .. } => self.end_slave(*key, kept.is_some(), &record.actor),
-            Event::TaskEnded { key, record: kept, then, .. } => {
+            Event::TaskEnded {
+                key,
+                record: kept,
+                then,
+                ..
+            } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
             Event::TasksDeleted { seq, tasks } => {
@@ -92,7 +114,10 @@ impl Witness {
                 assert!(left.is_empty(), "{seq:?} finished with tasks left: {left:?}");
             }
             Event::RequestAnswered { id, reply } => {
-                assert!(self.answers.insert(*id, (**reply).clone()).is_none(), "request {id:?} was decided twice");
+                assert!(
+                    self.answers.insert(*id, (**reply).clone()).is_none(),
+                    "request {id:?} was decided twice"
+                );
             }
             Event::CellCreated { .. }
             | Event::EpochRaised { .. }
@@ -128,7 +153,10 @@ impl Witness {
     }
 
     fn place(&mut self, key: TaskKey, granted: &[Granted], is_parallel: bool) {
-        let placed = Placed { granted: granted.to_vec(), is_parallel };
+        let placed = Placed {
+            granted: granted.to_vec(),
+            is_parallel,
+        };
         assert!(self.placed.insert(key, placed).is_none(), "{key} was placed twice");
     }
 
@@ -138,7 +166,9 @@ impl Witness {
     }
 
     fn end_slave(&mut self, key: TaskKey, has_record: bool, actor: &Actor) {
-        let host = &self.placed.get(&key).expect("what ends was placed").granted[0].instance.host;
+        let host = &self.placed.get(&key).expect("what ends was placed").granted[0]
+            .instance
+            .host;
         let by_host = matches!(actor, Actor::Agent(by) if by == host);
         self.end(key, has_record || self.is_summed_up, &Then::Requeued, by_host);
     }
@@ -154,11 +184,17 @@ impl Witness {
         if !by_host {
             self.forced.insert(key);
         }
-        assert!(!by_host || !self.running.contains(&key), "{key} ended by the word of its host and still runs");
+        assert!(
+            !by_host || !self.running.contains(&key),
+            "{key} ended by the word of its host and still runs"
+        );
         if has_record {
             self.accounted.insert(key);
         } else {
-            assert!(!self.executed.contains_key(&key), "{key} was taken back although it was executed");
+            assert!(
+                !self.executed.contains_key(&key),
+                "{key} was taken back although it was executed"
+            );
             self.withdrawn.insert(key);
         }
         if *then == Then::Done {
@@ -169,9 +205,15 @@ impl Witness {
 
     /// A shepherd calls execve.
     pub(super) fn execute(&mut self, key: TaskKey, host: HostIndex, host_name: &HostName) {
-        let placed = self.placed.get(&key).unwrap_or_else(|| panic!("{key} runs and its placement is not durable"));
+        let placed = self
+            .placed
+            .get(&key)
+            .unwrap_or_else(|| panic!("{key} runs and its placement is not durable"));
         let granted = &placed.granted;
-        assert_eq!(granted[0].instance.host, *host_name, "{key} runs on another host than it was given to");
+        assert_eq!(
+            granted[0].instance.host, *host_name,
+            "{key} runs on another host than it was given to"
+        );
         assert!(!self.withdrawn.contains(&key), "{key} runs although it was taken back");
         assert!(
             !self.is_over(key) || self.forced.contains(&key),
@@ -179,7 +221,10 @@ impl Witness {
         );
         let before = self.executed.insert(key, host);
         assert!(before.is_none(), "{key} was executed twice");
-        let others = TaskKey { attempt: 0, ..key }..=TaskKey { attempt: u32::MAX, ..key };
+        let others = TaskKey { attempt: 0, ..key }..=TaskKey {
+            attempt: u32::MAX,
+            ..key
+        };
         let other = self.running.range(others).find(|other| !self.forced.contains(other));
         assert!(
             other.is_none() || self.forced.contains(&key),
@@ -205,7 +250,8 @@ impl Witness {
     /// master has no news of.
     pub(super) fn forgets(&mut self, host: HostIndex) {
         let (accounted, withdrawn) = (&self.accounted, &self.withdrawn);
-        self.executed.retain(|key, at| *at != host || accounted.contains(key) || withdrawn.contains(key));
+        self.executed
+            .retain(|key, at| *at != host || accounted.contains(key) || withdrawn.contains(key));
     }
 
     /// Slots on a host that are occupied by processes.
@@ -233,7 +279,10 @@ impl Witness {
         assert!(self.present.is_empty(), "jobs are left: {:?}", self.present);
         assert!(self.running.is_empty(), "processes are left: {:?}", self.running);
         for key in self.executed.keys() {
-            assert!(self.accounted.contains(key), "{key} was executed and has no accounting record");
+            assert!(
+                self.accounted.contains(key),
+                "{key} was executed and has no accounting record"
+            );
         }
         for key in self.placed.keys() {
             assert!(self.is_over(*key), "{key} was placed and never ended");

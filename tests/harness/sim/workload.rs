@@ -37,11 +37,23 @@ const SCOPES: [(&str, &str, &str); 12] = [
     ("", "", ""),
 ];
 /// Queues of the master and of the slaves, in which all slots are on one host, ...
-const QUEUES_OF_A_HOST: [(&str, &str); 6] =
-    [("", ""), ("", ""), ("", "b.q"), ("b.q", ""), ("b.q", "all.q"), ("all.q", "b.q")];
+const QUEUES_OF_A_HOST: [(&str, &str); 6] = [
+    ("", ""),
+    ("", ""),
+    ("", "b.q"),
+    ("b.q", ""),
+    ("b.q", "all.q"),
+    ("all.q", "b.q"),
+];
 /// ... and where a master has a slot more: in the queue instance of a slave, or in one of its own.
-const QUEUES_OF_SEVERAL: [(&str, &str); 6] =
-    [("", ""), ("", ""), ("", "all.q"), ("b.q", ""), ("all.q", "all.q"), ("b.q", "all.q")];
+const QUEUES_OF_SEVERAL: [(&str, &str); 6] = [
+    ("", ""),
+    ("", ""),
+    ("", "all.q"),
+    ("b.q", ""),
+    ("all.q", "all.q"),
+    ("b.q", "all.q"),
+];
 
 /// The name of a job that ends within so many seconds.
 const WITHIN: &str = "within";
@@ -49,14 +61,23 @@ const WITHIN: &str = "within";
 /// Somebody, by name.
 pub(super) fn owner(user: &str) -> Owner {
     let uid = 2_000 + user.bytes().map(u32::from).sum::<u32>();
-    Owner { user: user.into(), uid, gid: 2_000, group: "users".to_owned(), groups: Vec::new() }
+    Owner {
+        user: user.into(),
+        uid,
+        gid: 2_000,
+        group: "users".to_owned(),
+        groups: Vec::new(),
+    }
 }
 
 /// A script of a user; its name says what it does (see [`World::program`]).
 pub(super) fn job(user: &str, name: &str) -> JobSpec {
     JobSpec {
         name: name.to_owned(),
-        program: JobProgram::Script { path: "job.sh".to_owned(), content: Arc::from(&b"#!/bin/sh\nsleep 1\n"[..]) },
+        program: JobProgram::Script {
+            path: "job.sh".to_owned(),
+            content: Arc::from(&b"#!/bin/sh\nsleep 1\n"[..]),
+        },
         args: Vec::new(),
         owner: owner(user).into(),
         submit_host: "sub".into(),
@@ -99,19 +120,40 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
 }
 
 pub(super) fn jobs(number: JobNumber) -> JobSelection {
-    let target = JobTarget { job: number.to_string(), tasks: Vec::new() };
-    JobSelection { targets: vec![target], ..JobSelection::default() }
+    let target = JobTarget {
+        job: number.to_string(),
+        tasks: Vec::new(),
+    };
+    JobSelection {
+        targets: vec![target],
+        ..JobSelection::default()
+    }
 }
 
-const SYSTEM_HOLD: Holds = Holds { user: false, operator: false, system: true };
-const USER_HOLD: Holds = Holds { user: true, operator: false, system: false };
+const SYSTEM_HOLD: Holds = Holds {
+    user: false,
+    operator: false,
+    system: true,
+};
+const USER_HOLD: Holds = Holds {
+    user: true,
+    operator: false,
+    system: false,
+};
 
 impl World {
     /// What a job of that name does on a host. After the end of all faults everything ends well and soon, `forever` excepted.
     pub(super) fn program(&mut self, name: &str) -> Program {
-        let plain = |runs_ms, exit| Program { runs_ms, exit, start_fails: 0 };
+        let plain = |runs_ms, exit| Program {
+            runs_ms,
+            exit,
+            start_fails: 0,
+        };
         let runs_ms = 10 + self.random.around(self.plan.pace.run_ms);
-        if let Some(seconds) = name.strip_prefix(WITHIN).and_then(|seconds| seconds.parse::<u64>().ok()) {
+        if let Some(seconds) = name
+            .strip_prefix(WITHIN)
+            .and_then(|seconds| seconds.parse::<u64>().ok())
+        {
             return plain(self.random.between(10, 1_000 * seconds), 0);
         }
         match name {
@@ -119,9 +161,11 @@ impl World {
             _ if self.healed => plain(runs_ms.min(5_000), 0),
             "again" if self.random.chance(500) => plain(runs_ms, 99),
             "fails" if self.random.chance(500) => plain(runs_ms, 100),
-            "nostart" if self.random.chance(500) => {
-                Program { runs_ms, exit: 0, start_fails: self.random.pick(&[7, 8, 26, 17]).unwrap_or(26) }
-            }
+            "nostart" if self.random.chance(500) => Program {
+                runs_ms,
+                exit: 0,
+                start_fails: self.random.pick(&[7, 8, 26, 17]).unwrap_or(26),
+            },
             _ => plain(runs_ms, if self.random.chance(100) { 1 } else { 0 }),
         }
     }
@@ -137,15 +181,22 @@ impl World {
         if self.plan.calm {
             return self.submit_calmly(user);
         }
-        if self.random.chance(if self.plan.watch.is_some() { RESERVATIONS_OF_A_DAY } else { 50 }) {
+        if self.random.chance(if self.plan.watch.is_some() {
+            RESERVATIONS_OF_A_DAY
+        } else {
+            50
+        }) {
             self.reservation_acts();
         } else if self.counts.jobs < self.plan.jobs && self.random.chance(600) && self.users_submit() {
             self.counts.jobs += 1;
             let spec = self.draw_usual_job(user);
             self.command(user, Command::Submit(Box::new(spec)));
         } else if let Some(number) = self.draw_number() {
-            let command =
-                if self.random.chance(600) { self.draw_change(number) } else { self.draw_rarer_change(number) };
+            let command = if self.random.chance(600) {
+                self.draw_change(number)
+            } else {
+                self.draw_rarer_change(number)
+            };
             self.command("boss", command);
         }
     }
@@ -200,19 +251,30 @@ impl World {
             return spec;
         }
         let requests = self.random.pick(&self.users.usual).unwrap_or_default();
-        JobSpec { requests, ..self.draw_job(user) }
+        JobSpec {
+            requests,
+            ..self.draw_job(user)
+        }
     }
 
     fn draw_job(&mut self, user: &str) -> JobSpec {
-        let name =
-            self.random.pick(&["plain", "plain", "plain", "again", "fails", "nostart", "forever"]).unwrap_or("plain");
+        let name = self
+            .random
+            .pick(&["plain", "plain", "plain", "again", "fails", "nostart", "forever"])
+            .unwrap_or("plain");
         let mut spec = job(user, name);
         if self.random.chance(350) {
             let last = self.random.between(1, 8) as u32;
             let is_busy = self.plan.watch.is_some();
             spec.array = TaskRange::new(1, last, 1).ok();
-            spec.task_concurrency =
-                self.random.pick(if is_busy { &[None, Some(4)] } else { &[None, Some(1), Some(2)] }).flatten();
+            spec.task_concurrency = self
+                .random
+                .pick(if is_busy {
+                    &[None, Some(4)]
+                } else {
+                    &[None, Some(1), Some(2)]
+                })
+                .flatten();
         }
         match self.random.below(14) {
             0 => spec.requests.pe = self.draw_pe("smp"),
@@ -250,13 +312,30 @@ impl World {
 
     /// Some parallel jobs ask for something else for the master than for the slaves.
     pub(super) fn draw_scopes(&mut self, spec: &mut JobSpec) {
-        let Some(pe) = spec.requests.pe.clone().filter(|_| self.has_scopes() && self.random.chance(500)) else {
+        let Some(pe) = spec
+            .requests
+            .pe
+            .clone()
+            .filter(|_| self.has_scopes() && self.random.chance(500))
+        else {
             return;
         };
         let (hard, master, slaves) = self.random.pick(&SCOPES).unwrap_or_default();
-        let (master_queue, slave_queue) =
-            self.random.pick(if pe.name == "smp" { &QUEUES_OF_A_HOST } else { &QUEUES_OF_SEVERAL }).unwrap_or_default();
-        let list = |queue: &str| if queue.is_empty() { Vec::new() } else { vec![queue.to_owned()] };
+        let (master_queue, slave_queue) = self
+            .random
+            .pick(if pe.name == "smp" {
+                &QUEUES_OF_A_HOST
+            } else {
+                &QUEUES_OF_SEVERAL
+            })
+            .unwrap_or_default();
+        let list = |queue: &str| {
+            if queue.is_empty() {
+                Vec::new()
+            } else {
+                vec![queue.to_owned()]
+            }
+        };
         spec.requests.hard = self.draw_resources(hard);
         spec.requests.master = self.draw_resources(master);
         spec.requests.slaves = self.draw_resources(slaves);
@@ -265,12 +344,21 @@ impl World {
 
     /// The master, or the slaves, of a job are to have something else.
     fn draw_scope(&mut self) -> JobChanges {
-        let resources = self.random.pick(&["", "lic=1", "gpu=1", "h_vmem=1G"]).unwrap_or_default();
+        let resources = self
+            .random
+            .pick(&["", "lic=1", "gpu=1", "h_vmem=1G"])
+            .unwrap_or_default();
         let resources = Some(self.draw_resources(resources));
         if self.random.chance(500) {
-            return JobChanges { master: resources, ..JobChanges::default() };
+            return JobChanges {
+                master: resources,
+                ..JobChanges::default()
+            };
         }
-        JobChanges { slaves: resources, ..JobChanges::default() }
+        JobChanges {
+            slaves: resources,
+            ..JobChanges::default()
+        }
     }
 
     fn draw_start(&mut self) -> Wall {
@@ -295,12 +383,15 @@ impl World {
         let known = self.users.jobs[self.users.jobs.len().saturating_sub(REMEMBERED)..].to_vec();
         match self.random.below(10) {
             0 => spec.holds = USER_HOLD,
-            1 | 2 => spec.predecessors.extend(self.random.pick(&known).map(|number| number.to_string())),
+            1 | 2 => spec
+                .predecessors
+                .extend(self.random.pick(&known).map(|number| number.to_string())),
             3 => {
                 let state = &self.kept.home().state;
                 let arrays = known.iter().filter_map(|number| state.job(*number));
-                let arrays: Vec<(JobNumber, TaskRange)> =
-                    arrays.filter_map(|job| job.spec.array.map(|range| (job.number, range))).collect();
+                let arrays: Vec<(JobNumber, TaskRange)> = arrays
+                    .filter_map(|job| job.spec.array.map(|range| (job.number, range)))
+                    .collect();
                 if let Some((number, range)) = self.random.pick(&arrays) {
                     spec.array = Some(range);
                     spec.array_predecessors = vec![number.to_string()];
@@ -312,7 +403,10 @@ impl World {
 
     pub(super) fn draw_pe(&mut self, name: &str) -> Option<PeRequest> {
         let slots = self.random.pick(&["2", "1-3", "2-4"]).unwrap_or("2");
-        SlotRange::parse(slots).ok().map(|slots| PeRequest { name: name.to_owned(), slots })
+        SlotRange::parse(slots).ok().map(|slots| PeRequest {
+            name: name.to_owned(),
+            slots,
+        })
     }
 
     pub(super) fn draw_resources(&mut self, text: &str) -> Vec<proto::request::ResourceRequest> {
@@ -320,12 +414,25 @@ impl World {
     }
 
     fn draw_change(&mut self, number: JobNumber) -> Command {
-        let modify = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
-        let alter = |changes| Command::Alter { jobs: jobs(number), changes: Box::new(changes) };
+        let modify = |action| Command::Modify {
+            action,
+            targets: vec![number.to_string()],
+            force: false,
+        };
+        let alter = |changes| Command::Alter {
+            jobs: jobs(number),
+            changes: Box::new(changes),
+        };
         match self.random.below(12) {
-            0 | 1 => Command::Delete { jobs: jobs(number), force: false },
+            0 | 1 => Command::Delete {
+                jobs: jobs(number),
+                force: false,
+            },
             2 => alter(JobChanges {
-                holds: Some(HoldChange { set: USER_HOLD, ..HoldChange::default() }),
+                holds: Some(HoldChange {
+                    set: USER_HOLD,
+                    ..HoldChange::default()
+                }),
                 ..JobChanges::default()
             }),
             3 => release(number),
@@ -333,11 +440,20 @@ impl World {
             5 | 6 => modify(ModifyAction::UnsuspendJob),
             7 => modify(ModifyAction::RescheduleJob),
             8 => modify(ModifyAction::ClearJobError),
-            9 => alter(JobChanges { priority: Some(-5), ..JobChanges::default() }),
-            10 => alter(JobChanges { hard: Some(self.draw_resources("lic=1")), ..JobChanges::default() }),
+            9 => alter(JobChanges {
+                priority: Some(-5),
+                ..JobChanges::default()
+            }),
+            10 => alter(JobChanges {
+                hard: Some(self.draw_resources("lic=1")),
+                ..JobChanges::default()
+            }),
             _ => {
                 let other = self.random.pick(&self.users.jobs).map(|number| number.to_string());
-                alter(JobChanges { predecessors: Some(other.into_iter().collect()), ..JobChanges::default() })
+                alter(JobChanges {
+                    predecessors: Some(other.into_iter().collect()),
+                    ..JobChanges::default()
+                })
             }
         }
     }
@@ -345,29 +461,81 @@ impl World {
     /// What is done by force, to single tasks, and to copies.
     fn draw_rarer_change(&mut self, number: JobNumber) -> Command {
         let task = self.random.between(1, 8) as u32;
-        let one = JobTarget { job: number.to_string(), tasks: TaskRange::new(task, task, 1).into_iter().collect() };
-        let one = JobSelection { targets: vec![one], ..JobSelection::default() };
-        let alter = |jobs, changes| Command::Alter { jobs, changes: Box::new(changes) };
+        let one = JobTarget {
+            job: number.to_string(),
+            tasks: TaskRange::new(task, task, 1).into_iter().collect(),
+        };
+        let one = JobSelection {
+            targets: vec![one],
+            ..JobSelection::default()
+        };
+        let alter = |jobs, changes| Command::Alter {
+            jobs,
+            changes: Box::new(changes),
+        };
         match self.random.below(10) {
-            0 => Command::Delete { jobs: jobs(number), force: true },
-            1 => Command::Delete { jobs: one, force: self.random.chance(300) },
+            0 => Command::Delete {
+                jobs: jobs(number),
+                force: true,
+            },
+            1 => Command::Delete {
+                jobs: one,
+                force: self.random.chance(300),
+            },
             2 => {
                 let action = ModifyAction::RescheduleJob;
-                Command::Modify { action, targets: vec![number.to_string()], force: true }
+                Command::Modify {
+                    action,
+                    targets: vec![number.to_string()],
+                    force: true,
+                }
             }
-            3 | 4 => Command::Resubmit { jobs: jobs(number), changes: Box::default() },
-            5 => alter(jobs(number), JobChanges { start_after: Some(self.draw_start()), ..JobChanges::default() }),
+            3 | 4 => Command::Resubmit {
+                jobs: jobs(number),
+                changes: Box::default(),
+            },
+            5 => alter(
+                jobs(number),
+                JobChanges {
+                    start_after: Some(self.draw_start()),
+                    ..JobChanges::default()
+                },
+            ),
             6 => {
                 let limit = self.random.between(0, 3) as u32;
-                alter(jobs(number), JobChanges { task_concurrency: Some(limit), ..JobChanges::default() })
+                alter(
+                    jobs(number),
+                    JobChanges {
+                        task_concurrency: Some(limit),
+                        ..JobChanges::default()
+                    },
+                )
             }
             7 => {
-                let holds = HoldChange { set: SYSTEM_HOLD, ..HoldChange::default() };
-                alter(one, JobChanges { holds: Some(holds), ..JobChanges::default() })
+                let holds = HoldChange {
+                    set: SYSTEM_HOLD,
+                    ..HoldChange::default()
+                };
+                alter(
+                    one,
+                    JobChanges {
+                        holds: Some(holds),
+                        ..JobChanges::default()
+                    },
+                )
             }
             8 => {
-                let holds = HoldChange { release: SYSTEM_HOLD, ..HoldChange::default() };
-                alter(one, JobChanges { holds: Some(holds), ..JobChanges::default() })
+                let holds = HoldChange {
+                    release: SYSTEM_HOLD,
+                    ..HoldChange::default()
+                };
+                alter(
+                    one,
+                    JobChanges {
+                        holds: Some(holds),
+                        ..JobChanges::default()
+                    },
+                )
             }
             _ => {
                 // A parallel job that asks for two licences a slot would wait for ever.
@@ -376,9 +544,17 @@ impl World {
                 if is_parallel && self.has_scopes() && self.random.chance(400) {
                     return alter(jobs(number), self.draw_scope());
                 }
-                let resources = self.random.pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
+                let resources = self
+                    .random
+                    .pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
                 let resources = resources.unwrap_or("gpu=1");
-                alter(jobs(number), JobChanges { hard: Some(self.draw_resources(resources)), ..JobChanges::default() })
+                alter(
+                    jobs(number),
+                    JobChanges {
+                        hard: Some(self.draw_resources(resources)),
+                        ..JobChanges::default()
+                    },
+                )
             }
         }
     }
@@ -393,9 +569,16 @@ impl World {
         reservations.into_iter().for_each(|id| self.give_up(id, false));
         for job in self.state().jobs.values() {
             let number = job.number;
-            let act = |action| Command::Modify { action, targets: vec![number.to_string()], force: false };
+            let act = |action| Command::Modify {
+                action,
+                targets: vec![number.to_string()],
+                force: false,
+            };
             if is_cut || job.spec.name == "forever" {
-                commands.push(Command::Delete { jobs: jobs(number), force: false });
+                commands.push(Command::Delete {
+                    jobs: jobs(number),
+                    force: false,
+                });
             }
             if job.present().iter().any(|task| job.holds(task).any()) {
                 commands.push(release(number));
@@ -418,15 +601,31 @@ impl World {
 
 /// Lets a job go that waits for one that has failed.
 pub(super) fn free(number: JobNumber) -> Command {
-    let changes =
-        JobChanges { predecessors: Some(Vec::new()), array_predecessors: Some(Vec::new()), ..JobChanges::default() };
-    Command::Alter { jobs: jobs(number), changes: Box::new(changes) }
+    let changes = JobChanges {
+        predecessors: Some(Vec::new()),
+        array_predecessors: Some(Vec::new()),
+        ..JobChanges::default()
+    };
+    Command::Alter {
+        jobs: jobs(number),
+        changes: Box::new(changes),
+    }
 }
 
 pub(super) fn release(number: JobNumber) -> Command {
-    let change = HoldChange { release: Holds { user: true, operator: true, system: true }, ..HoldChange::default() };
+    let change = HoldChange {
+        release: Holds {
+            user: true,
+            operator: true,
+            system: true,
+        },
+        ..HoldChange::default()
+    };
     Command::Alter {
         jobs: jobs(number),
-        changes: Box::new(JobChanges { holds: Some(change), ..JobChanges::default() }),
+        changes: Box::new(JobChanges {
+            holds: Some(change),
+            ..JobChanges::default()
+        }),
     }
 }

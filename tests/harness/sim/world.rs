@@ -131,7 +131,11 @@ impl Plan {
     /// A quiet day of a small cluster.
     pub fn quiet(seed: u64) -> Plan {
         let (hosts, jobs, length_ms, user_ms) = (3, 20, 240_000, 6_500);
-        let checks = Checks { every_inputs: 1, every_syncs: 32, every_events: 1 };
+        let checks = Checks {
+            every_inputs: 1,
+            every_syncs: 32,
+            every_events: 1,
+        };
         Plan {
             seed,
             hosts,
@@ -151,15 +155,39 @@ impl Plan {
     /// A day on which jobs come and end in time, and no more: every reservation of the scheduler is
     /// judged.
     pub fn calm(seed: u64) -> Plan {
-        let pace = Pace { reserve_ms: 2_000, ..Pace::QUICK };
-        let checks = Checks { every_inputs: 256, every_syncs: 256, every_events: 256 };
-        Plan { hosts: 4, jobs: 60, user_ms: 3_000, pace, checks, calm: true, ..Plan::quiet(seed) }
+        let pace = Pace {
+            reserve_ms: 2_000,
+            ..Pace::QUICK
+        };
+        let checks = Checks {
+            every_inputs: 256,
+            every_syncs: 256,
+            every_events: 256,
+        };
+        Plan {
+            hosts: 4,
+            jobs: 60,
+            user_ms: 3_000,
+            pace,
+            checks,
+            calm: true,
+            ..Plan::quiet(seed)
+        }
     }
 
     /// A bad day of a small cluster.
     pub fn stormy(seed: u64) -> Plan {
-        let checks = Checks { every_inputs: 16, every_events: 16, ..Plan::quiet(seed).checks };
-        Plan { faults: Faults::MANY, checks, meddle_ms: 12_000, ..Plan::quiet(seed) }
+        let checks = Checks {
+            every_inputs: 16,
+            every_events: 16,
+            ..Plan::quiet(seed).checks
+        };
+        Plan {
+            faults: Faults::MANY,
+            checks,
+            meddle_ms: 12_000,
+            ..Plan::quiet(seed)
+        }
     }
 }
 
@@ -167,7 +195,13 @@ impl Plan {
     /// A bad day of a larger cluster, longer and with every state checked.
     pub fn long(seed: u64) -> Plan {
         let checks = Plan::quiet(seed).checks;
-        Plan { hosts: 8, jobs: 120, length_ms: 1_200_000, checks, ..Plan::stormy(seed) }
+        Plan {
+            hosts: 8,
+            jobs: 120,
+            length_ms: 1_200_000,
+            checks,
+            ..Plan::stormy(seed)
+        }
     }
 
     /// So many minutes of a cluster of a thousand hosts, at the pace of a real one. Its slots are
@@ -181,10 +215,18 @@ impl Plan {
             user_ms: 3_600,
             faults: Faults::SOME,
             // After an input nothing else goes on, after a sync two walks at once.
-            checks: Checks { every_inputs: u64::MAX, every_syncs: 20_000, every_events: 50_000 },
+            checks: Checks {
+                every_inputs: u64::MAX,
+                every_syncs: 20_000,
+                every_events: 50_000,
+            },
             pace: Pace::REAL,
             meddle_ms: 240_000,
-            watch: Some(Watch { every_ms: 180_000, most_waiting: 250, patience_ms: 4 * 3_600_000 }),
+            watch: Some(Watch {
+                every_ms: 180_000,
+                most_waiting: 250,
+                patience_ms: 4 * 3_600_000,
+            }),
             is_apart: true,
             ..Plan::quiet(seed)
         }
@@ -222,7 +264,9 @@ pub struct World {
 impl World {
     /// A cluster before its first millisecond.
     pub fn new(plan: Plan) -> World {
-        let names: Vec<HostName> = (1..=plan.hosts).map(|index| HostName::new(&format!("h{index}"))).collect();
+        let names: Vec<HostName> = (1..=plan.hosts)
+            .map(|index| HostName::new(&format!("h{index}")))
+            .collect();
         let mut world = World {
             plan,
             time: 0,
@@ -321,7 +365,10 @@ impl World {
             )
         };
         let jobs: Vec<String> = jobs.map(job).collect();
-        let directories = self.nodes.iter().map(|node| format!("{}: {:?}", node.name, node.directories));
+        let directories = self
+            .nodes
+            .iter()
+            .map(|node| format!("{}: {:?}", node.name, node.directories));
         jobs.into_iter()
             .chain(directories)
             .chain([format!("{:?}", self.state().instances)])
@@ -348,7 +395,11 @@ impl World {
             Happening::MasterSynced { life } => self.master_synced(life),
             Happening::MasterTimer { life, armed } => self.master_timer(life, armed),
             Happening::SchedulerSteps { life, planned } => self.scheduler_steps(life, planned),
-            Happening::OrdersArrive { life, scheduler, orders } => self.orders_arrive(life, scheduler, orders),
+            Happening::OrdersArrive {
+                life,
+                scheduler,
+                orders,
+            } => self.orders_arrive(life, scheduler, orders),
             Happening::Delivery { link, to } => self.deliver(link, to),
             Happening::Lost { link, by } => self.link_lost(link, by),
             Happening::ReportDue { host, life, link } => self.report_due(host, life, link),
@@ -413,5 +464,8 @@ impl World {
 /// Whether somebody looks at what is durable when this happens. Who looks now and then only calls
 /// it home himself.
 fn looks(happening: &Happening) -> bool {
-    matches!(happening, Happening::AdministratorActs | Happening::RivalOrders | Happening::Tidies | Happening::Watches)
+    matches!(
+        happening,
+        Happening::AdministratorActs | Happening::RivalOrders | Happening::Tidies | Happening::Watches
+    )
 }

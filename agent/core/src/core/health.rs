@@ -68,17 +68,27 @@ impl Health {
     }
 
     pub(super) fn launcher_listed(&mut self, examines: bool, now_ms: u64) {
-        self.launcher = if examines { Launcher::Next { at: now_ms } } else { Launcher::Silent };
+        self.launcher = if examines {
+            Launcher::Next { at: now_ms }
+        } else {
+            Launcher::Silent
+        };
         self.trouble = None;
     }
 
     /// The launcher said what keeps it from starting tasks, if anything does.
     pub(super) fn examined(&mut self, trouble: Option<String>, root_commands: Option<Vec<String>>, now_ms: u64) {
         self.root_commands = root_commands;
-        let wait_ms = if trouble.is_some() { EXAMINE_AGAIN_MS } else { EXAMINE_MS };
+        let wait_ms = if trouble.is_some() {
+            EXAMINE_AGAIN_MS
+        } else {
+            EXAMINE_MS
+        };
         self.trouble = trouble.map(|trouble| in_words(&trouble));
         if let Launcher::Asked { .. } = self.launcher {
-            self.launcher = Launcher::Next { at: now_ms.saturating_add(wait_ms) };
+            self.launcher = Launcher::Next {
+                at: now_ms.saturating_add(wait_ms),
+            };
         }
     }
 
@@ -120,7 +130,11 @@ impl Core {
     pub(super) fn keep_health(&mut self, now: &Now<'_>) -> Vec<Effect> {
         let mut effects: Vec<Effect> = self.examine(now.boot_ms).into_iter().collect();
         effects.extend(self.give_back(now));
-        let unfit = if self.closing { Some(CLOSING.to_owned()) } else { self.health.unfit() };
+        let unfit = if self.closing {
+            Some(CLOSING.to_owned())
+        } else {
+            self.health.unfit()
+        };
         let (told_unfit, told_commands) = &self.health.told;
         let is_news = unfit != *told_unfit || self.health.root_commands != *told_commands;
         if self.connected && is_news {
@@ -153,7 +167,9 @@ impl Core {
     /// Gives the master back the orders that have waited too long for a launcher.
     fn give_back(&mut self, now: &Now<'_>) -> Vec<Effect> {
         self.health.give_back_at = None;
-        let Launcher::Away { since } = self.health.launcher else { return Vec::new() };
+        let Launcher::Away { since } = self.health.launcher else {
+            return Vec::new();
+        };
         let (held, asked) = self.unanswered();
         let at = since.saturating_add(LAUNCHER_PATIENCE_MS);
         if at > now.boot_ms {
@@ -161,7 +177,10 @@ impl Core {
             return Vec::new();
         }
         let text = self.health.unfit().unwrap_or_default();
-        let mut effects: Vec<Effect> = held.into_iter().flat_map(|key| self.give_back_one(key, &text, now)).collect();
+        let mut effects: Vec<Effect> = held
+            .into_iter()
+            .flat_map(|key| self.give_back_one(key, &text, now))
+            .collect();
         if !asked.is_empty() {
             if self.health.look_at <= now.boot_ms {
                 self.health.look_at = now.boot_ms.saturating_add(LAUNCHER_PATIENCE_MS);

@@ -2,7 +2,10 @@ use super::*;
 use crate::testing::{key, order, site, spec};
 use proto::launch::{Cause, TaskUsage};
 
-const NOW: Now<'static> = Now { boot_ms: 5000, boot_id: "boot" };
+const NOW: Now<'static> = Now {
+    boot_ms: 5000,
+    boot_id: "boot",
+};
 
 /// An agent whose launcher has listed nothing and whose master has welcomed it and described job 1.
 fn ready() -> Core {
@@ -10,13 +13,23 @@ fn ready() -> Core {
     core.handle(Input::LauncherConnected, &NOW);
     assert_eq!(
         core.handle(
-            Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true, examines: false })),
+            Input::Launcher(Box::new(Notice::Tasks {
+                tasks: vec![],
+                reprioritizes: true,
+                examines: false
+            })),
             &NOW
         ),
         [Effect::Ready]
     );
     core.handle(Input::Welcome(Box::new(welcome(1))), &NOW);
-    core.handle(Input::Master(Box::new(MasterMessage::Describe { job: SubmitSeq(1), spec: Arc::new(spec()) })), &NOW);
+    core.handle(
+        Input::Master(Box::new(MasterMessage::Describe {
+            job: SubmitSeq(1),
+            spec: Arc::new(spec()),
+        })),
+        &NOW,
+    );
     core
 }
 
@@ -32,7 +45,10 @@ fn welcome(epoch: u64) -> MasterWelcome {
 }
 
 fn start(core: &mut Core, key: TaskKey) -> Vec<Effect> {
-    core.handle(Input::Master(Box::new(MasterMessage::Start(Box::new(order(key))))), &NOW)
+    core.handle(
+        Input::Master(Box::new(MasterMessage::Start(Box::new(order(key))))),
+        &NOW,
+    )
 }
 
 fn states(effects: &[Effect]) -> Vec<&'static str> {
@@ -71,7 +87,14 @@ fn states(effects: &[Effect]) -> Vec<&'static str> {
 
 /// The launcher lists no task.
 fn listed(core: &mut Core, examines: bool, now: &Now<'_>) -> Vec<Effect> {
-    core.handle(Input::Launcher(Box::new(Notice::Tasks { tasks: vec![], reprioritizes: true, examines })), now)
+    core.handle(
+        Input::Launcher(Box::new(Notice::Tasks {
+            tasks: vec![],
+            reprioritizes: true,
+            examines,
+        })),
+        now,
+    )
 }
 
 fn at(boot_ms: u64) -> Now<'static> {
@@ -82,7 +105,10 @@ fn at(boot_ms: u64) -> Now<'static> {
 fn result_of(effects: &[Effect]) -> TaskResult {
     let result = |effect: &Effect| match effect {
         Effect::Send(message) => match &**message {
-            AgentMessage::Task(TaskReport { state: TaskReportState::Ended(result), .. }) => Some((**result).clone()),
+            AgentMessage::Task(TaskReport {
+                state: TaskReportState::Ended(result),
+                ..
+            }) => Some((**result).clone()),
             _ => None,
         },
         _ => None,
@@ -118,10 +144,20 @@ fn a_task_goes_from_order_to_forget() {
     assert_eq!(states(&start(&mut core, key)), ["launch"]);
     let mut tell = |notice| states(&core.handle(Input::Launcher(Box::new(notice)), &NOW));
     assert_eq!(tell(Notice::Accepted { key }), ["accepted"]);
-    assert_eq!(tell(Notice::Executed { key, pid: 9, boot_ms: 4000 }), ["running"]);
+    assert_eq!(
+        tell(Notice::Executed {
+            key,
+            pid: 9,
+            boot_ms: 4000
+        }),
+        ["running"]
+    );
     assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), ["ended"]);
     assert_eq!(core.reports(&NOW).len(), 1);
-    assert_eq!(states(&core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW)), ["forget"]);
+    assert_eq!(
+        states(&core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW)),
+        ["forget"]
+    );
     assert!(core.reports(&NOW).is_empty());
 }
 
@@ -132,7 +168,14 @@ fn what_has_ended_stays_ended_whatever_the_launcher_says_late() {
     start(&mut core, key);
     let mut tell = |notice| states(&core.handle(Input::Launcher(Box::new(notice)), &NOW));
     assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), ["ended"]);
-    for late in [Notice::Accepted { key }, Notice::Executed { key, pid: 9, boot_ms: 4000 }] {
+    for late in [
+        Notice::Accepted { key },
+        Notice::Executed {
+            key,
+            pid: 9,
+            boot_ms: 4000,
+        },
+    ] {
         assert_eq!(tell(late), [""; 0]);
     }
     assert_eq!(tell(Notice::Ended(Box::new(ended(key)))), [""; 0], "and is told once");
@@ -167,8 +210,18 @@ fn what_runs_is_not_forgotten() {
     let mut core = ready();
     let key = key(1, 1);
     start(&mut core, key);
-    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 9, boot_ms: 4000 })), &NOW);
-    assert_eq!(core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW), []);
+    core.handle(
+        Input::Launcher(Box::new(Notice::Executed {
+            key,
+            pid: 9,
+            boot_ms: 4000,
+        })),
+        &NOW,
+    );
+    assert_eq!(
+        core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW),
+        []
+    );
     assert_eq!(core.active(), 1);
 }
 
@@ -176,8 +229,13 @@ fn what_runs_is_not_forgotten() {
 fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
     let mut core = Core::new(site(), Epoch(0));
     assert_eq!(states(&core.handle(Input::LauncherConnected, &NOW)), ["list"]);
-    let running =
-        TaskSummary { key: key(1, 1), state: TaskState::Running, pid: 9, started_boot_ms: 1000, result: None };
+    let running = TaskSummary {
+        key: key(1, 1),
+        state: TaskState::Running,
+        pid: 9,
+        started_boot_ms: 1000,
+        result: None,
+    };
     let over = TaskSummary {
         key: key(2, 1),
         state: TaskState::Ended,
@@ -186,7 +244,11 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
         result: Some(ended(key(2, 1))),
     };
     let effects = core.handle(
-        Input::Launcher(Box::new(Notice::Tasks { tasks: vec![running, over], reprioritizes: true, examines: false })),
+        Input::Launcher(Box::new(Notice::Tasks {
+            tasks: vec![running, over],
+            reprioritizes: true,
+            examines: false,
+        })),
         &NOW,
     );
     assert_eq!(states(&effects), ["running", "ended", "ready"]);
@@ -209,8 +271,14 @@ fn a_launch_that_the_launcher_lost_is_asked_again() {
 fn an_older_master_and_another_cell_are_refused() {
     let mut core = ready();
     core.handle(Input::Welcome(Box::new(welcome(3))), &NOW);
-    assert_eq!(states(&core.handle(Input::Welcome(Box::new(welcome(2))), &NOW)), ["reject"]);
-    let other = MasterWelcome { cell: CellId(2), ..welcome(4) };
+    assert_eq!(
+        states(&core.handle(Input::Welcome(Box::new(welcome(2))), &NOW)),
+        ["reject"]
+    );
+    let other = MasterWelcome {
+        cell: CellId(2),
+        ..welcome(4)
+    };
     assert_eq!(states(&core.handle(Input::Welcome(Box::new(other)), &NOW)), ["reject"]);
     assert_eq!(core.epoch(), Epoch(3));
 }
@@ -222,18 +290,37 @@ fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended(
     start(&mut core, key);
     core.handle(Input::Launcher(Box::new(Notice::Accepted { key })), &NOW);
     core.handle(Input::LauncherLost, &NOW);
-    let signal = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
+    let signal = MasterMessage::Signal {
+        key,
+        signal: TaskSignal::Terminate,
+    };
     core.handle(Input::Master(Box::new(signal)), &NOW);
     core.handle(Input::LauncherConnected, &NOW);
-    let running = TaskSummary { key, state: TaskState::Running, pid: 9, started_boot_ms: 1, result: None };
+    let running = TaskSummary {
+        key,
+        state: TaskState::Running,
+        pid: 9,
+        started_boot_ms: 1,
+        result: None,
+    };
     let mut list = |tasks| {
-        states(
-            &core
-                .handle(Input::Launcher(Box::new(Notice::Tasks { tasks, reprioritizes: true, examines: false })), &NOW),
-        )
+        states(&core.handle(
+            Input::Launcher(Box::new(Notice::Tasks {
+                tasks,
+                reprioritizes: true,
+                examines: false,
+            })),
+            &NOW,
+        ))
     };
     assert_eq!(list(vec![running]), ["running", "signal", "ready", "fit"]);
-    let over = TaskSummary { key, state: TaskState::Ended, pid: 9, started_boot_ms: 1, result: Some(ended(key)) };
+    let over = TaskSummary {
+        key,
+        state: TaskState::Ended,
+        pid: 9,
+        started_boot_ms: 1,
+        result: Some(ended(key)),
+    };
     assert_eq!(list(vec![over]), ["ended"]);
 }
 
@@ -242,9 +329,19 @@ fn an_agent_that_is_ended_waits_until_the_master_knows_what_moved() {
     let mut core = ready();
     let key = key(1, 1);
     start(&mut core, key);
-    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 1, boot_ms: 1 })), &NOW);
+    core.handle(
+        Input::Launcher(Box::new(Notice::Executed {
+            key,
+            pid: 1,
+            boot_ms: 1,
+        })),
+        &NOW,
+    );
     let mut obey = |message| core.handle(Input::Master(Box::new(message)), &NOW);
-    obey(MasterMessage::Signal { key, signal: TaskSignal::Migrate });
+    obey(MasterMessage::Signal {
+        key,
+        signal: TaskSignal::Migrate,
+    });
     assert_eq!(obey(MasterMessage::Shutdown { kill_jobs: false }), []);
     core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key))))), &NOW);
     let last = core.handle(Input::Master(Box::new(MasterMessage::Forget { key })), &NOW);
@@ -255,26 +352,63 @@ fn an_agent_that_is_ended_waits_until_the_master_knows_what_moved() {
 fn an_agent_that_ends_its_tasks_starts_no_other() {
     let mut core = ready();
     start(&mut core, key(1, 1));
-    core.handle(Input::Launcher(Box::new(Notice::Executed { key: key(1, 1), pid: 1, boot_ms: 1 })), &NOW);
-    assert_eq!(states(&core.handle(Input::EndTasks, &NOW)), ["signal", "unfit"], "the master gives it nothing more");
-    assert_eq!(states(&start(&mut core, key(2, 1))), ["ended"], "it goes back to the master");
-    let over = core.handle(Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key(1, 1)))))), &NOW);
+    core.handle(
+        Input::Launcher(Box::new(Notice::Executed {
+            key: key(1, 1),
+            pid: 1,
+            boot_ms: 1,
+        })),
+        &NOW,
+    );
+    assert_eq!(
+        states(&core.handle(Input::EndTasks, &NOW)),
+        ["signal", "unfit"],
+        "the master gives it nothing more"
+    );
+    assert_eq!(
+        states(&start(&mut core, key(2, 1))),
+        ["ended"],
+        "it goes back to the master"
+    );
+    let over = core.handle(
+        Input::Launcher(Box::new(Notice::Ended(Box::new(ended(key(1, 1)))))),
+        &NOW,
+    );
     assert_eq!(states(&over), ["ended"], "the master hears of the end");
 }
 
 #[test]
 fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
     let mut core = ready();
-    let (heavy, light) = (key(1, 1), TaskKey { task: proto::id::TaskId(2), ..key(1, 1) });
+    let (heavy, light) = (
+        key(1, 1),
+        TaskKey {
+            task: proto::id::TaskId(2),
+            ..key(1, 1)
+        },
+    );
     let mut range = None;
     let configure = |core: &mut Core, range| {
-        let config = AgentConfig { reprioritize: range, ..AgentConfig::default() };
+        let config = AgentConfig {
+            reprioritize: range,
+            ..AgentConfig::default()
+        };
         core.handle(Input::Master(Box::new(MasterMessage::Configure(config))), &NOW)
     };
     let used = |core: &mut Core, key, cpu_ms, boot_ms| {
-        let usage = TaskUsage { cpu_ms, processes: 1, ..TaskUsage::default() };
+        let usage = TaskUsage {
+            cpu_ms,
+            processes: 1,
+            ..TaskUsage::default()
+        };
         let notice = Input::Launcher(Box::new(Notice::Usage { key, usage }));
-        core.handle(notice, &Now { boot_ms, boot_id: "boot" })
+        core.handle(
+            notice,
+            &Now {
+                boot_ms,
+                boot_id: "boot",
+            },
+        )
     };
     let asked = |effects: Vec<Effect>| -> Vec<(TaskKey, Option<i32>, Option<u32>)> {
         let asked = |effect| match effect {
@@ -288,16 +422,32 @@ fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
     };
     for task in [heavy, light] {
         start(&mut core, task);
-        core.handle(Input::Launcher(Box::new(Notice::Executed { key: task, pid: 9, boot_ms: 4000 })), &NOW);
+        core.handle(
+            Input::Launcher(Box::new(Notice::Executed {
+                key: task,
+                pid: 9,
+                boot_ms: 4000,
+            })),
+            &NOW,
+        );
     }
-    let tickets = Input::Master(Box::new(MasterMessage::Tickets(vec![(heavy, 3_000_000), (light, 1_000_000)])));
+    let tickets = Input::Master(Box::new(MasterMessage::Tickets(vec![
+        (heavy, 3_000_000),
+        (light, 1_000_000),
+    ])));
     assert_eq!(asked(core.handle(tickets.clone(), &NOW)), [], "it is off");
-    range.replace(proto::wire::agent::NiceRange { most_urgent: 0, least_urgent: 20 });
+    range.replace(proto::wire::agent::NiceRange {
+        most_urgent: 0,
+        least_urgent: 20,
+    });
     configure(&mut core, range);
     let told = asked(core.handle(tickets, &NOW));
     assert_eq!(told, [(heavy, Some(0), Some(150)), (light, Some(0), Some(50))]);
     assert_eq!(asked(used(&mut core, heavy, 1_000, 6_999)), []);
-    assert_eq!(asked(used(&mut core, light, 1_000, 7_000)), [(light, Some(19), Some(50))]);
+    assert_eq!(
+        asked(used(&mut core, light, 1_000, 7_000)),
+        [(light, Some(19), Some(50))]
+    );
     let back = asked(configure(&mut core, None));
     assert_eq!(back, [(heavy, None, None), (light, None, None)]);
 }
@@ -306,14 +456,27 @@ fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
 fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
     let mut core = ready();
     let key = key(1, 1);
-    let summary = TaskSummary { key, state: TaskState::Ended, pid: 0, started_boot_ms: 0, result: None };
-    let listed = Notice::Tasks { tasks: vec![summary], reprioritizes: true, examines: false };
+    let summary = TaskSummary {
+        key,
+        state: TaskState::Ended,
+        pid: 0,
+        started_boot_ms: 0,
+        result: None,
+    };
+    let listed = Notice::Tasks {
+        tasks: vec![summary],
+        reprioritizes: true,
+        examines: false,
+    };
     let effects = core.handle(Input::Launcher(Box::new(listed)), &NOW);
     let results: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
             Effect::Send(message) => match &**message {
-                AgentMessage::Task(TaskReport { state: TaskReportState::Ended(result), .. }) => Some(result.failed),
+                AgentMessage::Task(TaskReport {
+                    state: TaskReportState::Ended(result),
+                    ..
+                }) => Some(result.failed),
                 _ => None,
             },
             _ => None,
@@ -336,8 +499,16 @@ fn an_order_that_no_launcher_was_told_of_is_given_back_after_a_while_and_never_s
     assert!(result_of(&given_back).is_hosts_fault() && result_of(&given_back).reason.contains("launcher"));
     assert_eq!(core.next_timer(), None);
     core.handle(Input::LauncherConnected, &at(due));
-    assert_eq!(states(&listed(&mut core, false, &at(due))), ["ready", "fit"], "it is not launched late");
-    assert_eq!(states(&start(&mut core, key(1, 1))), ["ended"], "and a repeated order gets the same answer");
+    assert_eq!(
+        states(&listed(&mut core, false, &at(due))),
+        ["ready", "fit"],
+        "it is not launched late"
+    );
+    assert_eq!(
+        states(&start(&mut core, key(1, 1))),
+        ["ended"],
+        "and a repeated order gets the same answer"
+    );
 }
 
 #[test]
@@ -350,17 +521,31 @@ fn an_order_that_a_launcher_had_not_begun_when_it_died_is_given_back_and_one_tha
     let due = NOW.boot_ms + health::LAUNCHER_PATIENCE_MS;
     assert_eq!(core.next_timer(), Some(due));
     assert_eq!(core.handle(Input::Unbegun(vec![]), &at(due - 1)), []);
-    assert_eq!(core.handle(Input::Tick, &at(due)), [Effect::FindUnbegun(vec![sent, begun])]);
+    assert_eq!(
+        core.handle(Input::Tick, &at(due)),
+        [Effect::FindUnbegun(vec![sent, begun])]
+    );
     assert_eq!(core.handle(Input::Tick, &at(due + 1)), [], "it is asked once");
     let given_back = core.handle(Input::Unbegun(vec![sent]), &at(due + 1));
     assert_eq!(states(&given_back), ["ended"]);
     assert!(result_of(&given_back).is_hosts_fault());
     let again = core.next_timer().unwrap();
-    assert_eq!(again, due + health::LAUNCHER_PATIENCE_MS, "the launcher may have been alive still");
+    assert_eq!(
+        again,
+        due + health::LAUNCHER_PATIENCE_MS,
+        "the launcher may have been alive still"
+    );
     assert_eq!(core.handle(Input::Tick, &at(again)), [Effect::FindUnbegun(vec![begun])]);
     core.handle(Input::LauncherConnected, &at(again));
-    assert_eq!(states(&listed(&mut core, false, &at(again))), ["launch", "ready", "fit"]);
-    assert_eq!(core.handle(Input::Unbegun(vec![begun]), &at(again)), [], "a launcher has been asked again");
+    assert_eq!(
+        states(&listed(&mut core, false, &at(again))),
+        ["launch", "ready", "fit"]
+    );
+    assert_eq!(
+        core.handle(Input::Unbegun(vec![begun]), &at(again)),
+        [],
+        "a launcher has been asked again"
+    );
     assert_eq!(core.next_timer(), None);
 }
 
@@ -381,7 +566,13 @@ fn the_master_is_told_once_what_keeps_a_host_from_starting_tasks_and_again_on_a_
     let mut core = ready();
     let examined = |core: &mut Core, trouble: Option<&str>, boot_ms| {
         let trouble = trouble.map(str::to_owned);
-        states(&core.handle(Input::Launcher(Box::new(Notice::Health { trouble, root_commands: None })), &at(boot_ms)))
+        states(&core.handle(
+            Input::Launcher(Box::new(Notice::Health {
+                trouble,
+                root_commands: None,
+            })),
+            &at(boot_ms),
+        ))
     };
     assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);
     assert_eq!(examined(&mut core, Some("no space"), 5_000), ["unfit"]);
@@ -400,10 +591,18 @@ fn the_master_is_told_once_what_keeps_a_host_from_starting_tasks_and_again_on_a_
 fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_examined() {
     let mut core = ready();
     listed(&mut core, true, &NOW);
-    core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None, root_commands: None })), &NOW);
-    for (blame, follows) in
-        [(Blame::Job, &["ended"][..]), (Blame::Host, &["ended", "examine"]), (Blame::Queue, &["ended"])]
-    {
+    core.handle(
+        Input::Launcher(Box::new(Notice::Health {
+            trouble: None,
+            root_commands: None,
+        })),
+        &NOW,
+    );
+    for (blame, follows) in [
+        (Blame::Job, &["ended"][..]),
+        (Blame::Host, &["ended", "examine"]),
+        (Blame::Queue, &["ended"]),
+    ] {
         let attempt = match blame {
             Blame::Job => 1,
             Blame::Host => 2,
@@ -411,7 +610,12 @@ fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_exam
         };
         let key = key(1, attempt);
         start(&mut core, key);
-        let notice = Notice::Refused { key: Some(key), sensor: None, text: "no (os error 28)".to_owned(), blame };
+        let notice = Notice::Refused {
+            key: Some(key),
+            sensor: None,
+            text: "no (os error 28)".to_owned(),
+            blame,
+        };
         let effects = core.handle(Input::Launcher(Box::new(notice)), &NOW);
         assert_eq!(states(&effects), follows);
         let told = result_of(&effects);
@@ -431,7 +635,13 @@ fn the_master_is_told_what_root_runs_here_when_that_changes_and_after_a_reconnec
     listed(&mut core, true, &NOW);
     let hear = |core: &mut Core, line: &str| {
         let root_commands = Some(vec![line.to_owned()]);
-        let effects = core.handle(Input::Launcher(Box::new(Notice::Health { trouble: None, root_commands })), &NOW);
+        let effects = core.handle(
+            Input::Launcher(Box::new(Notice::Health {
+                trouble: None,
+                root_commands,
+            })),
+            &NOW,
+        );
         effects.iter().find_map(|effect| match effect {
             Effect::Send(message) => match &**message {
                 AgentMessage::Health { root_commands, .. } => root_commands.clone(),
@@ -456,7 +666,10 @@ fn the_master_is_told_that_a_host_no_longer_says_what_root_runs_there() {
     listed(&mut core, true, &NOW);
     let hear = |core: &mut Core, trouble: Option<&str>, root_commands: Option<Vec<String>>| {
         let trouble = trouble.map(str::to_owned);
-        let effects = core.handle(Input::Launcher(Box::new(Notice::Health { trouble, root_commands })), &NOW);
+        let effects = core.handle(
+            Input::Launcher(Box::new(Notice::Health { trouble, root_commands })),
+            &NOW,
+        );
         effects.into_iter().find_map(|effect| match effect {
             Effect::Send(message) => match *message {
                 AgentMessage::Health { root_commands, .. } => Some(root_commands),
@@ -467,7 +680,11 @@ fn the_master_is_told_that_a_host_no_longer_says_what_root_runs_there() {
     };
     let list = Some(vec!["/x/a".to_owned()]);
     assert_eq!(hear(&mut core, None, list.clone()), Some(list.clone()));
-    assert_eq!(hear(&mut core, Some("no space"), list.clone()), Some(list.clone()), "each message has the list");
+    assert_eq!(
+        hear(&mut core, Some("no space"), list.clone()),
+        Some(list.clone()),
+        "each message has the list"
+    );
     assert_eq!(hear(&mut core, Some("no space"), None), Some(None));
     assert_eq!(hear(&mut core, Some("no space"), None), None);
 }
@@ -479,8 +696,14 @@ fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
     let due = core.next_timer().unwrap();
     assert_eq!(states(&core.handle(Input::Tick, &at(due))), ["unfit"]);
     assert_eq!(core.next_timer(), None);
-    let late = Notice::Health { trouble: None, root_commands: None };
-    assert_eq!(states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))), ["fit"]);
+    let late = Notice::Health {
+        trouble: None,
+        root_commands: None,
+    };
+    assert_eq!(
+        states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))),
+        ["fit"]
+    );
 }
 
 #[test]
@@ -488,18 +711,27 @@ fn a_task_that_is_to_end_while_the_launcher_is_away_ends_whatever_comes_after() 
     let mut core = ready();
     let key = key(1, 1);
     start(&mut core, key);
-    core.handle(Input::Launcher(Box::new(Notice::Executed { key, pid: 9, boot_ms: 4000 })), &NOW);
+    core.handle(
+        Input::Launcher(Box::new(Notice::Executed {
+            key,
+            pid: 9,
+            boot_ms: 4000,
+        })),
+        &NOW,
+    );
     core.handle(Input::LauncherLost, &NOW);
     for signal in [TaskSignal::Suspend, TaskSignal::Terminate, TaskSignal::Resume] {
         core.handle(Input::Master(Box::new(MasterMessage::Signal { key, signal })), &NOW);
     }
     core.handle(Input::LauncherConnected, &NOW);
-    let ordered = listed(&mut core, false, &NOW).into_iter().find_map(|effect| match effect {
-        Effect::Launcher { request, .. } => match *request {
-            Request::Signal { order, .. } => Some(order),
+    let ordered = listed(&mut core, false, &NOW)
+        .into_iter()
+        .find_map(|effect| match effect {
+            Effect::Launcher { request, .. } => match *request {
+                Request::Signal { order, .. } => Some(order),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    });
+        });
     assert_eq!(ordered, Some(Order::Terminate));
 }

@@ -12,7 +12,10 @@ fn document(order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
 }
 
 fn variable<'a>(document: &'a LaunchDocument, name: &str) -> Option<&'a str> {
-    document.environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+    document
+        .environment
+        .iter()
+        .find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
 }
 
 #[test]
@@ -45,33 +48,60 @@ fn the_environment_is_the_recorded_one() {
 #[test]
 fn the_environment_of_the_agent_is_inherited_only_where_it_is_wanted_and_never_in_place_of_a_jobs_own() {
     let made = |inherit_env| {
-        let config = AgentConfig { inherit_env, ..AgentConfig::default() };
+        let config = AgentConfig {
+            inherit_env,
+            ..AgentConfig::default()
+        };
         launch_document(&site(), &config, &order(key(1, 1)), &spec())
     };
     assert_eq!(variable(&made(false), "SITE"), None);
     assert_eq!(variable(&made(true), "SITE"), Some("here"));
-    assert_eq!(variable(&made(true), "PATH"), Some("/tmp/7.1.all.q:/usr/local/bin:/bin:/usr/bin"));
+    assert_eq!(
+        variable(&made(true), "PATH"),
+        Some("/tmp/7.1.all.q:/usr/local/bin:/bin:/usr/bin")
+    );
 }
 
 #[test]
 fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() {
     let made = |use_cgroups| {
-        let site = Site { cgroup_parent: Some("/sys/fs/cgroup/gw".to_owned()), ..site() };
-        let config = AgentConfig { use_cgroups, ..AgentConfig::default() };
-        launch_document(&site, &config, &order(key(1, 1)), &spec()).cgroup_parent.is_some()
+        let site = Site {
+            cgroup_parent: Some("/sys/fs/cgroup/gw".to_owned()),
+            ..site()
+        };
+        let config = AgentConfig {
+            use_cgroups,
+            ..AgentConfig::default()
+        };
+        launch_document(&site, &config, &order(key(1, 1)), &spec())
+            .cgroup_parent
+            .is_some()
     };
     assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
 }
 
 /// What 8.1.9 sets for a serial job after `-v` and `-V`, beside the variables of every task.
-const OF_THE_CELL: [&str; 6] = ["SGE_BINARY_PATH", "SGE_JOB_SPOOL_DIR", "SGE_ROOT", "SHELL", "TMP", "TMPDIR"];
+const OF_THE_CELL: [&str; 6] = [
+    "SGE_BINARY_PATH",
+    "SGE_JOB_SPOOL_DIR",
+    "SGE_ROOT",
+    "SHELL",
+    "TMP",
+    "TMPDIR",
+];
 
 #[test]
 fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
     let of_the_cell: Vec<&str> = TASK_VARIABLES.into_iter().chain(OF_THE_CELL).collect();
-    let names = of_the_cell.iter().copied().chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
-    given.environment = names.map(|name| (name.to_owned(), "another".to_owned())).collect::<Vec<_>>().into();
+    let names = of_the_cell
+        .iter()
+        .copied()
+        .chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
+    given.environment = names
+        .map(|name| (name.to_owned(), "another".to_owned()))
+        .collect::<Vec<_>>()
+        .into();
     let made = document(&order(key(1, 1)), &given);
     for name in of_the_cell {
         assert_ne!(variable(&made, name), Some("another"), "{name}");
@@ -88,10 +118,22 @@ fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
 #[test]
 fn a_parallel_job_within_another_one_has_its_own_environment_and_an_array_its_own_tasks() {
     let mut given = spec();
-    let outer = ["PE", "PE_HOSTFILE", "NSLOTS", "SGE_TASK_ID", "SGE_TASK_LAST", "SGE_RSH_COMMAND"];
+    let outer = [
+        "PE",
+        "PE_HOSTFILE",
+        "NSLOTS",
+        "SGE_TASK_ID",
+        "SGE_TASK_LAST",
+        "SGE_RSH_COMMAND",
+    ];
     given.environment = outer.map(|name| (name.to_owned(), "outer".to_owned())).to_vec().into();
     let array = TaskRange::parse("1-2:1").ok();
-    let order = StartOrder { pe: Some("smp".into()), control_slaves: true, array, ..order(key(1, 1)) };
+    let order = StartOrder {
+        pe: Some("smp".into()),
+        control_slaves: true,
+        array,
+        ..order(key(1, 1))
+    };
     let made = document(&order, &given);
     for (name, value) in [
         ("PE", "smp"),
@@ -130,7 +172,13 @@ fn the_ids_of_resource_maps_on_this_host_are_told_in_variables() {
     ];
     let mut given = spec();
     given.environment = vec![("SGE_HGR_gpu".to_owned(), "all of them".to_owned())].into();
-    let made = document(&StartOrder { maps, ..order(key(1, 1)) }, &given);
+    let made = document(
+        &StartOrder {
+            maps,
+            ..order(key(1, 1))
+        },
+        &given,
+    );
     assert_eq!(variable(&made, "SGE_HGR_gpu"), Some("0 3"));
     assert_eq!(variable(&made, "SGE_HGR_lic"), Some("seat-1"));
 }
@@ -140,9 +188,15 @@ fn the_working_directory_is_the_one_of_this_host() {
     let mut given = spec();
     given.directory = Some("/home/u1/x".to_owned());
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
-    given.directory_on = vec![HostPath { host: Some(HostName::new("elsewhere")), path: "/export/u1/x".to_owned() }];
+    given.directory_on = vec![HostPath {
+        host: Some(HostName::new("elsewhere")),
+        path: "/export/u1/x".to_owned(),
+    }];
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
-    given.directory_on.push(HostPath { host: Some(site().host), path: "/data/u1/x".to_owned() });
+    given.directory_on.push(HostPath {
+        host: Some(site().host),
+        path: "/data/u1/x".to_owned(),
+    });
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/data/u1/x");
     given.directory_on.clear();
     given.directory = Some("$HOME/$JOB_ID_x".to_owned());
@@ -152,34 +206,81 @@ fn the_working_directory_is_the_one_of_this_host() {
 #[test]
 fn output_names_follow_the_job_and_task() {
     let mut given = spec();
-    given.stdout = vec![HostPath { host: None, path: "$HOME/out.$JOB_ID.$TASK_ID".to_owned() }];
+    given.stdout = vec![HostPath {
+        host: None,
+        path: "$HOME/out.$JOB_ID.$TASK_ID".to_owned(),
+    }];
     given.stderr = vec![
-        HostPath { host: None, path: "/all".to_owned() },
-        HostPath { host: Some(HostName::new("node1.example.org")), path: "/mine".to_owned() },
+        HostPath {
+            host: None,
+            path: "/all".to_owned(),
+        },
+        HostPath {
+            host: Some(HostName::new("node1.example.org")),
+            path: "/mine".to_owned(),
+        },
     ];
-    let array = StartOrder { array: TaskRange::parse("1-9:2").ok(), ..order(key(1, 1)) };
+    let array = StartOrder {
+        array: TaskRange::parse("1-9:2").ok(),
+        ..order(key(1, 1))
+    };
     let made = document(&array, &given).streams;
-    assert_eq!((made.stdout.path.as_str(), made.stdout.default_name.as_str()), ("$HOME/out.7.1", "job.sh.o7.1"));
+    assert_eq!(
+        (made.stdout.path.as_str(), made.stdout.default_name.as_str()),
+        ("$HOME/out.7.1", "job.sh.o7.1")
+    );
     assert_eq!(made.stderr.path, "/mine");
-    assert_eq!(document(&order(key(1, 1)), &spec()).streams.stderr.default_name, "job.sh.e7");
+    assert_eq!(
+        document(&order(key(1, 1)), &spec()).streams.stderr.default_name,
+        "job.sh.e7"
+    );
     given.stdout[0].path = "$JOB_ID_$TASK_ID".to_owned();
     assert_eq!(document(&array, &given).streams.stdout.path, "7_1");
-    assert_eq!(document(&order(key(1, 1)), &given).streams.stdout.path, "7_0", "a job that is no array has task 0");
+    assert_eq!(
+        document(&order(key(1, 1)), &given).streams.stdout.path,
+        "7_0",
+        "a job that is no array has task 0"
+    );
 }
 
 #[test]
 fn limits_reach_both_the_process_and_the_task() {
     let mut wanted = order(key(1, 1));
     let gib = Amount::from_base(1 << 30);
-    wanted.limits.set(LimitKind::Vmem, Bounds { soft: None, hard: Some(gib) });
-    wanted.limits.set(LimitKind::Stack, Bounds { soft: Some(Amount::INFINITY), hard: Some(Amount::INFINITY) });
-    wanted.limits.set(LimitKind::Rt, Bounds { soft: Some(Amount::from_base(5)), hard: Some(Amount::from_base(9)) });
+    wanted.limits.set(
+        LimitKind::Vmem,
+        Bounds {
+            soft: None,
+            hard: Some(gib),
+        },
+    );
+    wanted.limits.set(
+        LimitKind::Stack,
+        Bounds {
+            soft: Some(Amount::INFINITY),
+            hard: Some(Amount::INFINITY),
+        },
+    );
+    wanted.limits.set(
+        LimitKind::Rt,
+        Bounds {
+            soft: Some(Amount::from_base(5)),
+            hard: Some(Amount::from_base(9)),
+        },
+    );
     let made = document(&wanted, &spec());
-    let one =
-        ProcessLimit { resource: Resource::AddressSpace, soft: Bound::Finite(1 << 30), hard: Bound::Finite(1 << 30) };
+    let one = ProcessLimit {
+        resource: Resource::AddressSpace,
+        soft: Bound::Finite(1 << 30),
+        hard: Bound::Finite(1 << 30),
+    };
     assert_eq!(made.limits, [one]);
     assert_eq!(
-        (made.task_limits.h_vmem_bytes, made.task_limits.s_rt_s, made.task_limits.h_rt_s),
+        (
+            made.task_limits.h_vmem_bytes,
+            made.task_limits.s_rt_s,
+            made.task_limits.h_rt_s
+        ),
         (Some(1 << 30), Some(5), Some(9))
     );
 }
@@ -192,9 +293,18 @@ fn what_is_started_follows_b_shell_and_s() {
         Start::Command { .. } | Start::Direct { .. } | Start::Connected { .. } | Start::Starter { .. } => None,
     };
     assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
-    given.shell = vec![HostPath { host: None, path: "/bin/bash".to_owned() }];
-    assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior), "its first line counts");
-    given.program = Program::Command { command: "echo".to_owned() };
+    given.shell = vec![HostPath {
+        host: None,
+        path: "/bin/bash".to_owned(),
+    }];
+    assert_eq!(
+        mode(document(&order(key(1, 1)), &given)),
+        Some(StartMode::UnixBehavior),
+        "its first line counts"
+    );
+    given.program = Program::Command {
+        command: "echo".to_owned(),
+    };
     assert!(matches!(document(&order(key(1, 1)), &given).start, Start::Command { shell, .. } if shell == "/bin/bash"));
     given.use_shell = Some(false);
     assert!(matches!(document(&order(key(1, 1)), &given).start, Start::Direct { argv } if argv == ["echo", "a b"]));
@@ -209,14 +319,29 @@ fn methods_are_signals_or_commands() {
         method(Some("/usr/bin/stop $job_id $job_pid"), &texts),
         Method::Command("/usr/bin/stop 7 $job_pid".to_owned())
     );
-    assert_eq!(procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(), Some("root"));
-    assert_eq!(procedure(Some("/x/prolog $job_id.$ja_task_id"), &texts).unwrap().command, "/x/prolog 7.0");
+    assert_eq!(
+        procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(),
+        Some("root")
+    );
+    assert_eq!(
+        procedure(Some("/x/prolog $job_id.$ja_task_id"), &texts)
+            .unwrap()
+            .command,
+        "/x/prolog 7.0"
+    );
 }
 
 #[test]
 fn a_name_that_looks_like_a_variable_is_not_replaced() {
     for name in ["$fs_stdin_file_staging", "${fs_stdin_host}", "$job_id"] {
-        let texts = Texts::of(&site(), &order(key(1, 1)), &JobSpec { name: name.to_owned(), ..spec() });
+        let texts = Texts::of(
+            &site(),
+            &order(key(1, 1)),
+            &JobSpec {
+                name: name.to_owned(),
+                ..spec()
+            },
+        );
         let made = procedure(Some("/x/prolog $job_name $fs_stdin_file_staging"), &texts).unwrap();
         assert_eq!(made.command, format!("/x/prolog {name} 0"));
     }
@@ -225,7 +350,10 @@ fn a_name_that_looks_like_a_variable_is_not_replaced() {
 #[test]
 fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
     let mut order = order(key(1, 1));
-    assert_eq!(launch_document(&site(), &AgentConfig::default(), &order, &spec()).host_file, None);
+    assert_eq!(
+        launch_document(&site(), &AgentConfig::default(), &order, &spec()).host_file,
+        None
+    );
     order.pe = Some("smp".into());
     order.granted[0].slots = 2;
     let document = launch_document(&site(), &AgentConfig::default(), &order, &spec());
@@ -236,10 +364,25 @@ fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
 fn where_only_a_master_is_that_is_no_task_no_task_is_started() {
     let mut order = order(key(1, 1));
     order.pe = Some("mpi".into());
-    let elsewhere = QueueInstanceName { queue: "compute.q".into(), host: "node2".into() };
-    order.granted = vec![Granted { slots: 0, ..order.granted[0].clone() }, Granted { instance: elsewhere, slots: 3 }];
+    let elsewhere = QueueInstanceName {
+        queue: "compute.q".into(),
+        host: "node2".into(),
+    };
+    order.granted = vec![
+        Granted {
+            slots: 0,
+            ..order.granted[0].clone()
+        },
+        Granted {
+            instance: elsewhere,
+            slots: 3,
+        },
+    ];
     let document = document(&order, &spec());
-    assert_eq!(document.host_file.as_deref(), Some("node2 3 compute.q@node2 UNDEFINED\n"));
+    assert_eq!(
+        document.host_file.as_deref(),
+        Some("node2 3 compute.q@node2 UNDEFINED\n")
+    );
     for (name, value) in [("NHOSTS", "1"), ("NQUEUES", "1"), ("NSLOTS", "3"), ("QUEUE", "all.q")] {
         assert_eq!(variable(&document, name), Some(value), "{name}");
     }
@@ -248,7 +391,10 @@ fn where_only_a_master_is_that_is_no_task_no_task_is_started() {
 #[test]
 fn a_task_is_sampled_as_often_as_the_cell_says() {
     let interval = |sample_interval_ms| {
-        let config = AgentConfig { sample_interval_ms, ..AgentConfig::default() };
+        let config = AgentConfig {
+            sample_interval_ms,
+            ..AgentConfig::default()
+        };
         launch_document(&site(), &config, &order(key(1, 1)), &spec()).sample_interval_ms
     };
     assert_eq!([None, Some(5000), Some(0)].map(interval), [1000, 5000, 0]);
@@ -264,9 +410,15 @@ fn a_soft_limit_alone_leaves_the_hard_one_as_it_is() {
     };
     let seconds = |seconds| Some(Amount::from_base(seconds));
     assert_eq!(limits(seconds(5), None), Some((Bound::Finite(5), Bound::Infinity)));
-    assert_eq!(limits(seconds(5), Some(Amount::INFINITY)), Some((Bound::Finite(5), Bound::Infinity)));
+    assert_eq!(
+        limits(seconds(5), Some(Amount::INFINITY)),
+        Some((Bound::Finite(5), Bound::Infinity))
+    );
     assert_eq!(limits(None, seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
-    assert_eq!(limits(seconds(9), seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
+    assert_eq!(
+        limits(seconds(9), seconds(5)),
+        Some((Bound::Finite(5), Bound::Finite(5)))
+    );
     assert_eq!(limits(None, None), None);
 }
 
@@ -277,23 +429,46 @@ fn a_starter_method_stands_in_place_of_the_shell_and_is_told_about_it() {
     wanted.queue.login_shells = vec!["sh".to_owned()];
     let made = document(&wanted, &spec());
     let args = vec!["a b".to_owned()];
-    assert_eq!(made.start, Start::Starter { starter: "/opt/start".to_owned(), stdin: false, args });
-    for (name, value) in [("SHELL_PATH", "/bin/sh"), ("SHELL_START_MODE", "unix_behavior"), ("USE_LOGIN_SHELL", "true")]
-    {
+    assert_eq!(
+        made.start,
+        Start::Starter {
+            starter: "/opt/start".to_owned(),
+            stdin: false,
+            args
+        }
+    );
+    for (name, value) in [
+        ("SHELL_PATH", "/bin/sh"),
+        ("SHELL_START_MODE", "unix_behavior"),
+        ("USE_LOGIN_SHELL", "true"),
+    ] {
         assert_eq!(variable(&made, &format!("SGE_STARTER_{name}")), Some(value));
     }
     let mut command = spec();
-    (command.program, command.use_shell) = (Program::Command { command: "echo".to_owned() }, Some(false));
+    (command.program, command.use_shell) = (
+        Program::Command {
+            command: "echo".to_owned(),
+        },
+        Some(false),
+    );
     let made = document(&wanted, &command);
     assert!(matches!(&made.start, Start::Direct { argv } if *argv == ["/opt/start", "echo", "a b"]));
     assert_eq!(variable(&made, "SGE_STARTER_SHELL_START_MODE"), Some("raw_exec"));
-    assert_eq!(variable(&document(&order(key(1, 1)), &spec()), "SGE_STARTER_SHELL_PATH"), None);
+    assert_eq!(
+        variable(&document(&order(key(1, 1)), &spec()), "SGE_STARTER_SHELL_PATH"),
+        None
+    );
 }
 
 #[test]
 fn shells_are_login_shells_unless_unix_behavior_starts_a_script() {
     let mut command = spec();
-    (command.program, command.use_shell) = (Program::Command { command: "echo".to_owned() }, Some(true));
+    (command.program, command.use_shell) = (
+        Program::Command {
+            command: "echo".to_owned(),
+        },
+        Some(true),
+    );
     let is_login = |mode: &str, known: &str, spec: &JobSpec| {
         let mut wanted = order(key(1, 1));
         (wanted.queue.shell_start_mode, wanted.queue.login_shells) = (mode.to_owned(), vec![known.to_owned()]);
@@ -302,10 +477,17 @@ fn shells_are_login_shells_unless_unix_behavior_starts_a_script() {
             other => panic!("{other:?}"),
         }
     };
-    for (mode, script_is_login) in [("unix_behavior", false), ("posix_compliant", true), ("script_from_stdin", true)] {
+    for (mode, script_is_login) in [
+        ("unix_behavior", false),
+        ("posix_compliant", true),
+        ("script_from_stdin", true),
+    ] {
         assert_eq!(is_login(mode, "sh", &spec()), script_is_login, "a script, {mode}");
         assert!(is_login(mode, "sh", &command), "a command, {mode}");
-        assert!(!is_login(mode, "csh", &spec()) && !is_login(mode, "csh", &command), "{mode}");
+        assert!(
+            !is_login(mode, "csh", &spec()) && !is_login(mode, "csh", &command),
+            "{mode}"
+        );
     }
 }
 
@@ -318,14 +500,20 @@ fn procedures_of_the_parallel_environment_come_from_the_order() {
     let made = document(&wanted, &spec());
     let start = made.pe_start.clone().unwrap();
     let host_file = variable(&made, "PE_HOSTFILE").unwrap();
-    assert_eq!((start.user.as_deref(), start.command), (Some("root"), format!("/x/start {host_file} mpi 1 node1")));
+    assert_eq!(
+        (start.user.as_deref(), start.command),
+        (Some("root"), format!("/x/start {host_file} mpi 1 node1"))
+    );
     assert_eq!(made.pe_stop.unwrap().command, "/x/stop UNDEFINED");
     let names = |streams: &Streams| [&streams.stdout, &streams.stderr].map(|output| output.default_name.clone());
     assert_eq!(names(&made.pe_streams.unwrap()), ["job.sh.po7", "job.sh.pe7"]);
     assert_eq!(names(&made.streams), ["job.sh.o7", "job.sh.e7"]);
     wanted.pe_start = Some("/x/start $fs_stdin_host $fs_stdout_file_staging $stdout_path".to_owned());
     let command = document(&wanted, &spec()).pe_start.unwrap().command;
-    assert_eq!(command, "/x/start \"\" 0 $stdout_path", "paths are the shepherd's to tell");
+    assert_eq!(
+        command, "/x/start \"\" 0 $stdout_path",
+        "paths are the shepherd's to tell"
+    );
 }
 
 #[test]
@@ -338,9 +526,17 @@ fn parameters_of_the_execution_side_change_signals_and_library_path() {
     };
     let mut given = spec();
     let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
-    assert_eq!((made.termination.notify_kill_signal, made.termination.notify_suspend_signal), (15, 0));
+    assert_eq!(
+        (
+            made.termination.notify_kill_signal,
+            made.termination.notify_suspend_signal
+        ),
+        (15, 0)
+    );
     assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64"));
-    given.environment.push(("LD_LIBRARY_PATH".to_owned(), "/opt/lib".to_owned()));
+    given
+        .environment
+        .push(("LD_LIBRARY_PATH".to_owned(), "/opt/lib".to_owned()));
     let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
     assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64:/opt/lib"));
     let usual = document(&order(key(1, 1)), &spec()).termination;
@@ -364,9 +560,15 @@ fn checkpoint() -> CheckpointOrder {
 
 #[test]
 fn commands_of_a_checkpointing_environment_are_told_about_the_job() {
-    let order = StartOrder { checkpoint: Some(checkpoint()), ..order(key(1, 1)) };
+    let order = StartOrder {
+        checkpoint: Some(checkpoint()),
+        ..order(key(1, 1))
+    };
     let made = document(&order, &spec());
-    assert_eq!((variable(&made, "SGE_CKPT_ENV"), variable(&made, "SGE_CKPT_DIR")), (Some("ck"), Some("/states")));
+    assert_eq!(
+        (variable(&made, "SGE_CKPT_ENV"), variable(&made, "SGE_CKPT_DIR")),
+        (Some("ck"), Some("/states"))
+    );
     let expected = Checkpointing {
         save: Method::Command("/ck/save 7 0 $job_pid /states usr1".to_owned()),
         interval_s: 5,
@@ -380,8 +582,26 @@ fn commands_of_a_checkpointing_environment_are_told_about_the_job() {
 #[test]
 fn a_job_whose_state_was_written_is_started_by_its_command() {
     let restart = Some("/ck/again $job_pid".to_owned());
-    let saved = CheckpointOrder { restart, saved_pid: Some(77), ..checkpoint() };
-    let made = document(&StartOrder { checkpoint: Some(saved), restarted: 2, ..order(key(1, 1)) }, &spec());
+    let saved = CheckpointOrder {
+        restart,
+        saved_pid: Some(77),
+        ..checkpoint()
+    };
+    let made = document(
+        &StartOrder {
+            checkpoint: Some(saved),
+            restarted: 2,
+            ..order(key(1, 1))
+        },
+        &spec(),
+    );
     let argv = vec!["/ck/again 77".to_owned()];
-    assert_eq!(made.start, Start::Command { shell: "/bin/sh".to_owned(), login: false, argv });
+    assert_eq!(
+        made.start,
+        Start::Command {
+            shell: "/bin/sh".to_owned(),
+            login: false,
+            argv
+        }
+    );
 }

@@ -134,7 +134,9 @@ impl Connection {
         if count == 0 {
             return Some(Vec::new());
         }
-        self.descriptors.pop_front().filter(|of_message| of_message.len() == count)
+        self.descriptors
+            .pop_front()
+            .filter(|of_message| of_message.len() == count)
     }
 
     /// Queues a message for the next [`Connection::flush`].
@@ -183,7 +185,11 @@ impl Connection {
             }
         }
         self.outgoing.drain(..sent);
-        if self.is_overfull() { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        if self.is_overfull() {
+            Err(ErrorKind::WouldBlock.into())
+        } else {
+            Ok(())
+        }
     }
 }
 

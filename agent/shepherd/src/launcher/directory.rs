@@ -27,7 +27,11 @@ pub fn refuse_copy(folder: &Path, boot: &str) -> io::Result<()> {
         Kinship::OtherDevice => is_in_use(recorded.device, recorded.inode),
         Kinship::Copy => true,
     };
-    if is_copy { Err(io::Error::other(recorded.refusal(folder).to_string())) } else { Ok(()) }
+    if is_copy {
+        Err(io::Error::other(recorded.refusal(folder).to_string()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Records which directory this is, unless that is on record. Called with the launcher's lock held.
@@ -45,7 +49,11 @@ pub fn record(folder: &Path, boot: &str) -> io::Result<()> {
             return Ok(());
         }
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        options
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW);
         match fs::remove_file(DRAFT) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -67,7 +75,11 @@ pub fn adopt(folder: &Path, boot: &str) -> io::Result<()> {
     for entry in fs::read_dir(TASKS)? {
         let entry = entry?;
         // The tree is root's. Neither of the two follows a link.
-        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?
+        } else {
+            fs::remove_file(entry.path())?
+        }
     }
     record(folder, boot)
 }
@@ -89,7 +101,9 @@ fn read() -> io::Result<Option<DirectoryIdentity>> {
 
 /// Whether another process works in a directory.
 fn is_in_use(device: u64, inode: u64) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return true };
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return true;
+    };
     let me = Some(std::process::id());
     let others = processes.flatten().filter(|process| {
         let pid = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());

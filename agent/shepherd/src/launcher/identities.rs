@@ -43,7 +43,11 @@ impl Identities {
     pub fn new() -> io::Result<Self> {
         // Packets: one write, one read.
         let (answers, teller) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_DIRECT)?;
-        Ok(Identities { answers, teller: Teller(Rc::new(teller)), known: BTreeMap::new() })
+        Ok(Identities {
+            answers,
+            teller: Teller(Rc::new(teller)),
+            known: BTreeMap::new(),
+        })
     }
 
     /// For the next shepherd.
@@ -62,7 +66,9 @@ impl Identities {
     fn learn(&mut self) {
         let mut packet = [0; MAX_BYTES];
         while let Ok(count) = read(&self.answers, &mut packet) {
-            let Some((identity, at)) = decode(&packet[..count]) else { return };
+            let Some((identity, at)) = decode(&packet[..count]) else {
+                return;
+            };
             if self.known.len() < MAX_USERS {
                 self.known.insert(identity.name.clone(), (identity, at));
             }
@@ -88,7 +94,14 @@ impl Teller {
 
 /// The parts, each ended by a NUL, which no name and no path holds.
 fn encode(identity: &Identity, at: u64) -> Vec<u8> {
-    let Identity { name, uid, gid, groups, home, shell } = identity;
+    let Identity {
+        name,
+        uid,
+        gid,
+        groups,
+        home,
+        shell,
+    } = identity;
     let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
     let numbers = [at.to_string(), uid.to_string(), gid.to_string(), groups.join(",")];
     let parts = numbers.iter().chain([name, home, shell]);
@@ -99,7 +112,10 @@ fn decode(packet: &[u8]) -> Option<(Identity, u64)> {
     let text = std::str::from_utf8(packet).ok()?.strip_suffix('\0')?;
     let parts: Vec<&str> = text.split('\0').collect();
     let [at, uid, gid, groups, name, home, shell] = parts.try_into().ok()?;
-    let groups = groups.split(',').filter(|group| !group.is_empty()).map(|group| group.parse().map(Gid::from_raw));
+    let groups = groups
+        .split(',')
+        .filter(|group| !group.is_empty())
+        .map(|group| group.parse().map(Gid::from_raw));
     let identity = Identity {
         name: name.to_owned(),
         uid: uid.parse().ok()?,
@@ -145,7 +161,10 @@ mod tests {
 
     #[test]
     fn a_user_without_groups_is_passed_on_whole_and_garbage_is_not() {
-        let alone = Identity { groups: Vec::new(), ..alice() };
+        let alone = Identity {
+            groups: Vec::new(),
+            ..alice()
+        };
         assert_eq!(decode(&encode(&alone, 7)), Some((alone, 7)));
         for garbage in [&b""[..], b"\0", b"1\x002\0", b"x\0x\0x\0\0\0\0\0", b"\xff\0"] {
             assert_eq!(decode(garbage), None);
@@ -155,7 +174,10 @@ mod tests {
     #[test]
     fn an_answer_that_does_not_fit_is_not_told() {
         let mut identities = Identities::new().expect("a pipe");
-        let many = Identity { groups: (0..2_000).map(|n| (100_000 + n).into()).collect(), ..alice() };
+        let many = Identity {
+            groups: (0..2_000).map(|n| (100_000 + n).into()).collect(),
+            ..alice()
+        };
         identities.teller().tell(&many);
         assert_eq!(identities.recall("alice"), None);
     }

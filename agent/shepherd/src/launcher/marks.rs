@@ -28,7 +28,12 @@ pub fn add() -> io::Result<()> {
         text => text.unwrap_or_default(),
     };
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o640).custom_flags(libc::O_NOFOLLOW);
+    options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o640)
+        .custom_flags(libc::O_NOFOLLOW);
     let mut file = options.open(DRAFT)?;
     file.write_all(with(&random()?, &present).as_bytes())?;
     file.sync_all()?;
@@ -36,7 +41,11 @@ pub fn add() -> io::Result<()> {
 }
 
 fn with(mark: &str, present: &str) -> String {
-    [mark].into_iter().chain(present.lines()).take(KEPT).fold(String::new(), |all, mark| all + mark + "\n")
+    [mark]
+        .into_iter()
+        .chain(present.lines())
+        .take(KEPT)
+        .fold(String::new(), |all, mark| all + mark + "\n")
 }
 
 fn random() -> io::Result<String> {

@@ -7,7 +7,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Sends `READY=1` to the manager that `NOTIFY_SOCKET` names, if there is one.
 pub fn ready() {
-    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
     if let Err(error) = send(&address) {
         crate::log::line(format_args!("cannot tell the service manager READY=1: {error}"));
     }

@@ -39,7 +39,9 @@ impl Orphans {
         for orphan in &found {
             // First the parent: what it forks meanwhile comes to us.
             proc::signal(orphan, libc::SIGKILL);
-            proc::descendants(orphan.pid).iter().for_each(|process| proc::signal(process, libc::SIGKILL));
+            proc::descendants(orphan.pid)
+                .iter()
+                .for_each(|process| proc::signal(process, libc::SIGKILL));
         }
         u32::try_from(found.len()).unwrap_or(u32::MAX)
     }
@@ -47,7 +49,8 @@ impl Orphans {
     /// Waits no longer for those that live still, and counts them.
     pub fn give_up(&mut self, own: &Own<'_>, uid: Option<u32>) -> u32 {
         let found = self.find(own, uid);
-        self.given_up.extend(found.iter().map(|process| (process.pid, process.start_ticks)));
+        self.given_up
+            .extend(found.iter().map(|process| (process.pid, process.start_ticks)));
         u32::try_from(found.len()).unwrap_or(u32::MAX)
     }
 
@@ -126,7 +129,11 @@ mod tests {
     fn what_is_in_the_session_of_a_sensor_is_spared_also_when_a_task_of_its_user_ends() {
         let process = proc::stat(std::process::id() as i32).unwrap();
         let uid = proc::real_uid(process.pid);
-        let own = |sensors| Own { is_own: &|_| false, sensors, single_user: false };
+        let own = |sensors| Own {
+            is_own: &|_| false,
+            sensors,
+            single_user: false,
+        };
         let mut orphans = Orphans::default();
         orphans.sensor_uids.extend(uid);
         assert!(orphans.is_spared(&process, &own(vec![process.session]), uid));

@@ -23,11 +23,18 @@ impl Refusals {
             if self.suppressed > 0 {
                 lines.push(format!("{} more connections were refused before", self.suppressed));
             }
-            *self = Refusals { began_ms: Some(now), ..Refusals::default() };
+            *self = Refusals {
+                began_ms: Some(now),
+                ..Refusals::default()
+            };
         }
         if self.lines < LINES {
             self.lines += 1;
-            let last = if self.lines == LINES { "; further ones of this minute are only counted" } else { "" };
+            let last = if self.lines == LINES {
+                "; further ones of this minute are only counted"
+            } else {
+                ""
+            };
             lines.push(format!("{text}{last}"));
         } else {
             self.suppressed += 1;
@@ -46,7 +53,10 @@ mod tests {
         let lines: Vec<String> = (0..30_000).flat_map(|now| refusals.note(now, "refused")).collect();
         assert_eq!(lines.len(), LINES as usize);
         assert!(lines[4].contains("only counted"), "{}", lines[4]);
-        assert_eq!(refusals.note(60_000, "refused"), ["29995 more connections were refused before", "refused"]);
+        assert_eq!(
+            refusals.note(60_000, "refused"),
+            ["29995 more connections were refused before", "refused"]
+        );
         assert_eq!(refusals.note(60_001, "refused"), ["refused"]);
     }
 }

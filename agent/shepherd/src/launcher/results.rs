@@ -51,7 +51,11 @@ impl Results {
 
     /// When [`Results::sync`] has something to do.
     pub fn due_at(&self) -> Option<u64> {
-        if self.syncing.is_some() { None } else { self.waiting.values().min().copied() }
+        if self.syncing.is_some() {
+            None
+        } else {
+            self.waiting.values().min().copied()
+        }
     }
 
     /// Begins to sync all results, once one of them has waited long enough. One process at a time.
@@ -89,7 +93,8 @@ impl Results {
 
 /// Syncs as many as can be, and gives the first error.
 fn sync_each<'a>(keys: impl Iterator<Item = &'a TaskKey>) -> io::Result<()> {
-    keys.map(|key| TaskDir::new(key).sync_result()).fold(Ok(()), io::Result::and)
+    keys.map(|key| TaskDir::new(key).sync_result())
+        .fold(Ok(()), io::Result::and)
 }
 
 #[cfg(test)]
@@ -97,18 +102,27 @@ mod tests {
     use super::*;
 
     fn key(number: u64) -> TaskKey {
-        format!("00000000000000ab.{number}.1.0.1").parse().expect("it is the form that a key prints")
+        format!("00000000000000ab.{number}.1.0.1")
+            .parse()
+            .expect("it is the form that a key prints")
     }
 
     #[test]
     fn what_could_not_be_synced_waits_again_unless_it_was_forgotten_meanwhile() {
         for (status, left) in [(0, vec![]), (256, vec![key(2)]), (9, vec![key(2)])] {
-            let mut results = Results { waiting: BTreeMap::new(), syncing: Some((7, [key(1), key(2)].into())) };
+            let mut results = Results {
+                waiting: BTreeMap::new(),
+                syncing: Some((7, [key(1), key(2)].into())),
+            };
             results.forget(&key(1));
             results.reaped(6, 256, 100);
             assert_eq!(results.due_at(), None, "somebody else's end is not its own");
             results.reaped(7, status, 100);
-            assert_eq!(results.waiting.keys().copied().collect::<Vec<_>>(), left, "after status {status}");
+            assert_eq!(
+                results.waiting.keys().copied().collect::<Vec<_>>(),
+                left,
+                "after status {status}"
+            );
             assert_eq!(results.due_at(), (!left.is_empty()).then_some(100 + TROUBLE_MS));
         }
     }

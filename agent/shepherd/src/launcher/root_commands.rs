@@ -29,7 +29,9 @@ impl RootCommands {
     /// The commands of these lines.
     pub fn new(lines: &[String]) -> Self {
         let words = |line: &String| line.split_ascii_whitespace().map(str::to_owned).collect();
-        RootCommands { lines: lines.iter().map(words).collect() }
+        RootCommands {
+            lines: lines.iter().map(words).collect(),
+        }
     }
 
     /// The lines, each with single blanks between its words.
@@ -57,7 +59,11 @@ impl RootCommands {
                 "root@{command}: root runs no command with this name of a job; choose another one (qalter -N)"
             )));
         }
-        if self.lines.iter().any(|line| line.first().is_some_and(|listed| listed == program)) {
+        if self
+            .lines
+            .iter()
+            .any(|line| line.first().is_some_and(|listed| listed == program))
+        {
             return Err(Refusal::of_queue(format!(
                 "root@{command}: {LISTED_OTHERWISE}; write the whole command there as the queue or parallel \
                  environment has it, pseudo variables such as $job_id included"
@@ -101,10 +107,16 @@ impl Facts {
         if name == "job_name" {
             let admitted = |name: &String| (!is_replaced_later(name)).then(|| name.clone());
             return Some(
-                self.job_name.as_ref().map_or(Piece::Any, |name| Piece::OneOf(Vec::from_iter(admitted(name)))),
+                self.job_name
+                    .as_ref()
+                    .map_or(Piece::Any, |name| Piece::OneOf(Vec::from_iter(admitted(name)))),
             );
         }
-        let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, value)| vec![value.clone()]);
+        let known = self
+            .known
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| vec![value.clone()]);
         let values = known.or_else(|| match name {
             "ja_task_id" => Some(vec![self.task.clone(), "0".to_owned()]),
             _ if name.starts_with(FILE_STAGING) => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
@@ -122,7 +134,9 @@ impl Facts {
 
 /// Whether the shepherd would replace a part of a job's name by a path that the owner chose.
 fn is_replaced_later(name: &str) -> bool {
-    CONSTANTS.iter().any(|constant| constant.starts_with('$') && name.contains(constant))
+    CONSTANTS
+        .iter()
+        .any(|constant| constant.starts_with('$') && name.contains(constant))
 }
 
 /// A part of a listed word.
@@ -135,7 +149,12 @@ enum Piece {
 }
 
 fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
-    admits(line, given, |argument| facts.is_certain(argument), |word, text| is_word(word, text, facts))
+    admits(
+        line,
+        given,
+        |argument| facts.is_certain(argument),
+        |word, text| is_word(word, text, facts),
+    )
 }
 
 /// Whether a text is what a listed word stands for. A value in front makes no option of a word that is none.
@@ -148,7 +167,13 @@ fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
 /// Whether a command is a listed one but for the job's name. A name may be an option, or several
 /// words.
 fn differs_by_name(line: &[String], given: &[&str], facts: &Facts) -> bool {
-    let pieces = pieces(&line.join(" "), &Facts { job_name: None, ..facts.clone() });
+    let pieces = pieces(
+        &line.join(" "),
+        &Facts {
+            job_name: None,
+            ..facts.clone()
+        },
+    );
     pieces.contains(&Piece::Any) && fits(&pieces, &given.join(" "))
 }
 
@@ -159,9 +184,10 @@ fn fits(pieces: &[Piece], text: &str) -> bool {
     for piece in pieces {
         ends = match (piece, ends.first()) {
             (Piece::Any, Some(&first)) => (first..=text.len()).collect(),
-            _ => {
-                ends.iter().flat_map(|&start| piece.lengths(&text[start..]).map(move |length| start + length)).collect()
-            }
+            _ => ends
+                .iter()
+                .flat_map(|&start| piece.lengths(&text[start..]).map(move |length| start + length))
+                .collect(),
         };
     }
     ends.contains(&text.len())
@@ -195,7 +221,11 @@ fn pieces(word: &str, facts: &Facts) -> Vec<Piece> {
         }
         rest = &rest[at..];
         let (name, length) = variable(rest);
-        pieces.push(facts.values(name).unwrap_or_else(|| Piece::Text(rest[..length].to_owned())));
+        pieces.push(
+            facts
+                .values(name)
+                .unwrap_or_else(|| Piece::Text(rest[..length].to_owned())),
+        );
         rest = &rest[length..];
     }
     if !rest.is_empty() {
@@ -210,7 +240,9 @@ fn variable(text: &str) -> (&str, usize) {
     if let Some(inner) = body.strip_prefix('{') {
         return inner.find('}').map_or(("", 1), |end| (&inner[..end], end + 3));
     }
-    let end = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(body.len());
+    let end = body
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(body.len());
     (&body[..end], end + 1)
 }
 
@@ -244,7 +276,11 @@ mod tests {
         for (line, command, expected) in [
             ("/x/prolog", "/x/prolog", true),
             ("/x/prolog", "/x/other", false),
-            ("/x/prolog", "/x/prolog 7 3 ann /cell/tasks/k/pe_hostfile $stdout_path", true),
+            (
+                "/x/prolog",
+                "/x/prolog 7 3 ann /cell/tasks/k/pe_hostfile $stdout_path",
+                true,
+            ),
             ("/x/prolog", "/x/prolog 8", false),
             ("/x/prolog", "/x/prolog node1", false),
             ("/x/prolog", "/x/prolog --rm", false),
@@ -257,12 +293,32 @@ mod tests {
             ("/x/prolog $host", "/x/prolog -rf", false),
             ("/x/prolog $job_name", "/x/prolog --rm", false),
             ("/x/prolog --name=$job_name", "/x/prolog --name=--rm", true),
-            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.0@all.q", true),
-            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.3@all.q", true),
-            ("/x/prolog job=${job_id}.$ja_task_id@$queue", "/x/prolog job=7.4@all.q", false),
-            ("/x/prolog $stdout_path $fs_stdin_path", "/x/prolog $stdout_path \"\"", true),
+            (
+                "/x/prolog job=${job_id}.$ja_task_id@$queue",
+                "/x/prolog job=7.0@all.q",
+                true,
+            ),
+            (
+                "/x/prolog job=${job_id}.$ja_task_id@$queue",
+                "/x/prolog job=7.3@all.q",
+                true,
+            ),
+            (
+                "/x/prolog job=${job_id}.$ja_task_id@$queue",
+                "/x/prolog job=7.4@all.q",
+                false,
+            ),
+            (
+                "/x/prolog $stdout_path $fs_stdin_path",
+                "/x/prolog $stdout_path \"\"",
+                true,
+            ),
             ("/x/prolog $stdout_path", "/x/prolog /etc/shadow", false),
-            ("/x/start $pe_hostfile $pe_slots", "/x/start /cell/tasks/k/pe_hostfile 16", true),
+            (
+                "/x/start $pe_hostfile $pe_slots",
+                "/x/start /cell/tasks/k/pe_hostfile 16",
+                true,
+            ),
             ("/x/start $pe_hostfile", "/x/start /tmp/pe_hostfile", false),
         ] {
             assert_eq!(is_run(line, command), expected, "{line}: {command}");
@@ -273,16 +329,28 @@ mod tests {
     fn the_values_of_known_variables_are_certain() {
         let facts = facts();
         for name in proto::root_commands::KNOWN {
-            let Some(Piece::OneOf(values)) = facts.values(name) else { panic!("{name} is known") };
+            let Some(Piece::OneOf(values)) = facts.values(name) else {
+                panic!("{name} is known")
+            };
             assert!(values.iter().all(|value| facts.is_certain(value)), "{name}: {values:?}");
         }
     }
 
     #[test]
     fn a_name_that_its_owner_chose_is_the_jobs_fault_and_a_missing_program_the_queues() {
-        let lines = ["/x/prolog $job_name", "/x/named -n $job_name", "/x/plain $host", "/x/alone"];
+        let lines = [
+            "/x/prolog $job_name",
+            "/x/named -n $job_name",
+            "/x/plain $host",
+            "/x/alone",
+        ];
         let commands = RootCommands::new(&lines.map(str::to_owned));
-        let blame = |command: &str| commands.check_facts(command, &facts()).err().map(|refusal| refusal.blame);
+        let blame = |command: &str| {
+            commands
+                .check_facts(command, &facts())
+                .err()
+                .map(|refusal| refusal.blame)
+        };
         for (command, expected) in [
             ("/x/prolog --rm", Some(Blame::Job)),
             ("/x/prolog two words", Some(Blame::Job)),
@@ -300,16 +368,33 @@ mod tests {
     #[test]
     fn a_name_that_the_shepherd_would_replace_by_a_path_is_not_admitted() {
         let commands = RootCommands::new(&["/x/prolog --name=$job_name".to_owned()]);
-        for (name, is_admitted) in [("$stdin_path", false), ("a$stdout_path", false), ("$HOME", true), ("a", true)] {
-            let facts = Facts { job_name: Some(name.to_owned()), ..facts() };
+        for (name, is_admitted) in [
+            ("$stdin_path", false),
+            ("a$stdout_path", false),
+            ("$HOME", true),
+            ("a", true),
+        ] {
+            let facts = Facts {
+                job_name: Some(name.to_owned()),
+                ..facts()
+            };
             let checked = commands.check_facts(&format!("/x/prolog --name={name}"), &facts);
-            assert_eq!(checked.map_err(|refusal| refusal.blame), if is_admitted { Ok(()) } else { Err(Blame::Job) });
+            assert_eq!(
+                checked.map_err(|refusal| refusal.blame),
+                if is_admitted { Ok(()) } else { Err(Blame::Job) }
+            );
         }
     }
 
     #[test]
     fn a_plain_name_is_no_longer_than_names_are() {
-        assert!(is_run("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN))));
-        assert!(!is_run("/x/prolog $host", &format!("/x/prolog {}", "n".repeat(MAX_PLAIN + 1))));
+        assert!(is_run(
+            "/x/prolog $host",
+            &format!("/x/prolog {}", "n".repeat(MAX_PLAIN))
+        ));
+        assert!(!is_run(
+            "/x/prolog $host",
+            &format!("/x/prolog {}", "n".repeat(MAX_PLAIN + 1))
+        ));
     }
 }

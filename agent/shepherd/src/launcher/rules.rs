@@ -34,17 +34,26 @@ pub struct Refusal {
 impl Refusal {
     /// One that the job or its user would meet on any host with these rules.
     pub fn of_job(text: impl Into<String>) -> Self {
-        Refusal { blame: Blame::Job, text: text.into() }
+        Refusal {
+            blame: Blame::Job,
+            text: text.into(),
+        }
     }
 
     /// One that every job of the queue would meet here, and that somebody has to mend.
     pub fn of_queue(text: impl Into<String>) -> Self {
-        Refusal { blame: Blame::Queue, text: text.into() }
+        Refusal {
+            blame: Blame::Queue,
+            text: text.into(),
+        }
     }
 
     /// One that any other job would meet here too.
     pub fn of_host(text: impl Into<String>) -> Self {
-        Refusal { blame: Blame::Host, text: text.into() }
+        Refusal {
+            blame: Blame::Host,
+            text: text.into(),
+        }
     }
 }
 
@@ -139,7 +148,9 @@ impl Rules {
             rules.lists = Some(states);
         }
         for line in read_lines(&etc.join("launcher.conf"))? {
-            rules.apply(&line).ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
+            rules
+                .apply(&line)
+                .ok_or_else(|| bad(format!("etc/launcher.conf: cannot read the line {line:?}")))?;
         }
         Ok(rules)
     }
@@ -155,7 +166,9 @@ impl Rules {
         match self.read_lists() {
             Ok(()) => {
                 (self.lists, self.trouble) = (Some(states), None);
-                crate::log::line(format_args!("etc/{ROOT_COMMANDS} and etc/{ROOT_SENSORS} were read again"));
+                crate::log::line(format_args!(
+                    "etc/{ROOT_COMMANDS} and etc/{ROOT_SENSORS} were read again"
+                ));
             }
             Err(error) => {
                 (self.root_commands, self.root_sensors) = (RootCommands::default(), BTreeSet::new());
@@ -209,13 +222,24 @@ impl Rules {
     /// # Errors
     /// What is refused, why, and which file admits it.
     pub fn check(&self, document: &LaunchDocument, folder: &Path) -> Result<(), Refusal> {
-        let LaunchDocument { account, prolog, epilog, pe_start, pe_stop, .. } = document;
+        let LaunchDocument {
+            account,
+            prolog,
+            epilog,
+            pe_start,
+            pe_stop,
+            ..
+        } = document;
         if self.single_user {
             return Ok(());
         }
         self.check_account(account).map_err(Refusal::of_job)?;
         self.check_tracking(account.tracking_gid).map_err(Refusal::of_host)?;
-        document.cgroup_parent.as_deref().map_or(Ok(()), check_cgroup).map_err(Refusal::of_host)?;
+        document
+            .cgroup_parent
+            .as_deref()
+            .map_or(Ok(()), check_cgroup)
+            .map_err(Refusal::of_host)?;
         let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
         let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
         procedures.by_ref().filter(is_roots).try_for_each(|procedure| {
@@ -268,7 +292,9 @@ impl Rules {
         if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {
             return Ok(());
         }
-        Err(format!("group {gid} may not be used to track tasks; tracking_gids in etc/launcher.conf of this host"))
+        Err(format!(
+            "group {gid} may not be used to track tasks; tracking_gids in etc/launcher.conf of this host"
+        ))
     }
 
     /// Whether the host's own file names this user, or number, for sensors.
@@ -321,10 +347,16 @@ fn read_lines(path: &Path) -> io::Result<Vec<String>> {
         other => other?,
     };
     let folder = path.parent().unwrap_or(Path::new("."));
-    let folder = nix::fcntl::open(folder, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let folder = nix::fcntl::open(
+        folder,
+        OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    )?;
     if !is_own(&file)? || !is_own(&folder)? {
         let shown = path.display();
-        return Err(bad(format!("{shown}: it and its directory must belong to root and be writable by nobody else")));
+        return Err(bad(format!(
+            "{shown}: it and its directory must belong to root and be writable by nobody else"
+        )));
     }
     let mut text = String::new();
     file.read_to_string(&mut text)?;
@@ -341,11 +373,16 @@ fn is_own(open: &impl AsFd) -> io::Result<bool> {
 /// The lines of a file that says what root runs: every directory on the way to it must be root's, too.
 fn read_of_root(path: &Path) -> io::Result<Vec<String>> {
     let path = std::path::absolute(path)?;
-    Ok(trusted::read_text(&path, &[0]).map_err(bad)?.map(|text| lines(&text)).unwrap_or_default())
+    Ok(trusted::read_text(&path, &[0])
+        .map_err(bad)?
+        .map(|text| lines(&text))
+        .unwrap_or_default())
 }
 
 fn lines(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
@@ -387,7 +424,13 @@ mod tests {
     #[test]
     fn control_groups_are_made_only_where_no_user_can_put_a_link() {
         assert!(check_cgroup("/sys/fs/cgroup/gridwright.slice").is_ok());
-        for parent in ["/home/mallory", "/sys/fs/cgroup/../../../tmp", "/sys/fs/cgroupx", "sys/fs/cgroup", ""] {
+        for parent in [
+            "/home/mallory",
+            "/sys/fs/cgroup/../../../tmp",
+            "/sys/fs/cgroupx",
+            "sys/fs/cgroup",
+            "",
+        ] {
             assert!(check_cgroup(parent).is_err(), "{parent}");
         }
     }
@@ -423,13 +466,19 @@ mod tests {
         for _ in 0..2 {
             rules.refresh();
             assert!(!listed(&rules) && rules.lists.is_none() && rules.trouble.is_some());
-            assert_eq!(rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame, Blame::Host);
+            assert_eq!(
+                rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame,
+                Blame::Host
+            );
         }
         std::fs::remove_dir_all(&rules.etc).expect("cleaned");
         rules.root_commands = RootCommands::new(&["/x/prolog".to_owned()]);
         rules.refresh();
         assert!(!listed(&rules) && rules.lists == Some([None, None]) && rules.trouble.is_none());
-        assert_eq!(rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame, Blame::Queue);
+        assert_eq!(
+            rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame,
+            Blame::Queue
+        );
     }
 
     #[test]

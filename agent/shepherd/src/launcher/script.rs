@@ -18,9 +18,13 @@ pub fn size(script: &OwnedFd) -> Result<u64, Refusal> {
     if !seals.is_ok_and(|seals| seals.contains(wanted)) {
         return Err(Refusal::of_host("the script did not come as a sealed memory file"));
     }
-    let size = fstat(script).map_err(|errno: Errno| Refusal::of_host(format!("the script: {errno}")))?.st_size;
+    let size = fstat(script)
+        .map_err(|errno: Errno| Refusal::of_host(format!("the script: {errno}")))?
+        .st_size;
     if size.unsigned_abs() > MAX_SCRIPT_BYTES {
-        return Err(Refusal::of_job(format!("the script has {size} bytes; a launcher takes {MAX_SCRIPT_BYTES}")));
+        return Err(Refusal::of_job(format!(
+            "the script has {size} bytes; a launcher takes {MAX_SCRIPT_BYTES}"
+        )));
     }
     Ok(size.unsigned_abs())
 }

@@ -43,7 +43,11 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
         host.rules.check_sensor(spec, identity.uid)?;
         become_user(&identity)?;
         // As its user: a file that the user cannot reach is none of the user's sensors.
-        let owners = if identity.uid == 0 { vec![0] } else { vec![0, identity.uid] };
+        let owners = if identity.uid == 0 {
+            vec![0]
+        } else {
+            vec![0, identity.uid]
+        };
         file = Some(TrustedFile::open(&spec.path, &owners)?);
     }
     for limit in &host.login_limits {
@@ -91,14 +95,29 @@ fn programs(
     file: Option<TrustedFile>,
 ) -> Result<(Program, Program), String> {
     let strings = |texts: Vec<&str>| {
-        texts.into_iter().map(CString::new).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+        texts
+            .into_iter()
+            .map(CString::new)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())
     };
     let words = |before: &[&'static str], path| {
-        before.iter().copied().chain([path]).chain(spec.args.iter().map(String::as_str)).collect::<Vec<&str>>()
+        before
+            .iter()
+            .copied()
+            .chain([path])
+            .chain(spec.args.iter().map(String::as_str))
+            .collect::<Vec<&str>>()
     };
     let environment = || strings(environment.iter().map(String::as_str).collect());
-    let for_shell = file.as_ref().map_or_else(|| spec.path.clone(), TrustedFile::path_for_interpreter);
-    let by_shell = Program::new(strings(vec!["/bin/sh"])?, strings(words(&["sh"], &for_shell))?, environment()?);
+    let for_shell = file
+        .as_ref()
+        .map_or_else(|| spec.path.clone(), TrustedFile::path_for_interpreter);
+    let by_shell = Program::new(
+        strings(vec!["/bin/sh"])?,
+        strings(words(&["sh"], &for_shell))?,
+        environment()?,
+    );
     let argv = strings(words(&[], &spec.path))?;
     let itself = match file {
         Some(file) => Program::of_file(file, argv, environment()?),
@@ -112,7 +131,11 @@ fn programs(
 /// # Errors
 /// What is wrong with it.
 pub fn check(spec: &SensorSpec) -> Result<(), String> {
-    if spec.path.starts_with('/') { Ok(()) } else { Err(format!("sensor {:?}: not an absolute path", spec.path)) }
+    if spec.path.starts_with('/') {
+        Ok(())
+    } else {
+        Err(format!("sensor {:?}: not an absolute path", spec.path))
+    }
 }
 
 #[cfg(test)]

@@ -228,10 +228,19 @@ impl Server {
     fn patience(&self) -> EpollTimeout {
         let recovers = self.tasks.iter().any(|(key, task)| self.is_unattached(key, task));
         let recover_at = recovers.then_some(self.recover_at);
-        let due =
-            [self.accept_at, recover_at, self.results.due_at(), self.shepherds.retire_at()].into_iter().flatten().min();
+        let due = [
+            self.accept_at,
+            recover_at,
+            self.results.due_at(),
+            self.shepherds.retire_at(),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         let Some(due) = due else { return EpollTimeout::NONE };
-        u16::try_from(due.saturating_sub(sys::boot_ms())).unwrap_or(u16::MAX).into()
+        u16::try_from(due.saturating_sub(sys::boot_ms()))
+            .unwrap_or(u16::MAX)
+            .into()
     }
 
     /// Does again what is due again.
@@ -279,8 +288,11 @@ impl Server {
             match outcome {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {
-                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
                 Err(error) => {
                     // Out of descriptors, mostly. The connection stays in the queue, which would wake us again at once.
                     crate::log::line(format_args!("no connection is taken for {TROUBLE_MS} ms: {error}"));
@@ -301,7 +313,10 @@ impl Server {
         let uid = getsockopt(&stream, sockopt::PeerCredentials).map(|peer| peer.uid());
         if uid != Ok(self.agent_uid) {
             let who = uid.map_or_else(|errno| errno.to_string(), |uid| format!("uid {uid}"));
-            self.tell_refused(&format!("a connection of {who} was refused: only uid {} may", self.agent_uid));
+            self.tell_refused(&format!(
+                "a connection of {who} was refused: only uid {} may",
+                self.agent_uid
+            ));
         } else if self.agents.len() >= MAX_AGENTS {
             self.tell_refused(&format!("a connection was refused: the agent has {MAX_AGENTS} already"));
         } else {
@@ -325,12 +340,15 @@ impl Server {
     fn watch(&mut self, connection: &Connection) -> io::Result<u64> {
         let token = self.next_token;
         self.next_token += 1;
-        self.epoll.add(connection.stream(), EpollEvent::new(EpollFlags::EPOLLIN, token))?;
+        self.epoll
+            .add(connection.stream(), EpollEvent::new(EpollFlags::EPOLLIN, token))?;
         Ok(token)
     }
 
     fn serve_agent(&mut self, token: u64) {
-        let Some(mut agent) = self.agents.remove(&token) else { return };
+        let Some(mut agent) = self.agents.remove(&token) else {
+            return;
+        };
         let filled = agent.fill();
         let mut alive = filled.is_ok();
         // One that asks for more than it reads is dropped before its answers fill the memory.
@@ -421,10 +439,17 @@ impl Server {
                 self.reprioritize(key, nice, cpu_weight);
                 Vec::new()
             }
-            Request::List => vec![Notice::Tasks { tasks: self.list()?, reprioritizes: true, examines: true }],
+            Request::List => vec![Notice::Tasks {
+                tasks: self.list()?,
+                reprioritizes: true,
+                examines: true,
+            }],
             Request::Examine => {
                 self.host.rules.refresh();
-                vec![Notice::Health { trouble: self.trouble(), root_commands: self.host.rules.told_commands() }]
+                vec![Notice::Health {
+                    trouble: self.trouble(),
+                    root_commands: self.host.rules.told_commands(),
+                }]
             }
             Request::Forget { key } => vec![self.forget(key)],
             Request::StartSensor(spec) => match agent.take_descriptors::<3>() {
@@ -461,7 +486,11 @@ impl Server {
         };
         let dir = TaskDir::new(&key);
         if let Err(text) = health::room_for(script_bytes) {
-            return if dir.exists() { self.known(key, &dir) } else { vec![refused(key, Refusal::of_host(text))] };
+            return if dir.exists() {
+                self.known(key, &dir)
+            } else {
+                vec![refused(key, Refusal::of_host(text))]
+            };
         }
         self.host.rules.refresh();
         if let Err(refusal) = self.host.rules.check(&document, &self.host.folder) {
@@ -470,7 +499,10 @@ impl Server {
         self.tell_kept_nice(document.nice);
         match self.spares.create(&dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
-            Err(error) => vec![refused(key, Refusal::of_host(format!("{}: {error}", dir.file("").display())))],
+            Err(error) => vec![refused(
+                key,
+                Refusal::of_host(format!("{}: {error}", dir.file("").display())),
+            )],
             Ok(()) => {
                 self.starting.push(Starting { document, attached });
                 Vec::new()
@@ -516,7 +548,13 @@ impl Server {
             (None, None) => TaskState::Preparing,
         };
         let (pid, started_boot_ms) = executed.unwrap_or((0, 0));
-        TaskSummary { key, state, pid, started_boot_ms, result }
+        TaskSummary {
+            key,
+            state,
+            pid,
+            started_boot_ms,
+            result,
+        }
     }
 
     fn forget(&mut self, key: TaskKey) -> Notice {
@@ -530,7 +568,10 @@ impl Server {
                 self.results.forget(&key);
                 Notice::Forgotten { key }
             }
-            Err(error) => refused(key, Refusal::of_host(format!("its directory cannot be removed: {error}"))),
+            Err(error) => refused(
+                key,
+                Refusal::of_host(format!("its directory cannot be removed: {error}")),
+            ),
         }
     }
 
@@ -618,14 +659,20 @@ impl Server {
     fn child_ended(&mut self, waited: &Waited) {
         if let Some(id) = self.sensors.remove(&waited.pid) {
             let status = shell_status(waited.status);
-            self.tell(&Notice::SensorEnded { id, pid: waited.pid, status });
+            self.tell(&Notice::SensorEnded {
+                id,
+                pid: waited.pid,
+                status,
+            });
         }
         self.results.reaped(waited.pid, waited.status, sys::boot_ms());
         let child = self.children.remove(&waited.pid);
         if child.is_none() {
             self.orphan_ended(waited.pid);
         }
-        let Some(Child::Shepherd(Some(key)) | Child::Undertaker(key)) = child else { return };
+        let Some(Child::Shepherd(Some(key)) | Child::Undertaker(key)) = child else {
+            return;
+        };
         // Its last words may still be in the socket.
         if let Some(token) = self.tasks.get(&key).and_then(|task| task.token) {
             self.hear_shepherd(token);
@@ -650,7 +697,9 @@ impl Server {
     /// As [`Server::recover`]; where that fails it is done again later, and until then the task counts as one that runs.
     fn find_out(&mut self, key: TaskKey) {
         if let Err(error) = self.recover(key) {
-            crate::log::line(format_args!("task {key}: what became of it is looked at again later: {error}"));
+            crate::log::line(format_args!(
+                "task {key}: what became of it is looked at again later: {error}"
+            ));
             self.tasks.entry(key).or_default();
             self.put_off();
         }
@@ -673,11 +722,16 @@ impl Server {
         }
         let task = self.tasks.entry(key).or_default();
         if let Some(traces) = dir.read_launch().as_ref().map(Traces::of) {
-            traces.tracking_gid.into_iter().for_each(|gid| self.tracking.keep(key, gid));
+            traces
+                .tracking_gid
+                .into_iter()
+                .for_each(|gid| self.tracking.keep(key, gid));
             task.traces = Some(traces);
         }
         // What a dead shepherd left may hold its lock still.
-        let Some(orphans_left) = self.end_orphans_of(key) else { return Ok(()) };
+        let Some(orphans_left) = self.end_orphans_of(key) else {
+            return Ok(());
+        };
         if dir.lock()?.is_some() {
             return self.fork_undertaker(key, orphans_left);
         }
@@ -696,5 +750,9 @@ impl Server {
 }
 
 fn shell_status(status: i32) -> i32 {
-    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
+    if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status)
+    } else {
+        128 + libc::WTERMSIG(status)
+    }
 }

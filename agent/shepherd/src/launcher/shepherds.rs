@@ -44,7 +44,14 @@ pub struct Own {
 impl Shepherds {
     /// Adds one with its task.
     pub fn add(&mut self, token: u64, key: TaskKey, connection: Connection, own: Option<Own>) {
-        self.all.insert(token, Shepherd { key: Some(key), connection, own });
+        self.all.insert(
+            token,
+            Shepherd {
+                key: Some(key),
+                connection,
+                own,
+            },
+        );
     }
 
     /// Drops one. An idle one ends then.
@@ -62,7 +69,11 @@ impl Shepherds {
     pub fn pid(&self, token: u64) -> Option<i32> {
         let shepherd = self.all.get(&token)?;
         let own = shepherd.own.as_ref().map(|own| own.pid);
-        own.or_else(|| getsockopt(shepherd.connection.stream(), sockopt::PeerCredentials).ok().map(|peer| peer.pid()))
+        own.or_else(|| {
+            getsockopt(shepherd.connection.stream(), sockopt::PeerCredentials)
+                .ok()
+                .map(|peer| peer.pid())
+        })
     }
 
     /// The task of one.
@@ -72,7 +83,9 @@ impl Shepherds {
 
     /// What one has to say about its task, and whether it lives.
     pub fn hear(&mut self, token: u64) -> (Vec<(TaskKey, Notice)>, bool) {
-        let Some(Shepherd { key, connection, .. }) = self.all.get_mut(&token) else { return (Vec::new(), true) };
+        let Some(Shepherd { key, connection, .. }) = self.all.get_mut(&token) else {
+            return (Vec::new(), true);
+        };
         let is_alive = connection.fill().is_ok();
         let mut notices = Vec::new();
         loop {
@@ -123,7 +136,9 @@ impl Shepherds {
         let gone = || io::Error::from(io::ErrorKind::NotConnected);
         let shepherd = self.all.get_mut(&token).ok_or_else(gone)?;
         let pid = shepherd.own.as_ref().ok_or_else(gone)?.pid;
-        shepherd.connection.send_with(&Request::Launch(Box::new(document.clone())), attached)?;
+        shepherd
+            .connection
+            .send_with(&Request::Launch(Box::new(document.clone())), attached)?;
         if shepherd.connection.has_unsent() {
             // Nobody waits for room here: a new shepherd gets the document by its fork.
             return Err(io::ErrorKind::WouldBlock.into());
@@ -139,7 +154,9 @@ impl Shepherds {
 
     /// Lets those go that were idle for long enough.
     pub fn retire(&mut self, now: u64) {
-        let old = self.idle.extract_if(.., |(_, since)| now.saturating_sub(*since) >= IDLE_MS);
+        let old = self
+            .idle
+            .extract_if(.., |(_, since)| now.saturating_sub(*since) >= IDLE_MS);
         old.for_each(|(token, _)| drop(self.all.remove(&token)));
     }
 }

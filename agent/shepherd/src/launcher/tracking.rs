@@ -21,7 +21,11 @@ pub struct Tracking {
 impl Tracking {
     /// No group is given yet; without a range none ever is.
     pub fn new(range: Option<RangeInclusive<u32>>) -> Self {
-        Tracking { range, given: BTreeMap::new(), last: 0 }
+        Tracking {
+            range,
+            given: BTreeMap::new(),
+            last: 0,
+        }
     }
 
     /// A group for a new task; `None` without a range, and while all groups of it are in use: the
@@ -29,7 +33,9 @@ impl Tracking {
     pub fn give(&mut self, key: TaskKey) -> Option<u32> {
         let range = self.range.clone()?;
         let later = (self.last.saturating_add(1)..=*range.end()).filter(|gid| range.contains(gid));
-        let gid = later.chain(range.clone()).find(|gid| !self.given.values().any(|other| other == gid))?;
+        let gid = later
+            .chain(range.clone())
+            .find(|gid| !self.given.values().any(|other| other == gid))?;
         self.last = gid;
         self.given.insert(key, gid);
         Some(gid)
@@ -51,14 +57,19 @@ mod tests {
     use super::*;
 
     fn key(seq: u32) -> TaskKey {
-        format!("00000000000000ab.{seq}.1.0.1").parse().expect("it is the form that a key prints")
+        format!("00000000000000ab.{seq}.1.0.1")
+            .parse()
+            .expect("it is the form that a key prints")
     }
 
     #[test]
     fn each_task_has_a_group_of_its_own_until_it_has_ended() {
         let mut tracking = Tracking::new(Some(20_000..=20_002));
         tracking.keep(key(9), 20_001);
-        assert_eq!([1, 2, 3].map(|seq| tracking.give(key(seq))), [Some(20_000), Some(20_002), None]);
+        assert_eq!(
+            [1, 2, 3].map(|seq| tracking.give(key(seq))),
+            [Some(20_000), Some(20_002), None]
+        );
         tracking.take_back(&key(1));
         tracking.take_back(&key(9));
         assert_eq!([4, 5].map(|seq| tracking.give(key(seq))), [Some(20_000), Some(20_001)]);

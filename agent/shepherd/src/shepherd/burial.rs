@@ -80,11 +80,18 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
         crate::log::line(format_args!("task {key}: its record is damaged; it counts as lost"));
     }
     dir.trim()?;
-    let traces = contents.launch.as_ref().map(Traces::of).or_else(|| burial.traces.clone());
+    let traces = contents
+        .launch
+        .as_ref()
+        .map(Traces::of)
+        .or_else(|| burial.traces.clone());
     let left = end_remains(host, &contents, traces.as_ref(), key)?;
     dir.write_result(&result(host, burial, &contents, left))?;
     dir.clean_active();
-    if let Some((traces, tmpdir)) = traces.as_ref().and_then(|traces| Some((traces, traces.tmpdir.as_ref()?))) {
+    if let Some((traces, tmpdir)) = traces
+        .as_ref()
+        .and_then(|traces| Some((traces, traces.tmpdir.as_ref()?)))
+    {
         // The task has its result; what takes long goes on in a process of its own, which has its name from the beginning.
         sys::set_name(tmpdir::REMOVER);
         tmpdir::start_removal(tmpdir, traces.uid, traces.gid, &key)?;
@@ -93,7 +100,10 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
 }
 
 fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> LaunchResult {
-    let lost = burial.released.clone().filter(|boot| contents.exec.is_none() && *boot != host.boot_id);
+    let lost = burial
+        .released
+        .clone()
+        .filter(|boot| contents.exec.is_none() && *boot != host.boot_id);
     let executed = lost.is_some() || may_have_run(burial, contents);
     let exec = contents.exec.as_ref();
     // No job can end its shepherd, which is root's.
@@ -103,7 +113,11 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
     let same_boot = exec.is_some_and(|exec| exec.boot_id == host.boot_id);
     LaunchResult {
         key: burial.key,
-        cause: if executed { Cause::ShepherdDied } else { Cause::FailedToStart(failure) },
+        cause: if executed {
+            Cause::ShepherdDied
+        } else {
+            Cause::FailedToStart(failure)
+        },
         after: None,
         executed,
         ordered: false,
@@ -111,13 +125,23 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
         refused_limits: Vec::new(),
         procedures: Vec::new(),
         usage: TaskUsage::default(),
-        wallclock_ms: if same_boot { ended_boot_ms.saturating_sub(started_boot_ms) } else { 0 },
+        wallclock_ms: if same_boot {
+            ended_boot_ms.saturating_sub(started_boot_ms)
+        } else {
+            0
+        },
         started_boot_ms,
         ended_boot_ms,
-        boot_id: exec.map(|exec| exec.boot_id.clone()).or(lost).unwrap_or_else(|| host.boot_id.clone()),
+        boot_id: exec
+            .map(|exec| exec.boot_id.clone())
+            .or(lost)
+            .unwrap_or_else(|| host.boot_id.clone()),
         saved_pid: None,
         // Most that carry a mark came to the launcher, too.
-        left_processes: burial.orphans_left.map(|orphans| orphans.max(left)).or((left > 0).then_some(left)),
+        left_processes: burial
+            .orphans_left
+            .map(|orphans| orphans.max(left))
+            .or((left > 0).then_some(left)),
         note: None,
     }
 }
@@ -142,7 +166,9 @@ fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: T
     let uid = traces.map(|traces| traces.uid).or(exec.map(|exec| exec.uid));
     let marks = Marks {
         session: in_this_boot.map(|exec| (exec.pid, exec.start_ticks)),
-        tracking_gid: traces.and_then(|traces| traces.tracking_gid).or(exec.and_then(|exec| exec.tracking_gid)),
+        tracking_gid: traces
+            .and_then(|traces| traces.tracking_gid)
+            .or(exec.and_then(|exec| exec.tracking_gid)),
         environment: &entry,
         owner: uid.map_or(Owner::AtLeast(host.rules.min_uid), Owner::Is),
     };
@@ -181,7 +207,9 @@ mod tests {
 
     fn burial(released: Option<&str>) -> Burial {
         Burial {
-            key: "00000000000000ab.7.1.0.1".parse().expect("it is the form that a key prints"),
+            key: "00000000000000ab.7.1.0.1"
+                .parse()
+                .expect("it is the form that a key prints"),
             released: released.map(str::to_owned),
             was_executed: false,
             has_not_begun: false,
@@ -192,12 +220,31 @@ mod tests {
 
     #[test]
     fn a_released_task_may_have_run_unless_the_opposite_is_certain() {
-        let (damaged, blank) = (Contents { is_damaged: true, ..Contents::default() }, Contents::default());
+        let (damaged, blank) = (
+            Contents {
+                is_damaged: true,
+                ..Contents::default()
+            },
+            Contents::default(),
+        );
         assert!(may_have_run(&burial(Some("b")), &damaged));
         assert!(may_have_run(&burial(Some("b")), &blank));
         assert!(may_have_run(&burial(None), &damaged), "the journal may be lost as well");
         assert!(!may_have_run(&burial(None), &blank));
-        assert!(!may_have_run(&Burial { has_not_begun: true, ..burial(Some("b")) }, &blank));
-        assert!(may_have_run(&Burial { was_executed: true, has_not_begun: true, ..burial(Some("b")) }, &blank));
+        assert!(!may_have_run(
+            &Burial {
+                has_not_begun: true,
+                ..burial(Some("b"))
+            },
+            &blank
+        ));
+        assert!(may_have_run(
+            &Burial {
+                was_executed: true,
+                has_not_begun: true,
+                ..burial(Some("b"))
+            },
+            &blank
+        ));
     }
 }

@@ -83,7 +83,11 @@ fn look(context: &Context, errand: &Errand<'_>, from: u64, reporter: &Reporter) 
     reporter.at_users_files();
     // A directory that cannot be entered holds no file that the job wrote.
     let is_there = enter(context, &identity)?.is_ok() && context.connected.is_none();
-    let file = if is_there { streams::error_file(&context.document.streams, &identity) } else { None };
+    let file = if is_there {
+        streams::error_file(&context.document.streams, &identity)
+    } else {
+        None
+    };
     let said = file.is_some_and(|file| evidence::says_memory_is_missing(&file, from));
     reporter.executing();
     Ok(said)
@@ -104,7 +108,11 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
     let identity = identity_for(context, errand)?;
     let is_job = matches!(errand, Errand::Job);
     let exec = if is_job { Some(open_exec(context)?) } else { None };
-    let record = if is_job { exec_record(context, &identity).encode() } else { Vec::new() };
+    let record = if is_job {
+        exec_record(context, &identity).encode()
+    } else {
+        Vec::new()
+    };
     let is_owner = identity.uid == context.document.account.uid;
     let opened = if is_owner {
         None
@@ -117,7 +125,9 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
         umask(Mode::from_bits_truncate(context.document.umask));
     }
     let planned = context.document.tmpdir.as_ref().filter(|_| is_owner);
-    let made = planned.map(|planned| tmpdir::create(planned, identity.uid, &context.document.key)).transpose()?;
+    let made = planned
+        .map(|planned| tmpdir::create(planned, identity.uid, &context.document.key))
+        .transpose()?;
     let (streams, places) = match opened {
         Some(opened) => opened,
         None => {
@@ -136,7 +146,14 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
     let program = plan::program(&invocation, &environment, root_file(context, errand)?)?;
     let streams = with_script_input(context, &invocation, streams)?;
     let exec_failure = exec_failure(&invocation).encode();
-    Ok(Ready { program, streams, script, exec, record, exec_failure })
+    Ok(Ready {
+        program,
+        streams,
+        script,
+        exec,
+        record,
+        exec_failure,
+    })
 }
 
 impl Ready {
@@ -176,11 +193,15 @@ impl Ready {
         for (fd, to) in [(stdin, 0), (stdout, 1), (stderr, 2)] {
             sys::place(fd.as_raw_fd(), to)?;
         }
-        self.script.as_ref().map_or(Ok(()), |script| sys::place(script.as_raw_fd(), 3))
+        self.script
+            .as_ref()
+            .map_or(Ok(()), |script| sys::place(script.as_raw_fd(), 3))
     }
 
     fn write_record(&self) -> io::Result<()> {
-        self.exec.as_ref().map_or(Ok(()), |record| task_dir::write_exec(record, &self.record))
+        self.exec
+            .as_ref()
+            .map_or(Ok(()), |record| task_dir::write_exec(record, &self.record))
     }
 }
 
@@ -193,12 +214,16 @@ fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Fail
         Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) | Errand::Look { .. } => None,
         Errand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
-    let Some(user) = named else { return task_identity(context) };
+    let Some(user) = named else {
+        return task_identity(context);
+    };
     let identity = account::by_name(user).map_err(of_procedure)?;
     if user != "root" {
         context.rules.check_uid(user, identity.uid).map_err(refused)?;
         if identity.uid == 0 {
-            return Err(refused(format!("{user}@: is root by another name; write root@ and list the command")));
+            return Err(refused(format!(
+                "{user}@: is root by another name; write root@ and list the command"
+            )));
         }
     }
     Ok(identity)
@@ -211,17 +236,27 @@ fn task_identity(context: &Context) -> Result<Identity, Failure> {
     let identity = match known {
         Some(known) => known.clone(),
         None => {
-            let asked =
-                if context.rules.single_user { account::own(account) } else { account::by_name(&account.user) }?;
+            let asked = if context.rules.single_user {
+                account::own(account)
+            } else {
+                account::by_name(&account.user)
+            }?;
             context.user.teller.tell(&asked);
             asked
         }
     };
-    if context.rules.single_user { Ok(identity) } else { account::of_task(identity, account) }
+    if context.rules.single_user {
+        Ok(identity)
+    } else {
+        account::of_task(identity, account)
+    }
 }
 
 fn open_exec(context: &Context) -> Result<File, Failure> {
-    context.dir.open_record().map_err(|error| unprepared("cannot write the exec record", error))
+    context
+        .dir
+        .open_record()
+        .map_err(|error| unprepared("cannot write the exec record", error))
 }
 
 fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
@@ -234,7 +269,10 @@ fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
         uid: identity.uid,
         tracking_gid: context.document.account.tracking_gid,
         boot_ms: sys::boot_ms(),
-        cgroup: context.cgroup.as_ref().map(|cgroup| cgroup.path().to_string_lossy().into_owned()),
+        cgroup: context
+            .cgroup
+            .as_ref()
+            .map(|cgroup| cgroup.path().to_string_lossy().into_owned()),
     }
 }
 
@@ -269,7 +307,10 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     setresgid(gid, gid, gid).map_err(|errno| unprepared("cannot set the group", errno.into()))?;
     setresuid(uid, uid, uid).map_err(|errno| unprepared("cannot set the user", errno.into()))?;
     let kept_root = !uid.is_root() && nix::unistd::setuid(Uid::from_raw(0)).is_ok();
-    assert!(!kept_root && Uid::effective() == uid && Uid::current() == uid, "the rights of root must be gone");
+    assert!(
+        !kept_root && Uid::effective() == uid && Uid::current() == uid,
+        "the rights of root must be gone"
+    );
     Ok(())
 }
 
@@ -308,11 +349,16 @@ fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) ->
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
         streams::nowhere("/")
     };
-    let Ok(owner) = identity_for(context, &Errand::Job) else { return nowhere() };
+    let Ok(owner) = identity_for(context, &Errand::Job) else {
+        return nowhere();
+    };
     setgroups(&owner.groups).map_err(|errno| unprepared("cannot set the groups", errno.into()))?;
     sys::set_file_ids(owner.uid, owner.gid);
-    let opened =
-        if sys::file_uid() == owner.uid { enter_and_open(context, &owner, errand, reporter) } else { nowhere() };
+    let opened = if sys::file_uid() == owner.uid {
+        enter_and_open(context, &owner, errand, reporter)
+    } else {
+        nowhere()
+    };
     sys::set_file_ids(Uid::effective().as_raw(), Gid::effective().as_raw());
     opened
 }
@@ -331,7 +377,11 @@ fn enter_and_open(
         Err(_) => "/".to_owned(),
     };
     if let Some(connected) = &context.connected {
-        return if is_job { streams::given(connected, &folder) } else { streams::nowhere(&folder) };
+        return if is_job {
+            streams::given(connected, &folder)
+        } else {
+            streams::nowhere(&folder)
+        };
     }
     let waits = || wait_as_job(reporter);
     let waits: Option<streams::Waits<'_>> = if is_job { Some(&waits) } else { None };
@@ -348,7 +398,9 @@ fn enter(context: &Context, identity: &Identity) -> Result<Result<String, Failur
         "" => identity.home.clone(),
         path => plan::expand(path, identity),
     };
-    let Err(errno) = nix::unistd::chdir(text::to_os(&folder).as_os_str()) else { return Ok(Ok(folder)) };
+    let Err(errno) = nix::unistd::chdir(text::to_os(&folder).as_os_str()) else {
+        return Ok(Ok(folder));
+    };
     nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
     Ok(Err(no_cwd(&folder, errno.into())))
 }
@@ -384,11 +436,17 @@ fn invocation_for(
     match errand {
         Errand::Job => {
             let (place, kept) = place_script(context)?;
-            Ok((plan::invocation(&context.document.start, place.as_ref(), path_variable)?, kept))
+            Ok((
+                plan::invocation(&context.document.start, place.as_ref(), path_variable)?,
+                kept,
+            ))
         }
         Errand::Procedure(_, procedure) => {
             let merge = streams_of(context, errand).merge;
-            Ok((plan::procedure_line(&procedure.command, places, merge, path_variable)?, None))
+            Ok((
+                plan::procedure_line(&procedure.command, places, merge, path_variable)?,
+                None,
+            ))
         }
         Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
         Errand::Checkpoint(command) => Ok((plan::shell_line(command), None)),
@@ -399,17 +457,27 @@ fn invocation_for(
 /// The spooled script if the user can reach it; else its memory file, kept open as descriptor 3. Neither is executed
 /// itself, so a file system mounted noexec is no obstacle.
 fn place_script(context: &Context) -> Result<(Option<ScriptPlace>, Option<OwnedFd>), Failure> {
-    let Some(script) = &context.script else { return Ok((None, None)) };
-    let place = |path: &str| ScriptPlace { path: path.to_owned(), head: script.head.clone() };
+    let Some(script) = &context.script else {
+        return Ok((None, None));
+    };
+    let place = |path: &str| ScriptPlace {
+        path: path.to_owned(),
+        head: script.head.clone(),
+    };
     if File::open(&script.path).is_ok() {
         return Ok((Some(place(&script.path)), None));
     }
-    let kept = script.memory.try_clone().map_err(|error| unprepared("cannot keep the script open", error))?;
+    let kept = script
+        .memory
+        .try_clone()
+        .map_err(|error| unprepared("cannot keep the script open", error))?;
     Ok((Some(place("/dev/fd/3")), Some(kept)))
 }
 
 fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened) -> Result<Opened, Failure> {
-    let Some(script) = context.script.as_ref().filter(|_| invocation.script_on_stdin) else { return Ok(streams) };
+    let Some(script) = context.script.as_ref().filter(|_| invocation.script_on_stdin) else {
+        return Ok(streams);
+    };
     let cannot = |error| unprepared("cannot read the script from standard input", error);
     let stdin = match File::open(&script.path) {
         Ok(file) => file.into(),
@@ -420,18 +488,27 @@ fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened
 
 /// The file of a procedure that root runs: it and the way to it must be root's.
 fn root_file(context: &Context, errand: &Errand<'_>) -> Result<Option<TrustedFile>, Failure> {
-    let Errand::Procedure(_, Procedure { user, command, .. }) = errand else { return Ok(None) };
+    let Errand::Procedure(_, Procedure { user, command, .. }) = errand else {
+        return Ok(None);
+    };
     if user.as_deref() != Some("root") || context.rules.single_user {
         return Ok(None);
     }
     let path = command.split_ascii_whitespace().next().unwrap_or_default();
-    TrustedFile::open(path, &[0]).map(Some).map_err(|text| refused(format!("root@{text}")))
+    TrustedFile::open(path, &[0])
+        .map(Some)
+        .map_err(|text| refused(format!("root@{text}")))
 }
 
 fn exec_failure(invocation: &Invocation) -> Failure {
     let Invocation { what, .. } = invocation;
     let path = what.clone();
-    Failure { failed: Failed::NO_SHELL, text: format!("cannot execute {what:?}"), errno: 0, path }
+    Failure {
+        failed: Failed::NO_SHELL,
+        text: format!("cannot execute {what:?}"),
+        errno: 0,
+        path,
+    }
 }
 
 /// Blames the host: these steps are the same for every job.
@@ -442,12 +519,21 @@ fn unprepared(what: &str, error: io::Error) -> Failure {
 /// A procedure that its host does not run. The shepherd replaces the code by the one of the kind of
 /// procedure.
 fn refused(text: String) -> Failure {
-    Failure { failed: Failed::PROLOG, text, errno: 0, path: String::new() }
+    Failure {
+        failed: Failed::PROLOG,
+        text,
+        errno: 0,
+        path: String::new(),
+    }
 }
 
 /// The account of a procedure is the administrator's choice, unlike the one of the task.
 fn of_procedure(failure: Failure) -> Failure {
-    if failure.is_hosts_fault() { failure } else { refused(failure.text) }
+    if failure.is_hosts_fault() {
+        failure
+    } else {
+        refused(failure.text)
+    }
 }
 
 fn no_cwd(path: &str, error: io::Error) -> Failure {

@@ -69,14 +69,21 @@ impl Ending {
         match order {
             Order::Terminate => self.begin(termination, now),
             Order::Kill => {
-                self.stage = Stage::Ending { kill: true, repeat_at: now + REPEAT_KILL_MS };
+                self.stage = Stage::Ending {
+                    kill: true,
+                    repeat_at: now + REPEAT_KILL_MS,
+                };
                 vec![Action::Kill]
             }
             Order::Suspend => self.suspend(termination, now),
             Order::Resume => {
                 let announced = self.suspend_at.take().is_some();
                 let was = std::mem::take(&mut self.suspended);
-                if announced && !was { Vec::new() } else { vec![Action::Resume] }
+                if announced && !was {
+                    Vec::new()
+                } else {
+                    vec![Action::Resume]
+                }
             }
             // What migrates is ended by its command, or killed.
             Order::Migrate => Vec::new(),
@@ -98,17 +105,27 @@ impl Ending {
 
     /// SIGUSR1 at `s_rt`, the terminate method `notify_s` later.
     pub fn begin_soft(&mut self, termination: &Termination, now: u64) -> Vec<Action> {
-        if self.has_begun() { Vec::new() } else { self.announce(libc::SIGUSR1, true, termination, now) }
+        if self.has_begun() {
+            Vec::new()
+        } else {
+            self.announce(libc::SIGUSR1, true, termination, now)
+        }
     }
 
     fn announce(&mut self, signal: i32, soft: bool, termination: &Termination, now: u64) -> Vec<Action> {
-        self.stage = Stage::Announced { at: now + u64::from(termination.notify_s) * 1000, soft };
+        self.stage = Stage::Announced {
+            at: now + u64::from(termination.notify_s) * 1000,
+            soft,
+        };
         let wake = self.suspended.then_some(Action::Signal(libc::SIGCONT));
         [Action::Announce(signal)].into_iter().chain(wake).collect()
     }
 
     fn terminate(&mut self, now: u64) -> Vec<Action> {
-        self.stage = Stage::Ending { kill: false, repeat_at: now + REPEAT_METHOD_MS };
+        self.stage = Stage::Ending {
+            kill: false,
+            repeat_at: now + REPEAT_METHOD_MS,
+        };
         let wake = self.suspended.then_some(Action::Signal(libc::SIGCONT));
         [Action::Terminate].into_iter().chain(wake).collect()
     }
@@ -145,7 +162,10 @@ impl Ending {
         match self.stage {
             Stage::Announced { at, .. } if at <= now => self.terminate(now),
             Stage::Ending { kill: true, repeat_at } if repeat_at <= now => {
-                self.stage = Stage::Ending { kill: true, repeat_at: now + REPEAT_KILL_MS };
+                self.stage = Stage::Ending {
+                    kill: true,
+                    repeat_at: now + REPEAT_KILL_MS,
+                };
                 vec![Action::Kill]
             }
             Stage::Ending { kill: false, repeat_at } if repeat_at <= now => self.terminate(now),
@@ -174,9 +194,15 @@ mod tests {
     #[test]
     fn termination_is_announced_only_to_jobs_that_asked_for_it() {
         let mut ending = Ending::default();
-        assert_eq!(ending.order(Order::Terminate, &termination(false), 0), [Action::Terminate]);
+        assert_eq!(
+            ending.order(Order::Terminate, &termination(false), 0),
+            [Action::Terminate]
+        );
         let mut ending = Ending::default();
-        assert_eq!(ending.order(Order::Terminate, &termination(true), 0), [Action::Announce(libc::SIGUSR2)]);
+        assert_eq!(
+            ending.order(Order::Terminate, &termination(true), 0),
+            [Action::Announce(libc::SIGUSR2)]
+        );
         assert_eq!(ending.due(9_999), []);
         assert_eq!(ending.due(10_000), [Action::Terminate]);
         assert_eq!(ending.order(Order::Terminate, &termination(true), 10_001), []);
@@ -185,7 +211,10 @@ mod tests {
     #[test]
     fn a_hard_limit_does_not_wait_for_the_notice_of_a_soft_one() {
         let mut ending = Ending::default();
-        assert_eq!(ending.begin_soft(&termination(false), 0), [Action::Announce(libc::SIGUSR1)]);
+        assert_eq!(
+            ending.begin_soft(&termination(false), 0),
+            [Action::Announce(libc::SIGUSR1)]
+        );
         assert_eq!(ending.begin_soft(&termination(false), 1), []);
         assert_eq!(ending.begin(&termination(false), 2_000), [Action::Terminate]);
         assert_eq!(ending.begin(&termination(false), 2_001), []);
@@ -194,7 +223,10 @@ mod tests {
     #[test]
     fn a_resume_takes_back_an_announced_suspension() {
         let mut ending = Ending::default();
-        assert_eq!(ending.order(Order::Suspend, &termination(true), 0), [Action::Announce(libc::SIGUSR1)]);
+        assert_eq!(
+            ending.order(Order::Suspend, &termination(true), 0),
+            [Action::Announce(libc::SIGUSR1)]
+        );
         assert_eq!(ending.order(Order::Resume, &termination(true), 1), []);
         assert_eq!(ending.due(20_000), []);
     }

@@ -56,7 +56,10 @@ impl Supervisor<'_> {
             rested_at = probe::rested_at(sys::boot_ms(), began.elapsed());
             self.probe.iter_mut().for_each(|probe| probe.rest_until(rested_at));
             let grows = self.sampler.usage().processes > before + 1;
-            self.probe.iter_mut().filter(|_| must_sample).for_each(|probe| probe.learn(now, grows));
+            self.probe
+                .iter_mut()
+                .filter(|_| must_sample)
+                .for_each(|probe| probe.learn(now, grows));
             self.keep_sampled();
         }
         if is_due {
@@ -70,11 +73,18 @@ impl Supervisor<'_> {
     fn plan_sample(&mut self, job: &mut Running, now: u64) {
         let interval = u64::from(self.context.document.sample_interval_ms);
         if job.sample_step >= interval {
-            let notice = Notice::Usage { key: self.context.document.key, usage: *self.sampler.usage() };
+            let notice = Notice::Usage {
+                key: self.context.document.key,
+                usage: *self.sampler.usage(),
+            };
             self.peers.tell(&notice);
         }
         job.sample_step = (job.sample_step * 2).min(interval);
-        let step = if self.is_near_a_limit() { job.sample_step.min(FIRST_SAMPLE_MS) } else { job.sample_step };
+        let step = if self.is_near_a_limit() {
+            job.sample_step.min(FIRST_SAMPLE_MS)
+        } else {
+            job.sample_step
+        };
         job.next_sample = now + step;
     }
 
@@ -91,7 +101,8 @@ impl Supervisor<'_> {
             self.blame(evidence::hit("h_rt", bound, ran_s, Evidence::Certain));
             actions
         } else if let Some(bound) = reached(limits.s_rt_s) {
-            self.soft_clock.get_or_insert_with(|| evidence::hit("s_rt", bound, ran_s, Evidence::Certain));
+            self.soft_clock
+                .get_or_insert_with(|| evidence::hit("s_rt", bound, ran_s, Evidence::Certain));
             self.ending.begin_soft(termination, now)
         } else {
             return;
@@ -154,7 +165,11 @@ impl Supervisor<'_> {
         }
         if let Some(hit) = self.soft_clock.take() {
             // A job that ended well may have been about to.
-            let evidence = if *cause == Cause::Exited(0) { Evidence::Likely } else { Evidence::Certain };
+            let evidence = if *cause == Cause::Exited(0) {
+                Evidence::Likely
+            } else {
+                Evidence::Certain
+            };
             self.limit = Some(LimitHit { evidence, ..hit });
             return Ok(());
         }
@@ -179,7 +194,9 @@ impl Supervisor<'_> {
     /// on standard error are looked for.
     fn refused_memory(&mut self) -> io::Result<Option<LimitHit>> {
         let hit = evidence::refused_memory(&self.context.document, self.sampler.peaks());
-        let (Some(hit), Some(from)) = (hit, self.error_file_bytes) else { return Ok(None) };
+        let (Some(hit), Some(from)) = (hit, self.error_file_bytes) else {
+            return Ok(None);
+        };
         let ended = self.run_child(&Errand::Look { from }, Some(LOOK_MS))?;
         // A look that hangs in the kernel counts as left behind.
         self.end_remains()?;

@@ -52,7 +52,11 @@ pub struct Places {
 /// The environment of a process of the task.
 pub fn of(context: &Context, identity: &Identity, places: &Places) -> Vec<String> {
     let is_owner = identity.uid == context.document.account.uid;
-    let mut environment = if is_owner { owners(context, identity) } else { others(context, identity) };
+    let mut environment = if is_owner {
+        owners(context, identity)
+    } else {
+        others(context, identity)
+    };
     let spool = context.folder.join(context.dir.file(crate::task_dir::spool::ACTIVE));
     set(&mut environment, "SGE_JOB_SPOOL_DIR", &spool.to_string_lossy());
     if let Some(status) = context.job_status.get() {
@@ -108,7 +112,11 @@ fn others(context: &Context, identity: &Identity) -> Vec<String> {
     if document.host_file.is_some() {
         set(&mut environment, "PE_HOSTFILE", &shown(&task.join("pe_hostfile")));
     }
-    environment.push(if identity.uid == 0 { ROOT_PATH.to_owned() } else { format!("PATH={DEFAULT_PATH}") });
+    environment.push(if identity.uid == 0 {
+        ROOT_PATH.to_owned()
+    } else {
+        format!("PATH={DEFAULT_PATH}")
+    });
     environment
 }
 
@@ -156,7 +164,9 @@ fn told(given: &[String], names: &[&str]) -> Vec<String> {
 }
 
 fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {
-    environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+    environment
+        .iter()
+        .find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
 }
 
 fn set(environment: &mut Vec<String>, name: &str, value: &str) {
@@ -170,9 +180,21 @@ mod tests {
 
     #[test]
     fn a_sensor_of_root_is_told_names_and_nothing_that_loads_code_or_leads_elsewhere() {
-        let given = ["LD_PRELOAD=/tmp/x.so", "BASH_ENV=/tmp/x", "SGE_ROOT=/tmp", "HOST=node1", "GIT_SSH=/tmp/x"];
+        let given = [
+            "LD_PRELOAD=/tmp/x.so",
+            "BASH_ENV=/tmp/x",
+            "SGE_ROOT=/tmp",
+            "HOST=node1",
+            "GIT_SSH=/tmp/x",
+        ];
         let made = of_root_sensor(&given.map(str::to_owned), Path::new("/cell"));
-        let expected = ["HOST=node1", "SGE_ROOT=/cell", "SGE_JOB_SPOOL_DIR=/cell/tasks", "LC_ALL=C", ROOT_PATH];
+        let expected = [
+            "HOST=node1",
+            "SGE_ROOT=/cell",
+            "SGE_JOB_SPOOL_DIR=/cell/tasks",
+            "LC_ALL=C",
+            ROOT_PATH,
+        ];
         assert_eq!(made, expected);
     }
 

@@ -42,7 +42,11 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
             let hit = by_signal(facts, i32::from(*code) - 128)?;
             // Only a limit of the processor is proved by what was used, and only if that was all of it.
             let is_proved = hit.limit == "h_cpu" && missing_ms(facts.main_cpu_ms, hit.bound) <= RESOLUTION_MS;
-            let evidence = if is_proved { hit.evidence } else { hit.evidence.min_likely() };
+            let evidence = if is_proved {
+                hit.evidence
+            } else {
+                hit.evidence.min_likely()
+            };
             Some(LimitHit { evidence, ..hit })
         }
         Cause::Exited(0) | Cause::FailedToStart(_) | Cause::ShepherdDied => None,
@@ -52,7 +56,10 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
 
 fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     match signal {
-        libc::SIGXCPU => facts.soft.cloned().or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, false)),
+        libc::SIGXCPU => facts
+            .soft
+            .cloned()
+            .or_else(|| cpu(facts, "s_cpu", |limit| limit.soft, false)),
         libc::SIGKILL => by_kill(facts),
         libc::SIGXFSZ => {
             let limit = find(facts, Resource::FileSize)?;
@@ -68,7 +75,10 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
 /// a part of the processor time.
 fn by_kill(facts: &Facts<'_>) -> Option<LimitHit> {
     let by_cpu = cpu(facts, "h_cpu", |limit| limit.hard, true);
-    if by_cpu.as_ref().is_some_and(|hit| missing_ms(facts.main_cpu_ms, hit.bound) <= TICKS_MS) {
+    if by_cpu
+        .as_ref()
+        .is_some_and(|hit| missing_ms(facts.main_cpu_ms, hit.bound) <= TICKS_MS)
+    {
         return by_cpu;
     }
     by_group_around(facts).or(by_cpu)
@@ -79,7 +89,11 @@ fn by_kill(facts: &Facts<'_>) -> Option<LimitHit> {
 fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;
-    let evidence = if needs_proof { proof_of_use(facts.main_cpu_ms, bound)? } else { Evidence::Certain };
+    let evidence = if needs_proof {
+        proof_of_use(facts.main_cpu_ms, bound)?
+    } else {
+        Evidence::Certain
+    };
     let name = if limit.soft == limit.hard { "h_cpu" } else { name };
     let used_s = facts.main_cpu_ms.saturating_add(500) / 1000;
     Some(hit(name, bound, used_s, evidence))
@@ -142,7 +156,12 @@ fn memory_near(facts: &Facts<'_>) -> Option<LimitHit> {
 fn unseen_stack(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
     let limit = find(facts, Resource::Stack).filter(|_| signal == libc::SIGSEGV)?;
     let bound = finite(limit.soft)?;
-    Some(hit(&prefixed(limit, "stack"), bound, facts.peaks.stack, Evidence::Unknown))
+    Some(hit(
+        &prefixed(limit, "stack"),
+        bound,
+        facts.peaks.stack,
+        Evidence::Unknown,
+    ))
 }
 
 fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
@@ -150,7 +169,10 @@ fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
     let (name, bound) = match (limits.h_rss_bytes, limits.h_vmem_bytes) {
         (Some(bytes), _) => ("h_rss", bytes),
         (None, Some(bytes)) => ("h_vmem", bytes),
-        (None, None) => (GROUP_MEMORY, facts.around.and_then(|around| around.kills().bound).unwrap_or(0)),
+        (None, None) => (
+            GROUP_MEMORY,
+            facts.around.and_then(|around| around.kills().bound).unwrap_or(0),
+        ),
     };
     hit(name, bound, facts.usage.maxrss_bytes.max(bound), Evidence::Certain)
 }
@@ -158,7 +180,10 @@ fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
 /// The memory limit that an allocation of a failed job ran into, if the job itself says that memory
 /// was missing. A limit of which less than a quarter was seen in use is not to blame.
 pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHit> {
-    let seen = [("vmem", Resource::AddressSpace, peaks.address_space), ("data", Resource::Data, peaks.data)];
+    let seen = [
+        ("vmem", Resource::AddressSpace, peaks.address_space),
+        ("data", Resource::Data, peaks.data),
+    ];
     seen.into_iter().find_map(|(name, resource, peak)| {
         let limit = document.limits.iter().find(|limit| limit.resource == resource)?;
         let bound = finite(limit.soft)?;
@@ -192,20 +217,29 @@ const LOOKED_THROUGH: u64 = 64 << 10;
 
 /// The length of a plain file; `None` for anything else.
 pub fn length_of_file(stream: &OwnedFd) -> Option<u64> {
-    let found = stream.try_clone().map(File::from).and_then(|file| file.metadata()).ok()?;
+    let found = stream
+        .try_clone()
+        .map(File::from)
+        .and_then(|file| file.metadata())
+        .ok()?;
     found.is_file().then_some(found.size())
 }
 
 /// Whether a program wrote to a file, behind its first `from` bytes, that memory was missing.
 pub fn says_memory_is_missing(file: &File, from: u64) -> bool {
-    let end = file.metadata().map_or(0, |found| if found.is_file() { found.size() } else { 0 });
+    let end = file
+        .metadata()
+        .map_or(0, |found| if found.is_file() { found.size() } else { 0 });
     if end <= from {
         return false;
     }
     let start = from.max(end.saturating_sub(LOOKED_THROUGH));
     let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
     let count = file.read_at(&mut bytes, start).unwrap_or(0);
-    String::from_utf8_lossy(&bytes[..count]).to_lowercase().lines().any(is_about_memory)
+    String::from_utf8_lossy(&bytes[..count])
+        .to_lowercase()
+        .lines()
+        .any(is_about_memory)
 }
 
 /// Whether a line in small letters says that memory of the host was missing.
@@ -232,7 +266,12 @@ fn finite(bound: Bound) -> Option<u64> {
 
 /// A limit that was reached.
 pub fn hit(limit: &str, bound: u64, reached: u64, evidence: Evidence) -> LimitHit {
-    LimitHit { limit: limit.to_owned(), bound, reached, evidence }
+    LimitHit {
+        limit: limit.to_owned(),
+        bound,
+        reached,
+        evidence,
+    }
 }
 
 /// Weakens evidence that came second hand.
@@ -263,7 +302,11 @@ mod tests {
             ("fork: Cannot allocate memory\n", 0, true),
             ("no memory error here\n", 0, false),
             ("", 0, false),
-            ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n", 0, false),
+            (
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n",
+                0,
+                false,
+            ),
             ("RuntimeError: HIP out of memory\n", 0, false),
             ("cannot allocate tensor of shape [4096]\n", 0, false),
             ("CUDA is ready\nError: cannot allocate vector of size 3.7 Gb\n", 0, true),
@@ -297,9 +340,12 @@ mod tests {
     #[test]
     fn a_memory_limit_far_from_what_was_seen_has_refused_nothing() {
         let gib = 1 << 30;
-        for (bound, peak, expected) in
-            [(500 * gib, 3 * gib, false), (4 * gib, gib, true), (4 * gib, gib - 1, false), (500 * gib, 0, true)]
-        {
+        for (bound, peak, expected) in [
+            (500 * gib, 3 * gib, false),
+            (4 * gib, gib, true),
+            (4 * gib, gib - 1, false),
+            (500 * gib, 0, true),
+        ] {
             assert_eq!(may_have_refused(bound, peak), expected, "{peak} of {bound}");
         }
     }

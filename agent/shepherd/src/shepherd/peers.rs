@@ -25,7 +25,10 @@ struct Peer {
 impl Peers {
     /// Starts with the launcher's socket.
     pub fn new(control: UnixStream) -> Self {
-        let mut peers = Peers { listener: None, peers: Vec::new() };
+        let mut peers = Peers {
+            listener: None,
+            peers: Vec::new(),
+        };
         peers.add(control);
         peers
     }
@@ -33,18 +36,26 @@ impl Peers {
     /// Listens for later launchers where that is possible.
     pub fn listen(&mut self, socket: &Path) {
         // Without the socket the task still runs; only a restarted launcher could not signal it.
-        self.listener = UnixListener::bind(socket).ok().filter(|listener| listener.set_nonblocking(true).is_ok());
+        self.listener = UnixListener::bind(socket)
+            .ok()
+            .filter(|listener| listener.set_nonblocking(true).is_ok());
     }
 
     fn add(&mut self, stream: UnixStream) {
         if stream.set_nonblocking(true).is_ok() {
-            self.peers.push(Peer { stream, buffer: Vec::new() });
+            self.peers.push(Peer {
+                stream,
+                buffer: Vec::new(),
+            });
         }
     }
 
     /// What to wait for.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.listener.iter().map(AsFd::as_fd).chain(self.peers.iter().map(|peer| peer.stream.as_fd()))
+        self.listener
+            .iter()
+            .map(AsFd::as_fd)
+            .chain(self.peers.iter().map(|peer| peer.stream.as_fd()))
     }
 
     /// Takes new peers, tells them `greeting`, and returns every request that is complete.

@@ -36,7 +36,12 @@ pub struct Invocation {
 /// [`Failed::NO_SHELL`] for a `#!` line that names no program, such as one that ends in CR LF.
 pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &str) -> Result<Invocation, Failure> {
     match start {
-        Start::Script { shell, login, mode, args } => {
+        Start::Script {
+            shell,
+            login,
+            mode,
+            args,
+        } => {
             let script =
                 script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
             script_invocation(shell, *login, *mode, args, script)
@@ -50,7 +55,11 @@ pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &s
                 script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
             Ok(by_starter(starter, *stdin, args, script))
         }
-        Start::Connected { shell: Some(shell), argv, .. } => {
+        Start::Connected {
+            shell: Some(shell),
+            argv,
+            ..
+        } => {
             let args = vec!["-c".to_owned(), argv.join(" ")];
             Ok(by_shell(shell, false, args))
         }
@@ -65,18 +74,35 @@ fn script_invocation(
     args: &[String],
     script: &ScriptPlace,
 ) -> Result<Invocation, Failure> {
-    let with_script = |before: Vec<String>| before.into_iter().chain([script.path.clone()]).chain(args.iter().cloned());
+    let with_script = |before: Vec<String>| {
+        before
+            .into_iter()
+            .chain([script.path.clone()])
+            .chain(args.iter().cloned())
+    };
     match mode {
         StartMode::ScriptFromStdin => {
-            let args = if args.is_empty() { Vec::new() } else { with_stdin_args(args) };
-            Ok(Invocation { script_on_stdin: true, ..by_shell(shell, login, args) })
+            let args = if args.is_empty() {
+                Vec::new()
+            } else {
+                with_stdin_args(args)
+            };
+            Ok(Invocation {
+                script_on_stdin: true,
+                ..by_shell(shell, login, args)
+            })
         }
         StartMode::PosixCompliant => Ok(by_shell(shell, login, with_script(Vec::new()).collect())),
         StartMode::UnixBehavior => match interpreter(&script.head)? {
             None => Ok(by_shell(shell, false, with_script(Vec::new()).collect())),
             Some((program, argument)) => {
                 let argv = with_script([program.clone()].into_iter().chain(argument).collect()).collect();
-                Ok(Invocation { what: program.clone(), paths: vec![program], argv, script_on_stdin: false })
+                Ok(Invocation {
+                    what: program.clone(),
+                    paths: vec![program],
+                    argv,
+                    script_on_stdin: false,
+                })
             }
         },
     }
@@ -89,8 +115,17 @@ fn with_stdin_args(args: &[String]) -> Vec<String> {
 /// The starter is told the script, or reads it, and knows from its environment which shell would have had it.
 fn by_starter(starter: &str, stdin: bool, args: &[String], script: &ScriptPlace) -> Invocation {
     let path = (!stdin).then(|| script.path.clone());
-    let argv = [starter.to_owned()].into_iter().chain(path).chain(args.iter().cloned()).collect();
-    Invocation { paths: vec![starter.to_owned()], argv, what: starter.to_owned(), script_on_stdin: stdin }
+    let argv = [starter.to_owned()]
+        .into_iter()
+        .chain(path)
+        .chain(args.iter().cloned())
+        .collect();
+    Invocation {
+        paths: vec![starter.to_owned()],
+        argv,
+        what: starter.to_owned(),
+        script_on_stdin: stdin,
+    }
 }
 
 /// A login shell is one whose name begins with `-`.
@@ -98,7 +133,12 @@ fn by_shell(shell: &str, login: bool, args: Vec<String>) -> Invocation {
     let base = shell.rsplit('/').next().unwrap_or(shell);
     let name = if login { format!("-{base}") } else { base.to_owned() };
     let argv = [name].into_iter().chain(args).collect();
-    Invocation { paths: vec![shell.to_owned()], argv, what: shell.to_owned(), script_on_stdin: false }
+    Invocation {
+        paths: vec![shell.to_owned()],
+        argv,
+        what: shell.to_owned(),
+        script_on_stdin: false,
+    }
 }
 
 fn direct(argv: &[String], path_variable: &str) -> Result<Invocation, Failure> {
@@ -106,15 +146,24 @@ fn direct(argv: &[String], path_variable: &str) -> Result<Invocation, Failure> {
     let paths = if program.contains('/') {
         vec![program.clone()]
     } else {
-        let folders = path_variable.split(':').map(|folder| if folder.is_empty() { "." } else { folder });
+        let folders = path_variable
+            .split(':')
+            .map(|folder| if folder.is_empty() { "." } else { folder });
         folders.map(|folder| format!("{folder}/{program}")).collect()
     };
-    Ok(Invocation { paths, argv: argv.to_vec(), what: program.clone(), script_on_stdin: false })
+    Ok(Invocation {
+        paths,
+        argv: argv.to_vec(),
+        what: program.clone(),
+        script_on_stdin: false,
+    })
 }
 
 /// The program and the one argument of a `#!` line, as the kernel reads it; `None` without such a line.
 fn interpreter(head: &[u8]) -> Result<Option<(String, Option<String>)>, Failure> {
-    let Some(rest) = head.strip_prefix(b"#!") else { return Ok(None) };
+    let Some(rest) = head.strip_prefix(b"#!") else {
+        return Ok(None);
+    };
     let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     if line.contains('\r') {
@@ -130,7 +179,10 @@ fn interpreter(head: &[u8]) -> Result<Option<(String, Option<String>)>, Failure>
         return Ok(None);
     }
     let argument = argument.trim_matches([' ', '\t']);
-    Ok(Some((program.to_owned(), (!argument.is_empty()).then(|| argument.to_owned()))))
+    Ok(Some((
+        program.to_owned(),
+        (!argument.is_empty()).then(|| argument.to_owned()),
+    )))
 }
 
 /// A procedure or method command: split at blanks, no shell.
@@ -162,7 +214,9 @@ fn replaced(text: &str, table: &[(&str, &str)]) -> String {
     while let Some(at) = rest.find('$') {
         made.push_str(&rest[..at]);
         rest = &rest[at..];
-        let known = table.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, *value)));
+        let known = table
+            .iter()
+            .find_map(|(name, value)| Some((rest.strip_prefix(name)?, *value)));
         let (left, value) = known.unwrap_or((&rest[1..], "$"));
         made.push_str(value);
         rest = left;
@@ -180,8 +234,12 @@ pub fn shell_line(command: &str) -> Invocation {
 /// # Errors
 /// [`Failed::BEFORE_JOB`] for text with a NUL, which no document can carry.
 pub fn program(invocation: &Invocation, environment: &[String], file: Option<TrustedFile>) -> Result<Program, Failure> {
-    let strings =
-        |texts: &[String]| texts.iter().map(|word| CString::new(text::to_bytes(word))).collect::<Result<Vec<_>, _>>();
+    let strings = |texts: &[String]| {
+        texts
+            .iter()
+            .map(|word| CString::new(text::to_bytes(word)))
+            .collect::<Result<Vec<_>, _>>()
+    };
     let make = || {
         let (argv, envp) = (strings(&invocation.argv)?, strings(environment)?);
         Ok::<_, std::ffi::NulError>(match file {
@@ -200,9 +258,17 @@ pub fn program(invocation: &Invocation, environment: &[String], file: Option<Tru
 /// Replaces what only this host knows: a leading `~` or `~user`, and `$HOME`.
 pub fn expand(path: &str, identity: &Identity) -> String {
     let path = path.replace("$HOME", &identity.home);
-    let Some(rest) = path.strip_prefix('~') else { return path };
-    let (user, tail) = rest.split_once('/').map_or((rest, None), |(user, tail)| (user, Some(tail)));
-    let home = if user.is_empty() { Some(identity.home.clone()) } else { account::home_of(user) };
+    let Some(rest) = path.strip_prefix('~') else {
+        return path;
+    };
+    let (user, tail) = rest
+        .split_once('/')
+        .map_or((rest, None), |(user, tail)| (user, Some(tail)));
+    let home = if user.is_empty() {
+        Some(identity.home.clone())
+    } else {
+        account::home_of(user)
+    };
     match (home, tail) {
         (Some(home), Some(tail)) => format!("{home}/{tail}"),
         (Some(home), None) => home,
@@ -211,7 +277,12 @@ pub fn expand(path: &str, identity: &Identity) -> String {
 }
 
 fn no_shell(text: String) -> Failure {
-    Failure { failed: Failed::NO_SHELL, text, errno: 0, path: String::new() }
+    Failure {
+        failed: Failed::NO_SHELL,
+        text,
+        errno: 0,
+        path: String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -219,21 +290,39 @@ mod tests {
     use super::*;
 
     fn script(head: &str) -> ScriptPlace {
-        ScriptPlace { path: "/spool/7".into(), head: head.as_bytes().to_vec() }
+        ScriptPlace {
+            path: "/spool/7".into(),
+            head: head.as_bytes().to_vec(),
+        }
     }
 
     #[test]
     fn a_path_that_looks_like_a_variable_is_not_replaced() {
         let places = ["/", "/in/$stdout_path", "/out", "/err"].map(str::to_owned);
         let [folder, stdin, stdout, stderr] = places;
-        let places = Places { folder, stdin, stdout, stderr };
-        let made = procedure_line("/x/prolog $stdin_path:$stdout_path $merge_stderr $HOME$", &places, true, "");
+        let places = Places {
+            folder,
+            stdin,
+            stdout,
+            stderr,
+        };
+        let made = procedure_line(
+            "/x/prolog $stdin_path:$stdout_path $merge_stderr $HOME$",
+            &places,
+            true,
+            "",
+        );
         let expected = ["/x/prolog", "/in/$stdout_path:/out", "1", "$HOME$"];
         assert_eq!(made.expect("a program").argv, expected);
     }
 
     fn argv(mode: StartMode, login: bool, head: &str) -> (String, Vec<String>) {
-        let start = Start::Script { shell: "/bin/sh".into(), login, mode, args: vec!["a b".into()] };
+        let start = Start::Script {
+            shell: "/bin/sh".into(),
+            login,
+            mode,
+            args: vec!["a b".into()],
+        };
         let invocation = invocation(&start, Some(&script(head)), "").expect("a program");
         (invocation.paths[0].clone(), invocation.argv)
     }
@@ -249,25 +338,59 @@ mod tests {
                 "/bin/bash",
                 vec!["/bin/bash", "-l", "/spool/7", "a b"],
             ),
-            (StartMode::UnixBehavior, false, "#! /bin/csh\nx", "/bin/csh", vec!["/bin/csh", "/spool/7", "a b"]),
-            (StartMode::UnixBehavior, true, "echo\n", "/bin/sh", vec!["sh", "/spool/7", "a b"]),
-            (StartMode::PosixCompliant, true, "#!/bin/bash\n", "/bin/sh", vec!["-sh", "/spool/7", "a b"]),
-            (StartMode::ScriptFromStdin, false, "echo\n", "/bin/sh", vec!["sh", "-s", "a b"]),
+            (
+                StartMode::UnixBehavior,
+                false,
+                "#! /bin/csh\nx",
+                "/bin/csh",
+                vec!["/bin/csh", "/spool/7", "a b"],
+            ),
+            (
+                StartMode::UnixBehavior,
+                true,
+                "echo\n",
+                "/bin/sh",
+                vec!["sh", "/spool/7", "a b"],
+            ),
+            (
+                StartMode::PosixCompliant,
+                true,
+                "#!/bin/bash\n",
+                "/bin/sh",
+                vec!["-sh", "/spool/7", "a b"],
+            ),
+            (
+                StartMode::ScriptFromStdin,
+                false,
+                "echo\n",
+                "/bin/sh",
+                vec!["sh", "-s", "a b"],
+            ),
         ];
         for (mode, login, head, program, expected) in cases {
-            assert_eq!(argv(mode, login, head), (program.to_owned(), words(&expected)), "{head:?}");
+            assert_eq!(
+                argv(mode, login, head),
+                (program.to_owned(), words(&expected)),
+                "{head:?}"
+            );
         }
     }
 
     #[test]
     fn a_windows_line_end_is_named() {
         let failure = interpreter(b"#!/bin/bash\r\necho\r\n").expect_err("refused");
-        assert!(failure.text.contains("CR LF") && failure.failed == Failed::NO_SHELL, "{}", failure.text);
+        assert!(
+            failure.text.contains("CR LF") && failure.failed == Failed::NO_SHELL,
+            "{}",
+            failure.text
+        );
     }
 
     #[test]
     fn commands_without_a_slash_are_looked_up_in_the_jobs_path() {
-        let start = Start::Direct { argv: vec!["tool".into()] };
+        let start = Start::Direct {
+            argv: vec!["tool".into()],
+        };
         let found = invocation(&start, None, "/a::/b").expect("a program");
         assert_eq!(found.paths, ["/a/tool", "./tool", "/b/tool"]);
     }
@@ -276,7 +399,12 @@ mod tests {
     fn home_is_replaced_where_it_stands() {
         let mut identity = account::by_number(1);
         identity.home = "/home/u".into();
-        for (path, expected) in [("$HOME/x", "/home/u/x"), ("~/x", "/home/u/x"), ("~", "/home/u"), ("/a~", "/a~")] {
+        for (path, expected) in [
+            ("$HOME/x", "/home/u/x"),
+            ("~/x", "/home/u/x"),
+            ("~", "/home/u"),
+            ("/a~", "/a~"),
+        ] {
             assert_eq!(expand(path, &identity), expected);
         }
     }

@@ -45,7 +45,13 @@ impl Probe {
         let loadavg = File::open("/proc/loadavg").ok()?;
         let fewest = count(&loadavg)?;
         let quick_until_ms = now + QUICK_FOR_MS;
-        Some(Probe { loadavg, fewest, many_new: MANY_NEW, next_ms: now + QUICK_LOOK_MS, quick_until_ms })
+        Some(Probe {
+            loadavg,
+            fewest,
+            many_new: MANY_NEW,
+            next_ms: now + QUICK_LOOK_MS,
+            quick_until_ms,
+        })
     }
 
     /// When it is to be looked next.
@@ -59,7 +65,12 @@ impl Probe {
         let new = tasks.saturating_sub(self.fewest);
         let are_many = new >= self.many_new;
         self.fewest = if are_many { tasks } else { self.fewest.min(tasks) };
-        self.next_ms = now + if now < self.quick_until_ms { QUICK_LOOK_MS } else { LOOK_MS };
+        self.next_ms = now
+            + if now < self.quick_until_ms {
+                QUICK_LOOK_MS
+            } else {
+                LOOK_MS
+            };
         are_many
     }
 

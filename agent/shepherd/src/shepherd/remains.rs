@@ -77,7 +77,9 @@ impl Supervisor<'_> {
     fn give_up(&mut self, count: u32) {
         if self.left != count {
             let key = self.context.document.key;
-            crate::log::line(format_args!("task {key}: {count} processes take no SIGKILL: they hang in the kernel"));
+            crate::log::line(format_args!(
+                "task {key}: {count} processes take no SIGKILL: they hang in the kernel"
+            ));
         }
         // A child that is not reaped keeps this shepherd from another task.
         self.left = count.max(1);
@@ -122,6 +124,8 @@ impl Supervisor<'_> {
     }
 
     fn note_remains(&mut self, place: &str, error: &io::Error) {
-        self.notes.push(format!("the temporary directory {place} could not be removed whole: {error}"));
+        self.notes.push(format!(
+            "the temporary directory {place} could not be removed whole: {error}"
+        ));
     }
 }

@@ -100,7 +100,12 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
                 let errno = i32::from_le_bytes([*a, *b, *c, *d]);
                 let index = u32::from_le_bytes([*e, *f, *g, *h]) as usize;
                 if let Some(&ProcessLimit { resource, soft, hard }) = limits.get(index) {
-                    report.refused.push(RefusedLimit { resource, soft, hard, errno });
+                    report.refused.push(RefusedLimit {
+                        resource,
+                        soft,
+                        hard,
+                        errno,
+                    });
                 }
                 bytes = rest;
             }
@@ -133,7 +138,12 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
     }
     if !executing {
         let text = "the child died before it could execute the program".to_owned();
-        report.failure = Some(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
+        report.failure = Some(Failure {
+            failed: Failed::BEFORE_JOB,
+            text,
+            errno: 0,
+            path: String::new(),
+        });
         report.died = true;
     }
     report
@@ -157,8 +167,16 @@ fn exec_failure(errno: i32, failure: &[u8]) -> Failure {
 }
 
 fn unknown(errno: i32) -> Failure {
-    let text = format!("the last step before execve failed: {}", io::Error::from_raw_os_error(errno));
-    Failure { failed: Failed::BEFORE_JOB, text, errno, path: String::new() }
+    let text = format!(
+        "the last step before execve failed: {}",
+        io::Error::from_raw_os_error(errno)
+    );
+    Failure {
+        failed: Failed::BEFORE_JOB,
+        text,
+        errno,
+        path: String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -168,14 +186,37 @@ mod tests {
 
     #[test]
     fn refused_limits_and_the_failure_of_execve_are_both_read() {
-        let limit = ProcessLimit { resource: Resource::Core, soft: Bound::Infinity, hard: Bound::Infinity };
-        let failure = Failure { failed: 27, text: "cannot execute".into(), errno: 0, path: "/x".into() };
+        let limit = ProcessLimit {
+            resource: Resource::Core,
+            soft: Bound::Infinity,
+            hard: Bound::Infinity,
+        };
+        let failure = Failure {
+            failed: 27,
+            text: "cannot execute".into(),
+            errno: 0,
+            path: "/x".into(),
+        };
         // The three hundredth limit: more than a byte counts.
-        let limits = [[limit; 299].as_slice(), &[ProcessLimit { resource: Resource::Stack, ..limit }]].concat();
+        let limits = [
+            [limit; 299].as_slice(),
+            &[ProcessLimit {
+                resource: Resource::Stack,
+                ..limit
+            }],
+        ]
+        .concat();
         let mut bytes = vec![b'L', 43, 1, 0, 0, 1, 0, 0, 0, b'G', b'X', 2, 0, 0, 0];
         bytes.extend_from_slice(&failure.encode());
         let report = parse(&bytes, &limits);
-        assert_eq!(report.refused.iter().map(|refused| refused.resource).collect::<Vec<_>>(), [Resource::Stack]);
+        assert_eq!(
+            report
+                .refused
+                .iter()
+                .map(|refused| refused.resource)
+                .collect::<Vec<_>>(),
+            [Resource::Stack]
+        );
         let failure = report.failure.expect("a failure");
         assert_eq!((failure.failed, failure.errno), (27, 2));
     }
@@ -191,7 +232,13 @@ mod tests {
     fn a_child_that_waits_for_a_pipe_says_so_before_and_goes_on_or_dies() {
         assert!(is_waiting(b"UW") && !is_waiting(b"U") && !is_waiting(b"G"));
         let report = parse(b"UWS\x02\x01\0\0\0\0\0\0WG", &[]);
-        assert_eq!(report, SetupReport { error_file_bytes: Some(258), ..SetupReport::default() });
+        assert_eq!(
+            report,
+            SetupReport {
+                error_file_bytes: Some(258),
+                ..SetupReport::default()
+            }
+        );
         assert!(parse(b"UW", &[]).died);
     }
 }

@@ -48,7 +48,10 @@ impl Sampler {
             .limits
             .iter()
             .any(|limit| fails_by_itself.contains(&limit.resource) && limit.soft != Bound::Infinity);
-        let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096) as u64;
+        let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+            .ok()
+            .flatten()
+            .unwrap_or(4096) as u64;
         Sampler::of_pages(wants_peaks, page_bytes)
     }
 
@@ -75,13 +78,19 @@ impl Sampler {
 
     /// Takes a sample of every descendant of this process, or of as many as are over a limit of the task.
     pub fn sample(&mut self, limits: &TaskLimits) {
-        let mut sum = Sum { page_bytes: self.page_bytes, ..Sum::default() };
+        let mut sum = Sum {
+            page_bytes: self.page_bytes,
+            ..Sum::default()
+        };
         let processes = proc::descendants_while(std::process::id() as i32, |process| {
             sum.add(process);
             !sum.is_over(limits)
         });
         self.add_memory(&processes);
-        let live_ms: u64 = processes.iter().map(|process| proc::ticks_to_ms(process.cpu_ticks)).sum();
+        let live_ms: u64 = processes
+            .iter()
+            .map(|process| proc::ticks_to_ms(process.cpu_ticks))
+            .sum();
         self.raise_cpu(self.reaped_cpu_us / 1000 + live_ms);
         if sum.is_over(limits) {
             // The task is to be ended now: reading more of each process lets it make further ones.
@@ -98,9 +107,14 @@ impl Sampler {
         self.add_integral(processes);
         let usage = &mut self.usage;
         usage.processes = processes.len() as u32;
-        usage.vmem_bytes = processes.iter().map(|process| process.vmem_bytes).fold(0, u64::saturating_add);
-        usage.rss_bytes =
-            processes.iter().map(|process| process.rss_pages * self.page_bytes).fold(0, u64::saturating_add);
+        usage.vmem_bytes = processes
+            .iter()
+            .map(|process| process.vmem_bytes)
+            .fold(0, u64::saturating_add);
+        usage.rss_bytes = processes
+            .iter()
+            .map(|process| process.rss_pages * self.page_bytes)
+            .fold(0, u64::saturating_add);
         usage.maxvmem_bytes = usage.maxvmem_bytes.max(usage.vmem_bytes);
         usage.maxrss_bytes = usage.maxrss_bytes.max(usage.rss_bytes);
     }
@@ -116,8 +130,15 @@ impl Sampler {
                 cpu_ticks: process.own_cpu_ticks,
                 rss_bytes: process.rss_pages * self.page_bytes,
             };
-            let before = self.seen.get(&process.pid).filter(|before| before.start_ticks == now.start_ticks);
-            let before = before.copied().unwrap_or(Seen { cpu_ticks: 0, rss_bytes: 0, ..now });
+            let before = self
+                .seen
+                .get(&process.pid)
+                .filter(|before| before.start_ticks == now.start_ticks);
+            let before = before.copied().unwrap_or(Seen {
+                cpu_ticks: 0,
+                rss_bytes: 0,
+                ..now
+            });
             let used_ms = proc::ticks_to_ms(now.cpu_ticks.saturating_sub(before.cpu_ticks));
             let mean_bytes = (u128::from(before.rss_bytes) + u128::from(now.rss_bytes)) / 2;
             self.usage.mem_byte_ms += u128::from(used_ms) * mean_bytes;
@@ -132,7 +153,9 @@ impl Sampler {
     }
 
     fn see_peaks(&mut self, pid: i32) {
-        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return };
+        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+            return;
+        };
         let value = |name| proc::status_bytes(&status, name).unwrap_or(0);
         self.peaks.address_space = self.peaks.address_space.max(value("VmPeak"));
         self.peaks.data = self.peaks.data.max(value("VmData"));
@@ -234,7 +257,10 @@ mod tests {
         let mut sampler = Sampler::of_pages(false, 1000);
         sampler.add_memory(&[process(7, 10, 100)]);
         let before = sampler.usage.mem_byte_ms;
-        sampler.add_memory(&[ProcessStat { start_ticks: 78, ..process(7, 4, 100) }]);
+        sampler.add_memory(&[ProcessStat {
+            start_ticks: 78,
+            ..process(7, 4, 100)
+        }]);
         let tick_ms = u128::from(proc::ticks_to_ms(1));
         assert_eq!(sampler.usage.mem_byte_ms - before, 4 * 50 * 1000 * tick_ms);
     }

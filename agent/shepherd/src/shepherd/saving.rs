@@ -76,7 +76,9 @@ impl Saving {
 impl Supervisor<'_> {
     /// Makes the checkpoint that the clock demands.
     pub(super) fn keep_saving(&mut self, now: u64) {
-        let Some(checkpointing) = self.context.document.checkpoint.as_ref() else { return };
+        let Some(checkpointing) = self.context.document.checkpoint.as_ref() else {
+            return;
+        };
         self.saving.outlived();
         if self.running().is_some() && !self.ending.has_begun() && self.saving.is_due(now) {
             self.save(&checkpointing.save);
@@ -86,7 +88,9 @@ impl Supervisor<'_> {
     /// Writes the state and ends the job. Without a command for it, and before the job runs, its
     /// processes are killed.
     pub(super) fn migrate(&mut self, now: u64) {
-        let Some(checkpointing) = self.context.document.checkpoint.as_ref() else { return };
+        let Some(checkpointing) = self.context.document.checkpoint.as_ref() else {
+            return;
+        };
         if self.saving.migrating || self.ending.has_begun() {
             return;
         }
@@ -135,9 +139,18 @@ impl Supervisor<'_> {
     pub(super) fn clean_saved(&mut self, cause: &Cause) -> io::Result<()> {
         let goes_on = self.saving.migrating && !matches!(cause, Cause::Exited(_)) || *cause == Cause::ShepherdDied;
         self.saving.saved &= goes_on;
-        let clean = self.context.document.checkpoint.as_ref().and_then(|checkpointing| checkpointing.clean.as_deref());
-        let Some(clean) = clean.filter(|_| !goes_on) else { return Ok(()) };
-        let Some(pid) = self.spawn_checkpoint(clean) else { return Ok(()) };
+        let clean = self
+            .context
+            .document
+            .checkpoint
+            .as_ref()
+            .and_then(|checkpointing| checkpointing.clean.as_deref());
+        let Some(clean) = clean.filter(|_| !goes_on) else {
+            return Ok(());
+        };
+        let Some(pid) = self.spawn_checkpoint(clean) else {
+            return Ok(());
+        };
         self.attend(pid, Some(sys::boot_ms() + AFTER_JOB_MS))?;
         self.end_remains()
     }
@@ -150,7 +163,15 @@ mod tests {
     fn saving(interval_s: u64) -> Saving {
         let mut saving = Saving::default();
         let (save, migrate) = (Method::Command("ckpt".to_owned()), Method::Default);
-        saving.begin(Some(&Checkpointing { save, interval_s, migrate, clean: None }), 1_000);
+        saving.begin(
+            Some(&Checkpointing {
+                save,
+                interval_s,
+                migrate,
+                clean: None,
+            }),
+            1_000,
+        );
         saving
     }
 

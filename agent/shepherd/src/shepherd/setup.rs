@@ -56,7 +56,10 @@ impl Supervisor<'_> {
         loop {
             let left = deadline.saturating_sub(sys::boot_ms());
             let mut wait = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut wait, PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX)) {
+            match poll(
+                &mut wait,
+                PollTimeout::try_from(left as u32).unwrap_or(PollTimeout::MAX),
+            ) {
                 Ok(0) => return Setup::Done(self.setup_hangs(pid, report::is_at_users_files(&bytes))),
                 Err(Errno::EINTR) => continue,
                 Ok(_) | Err(_) => {}
@@ -85,7 +88,12 @@ impl Supervisor<'_> {
         }
         if is_at_users_files {
             let text = format!("{NOT_PREPARED}: the user's working directory or files could not be opened in time");
-            return hung(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() });
+            return hung(Failure {
+                failed: Failed::BEFORE_JOB,
+                text,
+                errno: 0,
+                path: String::new(),
+            });
         }
         let why = "the name service or the place of temporary directories did not answer in time";
         hung(Failure::of_host(format!("{NOT_PREPARED}: {why}"), 0))
@@ -96,7 +104,10 @@ impl Supervisor<'_> {
 const NOT_PREPARED: &str = "the job could not be prepared";
 
 fn hung(failure: Failure) -> SetupReport {
-    SetupReport { failure: Some(failure), ..SetupReport::default() }
+    SetupReport {
+        failure: Some(failure),
+        ..SetupReport::default()
+    }
 }
 
 #[cfg(test)]

@@ -51,14 +51,28 @@ pub fn open(
     };
     let (stdout, output) = append(&streams.stdout, identity, folder, waits)?;
     let (stderr, errors) = if streams.merge {
-        let same = stdout.try_clone().map_err(|error| cannot_open("standard error", "", &error))?;
+        let same = stdout
+            .try_clone()
+            .map_err(|error| cannot_open("standard error", "", &error))?;
         (same, output.clone())
     } else {
         append(&streams.stderr, identity, folder, waits)?
     };
     let [stdin_path, stdout_path, stderr_path] = [input, output, errors].map(|path| full(folder, path));
-    let places = Places { folder: folder.to_owned(), stdin: stdin_path, stdout: stdout_path, stderr: stderr_path };
-    Ok((Opened { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() }, places))
+    let places = Places {
+        folder: folder.to_owned(),
+        stdin: stdin_path,
+        stdout: stdout_path,
+        stderr: stderr_path,
+    };
+    Ok((
+        Opened {
+            stdin: stdin.into(),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        },
+        places,
+    ))
 }
 
 /// The three that came beside the document.
@@ -67,9 +81,21 @@ pub fn open(
 /// [`Failed::OPEN_FILE`] where no descriptor is free.
 pub fn given([stdin, stdout, stderr]: &[OwnedFd; 3], folder: &str) -> Result<(Opened, Places), Failure> {
     let copy = |stream: &OwnedFd| stream.try_clone().map_err(|error| cannot_open("connected", "", &error));
-    let opened = Opened { stdin: copy(stdin)?, stdout: copy(stdout)?, stderr: copy(stderr)? };
+    let opened = Opened {
+        stdin: copy(stdin)?,
+        stdout: copy(stdout)?,
+        stderr: copy(stderr)?,
+    };
     let nothing = || NOTHING.to_owned();
-    Ok((opened, Places { folder: folder.to_owned(), stdin: nothing(), stdout: nothing(), stderr: nothing() }))
+    Ok((
+        opened,
+        Places {
+            folder: folder.to_owned(),
+            stdin: nothing(),
+            stdout: nothing(),
+            stderr: nothing(),
+        },
+    ))
 }
 
 /// What stands for a file that nobody wants.
@@ -80,15 +106,36 @@ const NOTHING: &str = "/dev/null";
 /// # Errors
 /// [`Failed::OPEN_FILE`] on a host without it.
 pub fn nowhere(folder: &str) -> Result<(Opened, Places), Failure> {
-    let write = || OpenOptions::new().write(true).open(NOTHING).map_err(|error| cannot_open("output", NOTHING, &error));
-    let opened = Opened { stdin: read(NOTHING)?.into(), stdout: write()?.into(), stderr: write()?.into() };
+    let write = || {
+        OpenOptions::new()
+            .write(true)
+            .open(NOTHING)
+            .map_err(|error| cannot_open("output", NOTHING, &error))
+    };
+    let opened = Opened {
+        stdin: read(NOTHING)?.into(),
+        stdout: write()?.into(),
+        stderr: write()?.into(),
+    };
     let nothing = || NOTHING.to_owned();
-    Ok((opened, Places { folder: folder.to_owned(), stdin: nothing(), stdout: nothing(), stderr: nothing() }))
+    Ok((
+        opened,
+        Places {
+            folder: folder.to_owned(),
+            stdin: nothing(),
+            stdout: nothing(),
+            stderr: nothing(),
+        },
+    ))
 }
 
 /// A path as the job is told it.
 fn full(folder: &str, path: String) -> String {
-    if path.starts_with('/') { path } else { format!("{}/{path}", folder.trim_end_matches('/')) }
+    if path.starts_with('/') {
+        path
+    } else {
+        format!("{}/{path}", folder.trim_end_matches('/'))
+    }
 }
 
 fn read(path: &str) -> Result<File, Failure> {
@@ -130,12 +177,18 @@ fn append(
         path = in_folder(&path);
     }
     let mut opened = append_to(&path, waits);
-    if opened.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EISDIR)) {
+    if opened
+        .as_ref()
+        .is_err_and(|error| error.raw_os_error() == Some(libc::EISDIR))
+    {
         path = in_folder(&path);
         opened = append_to(&path, waits);
         asked.clone_from(&path);
     }
-    Ok((opened.map_err(|error| cannot_open("output", &full(start, asked), &error))?, path))
+    Ok((
+        opened.map_err(|error| cannot_open("output", &full(start, asked), &error))?,
+        path,
+    ))
 }
 
 fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
@@ -160,7 +213,10 @@ fn open_file(options: &mut OpenOptions, path: &str, waits: Option<Waits<'_>>) ->
 fn waiting(file: File) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     if !kind.is_file() && !kind.is_char_device() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "a procedure writes to files and devices alone"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "a procedure writes to files and devices alone",
+        ));
     }
     let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
     fcntl(&file, FcntlArg::F_SETFL(flags - OFlag::O_NONBLOCK))?;
@@ -170,16 +226,28 @@ fn waiting(file: File) -> io::Result<File> {
 /// The file that the job's standard error went to, open for reading; `None` for anything that is not
 /// a plain file there. Nothing is made and nothing is waited for.
 pub fn error_file(streams: &Streams, identity: &Identity) -> Option<File> {
-    let output = if streams.merge { &streams.stdout } else { &streams.stderr };
+    let output = if streams.merge {
+        &streams.stdout
+    } else {
+        &streams.stderr
+    };
     let path = expand(&output.path, identity);
-    let path = if path.is_empty() { output.default_name.clone() } else { path };
+    let path = if path.is_empty() {
+        output.default_name.clone()
+    } else {
+        path
+    };
     let inner = format!("{path}/{}", output.default_name);
     [path, inner].iter().find_map(|path| plain_file(path))
 }
 
 fn plain_file(path: &str) -> Option<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(text::to_os(path)).ok()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(text::to_os(path))
+        .ok()?;
     file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
 }
 
@@ -188,7 +256,11 @@ fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
     let errno = error.raw_os_error().unwrap_or(0);
     Failure {
         // That the system has no more descriptors is not for the user to mend.
-        failed: if sys::is_exhaustion(errno) { Failed::BEFORE_PROLOG } else { Failed::OPEN_FILE },
+        failed: if sys::is_exhaustion(errno) {
+            Failed::BEFORE_PROLOG
+        } else {
+            Failed::OPEN_FILE
+        },
         text: format!("error: can't open {what} file \"{path}\": {error}"),
         errno,
         path: path.to_owned(),
@@ -214,13 +286,20 @@ mod tests {
         nix::unistd::mkfifo(place("pipe").as_str(), Mode::S_IRWXU).expect("made");
         assert!(append_to(&place("pipe"), None).is_err());
         // With a reader the pipe opens at once.
-        let both = OpenOptions::new().read(true).write(true).open(place("pipe")).expect("opened");
+        let both = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(place("pipe"))
+            .expect("opened");
         assert!(append_to(&place("pipe"), None).is_err());
         assert!(waiting(both).is_err());
         for path in [place("file"), NOTHING.to_owned()] {
             let file = append_to(&path, None).expect("opened");
             let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL).expect("asked"));
-            assert!(!flags.contains(OFlag::O_NONBLOCK) && flags.contains(OFlag::O_APPEND), "{path}: {flags:?}");
+            assert!(
+                !flags.contains(OFlag::O_NONBLOCK) && flags.contains(OFlag::O_APPEND),
+                "{path}: {flags:?}"
+            );
         }
         fs::remove_dir_all(&base).expect("cleaned");
     }
@@ -229,9 +308,19 @@ mod tests {
     fn a_file_that_cannot_be_opened_is_named_from_the_root_on() {
         let identity = crate::account::by_number(nix::unistd::Uid::effective().as_raw());
         let reason = |path: &str, stdin: Option<String>| {
-            let output = OutputPath { path: path.to_owned(), default_name: "job.o7".to_owned() };
-            let streams = Streams { stdin, stdout: output.clone(), stderr: output, merge: false };
-            let failure = open(&streams, &identity, "/start", Some(&|| ())).err().expect("there is no such folder");
+            let output = OutputPath {
+                path: path.to_owned(),
+                default_name: "job.o7".to_owned(),
+            };
+            let streams = Streams {
+                stdin,
+                stdout: output.clone(),
+                stderr: output,
+                merge: false,
+            };
+            let failure = open(&streams, &identity, "/start", Some(&|| ()))
+                .err()
+                .expect("there is no such folder");
             assert!(failure.text.contains(&format!("\"{}\"", failure.path)), "{failure:?}");
             failure.path
         };
@@ -252,8 +341,16 @@ mod tests {
         let place = |name: &str| base.join(name).to_str().expect("plain").to_owned();
         let identity = crate::account::by_number(nix::unistd::Uid::effective().as_raw());
         let streams = |path: String| {
-            let output = OutputPath { path, default_name: "job.e7".to_owned() };
-            Streams { stdin: None, stdout: output.clone(), stderr: output, merge: false }
+            let output = OutputPath {
+                path,
+                default_name: "job.e7".to_owned(),
+            };
+            Streams {
+                stdin: None,
+                stdout: output.clone(),
+                stderr: output,
+                merge: false,
+            }
         };
         let found = |path: String| error_file(&streams(path), &identity).is_some();
         assert!(!found(place("gone")) && !found(base.to_str().expect("plain").to_owned()));

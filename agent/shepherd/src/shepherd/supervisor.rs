@@ -177,7 +177,9 @@ impl<'a> Supervisor<'a> {
         self.end_probing();
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
-        let after = after_pe.and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref())).err();
+        let after = after_pe
+            .and(self.procedure(ProcedureKind::Epilog, document.epilog.as_ref()))
+            .err();
         self.clean()?;
         self.finish(cause, after, usage, wallclock_ms)
     }
@@ -187,7 +189,12 @@ impl<'a> Supervisor<'a> {
             return Ok(());
         }
         let text = "the task was ended by an order before its job started".to_owned();
-        Err(Failure { failed: Failed::BEFORE_JOB, text, errno: 0, path: String::new() })
+        Err(Failure {
+            failed: Failed::BEFORE_JOB,
+            text,
+            errno: 0,
+            path: String::new(),
+        })
     }
 
     /// A failure for which the job goes into error, behind time, user and process as 8.1.9 tells it.
@@ -195,7 +202,10 @@ impl<'a> Supervisor<'a> {
         if ![Failed::OPEN_FILE, Failed::NO_SHELL, Failed::NO_CWD].contains(&failure.failed) {
             return failure;
         }
-        Failure { text: stamp(self.context.document.account.uid, &failure.text), ..failure }
+        Failure {
+            text: stamp(self.context.document.account.uid, &failure.text),
+            ..failure
+        }
     }
 
     fn run_job(&mut self) -> io::Result<(Cause, TaskUsage, u64)> {
@@ -220,7 +230,10 @@ impl<'a> Supervisor<'a> {
         self.judge(&cause, &main, &usage, oom_kills)?;
         let status = shell_status(&cause);
         self.context.job_status.set(Some(status));
-        self.context.dir.spool().note_end(status, main.status, wallclock_ms, &usage);
+        self.context
+            .dir
+            .spool()
+            .note_end(status, main.status, wallclock_ms, &usage);
         if cause == Cause::Exited(APPLICATION_ERROR) {
             let text = format!("exit_status of job start = {APPLICATION_ERROR}");
             self.notes.push(stamp(nix::unistd::Uid::effective().as_raw(), &text));
@@ -231,7 +244,13 @@ impl<'a> Supervisor<'a> {
     /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs again if it may.
     fn unless_shut_down(&mut self, cause: Cause) -> Cause {
         self.take_signals();
-        let by_sigterm = matches!(cause, Cause::Signalled { signal: libc::SIGTERM, .. } | Cause::Exited(SHELL_SIGTERM));
+        let by_sigterm = matches!(
+            cause,
+            Cause::Signalled {
+                signal: libc::SIGTERM,
+                ..
+            } | Cause::Exited(SHELL_SIGTERM)
+        );
         let is_lost = self.shuts_down && by_sigterm && !self.ending.has_begun();
         if is_lost { Cause::ShepherdDied } else { cause }
     }
@@ -268,7 +287,10 @@ impl<'a> Supervisor<'a> {
         };
         // In the words of 8.1.9.
         let text = format!("exit_status of {name} = {status}");
-        Err(procedure_failure(code, stamp(nix::unistd::Uid::effective().as_raw(), &text)))
+        Err(procedure_failure(
+            code,
+            stamp(nix::unistd::Uid::effective().as_raw(), &text),
+        ))
     }
 
     /// Gives the job what procedures of root have added to the `environment` of its spool
@@ -293,7 +315,10 @@ impl<'a> Supervisor<'a> {
             Ok(spawned) => spawned,
             Err(error) => {
                 let text = format!("cannot start a process: {error}");
-                return Ok(ChildEnd::NotStarted(Failure::of_host(text, error.raw_os_error().unwrap_or(0))));
+                return Ok(ChildEnd::NotStarted(Failure::of_host(
+                    text,
+                    error.raw_os_error().unwrap_or(0),
+                )));
             }
         };
         self.killed_at = None;
@@ -305,7 +330,12 @@ impl<'a> Supervisor<'a> {
         let deadline = timeout_ms.map(|ms| sys::boot_ms() + ms);
         let waited = self.attend(pid, deadline)?;
         let was_waiting = matches!(setup, Setup::Waits(..));
-        let SetupReport { refused, failure, died, error_file_bytes } = setup.end(&self.context.document.limits);
+        let SetupReport {
+            refused,
+            failure,
+            died,
+            error_file_bytes,
+        } = setup.end(&self.context.document.limits);
         if is_job {
             self.refused = refused;
             self.error_file_bytes = error_file_bytes;
@@ -323,9 +353,18 @@ impl<'a> Supervisor<'a> {
         self.around = GroupAround::find();
         let now = sys::boot_ms();
         let interval = u64::from(self.context.document.sample_interval_ms);
-        let first = if interval == 0 { u64::MAX } else { FIRST_SAMPLE_MS.min(interval) };
+        let first = if interval == 0 {
+            u64::MAX
+        } else {
+            FIRST_SAMPLE_MS.min(interval)
+        };
         let next_sample = now.saturating_add(first);
-        self.job = Some(Running { pid, started_boot_ms: now, next_sample, sample_step: first });
+        self.job = Some(Running {
+            pid,
+            started_boot_ms: now,
+            next_sample,
+            sample_step: first,
+        });
         self.begin_probing(now);
         // A process that is gone by now needs no signal.
         self.main = sys::open_pidfd(pid).ok();
@@ -383,7 +422,11 @@ impl<'a> Supervisor<'a> {
             let clock = hard.into_iter().chain(soft).min().unwrap_or(u64::MAX);
             clock.min(job.next_sample).min(self.saving.next_at())
         });
-        job.into_iter().chain(other).chain(self.ending.next_at()).min().unwrap_or(u64::MAX)
+        job.into_iter()
+            .chain(other)
+            .chain(self.ending.next_at())
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// The job, until it has ended.
@@ -417,7 +460,9 @@ impl<'a> Supervisor<'a> {
                 Err(errno) => return Err(errno.into()),
             }
             let now = sys::boot_ms();
-            let Some(probe) = self.probe.as_mut().filter(|_| now < at) else { return Ok(()) };
+            let Some(probe) = self.probe.as_mut().filter(|_| now < at) else {
+                return Ok(());
+            };
             if probe.next_ms() <= now && probe.sees_many_new(now) {
                 self.must_sample = true;
                 return Ok(());
@@ -433,8 +478,11 @@ impl<'a> Supervisor<'a> {
 
     pub(super) fn obey(&mut self) {
         let key = self.context.document.key;
-        let greeting =
-            self.job.as_ref().map(|job| Notice::Executed { key, pid: job.pid, boot_ms: job.started_boot_ms });
+        let greeting = self.job.as_ref().map(|job| Notice::Executed {
+            key,
+            pid: job.pid,
+            boot_ms: job.started_boot_ms,
+        });
         let now = sys::boot_ms();
         for request in self.peers.receive(greeting.as_ref()) {
             // A shepherd serves one task and one kind of request; the launcher keeps the others.
@@ -475,7 +523,10 @@ impl<'a> Supervisor<'a> {
         let mut processes = everyone();
         let start = &self.context.document.start;
         let is_wrapped = matches!(start, Start::Command { .. } | Start::Connected { shell: Some(_), .. });
-        if let Some(job) = self.job.filter(|job| is_wrapped && processes.len() > 1 && !proc::catches(job.pid, signal)) {
+        if let Some(job) = self
+            .job
+            .filter(|job| is_wrapped && processes.len() > 1 && !proc::catches(job.pid, signal))
+        {
             processes.retain(|process| process.pid != job.pid);
         }
         signal_all(&processes, signal);
@@ -503,7 +554,10 @@ impl<'a> Supervisor<'a> {
             match self.context.dir.write_result(result) {
                 Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
                     if !std::mem::replace(&mut told, true) {
-                        crate::log::line(format_args!("task {}: its result waits for disk space: {error}", result.key));
+                        crate::log::line(format_args!(
+                            "task {}: its result waits for disk space: {error}",
+                            result.key
+                        ));
                     }
                     std::thread::sleep(DISK_PAUSE);
                 }
@@ -549,7 +603,9 @@ impl<'a> Supervisor<'a> {
         if let Some(mut control) = control {
             let mut words = frame(&ended);
             words.extend(frame(&Notice::Idle { key: document.key }));
-            let waits = control.set_nonblocking(false).and_then(|()| control.set_write_timeout(Some(LAST_WORDS)));
+            let waits = control
+                .set_nonblocking(false)
+                .and_then(|()| control.set_write_timeout(Some(LAST_WORDS)));
             if waits.and_then(|()| control.write_all(&words)).is_ok() {
                 return Ok(Some(control));
             }
@@ -582,10 +638,16 @@ pub(super) fn signal_all(processes: &[ProcessStat], signal: i32) {
 
 fn cause_of(status: i32) -> Cause {
     match WaitStatus::from_raw(Pid::from_raw(1), status) {
-        Ok(WaitStatus::Signaled(_, signal, core)) => Cause::Signalled { signal: signal as i32, core },
+        Ok(WaitStatus::Signaled(_, signal, core)) => Cause::Signalled {
+            signal: signal as i32,
+            core,
+        },
         Ok(WaitStatus::Exited(_, code)) => Cause::Exited(code as u8),
         // A real-time signal is no `Signal` of nix.
-        _ => Cause::Signalled { signal: status & 0x7f, core: status & 0x80 != 0 },
+        _ => Cause::Signalled {
+            signal: status & 0x7f,
+            core: status & 0x80 != 0,
+        },
     }
 }
 
@@ -619,14 +681,25 @@ fn of_procedure(kind: ProcedureKind, failure: Failure) -> Failure {
     let is_after_job = matches!(kind, ProcedureKind::PeStop | ProcedureKind::Epilog);
     match failure.failed {
         _ if failure.is_hosts_fault() => failure,
-        Failed::BEFORE_JOB | Failed::NO_USER if is_after_job => Failure { failed: Failed::AFTER_JOB, ..failure },
+        Failed::BEFORE_JOB | Failed::NO_USER if is_after_job => Failure {
+            failed: Failed::AFTER_JOB,
+            ..failure
+        },
         Failed::BEFORE_JOB | Failed::NO_USER | Failed::QUEUE_SETTING => failure,
-        _ => Failure { failed: failed_code(kind), ..failure },
+        _ => Failure {
+            failed: failed_code(kind),
+            ..failure
+        },
     }
 }
 
 fn procedure_failure(failed: u8, text: String) -> Failure {
-    Failure { failed, text, errno: 0, path: String::new() }
+    Failure {
+        failed,
+        text,
+        errno: 0,
+        path: String::new(),
+    }
 }
 
 #[cfg(test)]

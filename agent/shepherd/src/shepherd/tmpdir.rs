@@ -26,7 +26,10 @@ pub fn path(tmpdir: &TmpDir) -> Option<PathBuf> {
 
 /// The name taken where somebody else has the planned one: names in a shared directory can be guessed and taken.
 fn spare(tmpdir: &TmpDir, key: &TaskKey) -> TmpDir {
-    TmpDir { base: tmpdir.base.clone(), name: format!("{}.{key}", tmpdir.name) }
+    TmpDir {
+        base: tmpdir.base.clone(),
+        name: format!("{}.{key}", tmpdir.name),
+    }
 }
 
 /// Makes the directory as this process's user and says which: the planned one, or a spare one where something that is not the
@@ -49,7 +52,10 @@ pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failur
 fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
     let cannot = |text: String, errno: i32| Failure {
         failed: failed_code(errno, Path::new(&tmpdir.base), uid),
-        text: format!("cannot make the temporary directory {}/{}: {text}", tmpdir.base, tmpdir.name),
+        text: format!(
+            "cannot make the temporary directory {}/{}: {text}",
+            tmpdir.base, tmpdir.name
+        ),
         errno,
         path: tmpdir.base.clone(),
     };
@@ -92,7 +98,9 @@ fn is_of_user(base: &Path, uid: u32) -> bool {
 /// Whether no rights of others, and no group but root's, lead into the place. One user alone may lack
 /// the rights of a group or of an access list, which shows in the rights of the group.
 fn is_closed(base: &Path) -> bool {
-    let Some((part, found)) = deepest(base, |part| fs::metadata(part)) else { return true };
+    let Some((part, found)) = deepest(base, |part| fs::metadata(part)) else {
+        return true;
+    };
     let needed = if part == base { 0o3 } else { 0o1 };
     let has = |rights: u32| rights & needed == needed;
     let is_open = has(found.mode()) || (found.gid() != 0 && has(found.mode() >> 3));
@@ -129,11 +137,18 @@ pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::
             let closed = sys::close_all_except(&mut []).and(unblocked.map_err(io::Error::from));
             let outcome = closed.and_then(|()| remove(tmpdir, uid, gid, key));
             if let Err(error) = &outcome {
-                crate::log::line(format_args!("task {key}: {}/{} stays: {error}", tmpdir.base, tmpdir.name));
+                crate::log::line(format_args!(
+                    "task {key}: {}/{} stays: {error}",
+                    tmpdir.base, tmpdir.name
+                ));
             }
             // The exit code tells the shepherd why: error numbers are small.
-            let errno =
-                |error: &io::Error| error.raw_os_error().filter(|errno| (1..255).contains(errno)).unwrap_or(255);
+            let errno = |error: &io::Error| {
+                error
+                    .raw_os_error()
+                    .filter(|errno| (1..255).contains(errno))
+                    .unwrap_or(255)
+            };
             sys::exit_now(outcome.as_ref().err().map_or(0, errno))
         }
     }
@@ -191,7 +206,10 @@ fn open_folder_at<P: nix::NixPath + ?Sized>(folder: impl AsFd, name: &P) -> io::
     let closed = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let found = openat(folder.as_fd(), name, closed, Mode::empty())?;
     // fchmod(2) takes no descriptor of O_PATH; the link in /proc leads to the directory itself, whatever its name means by now.
-    fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), fs::Permissions::from_mode(0o700))?;
+    fs::set_permissions(
+        format!("/proc/self/fd/{}", found.as_raw_fd()),
+        fs::Permissions::from_mode(0o700),
+    )?;
     Ok(openat(folder.as_fd(), name, folder_flags(), Mode::empty())?)
 }
 
@@ -280,15 +298,23 @@ mod tests {
             deep = deep.join("d");
             fs::create_dir(&deep).expect("made");
         }
-        let tmpdir = TmpDir { base: base.to_string_lossy().into_owned(), name: "7.1.all.q".into() };
-        let ids = (nix::unistd::Uid::effective().as_raw(), nix::unistd::Gid::effective().as_raw());
+        let tmpdir = TmpDir {
+            base: base.to_string_lossy().into_owned(),
+            name: "7.1.all.q".into(),
+        };
+        let ids = (
+            nix::unistd::Uid::effective().as_raw(),
+            nix::unistd::Gid::effective().as_raw(),
+        );
         remove(&tmpdir, ids.0, ids.1, &key()).expect("removed");
         assert!(!base.join("7.1.all.q").exists() && base.join("kept/file").exists());
         fs::remove_dir_all(&base).expect("cleaned");
     }
 
     fn key() -> TaskKey {
-        "00000000000000ab.7.1.0.1".parse().expect("it is the form that a key prints")
+        "00000000000000ab.7.1.0.1"
+            .parse()
+            .expect("it is the form that a key prints")
     }
 
     #[test]
@@ -297,8 +323,14 @@ mod tests {
         fs::create_dir_all(&base).expect("made");
         // A file is something that is not the user's directory, whoever runs this.
         fs::write(base.join("7.1.all.q"), "taken").expect("written");
-        let planned = TmpDir { base: base.to_string_lossy().into_owned(), name: "7.1.all.q".into() };
-        let ids = (nix::unistd::Uid::effective().as_raw(), nix::unistd::Gid::effective().as_raw());
+        let planned = TmpDir {
+            base: base.to_string_lossy().into_owned(),
+            name: "7.1.all.q".into(),
+        };
+        let ids = (
+            nix::unistd::Uid::effective().as_raw(),
+            nix::unistd::Gid::effective().as_raw(),
+        );
         let made = create(&planned, ids.0, &key()).expect("made under another name");
         assert_eq!(made.name, "7.1.all.q.00000000000000ab.7.1.0.1");
         assert!(path(&made).expect("a plain name").is_dir());
@@ -310,8 +342,14 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_the_queues_fault_and_a_full_one_the_hosts() {
-        let missing = TmpDir { base: "/nonexistent".into(), name: "7.1.all.q".into() };
-        assert_eq!(create(&missing, 0, &key()).expect_err("missing").failed, Failed::QUEUE_SETTING);
+        let missing = TmpDir {
+            base: "/nonexistent".into(),
+            name: "7.1.all.q".into(),
+        };
+        assert_eq!(
+            create(&missing, 0, &key()).expect_err("missing").failed,
+            Failed::QUEUE_SETTING
+        );
         // A place that is closed to all but root.
         let closed = Path::new("/proc/1/fd");
         for (errno, expected) in [
@@ -347,7 +385,11 @@ mod tests {
             // A place that its user made and removed.
             std::os::unix::fs::chown(&base, Some(2_000), None).expect("given");
             for errno in [libc::EACCES, libc::ENOENT, libc::ENOTDIR, libc::ELOOP] {
-                assert_eq!(code(errno, &base.join("gone/deep"), 2_000), Failed::BEFORE_JOB, "{errno}");
+                assert_eq!(
+                    code(errno, &base.join("gone/deep"), 2_000),
+                    Failed::BEFORE_JOB,
+                    "{errno}"
+                );
             }
             assert_eq!(code(libc::ENOENT, &base.join("gone"), 2_001), Failed::QUEUE_SETTING);
         }
@@ -357,7 +399,18 @@ mod tests {
     #[test]
     fn names_that_leave_the_base_are_refused() {
         for name in ["", "..", "a/b", "."] {
-            assert!(create(&TmpDir { base: "/tmp".into(), name: name.into() }, 0, &key()).is_err(), "{name}");
+            assert!(
+                create(
+                    &TmpDir {
+                        base: "/tmp".into(),
+                        name: name.into()
+                    },
+                    0,
+                    &key()
+                )
+                .is_err(),
+                "{name}"
+            );
         }
     }
 }

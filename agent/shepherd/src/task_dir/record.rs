@@ -35,7 +35,9 @@ impl Part {
     }
 
     fn of_letter(letter: u8) -> Option<Self> {
-        [Part::Launch, Part::Exec, Part::Result].into_iter().find(|part| part.letter() == letter)
+        [Part::Launch, Part::Exec, Part::Result]
+            .into_iter()
+            .find(|part| part.letter() == letter)
     }
 
     /// The bytes of a part with this body.
@@ -66,7 +68,10 @@ pub struct Contents {
 impl Contents {
     /// Reads a record.
     pub fn read(bytes: &[u8]) -> Self {
-        let mut contents = Contents { is_damaged: whole_bytes(bytes) < bytes.len(), ..Contents::default() };
+        let mut contents = Contents {
+            is_damaged: whole_bytes(bytes) < bytes.len(),
+            ..Contents::default()
+        };
         for (part, body) in parts(bytes) {
             let is_read = match part {
                 Part::Launch => take(&mut contents.launch, body),
@@ -148,7 +153,11 @@ const TABLE: [u32; 256] = {
         let mut value = byte as u32;
         let mut bit = 0;
         while bit < 8 {
-            value = if value & 1 == 1 { 0xEDB8_8320 ^ (value >> 1) } else { value >> 1 };
+            value = if value & 1 == 1 {
+                0xEDB8_8320 ^ (value >> 1)
+            } else {
+                value >> 1
+            };
             bit += 1;
         }
         table[byte] = value;
@@ -203,7 +212,14 @@ mod tests {
     fn parts_of_the_first_releases_are_read_and_followed_by_new_ones() {
         let old = [b'L', 3, 0, 0, 0, 1, 2, 3, b'E', 0, 0, 0, 0];
         let bytes = [&old[..], &Part::Result.encode(&[7])].concat();
-        assert_eq!(read(&bytes), [(Part::Launch, &[1u8, 2, 3][..]), (Part::Exec, &[]), (Part::Result, &[7])]);
+        assert_eq!(
+            read(&bytes),
+            [
+                (Part::Launch, &[1u8, 2, 3][..]),
+                (Part::Exec, &[]),
+                (Part::Result, &[7])
+            ]
+        );
         assert_eq!(whole_bytes(&bytes), bytes.len());
     }
 

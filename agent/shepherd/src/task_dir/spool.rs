@@ -25,8 +25,17 @@ pub const ACTIVE: &str = "active";
 const ENVIRONMENT: &str = "environment";
 
 /// All files that can be in it.
-const NAMES: [&str; 9] =
-    ["addgrpid", "config", ENVIRONMENT, "error", "exit_status", "job_pid", "pe_hostfile", "pid", "usage"];
+const NAMES: [&str; 9] = [
+    "addgrpid",
+    "config",
+    ENVIRONMENT,
+    "error",
+    "exit_status",
+    "job_pid",
+    "pe_hostfile",
+    "pid",
+    "usage",
+];
 
 /// The most bytes of `environment` that are read back.
 const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
@@ -71,7 +80,9 @@ pub struct Additions {
 impl Spool {
     /// Names the directory of a task in `task`; nothing is made.
     pub fn new(task: &Path) -> Self {
-        Spool { path: task.join(ACTIVE) }
+        Spool {
+            path: task.join(ACTIVE),
+        }
     }
 
     /// Makes the directory and the files that a prolog finds.
@@ -160,7 +171,11 @@ impl Spool {
 
     fn write_environment(&self, document: &LaunchDocument) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(self.path.join(ENVIRONMENT))?;
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.path.join(ENVIRONMENT))?;
         let mut text = String::new();
         for line in lines_of(document) {
             text.push_str(&line);
@@ -206,7 +221,9 @@ fn read_own(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_ENVIRONMENT_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_ENVIRONMENT_BYTES {
-        return Err(io::Error::other(format!("it has more than {MAX_ENVIRONMENT_BYTES} bytes")));
+        return Err(io::Error::other(format!(
+            "it has more than {MAX_ENVIRONMENT_BYTES} bytes"
+        )));
     }
     Ok(bytes)
 }
@@ -215,7 +232,9 @@ fn additions(text: &str, known: &BTreeSet<String>) -> io::Result<Additions> {
     let (mut added, mut ignored) = (BTreeMap::new(), BTreeSet::new());
     // Not `lines`, which takes a carriage return from the end of a value.
     for line in text.split('\n').filter(|line| !known.contains(*line)) {
-        let Some((name, value)) = line.split_once('=') else { continue };
+        let Some((name, value)) = line.split_once('=') else {
+            continue;
+        };
         if name.is_empty() || line.contains('\0') {
             continue;
         }
@@ -231,7 +250,10 @@ fn additions(text: &str, known: &BTreeSet<String>) -> io::Result<Additions> {
         return Err(io::Error::other(format!("procedures add more than {most} to it")));
     }
     let unfolded = |(name, value): (&str, &str)| (name.to_owned(), value.replace("\\n", "\n"));
-    Ok(Additions { variables: added.into_iter().map(unfolded).collect(), ignored })
+    Ok(Additions {
+        variables: added.into_iter().map(unfolded).collect(),
+        ignored,
+    })
 }
 
 /// The environment as the file has it, one variable a line: a line break in a value is written as
@@ -245,7 +267,9 @@ fn lines_of(document: &LaunchDocument) -> impl Iterator<Item = String> + '_ {
 
 /// A value that starts no line of its own.
 fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect()
 }
 
 /// What `config` of Grid Engine says of a task, in its words, as far as the host knows it.
@@ -282,7 +306,9 @@ fn config(document: &LaunchDocument, script: Option<&str>) -> String {
         ("pe_start", &document.pe_start),
         ("pe_stop", &document.pe_stop),
     ];
-    procedures.iter().for_each(|(name, procedure)| put(name, &command(procedure)));
+    procedures
+        .iter()
+        .for_each(|(name, procedure)| put(name, &command(procedure)));
     put("shell_start_mode", start.mode);
     put("use_login_shell", flag(start.is_login));
     for (name, variable) in [
@@ -302,7 +328,11 @@ fn config(document: &LaunchDocument, script: Option<&str>) -> String {
     put("ja_task_id", task.unwrap_or("0"));
     put("notify", flag(document.termination.notify));
     put("njob_args", &start.args.len().to_string());
-    start.args.iter().enumerate().for_each(|(at, argument)| put(&format!("job_arg{}", at + 1), argument));
+    start
+        .args
+        .iter()
+        .enumerate()
+        .for_each(|(at, argument)| put(&format!("job_arg{}", at + 1), argument));
     text
 }
 
@@ -319,20 +349,37 @@ struct Starting<'a> {
 impl<'a> Starting<'a> {
     fn of(start: &'a Start) -> Self {
         let (shell, is_login, mode, args) = match start {
-            Start::Script { shell, login, mode, args } => {
-                (Some(shell.as_str()), *login, mode.as_str(), args.as_slice())
-            }
+            Start::Script {
+                shell,
+                login,
+                mode,
+                args,
+            } => (Some(shell.as_str()), *login, mode.as_str(), args.as_slice()),
             Start::Starter { args, .. } => (None, false, StartMode::UnixBehavior.as_str(), args.as_slice()),
-            Start::Command { shell, login, argv } => {
-                (Some(shell.as_str()), *login, StartMode::UnixBehavior.as_str(), argv.as_slice())
-            }
+            Start::Command { shell, login, argv } => (
+                Some(shell.as_str()),
+                *login,
+                StartMode::UnixBehavior.as_str(),
+                argv.as_slice(),
+            ),
             Start::Direct { argv } => (None, false, "raw_exec", argv.as_slice()),
             Start::Connected { shell, argv, .. } => (shell.as_deref(), false, "raw_exec", argv.as_slice()),
         };
         let is_command = !start.has_script();
         let program = args.first().filter(|_| is_command).map(String::as_str);
-        let args = if is_command { args.get(1..).unwrap_or_default() } else { args };
-        Starting { is_command, is_login, shell, program, mode, args }
+        let args = if is_command {
+            args.get(1..).unwrap_or_default()
+        } else {
+            args
+        };
+        Starting {
+            is_command,
+            is_login,
+            shell,
+            program,
+            mode,
+            args,
+        }
     }
 }
 
@@ -357,8 +404,14 @@ fn output<'a>(path: &'a OutputPath, folder: &'a str) -> &'a str {
 fn command(procedure: &Option<Procedure>) -> String {
     match procedure {
         None => "none".to_owned(),
-        Some(Procedure { user: Some(user), command, .. }) => format!("{user}@{command}"),
-        Some(Procedure { user: None, command, .. }) => command.clone(),
+        Some(Procedure {
+            user: Some(user),
+            command,
+            ..
+        }) => format!("{user}@{command}"),
+        Some(Procedure {
+            user: None, command, ..
+        }) => command.clone(),
     }
 }
 
@@ -367,11 +420,16 @@ fn flag(value: bool) -> &'static str {
 }
 
 fn of_environment<'a>(document: &'a LaunchDocument, name: &str) -> Option<&'a str> {
-    document.environment.iter().find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
+    document
+        .environment
+        .iter()
+        .find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))
 }
 
 fn usage_text(status: i32, raw_status: i32, wallclock_ms: u64, usage: &TaskUsage) -> String {
-    let ended_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ended_s = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     let wallclock_s = wallclock_ms / 1000;
     let seconds = |ms: u64| format!("{}.{:06}", ms / 1000, ms % 1000 * 1000);
     let mut text = String::new();
@@ -426,14 +484,23 @@ mod tests {
         let known = ["A=1\r".to_owned()].into();
         assert_eq!(additions("A=1\r\n", &known).expect("few"), Additions::default());
         let made = additions("B=2\r\nC=3", &known).expect("few");
-        assert_eq!(made.variables, [("B", "2\r"), ("C", "3")].map(|(name, value)| (name.into(), value.into())));
+        assert_eq!(
+            made.variables,
+            [("B", "2\r"), ("C", "3")].map(|(name, value)| (name.into(), value.into()))
+        );
     }
 
     #[test]
     fn more_than_a_program_can_be_given_is_not_added() {
         let none = BTreeSet::new();
         let names = |count: usize| (0..count).map(|at| format!("N{at}=x\n")).collect::<String>();
-        assert_eq!(additions(&names(MAX_ADDED_NAMES), &none).expect("as many as may be").variables.len(), 1_000);
+        assert_eq!(
+            additions(&names(MAX_ADDED_NAMES), &none)
+                .expect("as many as may be")
+                .variables
+                .len(),
+            1_000
+        );
         assert!(additions(&names(MAX_ADDED_NAMES + 1), &none).is_err());
         assert!(additions(&format!("A={}", "x".repeat(MAX_ADDED_BYTES)), &none).is_err());
         // One name, again and again, is one variable.
@@ -456,7 +523,11 @@ mod tests {
         let file = spool.path.join("error");
         let mode = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
         assert!(spool.is_plain());
-        for (path, bad, good) in [(&spool.path, 0o777, 0o755), (&spool.path, 0o775, 0o755), (&file, 0o666, 0o644)] {
+        for (path, bad, good) in [
+            (&spool.path, 0o777, 0o755),
+            (&spool.path, 0o775, 0o755),
+            (&file, 0o666, 0o644),
+        ] {
             mode(path, bad);
             assert!(!spool.is_plain(), "{} {bad:o}", path.display());
             mode(path, good);

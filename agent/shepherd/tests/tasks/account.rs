@@ -17,11 +17,18 @@ pub struct Account {
 }
 
 fn open(name: &str) -> File {
-    OpenOptions::new().create(true).truncate(false).write(true).open(std::env::temp_dir().join(name)).unwrap()
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(std::env::temp_dir().join(name))
+        .unwrap()
 }
 
 fn making() -> Flock<File> {
-    Flock::lock(open("gridwright-test-account.making"), FlockArg::LockExclusive).map_err(|(_, errno)| errno).unwrap()
+    Flock::lock(open("gridwright-test-account.making"), FlockArg::LockExclusive)
+        .map_err(|(_, errno)| errno)
+        .unwrap()
 }
 
 impl Account {
@@ -34,8 +41,9 @@ impl Account {
         let users = open("gridwright-test-account.users");
         hold_shared(&users);
         if User::from_name(NAME).unwrap().is_none() {
-            let made =
-                Command::new("useradd").args(["--no-log-init", "--create-home", "--shell", "/bin/bash", NAME]).status();
+            let made = Command::new("useradd")
+                .args(["--no-log-init", "--create-home", "--shell", "/bin/bash", NAME])
+                .status();
             assert!(made.unwrap().success(), "useradd");
         }
         Self::of(&User::from_name(NAME).unwrap().unwrap(), Some(users))
@@ -44,13 +52,21 @@ impl Account {
     fn of(user: &User, users: Option<File>) -> Self {
         let gid = user.gid.as_raw();
         let group = gridwright_shepherd::account::group_name(gid).unwrap_or_default();
-        Account { name: user.name.clone(), uid: user.uid.as_raw(), gid, group, users }
+        Account {
+            name: user.name.clone(),
+            uid: user.uid.as_raw(),
+            gid,
+            group,
+            users,
+        }
     }
 }
 
 /// A shared lock that lasts as long as the file is open.
 fn hold_shared(file: &File) {
-    let lock = Flock::lock(file.try_clone().unwrap(), FlockArg::LockShared).map_err(|(_, errno)| errno).unwrap();
+    let lock = Flock::lock(file.try_clone().unwrap(), FlockArg::LockShared)
+        .map_err(|(_, errno)| errno)
+        .unwrap();
     std::mem::forget(lock);
 }
 
@@ -59,7 +75,10 @@ impl Drop for Account {
         let Some(users) = self.users.take() else { return };
         let _making = making();
         if Flock::lock(users, FlockArg::LockExclusiveNonblock).is_ok() {
-            let _ = Command::new("userdel").args(["--remove", NAME]).stderr(std::process::Stdio::null()).status();
+            let _ = Command::new("userdel")
+                .args(["--remove", NAME])
+                .stderr(std::process::Stdio::null())
+                .status();
         }
     }
 }

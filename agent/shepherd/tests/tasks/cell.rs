@@ -60,7 +60,9 @@ impl Cell {
     pub fn start_with(files: &[(&str, &str)]) -> Self {
         let dir = std::env::temp_dir().join(format!("gridwright-shepherd-test-{:x}", Self::new_id()));
         fs::create_dir_all(dir.join("etc")).unwrap();
-        files.iter().for_each(|(name, text)| fs::write(dir.join("etc").join(name), text).unwrap());
+        files
+            .iter()
+            .for_each(|(name, text)| fs::write(dir.join("etc").join(name), text).unwrap());
         Self::start_in(dir)
     }
 
@@ -124,7 +126,11 @@ impl Cell {
             command.args(["--groups", &groups.join(","), "/bin/sh"]);
         }
         let line = format!("{before} trap '' HUP INT QUIT USR1; exec \"$0\" \"$@\"");
-        command.args(["-c", &line, &std::env::var("GRIDWRIGHT_SHEPHERD").unwrap_or_else(|_| PROGRAM.to_owned())]);
+        command.args([
+            "-c",
+            &line,
+            &std::env::var("GRIDWRIGHT_SHEPHERD").unwrap_or_else(|_| PROGRAM.to_owned()),
+        ]);
         command.arg("launch").arg("--dir").arg(dir);
         if !nix::unistd::Uid::effective().is_root() {
             command.arg("--single-user");
@@ -160,14 +166,23 @@ impl Cell {
         let seq = SubmitSeq(self.next);
         self.next += 1;
         // Each cell has an id of its own: tasks of another cell are not mistaken for its own.
-        TaskKey { cell: CellId(self.id), seq, task: TaskId(1), pe_task: 0, attempt: 1 }
+        TaskKey {
+            cell: CellId(self.id),
+            seq,
+            task: TaskId(1),
+            pe_task: 0,
+            attempt: 1,
+        }
     }
 
     /// A document that sets nothing beyond what a trivial job needs.
     pub fn document(&mut self, start: Start) -> LaunchDocument {
         let key = self.new_key();
         let number = key.seq.0;
-        let output = |letter: char| OutputPath { path: String::new(), default_name: format!("job.{letter}{number}") };
+        let output = |letter: char| OutputPath {
+            path: String::new(),
+            default_name: format!("job.{letter}{number}"),
+        };
         let account = proto::launch::Account {
             user: self.account.name.clone(),
             uid: self.account.uid,
@@ -183,7 +198,12 @@ impl Cell {
             start,
             environment: vec!["PATH=/usr/local/bin:/bin:/usr/bin".into(), "JOB_ID=1".into()],
             working_directory: self.work.to_string_lossy().into_owned(),
-            streams: Streams { stdin: None, stdout: output('o'), stderr: output('e'), merge: false },
+            streams: Streams {
+                stdin: None,
+                stdout: output('o'),
+                stderr: output('e'),
+                merge: false,
+            },
             tmpdir: None,
             umask: 0o022,
             nice: 0,
@@ -213,12 +233,21 @@ impl Cell {
     }
 
     pub fn shell(&mut self, command: &str) -> LaunchDocument {
-        self.document(Start::Command { shell: "/bin/sh".into(), login: false, argv: vec![command.into()] })
+        self.document(Start::Command {
+            shell: "/bin/sh".into(),
+            login: false,
+            argv: vec![command.into()],
+        })
     }
 
     pub fn script_document(&mut self, mode: StartMode, shell: &str, args: &[&str]) -> LaunchDocument {
         let args = args.iter().map(|arg| arg.to_string()).collect();
-        self.document(Start::Script { shell: shell.into(), login: mode == StartMode::PosixCompliant, mode, args })
+        self.document(Start::Script {
+            shell: shell.into(),
+            login: mode == StartMode::PosixCompliant,
+            mode,
+            args,
+        })
     }
 
     pub fn send(&mut self, request: &Request) {
@@ -241,7 +270,9 @@ impl Cell {
 
     pub fn launch_script(&mut self, document: LaunchDocument, script: &str) -> TaskKey {
         let memory = memfd_create(c"script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING).unwrap();
-        File::from(memory.try_clone().unwrap()).write_all(script.as_bytes()).unwrap();
+        File::from(memory.try_clone().unwrap())
+            .write_all(script.as_bytes())
+            .unwrap();
         let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK;
         fcntl(&memory, FcntlArg::F_ADD_SEALS(seals)).unwrap();
         self.launch_with(document, &memory)
@@ -289,7 +320,11 @@ impl Cell {
     pub fn ended(&mut self, key: TaskKey) -> LaunchResult {
         self.hear(|notice| match notice {
             Notice::Ended(result) if result.key == key => Some((**result).clone()),
-            Notice::Refused { key: Some(refused), text, .. } if *refused == key => panic!("refused: {text}"),
+            Notice::Refused {
+                key: Some(refused),
+                text,
+                ..
+            } if *refused == key => panic!("refused: {text}"),
             _ => None,
         })
     }
@@ -312,7 +347,9 @@ impl Cell {
 
     pub fn refused(&mut self, key: TaskKey) -> String {
         self.hear(|notice| match notice {
-            Notice::Refused { key: Some(found), text, .. } if *found == key => Some(text.clone()),
+            Notice::Refused {
+                key: Some(found), text, ..
+            } if *found == key => Some(text.clone()),
             _ => None,
         })
     }
@@ -320,7 +357,11 @@ impl Cell {
     /// Whose fault a refused start is, as the launcher says.
     pub fn blamed(&mut self, key: TaskKey) -> Blame {
         self.hear(|notice| match notice {
-            Notice::Refused { key: Some(found), blame, .. } if *found == key => Some(*blame),
+            Notice::Refused {
+                key: Some(found),
+                blame,
+                ..
+            } if *found == key => Some(*blame),
             _ => None,
         })
     }
@@ -329,7 +370,13 @@ impl Cell {
     pub fn trouble(&mut self) -> Option<String> {
         self.heard.retain(|notice| !matches!(notice, Notice::Health { .. }));
         self.send(&Request::Examine);
-        self.hear(|notice| if let Notice::Health { trouble, .. } = notice { Some(trouble.clone()) } else { None })
+        self.hear(|notice| {
+            if let Notice::Health { trouble, .. } = notice {
+                Some(trouble.clone())
+            } else {
+                None
+            }
+        })
     }
 
     /// Waits until the launcher has found a running task, as an agent does that connects.
@@ -343,7 +390,13 @@ impl Cell {
     pub fn list(&mut self) -> Vec<TaskSummary> {
         self.heard.retain(|notice| !matches!(notice, Notice::Tasks { .. }));
         self.send(&Request::List);
-        self.hear(|notice| if let Notice::Tasks { tasks, .. } = notice { Some(tasks.clone()) } else { None })
+        self.hear(|notice| {
+            if let Notice::Tasks { tasks, .. } = notice {
+                Some(tasks.clone())
+            } else {
+                None
+            }
+        })
     }
 
     /// Runs a command line through /bin/sh to its end.
@@ -368,17 +421,25 @@ impl Cell {
 
     /// Waits for a file that a job writes and gives its text, without the line end.
     pub fn read_when_there(&self, name: &str) -> String {
-        until(name, || fs::read_to_string(self.work.join(name)).ok().filter(|text| text.ends_with('\n')))
-            .trim()
-            .to_owned()
+        until(name, || {
+            fs::read_to_string(self.work.join(name))
+                .ok()
+                .filter(|text| text.ends_with('\n'))
+        })
+        .trim()
+        .to_owned()
     }
 }
 
 impl Drop for Cell {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let running: Vec<_> =
-                self.list().into_iter().filter(|task| task.state != TaskState::Ended).map(|task| task.key).collect();
+            let running: Vec<_> = self
+                .list()
+                .into_iter()
+                .filter(|task| task.state != TaskState::Ended)
+                .map(|task| task.key)
+                .collect();
             for key in running {
                 self.order(key, Order::Kill);
                 self.ended(key);
@@ -391,15 +452,24 @@ impl Drop for Cell {
 }
 
 pub fn limit(resource: Resource, value: u64) -> ProcessLimit {
-    ProcessLimit { resource, soft: Bound::Finite(value), hard: Bound::Finite(value) }
+    ProcessLimit {
+        resource,
+        soft: Bound::Finite(value),
+        hard: Bound::Finite(value),
+    }
 }
 
 pub fn direct(argv: &[&str]) -> Start {
-    Start::Direct { argv: argv.iter().map(|arg| arg.to_string()).collect() }
+    Start::Direct {
+        argv: argv.iter().map(|arg| arg.to_string()).collect(),
+    }
 }
 
 pub fn tmpdir(base: &str, name: &str) -> Option<TmpDir> {
-    Some(TmpDir { base: base.into(), name: name.into() })
+    Some(TmpDir {
+        base: base.into(),
+        name: name.into(),
+    })
 }
 
 pub fn failed(result: &LaunchResult) -> (u8, String) {

@@ -34,7 +34,10 @@ fn a_task_that_ended_without_a_launcher_is_listed_with_its_result() {
     until("the result", || Contents::read(&std::fs::read(&record).ok()?).result);
     cell.restart_launcher();
     let tasks = cell.list();
-    assert_eq!(tasks[0].result.as_ref().map(|result| result.cause.clone()), Some(Cause::Exited(9)));
+    assert_eq!(
+        tasks[0].result.as_ref().map(|result| result.cause.clone()),
+        Some(Cause::Exited(9))
+    );
 }
 
 #[test]
@@ -62,7 +65,11 @@ fn a_task_whose_shepherd_is_killed_is_ended_whole_and_recorded_once() {
     assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
     assert!(!is_alive(main) && !is_alive(escaped));
     cell.list();
-    let ends = cell.heard.iter().filter(|notice| matches!(notice, Notice::Ended(_))).count();
+    let ends = cell
+        .heard
+        .iter()
+        .filter(|notice| matches!(notice, Notice::Ended(_)))
+        .count();
     assert_eq!(ends, 1);
 }
 
@@ -123,17 +130,34 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     let held: Vec<_> = (0..OPEN_FILES).map(|_| cell.another_connection()).collect();
     let folder = format!("/proc/{}", cell.launcher.id());
     let opened = || std::fs::read_dir(format!("{folder}/fd")).unwrap().count();
-    until("a launcher that is out of descriptors", || (opened() >= OPEN_FILES).then_some(()));
+    until("a launcher that is out of descriptors", || {
+        (opened() >= OPEN_FILES).then_some(())
+    });
 
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     let key = cell.launch_script(document, "#!/bin/sh\nexit 3\n");
-    assert!(cell.refused(key).contains("out of descriptors"), "{}", cell.refused(key));
+    assert!(
+        cell.refused(key).contains("out of descriptors"),
+        "{}",
+        cell.refused(key)
+    );
     assert_eq!(cell.blamed(key), Blame::Host);
-    assert!(cell.trouble().is_some_and(|trouble| trouble.contains("out of descriptors")));
+    assert!(
+        cell.trouble()
+            .is_some_and(|trouble| trouble.contains("out of descriptors"))
+    );
     let document = cell.shell("true");
     let key = cell.launch(document);
-    assert!(cell.refused(key).contains("Too many open files"), "{}", cell.refused(key));
-    let sleeping = || proc::stat(cell.launcher.id() as i32).filter(|stat| stat.state == b'S').map(drop);
+    assert!(
+        cell.refused(key).contains("Too many open files"),
+        "{}",
+        cell.refused(key)
+    );
+    let sleeping = || {
+        proc::stat(cell.launcher.id() as i32)
+            .filter(|stat| stat.state == b'S')
+            .map(drop)
+    };
     until("a launcher that does not turn in circles", sleeping);
     let shepherd = proc::stat(main).unwrap().parent;
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(shepherd), nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -141,7 +165,9 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     drop(held);
 
     assert_eq!(cell.ended(orphan).cause, Cause::ShepherdDied);
-    until("a launcher that finds itself well again", || cell.trouble().is_none().then_some(()));
+    until("a launcher that finds itself well again", || {
+        cell.trouble().is_none().then_some(())
+    });
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 4\n").cause, Cause::Exited(4));
 }
@@ -154,7 +180,10 @@ fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is
     cell.launcher.wait().unwrap();
     // What a crash of the machine may leave: a directory with nothing in it, or none, and the lines that were synced.
     std::fs::create_dir(cell.dir.join(format!("tasks/{kept}"))).unwrap();
-    let lines = format!("+ {forgotten} b0\n+ {kept} b0\n- {forgotten} \n+ {lost} b0\n+ {} b", cell.new_key());
+    let lines = format!(
+        "+ {forgotten} b0\n+ {kept} b0\n- {forgotten} \n+ {lost} b0\n+ {} b",
+        cell.new_key()
+    );
     std::fs::write(cell.dir.join("tasks/journal"), lines).unwrap();
     cell.restart_launcher();
     let ends = until("the records", || {
@@ -162,9 +191,17 @@ fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is
         tasks.iter().all(|task| task.result.is_some()).then_some(tasks)
     });
     let ends: Vec<_> = ends.into_iter().filter_map(|task| task.result).collect();
-    assert_eq!(ends.iter().map(|end| end.key).collect::<std::collections::BTreeSet<_>>(), [kept, lost].into());
+    assert_eq!(
+        ends.iter()
+            .map(|end| end.key)
+            .collect::<std::collections::BTreeSet<_>>(),
+        [kept, lost].into()
+    );
     for end in ends {
-        assert_eq!((&end.cause, end.executed, end.boot_id.as_str()), (&Cause::ShepherdDied, true, "b0"));
+        assert_eq!(
+            (&end.cause, end.executed, end.boot_id.as_str()),
+            (&Cause::ShepherdDied, true, "b0")
+        );
     }
 }
 
@@ -215,7 +252,12 @@ fn a_launcher_that_cannot_write_its_journal_anew_goes_on_in_the_one_that_is_ther
     std::fs::remove_dir(cell.dir.join("tasks/journal.new")).unwrap();
     let journal = std::fs::read(cell.dir.join("tasks/journal")).unwrap();
     let text = String::from_utf8_lossy(&journal);
-    assert!([before, after.key].iter().all(|key| text.contains(&format!("+ {key} "))), "{text}");
+    assert!(
+        [before, after.key]
+            .iter()
+            .all(|key| text.contains(&format!("+ {key} "))),
+        "{text}"
+    );
 }
 
 #[test]
@@ -234,9 +276,15 @@ fn a_start_that_cannot_be_recorded_is_refused_as_the_hosts_fault_until_the_journ
     let why = cell.refused(refused);
     assert!(why.contains("the start cannot be recorded"), "{why}");
     assert_eq!(cell.blamed(refused), Blame::Host);
-    assert!(!cell.dir.join(format!("tasks/{refused}")).exists(), "nothing of it stays");
+    assert!(
+        !cell.dir.join(format!("tasks/{refused}")).exists(),
+        "nothing of it stays"
+    );
     assert_eq!(std::fs::read(&journal).unwrap(), bytes);
-    assert!(cell.trouble().is_some_and(|trouble| trouble.contains("cannot be recorded")));
+    assert!(
+        cell.trouble()
+            .is_some_and(|trouble| trouble.contains("cannot be recorded"))
+    );
     std::fs::remove_dir(&draft).unwrap();
     assert_eq!(cell.trouble(), None);
     assert_eq!(cell.run("exit 2").cause, Cause::Exited(2));
@@ -288,7 +336,10 @@ fn a_task_that_was_released_is_lost_if_its_record_is_damaged_and_never_one_that_
 #[test]
 fn a_damaged_record_is_no_start_that_can_be_asked_for_again_from_a_new_launcher() {
     let mut cell = Cell::start();
-    for (name, damage) in damages().into_iter().filter(|(name, _)| !["empty", "gone"].contains(name)) {
+    for (name, damage) in damages()
+        .into_iter()
+        .filter(|(name, _)| !["empty", "gone"].contains(name))
+    {
         let document = cell.shell("echo ran >> ran; echo up > up; sleep 1000");
         let key = cell.launch(document.clone());
         let shepherd = Pid::from_raw(proc::stat(cell.executed(key)).unwrap().parent);
@@ -299,13 +350,18 @@ fn a_damaged_record_is_no_start_that_can_be_asked_for_again_from_a_new_launcher(
         cell.launcher.wait().unwrap();
         kill(shepherd, Signal::SIGKILL).unwrap();
         cell.restart_launcher();
-        let result = until("the record", || cell.list().into_iter().find(|task| task.key == key)?.result);
+        let result = until("the record", || {
+            cell.list().into_iter().find(|task| task.key == key)?.result
+        });
         assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true), "{name}");
         cell.heard.clear();
         cell.launch(document);
         assert_eq!(cell.ended(key).cause, Cause::ShepherdDied, "{name}");
     }
-    assert_eq!(std::fs::read_to_string(cell.work.join("ran")).unwrap(), "ran\n".repeat(3));
+    assert_eq!(
+        std::fs::read_to_string(cell.work.join("ran")).unwrap(),
+        "ran\n".repeat(3)
+    );
 }
 
 #[test]
@@ -357,7 +413,12 @@ fn processes_of_other_users_live_on_whatever_their_environment_says() {
     }
     let mut cell = Cell::start();
     let (key, _, shepherd) = running(&mut cell, "sleep 1000");
-    let marked = || std::process::Command::new("sleep").arg("1000").env("GRIDWRIGHT_TASK_KEY", key.to_string()).spawn();
+    let marked = || {
+        std::process::Command::new("sleep")
+            .arg("1000")
+            .env("GRIDWRIGHT_TASK_KEY", key.to_string())
+            .spawn()
+    };
     let mut of_root = marked().unwrap();
     kill(shepherd, Signal::SIGKILL).unwrap();
     assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
@@ -373,7 +434,11 @@ fn helpers_of_load_sensors_live_on_when_a_shepherd_dies() {
     }
     let mut cell = Cell::start_with(&[("launcher.conf", "sensor_user nobody")]);
     let path = cell.dir.join("sensor");
-    std::fs::write(&path, "/usr/bin/setsid --fork /bin/sh -c 'echo $$; exec /bin/sleep 1000' >&2; cat").unwrap();
+    std::fs::write(
+        &path,
+        "/usr/bin/setsid --fork /bin/sh -c 'echo $$; exec /bin/sleep 1000' >&2; cat",
+    )
+    .unwrap();
     let (input, _to_sensor) = std::io::pipe().unwrap();
     let (_from_sensor, output) = std::io::pipe().unwrap();
     let (errors, error) = std::io::pipe().unwrap();

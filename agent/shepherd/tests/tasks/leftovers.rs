@@ -36,7 +36,11 @@ fn a_temporary_directory_goes_whatever_its_job_made_of_it() {
     ] {
         let (document, made) = job(&mut cell, &command.replace('T', NAME));
         let result = cell.run_document(document);
-        assert_eq!((&result.cause, is_there(&made)), (&Cause::Exited(0), false), "{command}");
+        assert_eq!(
+            (&result.cause, is_there(&made)),
+            (&Cause::Exited(0), false),
+            "{command}"
+        );
         assert!(kept.join("file").exists(), "{command}");
     }
 }
@@ -55,7 +59,10 @@ fn what_of_a_temporary_directory_cannot_be_removed_keeps_nothing_else_and_is_rec
     fs::write(made.join("of-root/file"), "x").unwrap();
     cell.order(key, Order::Kill);
     let result = cell.ended(key);
-    let left: Vec<_> = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(&made)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, ["of-root"]);
     let note = result.note.unwrap();
     assert!(note.contains(NAME) && note.contains("Permission denied"), "{note}");
@@ -64,7 +71,10 @@ fn what_of_a_temporary_directory_cannot_be_removed_keeps_nothing_else_and_is_rec
 #[test]
 fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_up_the_result() {
     let mut cell = Cell::start();
-    let (document, made) = job(&mut cell, "touch filled; until [ -e 7.1.all.q/by-another ]; do sleep 0.05; done");
+    let (document, made) = job(
+        &mut cell,
+        "touch filled; until [ -e 7.1.all.q/by-another ]; do sleep 0.05; done",
+    );
     // A process of the same user that is none of the task: it makes the directory anew whenever that is gone.
     let filler =
         "while [ -e filled ]; do mkdir -p 7.1.all.q/d.$$ 2>/dev/null; : > 7.1.all.q/by-another; done 2>/dev/null";
@@ -98,7 +108,9 @@ impl Frozen {
         fs::write(group.join("cgroup.procs"), pid.to_string()).unwrap();
         fs::write(group.join("freezer.state"), "FROZEN").unwrap();
         until("the freezing", || {
-            fs::read_to_string(group.join("freezer.state")).ok().filter(|state| state == "FROZEN\n")
+            fs::read_to_string(group.join("freezer.state"))
+                .ok()
+                .filter(|state| state == "FROZEN\n")
         });
         Some(Frozen { group })
     }
@@ -124,7 +136,10 @@ fn a_process_that_takes_no_signal_does_not_hold_the_slot_of_its_task() {
     };
     cell.order(key, Order::Kill);
     let result = cell.ended(key);
-    assert_eq!((&result.cause, result.left_processes), (&Cause::Signalled { signal: 9, core: false }, Some(1)));
+    assert_eq!(
+        (&result.cause, result.left_processes),
+        (&Cause::Signalled { signal: 9, core: false }, Some(1))
+    );
     assert!(is_alive(child));
     assert_eq!(cell.run("exit 3").cause, Cause::Exited(3));
     drop(frozen);
@@ -143,5 +158,8 @@ fn a_process_that_takes_no_signal_is_counted_when_its_shepherd_is_dead() {
     nix::sys::signal::kill(shepherd, nix::sys::signal::Signal::SIGKILL).unwrap();
     let result = cell.ended(key);
     let expected = u32::from(frozen.is_some());
-    assert_eq!((&result.cause, result.left_processes), (&Cause::ShepherdDied, Some(expected)));
+    assert_eq!(
+        (&result.cause, result.left_processes),
+        (&Cause::ShepherdDied, Some(expected))
+    );
 }

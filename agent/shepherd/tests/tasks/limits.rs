@@ -20,7 +20,13 @@ fn a_file_over_h_fsize_is_certain() {
     let mut document = cell.document(direct(&["dd", "if=/dev/zero", "of=big", "bs=64k", "count=100"]));
     document.limits = vec![limit(Resource::FileSize, MIB)];
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Signalled { signal: libc::SIGXFSZ, core: false });
+    assert_eq!(
+        result.cause,
+        Cause::Signalled {
+            signal: libc::SIGXFSZ,
+            core: false
+        }
+    );
     assert_eq!(named(&result.limit), Some(("h_fsize", Evidence::Certain)));
 }
 
@@ -60,7 +66,10 @@ fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one(
     let mut cell = Cell::start();
     for (command, is_blamed) in [
         ("echo MemoryError >&2; exit 1", true),
-        ("echo terminate called after throwing an instance of std::bad_alloc >&2; kill -ABRT $$", true),
+        (
+            "echo terminate called after throwing an instance of std::bad_alloc >&2; kill -ABRT $$",
+            true,
+        ),
         ("echo MemoryError >&2; exit 0", false),
         ("echo another error >&2; exit 1", false),
         ("exit 1", false),
@@ -90,8 +99,11 @@ fn a_job_that_fails_for_another_reason_is_not_blamed_on_its_limits() {
     let mut cell = Cell::start();
     for command in ["sleep 0.5; exit 7", "exit 1", "kill -SEGV $$", "kill -9 $$"] {
         let mut document = cell.shell(command);
-        document.limits =
-            vec![limit(Resource::AddressSpace, 1 << 30), limit(Resource::FileSize, 1 << 30), limit(Resource::Cpu, 100)];
+        document.limits = vec![
+            limit(Resource::AddressSpace, 1 << 30),
+            limit(Resource::FileSize, 1 << 30),
+            limit(Resource::Cpu, 100),
+        ];
         document.task_limits.h_vmem_bytes = Some(1 << 30);
         document.task_limits.h_rt_s = Some(1000);
         let result = cell.run_document(document);
@@ -102,7 +114,11 @@ fn a_job_that_fails_for_another_reason_is_not_blamed_on_its_limits() {
 #[test]
 fn h_rt_announces_and_then_kills() {
     let mut cell = Cell::start();
-    let mut document = cell.document(direct(&["sh", "-c", "trap 'echo told' USR2; while :; do sleep 0.1; done"]));
+    let mut document = cell.document(direct(&[
+        "sh",
+        "-c",
+        "trap 'echo told' USR2; while :; do sleep 0.1; done",
+    ]));
     // Time enough to set the trap on a busy machine.
     document.task_limits.h_rt_s = Some(5);
     document.termination.notify = true;
@@ -120,11 +136,17 @@ fn s_rt_tells_the_program_behind_the_shell_and_kills_after_the_grace() {
     // Time enough to set the trap on a busy machine.
     document.task_limits.s_rt_s = Some(5);
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+    assert_eq!(
+        (&result.cause, cell.output(&result, 'o').as_str()),
+        (&Cause::Exited(4), "told\n")
+    );
     assert_eq!(named(&result.limit), Some(("s_rt", Evidence::Certain)));
     let mut document = cell.document(direct(&["sh", "-c", "trap '' USR1; while :; do sleep 0.1; done"]));
     document.task_limits.s_rt_s = Some(5);
-    assert_eq!(cell.run_document(document).cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(
+        cell.run_document(document).cause,
+        Cause::Signalled { signal: 9, core: false }
+    );
 }
 
 #[test]
@@ -140,7 +162,10 @@ fn cpu_limits_hold_for_a_process_and_for_all_together() {
     let mut document = cell.shell("sh -c 'while :; do :; done'; exit $?");
     document.limits = vec![limit(Resource::Cpu, 1)];
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, named(&result.limit)), (&Cause::Exited(137), Some(("h_cpu", Evidence::Certain))));
+    assert_eq!(
+        (&result.cause, named(&result.limit)),
+        (&Cause::Exited(137), Some(("h_cpu", Evidence::Certain)))
+    );
     let mut document = cell.shell("sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & wait");
     document.task_limits.h_cpu_s = Some(1);
     let result = cell.run_document(document);
@@ -154,7 +179,13 @@ fn a_soft_cpu_limit_sends_sigxcpu() {
     let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
     document.task_limits.s_cpu_s = Some(1);
     let result = cell.run_document(document);
-    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }));
+    assert!(matches!(
+        result.cause,
+        Cause::Signalled {
+            signal: libc::SIGXCPU,
+            ..
+        }
+    ));
     assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
 }
 
@@ -182,11 +213,18 @@ fn every_pair_of_soft_and_hard_limits_is_in_force_in_the_job() {
     };
     document.limits = pairs.iter().map(bounds).collect();
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, &result.refused_limits), (&Cause::Exited(0), &Vec::new()));
+    assert_eq!(
+        (&result.cause, &result.refused_limits),
+        (&Cause::Exited(0), &Vec::new())
+    );
     let output = cell.output(&result, 'o');
     for (_, name, soft, hard) in pairs {
         let line = output.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        let values: Vec<u64> = line.split_whitespace().take(2).map(|value| value.parse().unwrap()).collect();
+        let values: Vec<u64> = line
+            .split_whitespace()
+            .take(2)
+            .map(|value| value.parse().unwrap())
+            .collect();
         assert_eq!(values, [soft, hard], "{name}");
     }
 }
@@ -194,16 +232,32 @@ fn every_pair_of_soft_and_hard_limits_is_in_force_in_the_job() {
 #[test]
 fn a_soft_limit_alone_is_told_by_its_signal_and_leaves_the_hard_one() {
     let mut cell = Cell::start();
-    let soft = |resource, value| ProcessLimit { resource, soft: Bound::Finite(value), hard: Bound::Infinity };
+    let soft = |resource, value| ProcessLimit {
+        resource,
+        soft: Bound::Finite(value),
+        hard: Bound::Infinity,
+    };
     let mut document = cell.shell("ulimit -Hn; ulimit -Sn");
     document.limits = vec![soft(Resource::OpenFiles, 50)];
     let result = cell.run_document(document);
     let hard = gridwright_shepherd::sys::limit_in_force(libc::RLIMIT_NOFILE).1;
-    assert_eq!((cell.output(&result, 'o'), result.refused_limits), (format!("{hard}\n50\n"), Vec::new()));
+    assert_eq!(
+        (cell.output(&result, 'o'), result.refused_limits),
+        (format!("{hard}\n50\n"), Vec::new())
+    );
     let mut document = cell.document(direct(&["sh", "-c", "while :; do :; done"]));
     document.limits = vec![soft(Resource::Cpu, 1)];
     let result = cell.run_document(document);
-    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }), "{result:?}");
+    assert!(
+        matches!(
+            result.cause,
+            Cause::Signalled {
+                signal: libc::SIGXCPU,
+                ..
+            }
+        ),
+        "{result:?}"
+    );
     assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
 }
 
@@ -213,9 +267,22 @@ fn soft_limits_of_the_whole_task_send_sigxcpu() {
     for name in ["s_vmem", "s_rss"] {
         let mut document = cell.shell(&format!("exec {}", holder(60)));
         let limits = &mut document.task_limits;
-        *if name == "s_vmem" { &mut limits.s_vmem_bytes } else { &mut limits.s_rss_bytes } = Some(40 * MIB);
+        *if name == "s_vmem" {
+            &mut limits.s_vmem_bytes
+        } else {
+            &mut limits.s_rss_bytes
+        } = Some(40 * MIB);
         let result = cell.run_document(document);
-        assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGXCPU, .. }), "{name}: {result:?}");
+        assert!(
+            matches!(
+                result.cause,
+                Cause::Signalled {
+                    signal: libc::SIGXCPU,
+                    ..
+                }
+            ),
+            "{name}: {result:?}"
+        );
         assert_eq!(named(&result.limit), Some((name, Evidence::Certain)));
     }
 }
@@ -225,12 +292,22 @@ fn a_soft_file_size_is_named_as_such_and_core_files_stay_within_theirs() {
     let mut cell = Cell::start();
     let mut document = cell.document(direct(&["dd", "if=/dev/zero", "of=big", "bs=64k", "count=100"]));
     let soft = Bound::Finite(MIB);
-    document.limits = vec![ProcessLimit { resource: Resource::FileSize, soft, hard: Bound::Finite(2 * MIB) }];
+    document.limits = vec![ProcessLimit {
+        resource: Resource::FileSize,
+        soft,
+        hard: Bound::Finite(2 * MIB),
+    }];
     let result = cell.run_document(document);
     assert_eq!(named(&result.limit), Some(("s_fsize", Evidence::Certain)));
     let mut document = cell.shell("kill -QUIT $$");
     document.limits = vec![limit(Resource::Core, 0)];
-    assert_eq!(cell.run_document(document).cause, Cause::Signalled { signal: libc::SIGQUIT, core: false });
+    assert_eq!(
+        cell.run_document(document).cause,
+        Cause::Signalled {
+            signal: libc::SIGQUIT,
+            core: false
+        }
+    );
 }
 
 #[test]
@@ -244,7 +321,16 @@ fn programs_that_run_into_their_data_or_stack_limit_are_blamed_on_it_with_what_i
     let mut document = cell.shell("ulimit -c 0; exec bash -c 'f() { f; }; f'");
     document.limits = vec![limit(Resource::Stack, MIB)];
     let result = cell.run_document(document);
-    assert!(matches!(result.cause, Cause::Signalled { signal: libc::SIGSEGV, .. }), "{result:?}");
+    assert!(
+        matches!(
+            result.cause,
+            Cause::Signalled {
+                signal: libc::SIGSEGV,
+                ..
+            }
+        ),
+        "{result:?}"
+    );
     assert_eq!(result.limit.map(|hit| hit.limit), Some("h_stack".to_owned()));
 }
 
@@ -255,7 +341,11 @@ fn a_limit_that_cannot_be_set_is_reported_and_the_job_runs() {
     let mut document = cell.shell("ulimit -n");
     // More than any kernel allows, so refused for root too.
     let wanted = Bound::Finite(hard.max(1 << 40) + 1);
-    document.limits = vec![ProcessLimit { resource: Resource::OpenFiles, soft: wanted, hard: wanted }];
+    document.limits = vec![ProcessLimit {
+        resource: Resource::OpenFiles,
+        soft: wanted,
+        hard: wanted,
+    }];
     let result = cell.run_document(document);
     assert_eq!(result.cause, Cause::Exited(0));
     assert_eq!(result.refused_limits.len(), 1);
@@ -307,7 +397,11 @@ fn a_job_that_a_hard_limit_ended_is_not_blamed_on_the_soft_one_before() {
     cell.read_when_there(&format!("job.o{number}"));
     cell.order(key, Order::Terminate);
     let result = cell.ended(key);
-    assert_eq!((result.ordered, result.limit), (true, None), "an order ended it, not the limit");
+    assert_eq!(
+        (result.ordered, result.limit),
+        (true, None),
+        "an order ended it, not the limit"
+    );
 }
 
 #[test]
@@ -317,17 +411,25 @@ fn a_trap_in_the_command_line_of_a_job_is_called() {
     let mut document = cell.shell(&traps("USR1"));
     document.task_limits.s_rt_s = Some(1);
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+    assert_eq!(
+        (&result.cause, cell.output(&result, 'o').as_str()),
+        (&Cause::Exited(4), "told\n")
+    );
     let mut document = cell.shell(&format!("echo > up; {}", traps("USR2")));
     document.termination.notify = true;
     document.termination.notify_s = 1000;
     let key = cell.launch(document);
     cell.read_when_there("up");
     let main = cell.executed(key);
-    until("the trap", || gridwright_shepherd::proc::catches(main, libc::SIGUSR2).then_some(()));
+    until("the trap", || {
+        gridwright_shepherd::proc::catches(main, libc::SIGUSR2).then_some(())
+    });
     cell.order(key, Order::Terminate);
     let result = cell.ended(key);
-    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(4), "told\n"));
+    assert_eq!(
+        (&result.cause, cell.output(&result, 'o').as_str()),
+        (&Cause::Exited(4), "told\n")
+    );
 }
 
 #[test]
@@ -358,6 +460,9 @@ fn a_program_that_only_forks_is_ended_by_the_memory_limit_of_its_task() {
         let size = cell.output(&result, 'o');
         let size_kib: u64 = size.split_whitespace().nth(1).unwrap().parse().unwrap();
         let made = 1 + std::fs::metadata(cell.work.join("made")).unwrap().len();
-        assert!(made * size_kib * 1024 < 4 * 100 * MIB, "{made} processes of {size_kib} KiB came into being");
+        assert!(
+            made * size_kib * 1024 < 4 * 100 * MIB,
+            "{made} processes of {size_kib} KiB came into being"
+        );
     }
 }

@@ -25,9 +25,15 @@ fn the_nice_value_of_all_processes_of_a_task_follows_the_agent() {
     let main = cell.executed(key);
     let escaped: i32 = cell.read_when_there("escaped").parse().unwrap();
     let set = |cell: &mut Cell, nice_value: Option<i32>, expected: i32| {
-        cell.send(&Request::Reprioritize { key, nice: nice_value, cpu_weight: Some(250) });
+        cell.send(&Request::Reprioritize {
+            key,
+            nice: nice_value,
+            cpu_weight: Some(250),
+        });
         for pid in [main, escaped] {
-            until("the nice value", || (nice(&pid.to_string()) == Some(expected)).then_some(()));
+            until("the nice value", || {
+                (nice(&pid.to_string()) == Some(expected)).then_some(())
+            });
         }
     };
     set(&mut cell, Some(above(7)), above(7));
@@ -50,6 +56,10 @@ fn jobs_run_also_if_the_launcher_was_started_with_a_nice_value_that_it_may_not_l
     let own = nice("self").unwrap();
     let result = cell.run("nice");
     // Root sets what the queue says, and so does everybody whose own value is below that.
-    let expected = if Uid::effective().is_root() { 0 } else { (own + 5).clamp(0, 19) };
+    let expected = if Uid::effective().is_root() {
+        0
+    } else {
+        (own + 5).clamp(0, 19)
+    };
     assert_eq!(cell.output(&result, 'o'), format!("{expected}\n"), "{result:?}");
 }

@@ -63,7 +63,9 @@ fn an_idle_shepherd_that_is_killed_costs_no_task() {
         let pid: i32 = shepherd.trim().parse().unwrap();
         // A shepherd that ended by itself has a pid of nobody.
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
-        until("its end", || proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(()));
+        until("its end", || {
+            proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(())
+        });
         assert_eq!(cell.run("true").cause, Cause::Exited(0));
     }
 }
@@ -75,9 +77,14 @@ fn a_document_that_an_idle_shepherd_cannot_take_at_once_runs_with_another() {
     for _ in 0..3 {
         look(&mut cell);
         let mut large = cell.shell("env | grep -c ^LARGE_");
-        large.environment.extend((0..10).map(|at| format!("LARGE_{at}={}", "x".repeat(30_000))));
+        large
+            .environment
+            .extend((0..10).map(|at| format!("LARGE_{at}={}", "x".repeat(30_000))));
         let result = cell.run_document(large);
-        assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), "10\n"));
+        assert_eq!(
+            (&result.cause, cell.output(&result, 'o').as_str()),
+            (&Cause::Exited(0), "10\n")
+        );
     }
 }
 
@@ -88,14 +95,26 @@ fn a_shepherd_is_as_urgent_as_any_other_process_once_its_limited_job_has_ended()
     document.task_limits.h_vmem_bytes = Some(1 << 40);
     // Nice value and policy of the shepherd, which is the parent of the epilog.
     let path = cell.work.join("epilog");
-    fs::write(&path, "#!/bin/sh\nsed 's/.*) //' /proc/$PPID/stat | cut -d' ' -f17,39\n").unwrap();
+    fs::write(
+        &path,
+        "#!/bin/sh\nsed 's/.*) //' /proc/$PPID/stat | cut -d' ' -f17,39\n",
+    )
+    .unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let command = path.to_string_lossy().into_owned();
-    document.epilog = Some(Procedure { user: None, command, timeout_s: 30 });
+    document.epilog = Some(Procedure {
+        user: None,
+        command,
+        timeout_s: 30,
+    });
     let result = cell.run_document(document);
     let own = fs::read_to_string(format!("/proc/{}/stat", cell.launcher.id())).unwrap();
     let fields: Vec<&str> = own.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect();
-    assert_eq!(cell.output(&result, 'o'), format!("{} {}\n", fields[16], fields[38]), "{result:?}");
+    assert_eq!(
+        cell.output(&result, 'o'),
+        format!("{} {}\n", fields[16], fields[38]),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -104,14 +123,20 @@ fn idle_shepherds_end_with_their_launcher() {
     let shepherds: BTreeSet<i32> = (0..5).map(|_| look(&mut cell).0.trim().parse().unwrap()).collect();
     cell.restart_launcher();
     for pid in shepherds {
-        until("the end of an idle shepherd", || proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(()));
+        until("the end of an idle shepherd", || {
+            proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(())
+        });
     }
 }
 
 #[test]
 fn others_can_neither_open_nor_lock_the_directory_of_a_task() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let expected = if nix::unistd::Uid::effective().is_root() { 0o711 } else { 0o700 };
+    let expected = if nix::unistd::Uid::effective().is_root() {
+        0o711
+    } else {
+        0o700
+    };
     let mut cell = Cell::start();
     let tasks = cell.dir.join("tasks");
     let first = cell.run("true").key;

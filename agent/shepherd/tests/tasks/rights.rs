@@ -19,7 +19,10 @@ fn rights(text: &str) -> Vec<String> {
         "SigIgn:",
         "SigBlk:",
     ];
-    text.lines().filter(|line| names.iter().any(|name| line.starts_with(name))).map(str::to_owned).collect()
+    text.lines()
+        .filter(|line| names.iter().any(|name| line.starts_with(name)))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -82,7 +85,10 @@ fn each_task_has_a_group_of_the_hosts_own_range_also_after_the_launcher_was_kill
     let mut cell = Cell::start_with(&[("launcher.conf", "tracking_gids 64997 64998")]);
     let group = |cell: &Cell, name: &str| {
         let groups = cell.read_when_there(name);
-        groups.split(' ').find(|group| group.starts_with("6499")).map(str::to_owned)
+        groups
+            .split(' ')
+            .find(|group| group.starts_with("6499"))
+            .map(str::to_owned)
     };
     let document = cell.shell("id -G >first; sleep 1000");
     let first = cell.launch(document);

@@ -10,7 +10,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 fn root_at(command: &str) -> Option<Procedure> {
-    Some(Procedure { user: Some("root".into()), command: command.into(), timeout_s: 30 })
+    Some(Procedure {
+        user: Some("root".into()),
+        command: command.into(),
+        timeout_s: 30,
+    })
 }
 
 fn with_prolog(cell: &mut Cell, command: &str) -> LaunchDocument {
@@ -55,7 +59,11 @@ fn root_runs_only_what_the_hosts_own_file_lists() {
     let key = cell.launch(document);
     if Uid::effective().is_root() {
         assert!(cell.refused(key).contains("etc/root-commands"));
-        assert_eq!(cell.blamed(key), Blame::Queue, "no job chose the procedures of its queue");
+        assert_eq!(
+            cell.blamed(key),
+            Blame::Queue,
+            "no job chose the procedures of its queue"
+        );
     } else {
         cell.ended(key);
     }
@@ -72,7 +80,11 @@ fn the_list_of_commands_is_read_again_when_it_changes() {
         let document = with_prolog(cell, "/bin/true");
         let key = cell.launch(document);
         cell.hear(|notice| match notice {
-            Notice::Refused { key: Some(refused), text, .. } if *refused == key => Some(Some(text.clone())),
+            Notice::Refused {
+                key: Some(refused),
+                text,
+                ..
+            } if *refused == key => Some(Some(text.clone())),
             Notice::Ended(result) if result.key == key => Some(None),
             _ => None,
         })
@@ -92,9 +104,17 @@ fn a_prolog_of_root_adds_variables_for_the_job() {
         return;
     }
     let site = Site::new("additions");
-    let lines = ["GPU=0,3", "TMPDIR=/scratch", "JOB_ID=99", "no variable", "PATH=/site:/bin:/usr/bin"];
-    let writes: String =
-        lines.iter().map(|line| format!("echo '{line}' >> $SGE_JOB_SPOOL_DIR/environment\n")).collect();
+    let lines = [
+        "GPU=0,3",
+        "TMPDIR=/scratch",
+        "JOB_ID=99",
+        "no variable",
+        "PATH=/site:/bin:/usr/bin",
+    ];
+    let writes: String = lines
+        .iter()
+        .map(|line| format!("echo '{line}' >> $SGE_JOB_SPOOL_DIR/environment\n"))
+        .collect();
     write_script(&site.folder.join("prolog"), &format!("#!/bin/sh\n{writes}"));
     let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
     let mut document = cell.shell("echo $GPU $TMPDIR $JOB_ID $PATH; grep -c ^GPU= $SGE_JOB_SPOOL_DIR/environment");
@@ -111,12 +131,19 @@ fn the_start_of_a_parallel_environment_sees_what_the_prolog_added() {
         return;
     }
     let site = Site::new("between");
-    write_script(&site.folder.join("prolog"), "#!/bin/sh\necho GPU=0,3 >> $SGE_JOB_SPOOL_DIR/environment\n");
+    write_script(
+        &site.folder.join("prolog"),
+        "#!/bin/sh\necho GPU=0,3 >> $SGE_JOB_SPOOL_DIR/environment\n",
+    );
     write_script(&site.folder.join("start"), "#!/bin/sh\necho start $GPU\n");
     let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
     let mut document = cell.shell("echo job $GPU");
     document.prolog = root_at(&site.path("prolog"));
-    document.pe_start = Some(Procedure { user: None, command: site.path("start"), timeout_s: 30 });
+    document.pe_start = Some(Procedure {
+        user: None,
+        command: site.path("start"),
+        timeout_s: 30,
+    });
     let result = cell.run_document(document);
     assert_eq!(cell.output(&result, 'o'), "start 0,3\njob 0,3\n");
 }
@@ -147,23 +174,49 @@ fn a_user_neither_adds_variables_nor_reads_those_of_others() {
     let mut cell = Cell::start();
     let mut document = cell.shell("sleep 600");
     let attempt = "/bin/sh -c echo$IFS'X=1'>>$SGE_JOB_SPOOL_DIR/environment";
-    document.prolog = Some(Procedure { user: None, command: attempt.into(), timeout_s: 30 });
+    document.prolog = Some(Procedure {
+        user: None,
+        command: attempt.into(),
+        timeout_s: 30,
+    });
     let key = cell.launch(document);
     let result = cell.ended(key);
-    assert!(matches!(result.cause, Cause::FailedToStart(_)), "root alone writes there: {result:?}");
+    assert!(
+        matches!(result.cause, Cause::FailedToStart(_)),
+        "root alone writes there: {result:?}"
+    );
     let document = cell.shell("echo started > started; sleep 600");
     let key = cell.launch(document);
     cell.executed(key);
     let spool = cell.dir.join(format!("tasks/{key}/active"));
     let names = ["config", "environment", "error", "exit_status", "pid"];
-    names.iter().for_each(|name| assert!(spool.join(name).is_file(), "{name}"));
+    names
+        .iter()
+        .for_each(|name| assert!(spool.join(name).is_file(), "{name}"));
     let read_as = |uid: u32, name: &str| {
         let path = spool.join(name);
-        let command = ["setpriv", "--clear-groups", "--reuid", &uid.to_string(), "--regid", &uid.to_string(), "cat"];
-        std::process::Command::new(command[0]).args(&command[1..]).arg(path).output().unwrap().status.success()
+        let command = [
+            "setpriv",
+            "--clear-groups",
+            "--reuid",
+            &uid.to_string(),
+            "--regid",
+            &uid.to_string(),
+            "cat",
+        ];
+        std::process::Command::new(command[0])
+            .args(&command[1..])
+            .arg(path)
+            .output()
+            .unwrap()
+            .status
+            .success()
     };
     let (own, other) = (cell.account.uid, 64_990);
-    assert_eq!((read_as(own, "environment"), read_as(other, "environment")), (true, false));
+    assert_eq!(
+        (read_as(own, "environment"), read_as(other, "environment")),
+        (true, false)
+    );
     assert_eq!((read_as(own, "config"), read_as(other, "config")), (true, true));
     cell.order(key, proto::launch::Order::Kill);
     cell.ended(key);
@@ -184,7 +237,13 @@ fn an_agent_does_not_choose_the_arguments_of_a_command_of_root() {
     }
     let chosen = format!("/bin/echo job 99 of {owner} on node1");
     let option = format!("/bin/echo job 3 of {owner} on --help");
-    for command in ["/bin/echo", "/bin/echo alone and more", &chosen, &option, "/usr/bin/printf /etc/shadow"] {
+    for command in [
+        "/bin/echo",
+        "/bin/echo alone and more",
+        &chosen,
+        &option,
+        "/usr/bin/printf /etc/shadow",
+    ] {
         let document = with_prolog(&mut cell, command);
         let key = cell.launch(document);
         let text = cell.refused(key);
@@ -194,7 +253,10 @@ fn an_agent_does_not_choose_the_arguments_of_a_command_of_root() {
     // A program that is listed alone may be told the numbers of the task.
     let document = with_prolog(&mut cell, "/usr/bin/printf 8");
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), "8"));
+    assert_eq!(
+        (&result.cause, cell.output(&result, 'o').as_str()),
+        (&Cause::Exited(0), "8")
+    );
 }
 
 #[test]
@@ -214,7 +276,10 @@ fn a_script_of_root_finds_the_files_beside_it_and_may_be_named_by_a_link() {
     let mut cell = Cell::start_with(&[("root-commands", &command)]);
     let document = with_prolog(&mut cell, &command);
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), "found prolog a b\n"));
+    assert_eq!(
+        (&result.cause, cell.output(&result, 'o').as_str()),
+        (&Cause::Exited(0), "found prolog a b\n")
+    );
 }
 
 #[test]
@@ -223,7 +288,14 @@ fn root_runs_nothing_that_a_user_could_have_exchanged() {
         return;
     }
     let site = Site::new("exchanged");
-    let names = ["of-user/tool", "shared/tool", "tool-of-user", "open-tool", "link", "by-odd-shell"];
+    let names = [
+        "of-user/tool",
+        "shared/tool",
+        "tool-of-user",
+        "open-tool",
+        "link",
+        "by-odd-shell",
+    ];
     let lines: Vec<String> = names.iter().map(|name| site.path(name)).collect();
     let mut cell = Cell::start_with(&[("root-commands", &lines.join("\n"))]);
     let user = Some(cell.account.uid.into());
@@ -248,7 +320,10 @@ fn root_runs_nothing_that_a_user_could_have_exchanged() {
         nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW,
     )
     .unwrap();
-    write_script(&site.folder.join("by-odd-shell"), &format!("#!{}\n", site.path("of-user/tool")));
+    write_script(
+        &site.folder.join("by-odd-shell"),
+        &format!("#!{}\n", site.path("of-user/tool")),
+    );
     for command in &lines {
         let document = with_prolog(&mut cell, command);
         let result: LaunchResult = cell.run_document(document);
@@ -270,9 +345,11 @@ fn rules_that_others_could_have_written_keep_the_launcher_from_starting() {
         let mut command = std::process::Command::new(super::cell::PROGRAM);
         command.args(["launch", "--dir"]).arg(&site.folder).output().unwrap()
     };
-    for (name, text) in
-        [("launcher.conf", "min_uid 2000\n"), ("root-commands", "/bin/true\n"), ("root-sensors", "/bin/true\n")]
-    {
+    for (name, text) in [
+        ("launcher.conf", "min_uid 2000\n"),
+        ("root-commands", "/bin/true\n"),
+        ("root-sensors", "/bin/true\n"),
+    ] {
         fs::write(etc.join(name), text).unwrap();
         for (path, bad, good) in [(etc.join(name), 0o666, 0o644), (etc.clone(), 0o777, 0o755)] {
             fs::set_permissions(&path, Permissions::from_mode(bad)).unwrap();
@@ -291,8 +368,17 @@ fn complaint(cell: &mut Cell, id: u64, path: &str) -> (String, i32) {
     let (_from_sensor, output) = std::io::pipe().unwrap();
     let (mut errors, error) = std::io::pipe().unwrap();
     let user = cell.account.name.clone();
-    let spec = SensorSpec { id, path: path.into(), args: vec![], user, environment: vec!["PATH=/bin:/usr/bin".into()] };
-    cell.send_with(&Request::StartSensor(spec), &[input.as_raw_fd(), output.as_raw_fd(), error.as_raw_fd()]);
+    let spec = SensorSpec {
+        id,
+        path: path.into(),
+        args: vec![],
+        user,
+        environment: vec!["PATH=/bin:/usr/bin".into()],
+    };
+    cell.send_with(
+        &Request::StartSensor(spec),
+        &[input.as_raw_fd(), output.as_raw_fd(), error.as_raw_fd()],
+    );
     let status = cell.hear(|notice| match notice {
         Notice::SensorEnded { id: found, status, .. } if *found == id => Some(*status),
         _ => None,
@@ -320,12 +406,19 @@ fn a_sensor_is_its_users_or_roots_with_every_directory_on_the_way() {
     chown(&site.folder.join("of-user"), user, None).unwrap();
     chown(&site.folder.join("of-other"), Some(64_990.into()), None).unwrap();
     fs::set_permissions(site.folder.join("shared"), Permissions::from_mode(0o1777)).unwrap();
-    for (id, folder, refused) in
-        [(1, "of-root", false), (2, "of-user", false), (3, "of-other", true), (4, "shared", true)]
-    {
+    for (id, folder, refused) in [
+        (1, "of-root", false),
+        (2, "of-user", false),
+        (3, "of-other", true),
+        (4, "shared", true),
+    ] {
         let (said, status) = complaint(&mut cell, id, &site.path(&format!("{folder}/sensor")));
         let expected = if refused { 127 } else { 7 };
-        assert_eq!((status, said.starts_with("gridwright: ")), (expected, refused), "{folder}: {said}");
+        assert_eq!(
+            (status, said.starts_with("gridwright: ")),
+            (expected, refused),
+            "{folder}: {said}"
+        );
     }
     // A binary is executed by its descriptor.
     assert_eq!(complaint(&mut cell, 5, "/bin/false"), (String::new(), 1));

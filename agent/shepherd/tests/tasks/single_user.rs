@@ -26,11 +26,17 @@ fn the_form_of_an_ordinary_user_passes_every_test() {
     });
     let mut command = Command::new(tests);
     command.uid(account.uid).gid(account.gid).current_dir(&dir).env_clear();
-    command.envs([("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/"), ("USER", &account.name)]);
+    command.envs([
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/"),
+        ("USER", &account.name),
+    ]);
     command.env("TMPDIR", &dir).env("GRIDWRIGHT_SHEPHERD", program);
     // A pipe would stay open as long as any process that a failed test left behind.
     let [out, err] = ["out", "err"].map(|name| dir.join(name));
-    command.stdout(fs::File::create(&out).unwrap()).stderr(fs::File::create(&err).unwrap());
+    command
+        .stdout(fs::File::create(&out).unwrap())
+        .stderr(fs::File::create(&err).unwrap());
     let status = command.status().unwrap();
     let [out, err] = [out, err].map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
     assert!(status.success(), "{out}{err}");

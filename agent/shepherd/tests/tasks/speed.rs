@@ -6,8 +6,14 @@ use std::time::Instant;
 
 #[test]
 fn many_trivial_tasks_all_end_once() {
-    let count: usize = std::env::var("GRIDWRIGHT_TASKS").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
-    let slots: usize = std::env::var("GRIDWRIGHT_SLOTS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let count: usize = std::env::var("GRIDWRIGHT_TASKS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(200);
+    let slots: usize = std::env::var("GRIDWRIGHT_SLOTS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(4);
     let mut cell = Cell::start();
     let begin = Instant::now();
     let mut running = Vec::new();
@@ -18,13 +24,17 @@ fn many_trivial_tasks_all_end_once() {
         running.push(cell.launch(document));
         if running.len() >= slots {
             cell.ended(running.remove(0));
-            cell.heard.retain(|notice| matches!(notice, Notice::Ended(result) if running.contains(&result.key)));
+            cell.heard
+                .retain(|notice| matches!(notice, Notice::Ended(result) if running.contains(&result.key)));
         }
     }
     for key in running {
         cell.ended(key);
     }
     let elapsed = begin.elapsed();
-    println!("{count} tasks, {slots} slots: {:.0} per second", count as f64 / elapsed.as_secs_f64());
+    println!(
+        "{count} tasks, {slots} slots: {:.0} per second",
+        count as f64 / elapsed.as_secs_f64()
+    );
     assert_eq!(cell.list().len(), count);
 }

@@ -13,7 +13,10 @@ fn exit_codes_and_signals_are_reported_as_they_are() {
     let mut cell = Cell::start();
     for code in [0, 3, 99, 100, 255] {
         let result = cell.run(&format!("exit {code}"));
-        assert_eq!((result.cause, result.executed, result.limit), (Cause::Exited(code), true, None));
+        assert_eq!(
+            (result.cause, result.executed, result.limit),
+            (Cause::Exited(code), true, None)
+        );
     }
     let result = cell.run("kill -9 $$");
     assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
@@ -29,16 +32,36 @@ fn scripts_start_as_their_mode_says() {
             "#!/bin/bash -l\nshopt -q login_shell && echo \"login $BASH $1\"\n",
             "login /bin/bash a b\n",
         ),
-        (StartMode::UnixBehavior, "echo \"plain ${BASH:-no} $1\"\n", "plain no a b\n"),
-        (StartMode::PosixCompliant, "#!/bin/bash\necho \"posix ${BASH:-no} $1\"\n", "posix no a b\n"),
+        (
+            StartMode::UnixBehavior,
+            "echo \"plain ${BASH:-no} $1\"\n",
+            "plain no a b\n",
+        ),
+        (
+            StartMode::PosixCompliant,
+            "#!/bin/bash\necho \"posix ${BASH:-no} $1\"\n",
+            "posix no a b\n",
+        ),
         (StartMode::ScriptFromStdin, "echo \"stdin $1\"\n", "stdin a b\n"),
     ];
-    let in_csh = [(StartMode::UnixBehavior, "#!/bin/csh -f\nset x = 4\necho csh $x $1:q\n", "csh 4 a b\n")];
-    let csh = if std::path::Path::new("/bin/csh").exists() { in_csh.as_slice() } else { &[] };
+    let in_csh = [(
+        StartMode::UnixBehavior,
+        "#!/bin/csh -f\nset x = 4\necho csh $x $1:q\n",
+        "csh 4 a b\n",
+    )];
+    let csh = if std::path::Path::new("/bin/csh").exists() {
+        in_csh.as_slice()
+    } else {
+        &[]
+    };
     for (mode, script, expected) in cases.into_iter().chain(csh.iter().copied()) {
         let document = cell.script_document(mode, "/bin/sh", &["a b"]);
         let result = cell.run_script(document, script);
-        assert_eq!((&result.cause, cell.output(&result, 'o').as_str()), (&Cause::Exited(0), expected), "{script}");
+        assert_eq!(
+            (&result.cause, cell.output(&result, 'o').as_str()),
+            (&Cause::Exited(0), expected),
+            "{script}"
+        );
     }
 }
 
@@ -48,7 +71,10 @@ fn a_script_knows_its_spooled_name_and_nobody_else_can_read_it() {
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     let result = cell.run_script(document, "echo $0; stat -c %a $0\n");
     let output = cell.output(&result, 'o');
-    assert!(output.ends_with(&format!("job_scripts/{}\n500\n", result.key.seq.0)), "{output}");
+    assert!(
+        output.ends_with(&format!("job_scripts/{}\n500\n", result.key.seq.0)),
+        "{output}"
+    );
 }
 
 #[test]
@@ -57,7 +83,11 @@ fn a_script_that_could_still_change_is_refused() {
     let path = cell.dir.join("script");
     fs::write(&path, "true\n").unwrap();
     let open = memfd_create(c"script", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING).unwrap();
-    for given in [open, fs::File::open(&path).unwrap().into(), std::io::pipe().unwrap().0.into()] {
+    for given in [
+        open,
+        fs::File::open(&path).unwrap().into(),
+        std::io::pipe().unwrap().0.into(),
+    ] {
         let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
         let key = cell.launch_with(document, &given);
         assert!(cell.refused(key).contains("sealed"));
@@ -76,8 +106,15 @@ fn what_a_task_leaves_behind_is_for_its_agent_alone() {
     let mode =
         |path: &std::path::Path| std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
     let others = mode(&folder.join("record")) & 0o777;
-    let wanted = if nix::unistd::Uid::effective().is_root() { 0o640 } else { 0o600 };
-    assert_eq!((others, mode(&folder) & 0o007), (wanted, if wanted == 0o600 { 0 } else { 1 }));
+    let wanted = if nix::unistd::Uid::effective().is_root() {
+        0o640
+    } else {
+        0o600
+    };
+    assert_eq!(
+        (others, mode(&folder) & 0o007),
+        (wanted, if wanted == 0o600 { 0 } else { 1 })
+    );
 }
 
 #[test]
@@ -86,7 +123,10 @@ fn a_windows_line_end_in_the_first_line_is_named() {
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
     let result = cell.run_script(document, "#!/bin/bash\r\necho\r\n");
     let (code, text) = failed(&result);
-    assert!(code == Failed::NO_SHELL && text.contains("CR LF") && !result.executed, "{text}");
+    assert!(
+        code == Failed::NO_SHELL && text.contains("CR LF") && !result.executed,
+        "{text}"
+    );
 }
 
 #[test]
@@ -100,8 +140,10 @@ fn output_is_appended_and_a_directory_gets_the_default_name() {
     cell.run_document(document);
     assert_eq!(fs::read_to_string(cell.work.join("log")).unwrap(), "old\nnew\nbad\n");
     let mut document = cell.shell("echo here");
-    document.streams.stdout =
-        OutputPath { path: cell.work.to_string_lossy().into_owned(), default_name: "named".into() };
+    document.streams.stdout = OutputPath {
+        path: cell.work.to_string_lossy().into_owned(),
+        default_name: "named".into(),
+    };
     cell.run_document(document);
     assert_eq!(fs::read_to_string(cell.work.join("named")).unwrap(), "here\n");
 }
@@ -116,7 +158,11 @@ fn the_users_own_mistakes_have_the_codes_of_grid_engine() {
     let mut no_input = cell.shell("true");
     no_input.streams.stdin = Some("missing".into());
     let mut no_shell = cell.shell("true");
-    no_shell.start = proto::launch::Start::Command { shell: "/bin/nosuch".into(), login: false, argv: vec![] };
+    no_shell.start = proto::launch::Start::Command {
+        shell: "/bin/nosuch".into(),
+        login: false,
+        argv: vec![],
+    };
     let closed = cell.work.join("closed");
     fs::write(&closed, "").unwrap();
     nix::unistd::chown(&closed, Some(cell.account.uid.into()), None).unwrap();
@@ -153,14 +199,20 @@ fn unknown_users_and_disagreeing_numbers_are_refused_with_both_numbers() {
     let (theirs, ours) = (document.account.uid, cell.account.uid);
     let result = cell.run_document(document);
     let (code, text) = failed(&result);
-    assert!(text.contains(&theirs.to_string()) && text.contains(&ours.to_string()), "{text}");
+    assert!(
+        text.contains(&theirs.to_string()) && text.contains(&ours.to_string()),
+        "{text}"
+    );
     assert_eq!(code, Failed::NO_USER);
     let mut document = cell.shell("true");
     // Root's group would be below min_gid; this one belongs to nobody here.
     document.account.gid = 64_990;
     let result = cell.run_document(document);
     let (code, text) = failed(&result);
-    assert!(text.contains("64990") && text.contains(&cell.account.gid.to_string()), "{text}");
+    assert!(
+        text.contains("64990") && text.contains(&cell.account.gid.to_string()),
+        "{text}"
+    );
     assert_eq!((code, result.executed), (Failed::NO_USER, false));
     let mut document = cell.shell("true");
     document.account.uid = 0;
@@ -177,7 +229,13 @@ fn the_environment_is_the_documents_and_what_the_host_knows() {
     let mut names: Vec<&str> = output.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     let ours = ["GRIDWRIGHT_TASK_KEY", "HOME", "JOB_ID", "LOGNAME", "PATH"];
-    let paths = ["SGE_CWD_PATH", "SGE_JOB_SPOOL_DIR", "SGE_STDERR_PATH", "SGE_STDIN_PATH", "SGE_STDOUT_PATH"];
+    let paths = [
+        "SGE_CWD_PATH",
+        "SGE_JOB_SPOOL_DIR",
+        "SGE_STDERR_PATH",
+        "SGE_STDIN_PATH",
+        "SGE_STDOUT_PATH",
+    ];
     assert_eq!(names, [ours.as_slice(), &paths, &["SHELL", "USER"]].concat());
 }
 
@@ -191,7 +249,9 @@ fn told_paths(cell: &mut Cell, change: impl FnOnce(&mut Cell, &mut proto::launch
     let folder = format!("{}/", cell.work.display());
     assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
     let told = fs::read_to_string(cell.work.join("told")).unwrap();
-    told.lines().map(|line| line.strip_prefix(&folder).unwrap_or(line).to_owned()).collect()
+    told.lines()
+        .map(|line| line.strip_prefix(&folder).unwrap_or(line).to_owned())
+        .collect()
 }
 
 #[test]
@@ -206,7 +266,9 @@ fn a_job_is_told_the_full_paths_of_its_directory_and_files() {
         document.streams.merge = true;
     });
     assert_eq!(told, ["", "in", "job.o2", "job.o2"]);
-    let told = told_paths(&mut cell, |_, document| document.streams.stdout.path = "/dev/null".into());
+    let told = told_paths(&mut cell, |_, document| {
+        document.streams.stdout.path = "/dev/null".into()
+    });
     assert_eq!(told, ["", "/dev/null", "/dev/null", "job.e3"]);
 }
 
@@ -244,7 +306,13 @@ fn a_temporary_directory_is_removed_without_the_groups_of_root() {
 #[test]
 fn procedures_follow_their_exit_code_rules() {
     let mut cell = Cell::start();
-    let procedure = |command: &str| Some(Procedure { user: None, command: command.into(), timeout_s: 30 });
+    let procedure = |command: &str| {
+        Some(Procedure {
+            user: None,
+            command: command.into(),
+            timeout_s: 30,
+        })
+    };
     let mut document = cell.shell("echo job");
     document.prolog = procedure("/bin/echo prolog");
     document.epilog = procedure("/bin/echo epilog");
@@ -252,18 +320,28 @@ fn procedures_follow_their_exit_code_rules() {
     assert_eq!(cell.output(&result, 'o'), "prolog\njob\nepilog\n");
     for (script, code) in [("exit1", 8), ("exit99", 25), ("exit100", 30)] {
         let path = cell.work.join(script);
-        fs::write(&path, format!("#!/bin/sh\nexit {}\n", script.trim_start_matches("exit"))).unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\nexit {}\n", script.trim_start_matches("exit")),
+        )
+        .unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut document = cell.shell("echo job");
         document.prolog = procedure(&path.to_string_lossy());
         document.epilog = procedure("/bin/echo epilog");
         let result = cell.run_document(document);
-        assert_eq!((failed(&result).0, cell.output(&result, 'o').as_str()), (code, "epilog\n"));
+        assert_eq!(
+            (failed(&result).0, cell.output(&result, 'o').as_str()),
+            (code, "epilog\n")
+        );
     }
     let mut document = cell.shell("exit 5");
     document.epilog = procedure("/bin/false");
     let result = cell.run_document(document);
-    assert_eq!((&result.cause, result.after.map(|failure| failure.failed)), (&Cause::Exited(5), Some(Failed::EPILOG)));
+    assert_eq!(
+        (&result.cause, result.after.map(|failure| failure.failed)),
+        (&Cause::Exited(5), Some(Failed::EPILOG))
+    );
 }
 
 #[test]
@@ -271,7 +349,11 @@ fn procedures_of_the_parallel_environment_have_files_of_their_own() {
     let mut cell = Cell::start();
     let procedure = |words: &str| {
         let command = format!("/bin/echo {words} $stdin_path $stdout_path $stderr_path $merge_stderr");
-        Some(Procedure { user: None, command, timeout_s: 30 })
+        Some(Procedure {
+            user: None,
+            command,
+            timeout_s: 30,
+        })
     };
     let mut document = cell.shell("cat; echo $SGE_STDOUT_PATH");
     (document.prolog, document.pe_start, document.pe_stop) =
@@ -288,8 +370,14 @@ fn procedures_of_the_parallel_environment_have_files_of_their_own() {
     let work = cell.work.display().to_string();
     let read = |name: String| fs::read_to_string(cell.work.join(name)).unwrap();
     let files = |kind: &str| format!("/dev/null {work}/job.{kind}o{number} {work}/job.{kind}e{number} 0");
-    assert_eq!(read(format!("job.o{number}")), format!("prolog {}\ninput\n{work}/job.o{number}\n", files("")));
-    assert_eq!(read(format!("job.po{number}")), format!("start {0}\nstop {0}\n", files("p")));
+    assert_eq!(
+        read(format!("job.o{number}")),
+        format!("prolog {}\ninput\n{work}/job.o{number}\n", files(""))
+    );
+    assert_eq!(
+        read(format!("job.po{number}")),
+        format!("start {0}\nstop {0}\n", files("p"))
+    );
     assert_eq!(read(format!("job.pe{number}")), "");
 }
 
@@ -309,7 +397,11 @@ fn slow_procedure(cell: &Cell) -> Option<Procedure> {
     let path = cell.work.join("slow");
     fs::write(&path, "#!/bin/sh\nsleep 2\necho done\n").unwrap();
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    Some(Procedure { user: None, command: path.to_string_lossy().into_owned(), timeout_s: 30 })
+    Some(Procedure {
+        user: None,
+        command: path.to_string_lossy().into_owned(),
+        timeout_s: 30,
+    })
 }
 
 #[test]
@@ -321,7 +413,10 @@ fn the_epilog_of_a_task_that_was_killed_runs_to_its_end() {
     cell.executed_of(key);
     cell.order(key, proto::launch::Order::Kill);
     let result = cell.ended(key);
-    assert_eq!((result.after.as_ref(), cell.output(&result, 'o').as_str()), (None, "done\n"));
+    assert_eq!(
+        (result.after.as_ref(), cell.output(&result, 'o').as_str()),
+        (None, "done\n")
+    );
 }
 
 #[test]
@@ -331,7 +426,10 @@ fn the_epilog_is_not_on_the_clock_of_the_job() {
     document.epilog = slow_procedure(&cell);
     document.task_limits.h_rt_s = Some(1);
     let result = cell.run_document(document);
-    assert_eq!((result.cause.clone(), result.limit.as_ref(), result.after.as_ref()), (Cause::Exited(0), None, None));
+    assert_eq!(
+        (result.cause.clone(), result.limit.as_ref(), result.after.as_ref()),
+        (Cause::Exited(0), None, None)
+    );
     assert_eq!(cell.output(&result, 'o'), "done\n");
 }
 
@@ -345,12 +443,19 @@ fn a_job_that_opens_a_named_pipe_runs_and_waits_for_its_other_end() {
     let name = pipe.to_string_lossy().into_owned();
     let mut document = cell.shell("cat");
     document.streams.stdin = Some(name.clone());
-    document.prolog = Some(Procedure { user: None, command: "/bin/true".into(), timeout_s: 30 });
+    document.prolog = Some(Procedure {
+        user: None,
+        command: "/bin/true".into(),
+        timeout_s: 30,
+    });
     let key = cell.launch(document);
     cell.executed(key);
     fs::write(&pipe, "through\n").unwrap();
     let result = cell.ended(key);
-    assert_eq!((cell.output(&result, 'o').as_str(), result.cause), ("through\n", Cause::Exited(0)));
+    assert_eq!(
+        (cell.output(&result, 'o').as_str(), result.cause),
+        ("through\n", Cause::Exited(0))
+    );
     // An order ends one that waits in vain, and nothing was started.
     let mut document = cell.shell("touch started");
     document.streams.stdout.path = name;
@@ -358,7 +463,13 @@ fn a_job_that_opens_a_named_pipe_runs_and_waits_for_its_other_end() {
     cell.executed(key);
     cell.order(key, proto::launch::Order::Terminate);
     let result = cell.ended(key);
-    assert_eq!(result.cause, Cause::Signalled { signal: libc::SIGKILL, core: false });
+    assert_eq!(
+        result.cause,
+        Cause::Signalled {
+            signal: libc::SIGKILL,
+            core: false
+        }
+    );
     assert!(result.ordered && !cell.work.join("started").exists());
 }
 
@@ -382,7 +493,11 @@ fn the_epilog_reads_how_the_job_ended() {
     let text = "#!/bin/sh\necho $SGE_JOBEXIT_STAT $(cat $SGE_JOB_SPOOL_DIR/exit_status)\ngrep exit_status $SGE_JOB_SPOOL_DIR/usage\nls $SGE_JOB_SPOOL_DIR\n";
     fs::write(&epilog, text).unwrap();
     fs::set_permissions(&epilog, Permissions::from_mode(0o755)).unwrap();
-    document.epilog = Some(Procedure { user: None, command: epilog.to_string_lossy().into_owned(), timeout_s: 30 });
+    document.epilog = Some(Procedure {
+        user: None,
+        command: epilog.to_string_lossy().into_owned(),
+        timeout_s: 30,
+    });
     let result = cell.run_document(document);
     let names = "config\nenvironment\nerror\nexit_status\njob_pid\npid\nusage\n";
     assert_eq!(cell.output(&result, 'o'), format!("3 3\nexit_status=3\n{names}"));
@@ -401,7 +516,11 @@ fn the_reason_of_exit_status_100_begins_with_time_user_and_process() {
     let note = cell.run("exit 100").note.unwrap();
     assert!(is_stamped(&note, "exit_status of job start = 100"), "{note}");
     let mut document = cell.shell("true");
-    document.prolog = Some(Procedure { user: None, command: "/bin/false".into(), timeout_s: 30 });
+    document.prolog = Some(Procedure {
+        user: None,
+        command: "/bin/false".into(),
+        timeout_s: 30,
+    });
     let (_, text) = failed(&cell.run_document(document));
     assert!(is_stamped(&text, "exit_status of prolog = 1"), "{text}");
 }
@@ -418,7 +537,11 @@ fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
     std::os::unix::fs::symlink(&target, &link).unwrap();
     let mut document = cell.shell("true");
     document.streams.stdout.path = link.to_string_lossy().into_owned();
-    document.prolog = Some(Procedure { user: Some("root".into()), command: "/bin/echo owned".into(), timeout_s: 5 });
+    document.prolog = Some(Procedure {
+        user: Some("root".into()),
+        command: "/bin/echo owned".into(),
+        timeout_s: 5,
+    });
     let result = cell.run_document(document);
     assert_eq!(fs::read_to_string(&target).unwrap(), "");
     assert_eq!(failed(&result).0, Failed::OPEN_FILE);
@@ -431,15 +554,34 @@ fn a_root_procedure_is_told_about_the_job_and_nothing_that_its_owner_could_turn_
     }
     let mut cell = Cell::start_with(&[("root-commands", "/usr/bin/env")]);
     let mut document = cell.shell("true");
-    let given = ["JOB_NAME=job", "HOME=/tmp", "SGE_ROOT=/tmp", "GIT_SSH=/tmp/x", "LD_AUDIT=/tmp/x.so", "TMPDIR=/tmp"];
+    let given = [
+        "JOB_NAME=job",
+        "HOME=/tmp",
+        "SGE_ROOT=/tmp",
+        "GIT_SSH=/tmp/x",
+        "LD_AUDIT=/tmp/x.so",
+        "TMPDIR=/tmp",
+    ];
     document.environment.extend(given.map(str::to_owned));
-    document.prolog = Some(Procedure { user: Some("root".into()), command: "/usr/bin/env".into(), timeout_s: 5 });
+    document.prolog = Some(Procedure {
+        user: Some("root".into()),
+        command: "/usr/bin/env".into(),
+        timeout_s: 5,
+    });
     let result = cell.run_document(document);
     let output = cell.output(&result, 'o');
-    let mut lines: Vec<&str> = output.lines().filter(|line| !line.starts_with("GRIDWRIGHT_TASK_KEY=")).collect();
+    let mut lines: Vec<&str> = output
+        .lines()
+        .filter(|line| !line.starts_with("GRIDWRIGHT_TASK_KEY="))
+        .collect();
     lines.sort_unstable();
     let (dir, work) = (cell.dir.display(), cell.work.display());
-    let shell = nix::unistd::User::from_uid(0.into()).unwrap().unwrap().shell.display().to_string();
+    let shell = nix::unistd::User::from_uid(0.into())
+        .unwrap()
+        .unwrap()
+        .shell
+        .display()
+        .to_string();
     let expected = [
         format!("GRIDWRIGHT_DIR={dir}"),
         "HOME=/root".to_owned(),
@@ -476,7 +618,9 @@ fn a_repeated_launch_is_answered_with_what_it_did() {
 
 #[test]
 fn a_state_directory_with_a_long_name_works() {
-    let deep = std::env::temp_dir().join(format!("gridwright-{}", std::process::id())).join("d".repeat(120));
+    let deep = std::env::temp_dir()
+        .join(format!("gridwright-{}", std::process::id()))
+        .join("d".repeat(120));
     let mut cell = Cell::start_in(deep.clone());
     assert_eq!(cell.run("true").cause, Cause::Exited(0));
     drop(cell);
@@ -506,7 +650,10 @@ fn a_sensor_talks_over_the_descriptors_it_was_given() {
     from_sensor.read_to_string(&mut said).unwrap();
     errors.read_to_string(&mut complained).unwrap();
     assert_eq!(said, "begin this\n");
-    assert!(complained.ends_with(&format!("{}\n", cell.account.name)), "{complained}");
+    assert!(
+        complained.ends_with(&format!("{}\n", cell.account.name)),
+        "{complained}"
+    );
     let status = cell.hear(|notice| match notice {
         Notice::SensorEnded { id: 7, status, .. } => Some(*status),
         _ => None,

@@ -210,7 +210,9 @@ impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Escaping<A> {
     type Variant = Escaping<A::Variant>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
-        self.0.variant_seed(Escaping(seed)).map(|(value, variant)| (value, Escaping(variant)))
+        self.0
+            .variant_seed(Escaping(seed))
+            .map(|(value, variant)| (value, Escaping(variant)))
     }
 }
 
@@ -252,23 +254,52 @@ mod tests {
 
     #[test]
     fn values_of_an_answer_are_escaped_and_the_words_of_the_master_are_not() {
-        let submitted = |name: &str| Data::Submitted { number: JobNumber(1), name: name.to_owned(), array: None };
+        let submitted = |name: &str| Data::Submitted {
+            number: JobNumber(1),
+            name: name.to_owned(),
+            array: None,
+        };
         for (given, escaped) in [
-            (submitted("\x1b[31mEVIL\nowner root"), submitted("\\u{1b}[31mEVIL\\nowner root")),
-            (Data::Names(vec!["a".into(), "b\tc\u{9b}".into()]), Data::Names(vec!["a".into(), "b\\tc\\u{9b}".into()])),
+            (
+                submitted("\x1b[31mEVIL\nowner root"),
+                submitted("\\u{1b}[31mEVIL\\nowner root"),
+            ),
+            (
+                Data::Names(vec!["a".into(), "b\tc\u{9b}".into()]),
+                Data::Names(vec!["a".into(), "b\\tc\\u{9b}".into()]),
+            ),
         ] {
             let answers = vec![Answer::Done("a\nb".to_owned())];
-            let [raw, shown] = read(&Reply { answers: answers.clone(), data: Some(given.clone()), more: true });
-            assert_eq!(raw, Reply { answers: answers.clone(), data: Some(given), more: true });
-            assert_eq!(shown, Reply { answers, data: Some(escaped), more: true });
+            let [raw, shown] = read(&Reply {
+                answers: answers.clone(),
+                data: Some(given.clone()),
+                more: true,
+            });
+            assert_eq!(
+                raw,
+                Reply {
+                    answers: answers.clone(),
+                    data: Some(given),
+                    more: true
+                }
+            );
+            assert_eq!(
+                shown,
+                Reply {
+                    answers,
+                    data: Some(escaped),
+                    more: true
+                }
+            );
         }
     }
 
     #[test]
     fn an_answer_without_control_characters_is_the_same_in_both_ways() {
-        for data in
-            [Data::Shares(vec![ShareNode::default()]), Data::Names(vec!["all.q".to_owned(), "Grüße".to_owned()])]
-        {
+        for data in [
+            Data::Shares(vec![ShareNode::default()]),
+            Data::Names(vec!["all.q".to_owned(), "Grüße".to_owned()]),
+        ] {
             let [raw, shown] = read(&Reply::data(data));
             assert_eq!(raw, shown);
         }

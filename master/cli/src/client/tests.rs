@@ -32,7 +32,10 @@ impl Daemon {
         let socket = dir.join("run/agent/agent.sock");
         let listener = UnixListener::bind(socket).unwrap();
         let thread = std::thread::spawn(move || {
-            turns.into_iter().filter_map(|turn| serve(listener.accept().unwrap().0, &turn)).collect()
+            turns
+                .into_iter()
+                .filter_map(|turn| serve(listener.accept().unwrap().0, &turn))
+                .collect()
         });
         Self { dir, thread }
     }
@@ -58,7 +61,10 @@ impl Daemon {
 
     /// How many questions there were.
     fn questions(self) -> usize {
-        self.messages().iter().filter(|message| matches!(message, ClientMessage::Query(_))).count()
+        self.messages()
+            .iter()
+            .filter(|message| matches!(message, ClientMessage::Query(_)))
+            .count()
     }
 }
 
@@ -68,7 +74,10 @@ fn serve(mut stream: UnixStream, turn: &Turn) -> Option<ClientMessage> {
         blocking::send(&mut stream, Kind::Refusal, 0, &refusal, FRAME_LIMIT).unwrap();
         return None;
     }
-    assert_eq!(blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap().kind, Kind::Hello);
+    assert_eq!(
+        blocking::recv(&mut stream, FRAME_LIMIT).unwrap().unwrap().kind,
+        Kind::Hello
+    );
     let frame = match blocking::recv(&mut stream, FRAME_LIMIT).unwrap() {
         None if matches!(turn, Turn::Silence) => return None,
         frame => frame.unwrap(),
@@ -123,7 +132,10 @@ fn a_change_that_was_never_sent_has_no_master() {
     client.repeat_for = Duration::ZERO;
     assert!(client.change(Command::TriggerScheduling).is_err());
     daemon.requests();
-    assert_eq!(client.change(Command::TriggerScheduling).unwrap_err().code, Code::NoMaster);
+    assert_eq!(
+        client.change(Command::TriggerScheduling).unwrap_err().code,
+        Code::NoMaster
+    );
 }
 
 #[test]
@@ -143,7 +155,10 @@ fn a_last_request_does_not_wait_for_a_daemon_that_is_silent() {
     let client = daemon.client();
     let mut last = client.hurried(Duration::from_millis(50)).unwrap();
     drop(client);
-    assert_eq!(last.change(Command::TriggerScheduling).unwrap_err().code, Code::OutcomeUnknown);
+    assert_eq!(
+        last.change(Command::TriggerScheduling).unwrap_err().code,
+        Code::OutcomeUnknown
+    );
     drop(last);
     assert_eq!(daemon.requests().len(), 1);
 }
@@ -193,8 +208,14 @@ fn a_connection_that_was_closed_while_nothing_was_asked_is_made_again() {
 
 #[test]
 fn the_parts_of_a_long_answer_are_put_together() {
-    let node = |path: &str| ShareNode { path: path.to_owned(), ..ShareNode::default() };
-    let category = |id| CategoryView { id, ..CategoryView::default() };
+    let node = |path: &str| ShareNode {
+        path: path.to_owned(),
+        ..ShareNode::default()
+    };
+    let category = |id| CategoryView {
+        id,
+        ..CategoryView::default()
+    };
     let mut nodes = Reply::data(Data::Shares(vec![node("/")]));
     append(&mut nodes, Reply::data(Data::Shares(vec![node("/a"), node("/b")])));
     assert_eq!(nodes.data, Some(Data::Shares(vec![node("/"), node("/a"), node("/b")])));

@@ -64,7 +64,11 @@ pub fn connect_at(site: &Site, program: &str, format: Format) -> Result<Client, 
 pub fn list(parsed: &Parsed, name: &str) -> Vec<String> {
     let uses = parsed.given.iter().filter(|given| given.name == name);
     let words = uses.flat_map(|given| &given.values).flat_map(|value| value.split(','));
-    words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    words
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The list of an option that may stand without one: none where it is not given, empty for all.
@@ -154,17 +158,32 @@ pub fn check_resources(client: &mut Client, requests: &[ResourceRequest]) -> Res
     if requests.is_empty() {
         return Ok(());
     }
-    let complex = Query::Object { kind: ObjectKind::ComplexTable, name: String::new() };
-    let Some(Data::Object(complex)) = data(client, complex)? else { return Ok(()) };
+    let complex = Query::Object {
+        kind: ObjectKind::ComplexTable,
+        name: String::new(),
+    };
+    let Some(Data::Object(complex)) = data(client, complex)? else {
+        return Ok(());
+    };
     let is_known = |request: &&ResourceRequest| {
-        let shortcut = |value: &str| value.split_whitespace().next().is_some_and(|shortcut| shortcut == request.name);
-        complex.iter().any(|field| field.key == request.name || shortcut(&field.value))
+        let shortcut = |value: &str| {
+            value
+                .split_whitespace()
+                .next()
+                .is_some_and(|shortcut| shortcut == request.name)
+        };
+        complex
+            .iter()
+            .any(|field| field.key == request.name || shortcut(&field.value))
     };
     match requests.iter().find(|request| !is_known(request)) {
         None => Ok(()),
         Some(request) => {
             let what = format!("error: unknown resource \"{}\"", request.name);
-            Err(Diagnostic::new(Code::UnknownResource, what).at("-l").fix("qconf -sc lists them").into())
+            Err(Diagnostic::new(Code::UnknownResource, what)
+                .at("-l")
+                .fix("qconf -sc lists them")
+                .into())
         }
     }
 }

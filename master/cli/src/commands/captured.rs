@@ -43,7 +43,12 @@ pub fn job(number: u32, name: &str, owner: &str, submitted: Wall, prior: i64) ->
         waits_for: Vec::new(),
         array_waits_for: Vec::new(),
         array_predecessors: Vec::new(),
-        priority: PriorityNumbers { prior, npprior: half, ntckts: half, ..PriorityNumbers::default() },
+        priority: PriorityNumbers {
+            prior,
+            npprior: half,
+            ntckts: half,
+            ..PriorityNumbers::default()
+        },
         pending: vec![pending("1", submitted)],
         tasks: Vec::new(),
     }
@@ -65,12 +70,23 @@ pub fn pending(range: &str, since: Wall) -> PendingTasks {
 pub fn task(job: &JobRow, number: u32, queue: &str, slots: u32, started: Wall) -> TaskRow {
     TaskRow {
         task: TaskId(number),
-        condition: Condition { phase: Phase::Running, ..Condition::default() },
-        granted: vec![Granted { instance: instance(queue), slots }],
+        condition: Condition {
+            phase: Phase::Running,
+            ..Condition::default()
+        },
+        granted: vec![Granted {
+            instance: instance(queue),
+            slots,
+        }],
         maps: Vec::new(),
         pe: job.requests.pe.as_ref().map(|pe| pe.name.clone()),
         started,
-        usage: Usage { io_bytes: 40_802, vmem_bytes: 3_526_656, maxvmem_bytes: 3_526_656, ..Usage::default() },
+        usage: Usage {
+            io_bytes: 40_802,
+            vmem_bytes: 3_526_656,
+            maxvmem_bytes: 3_526_656,
+            ..Usage::default()
+        },
         priority: job.priority,
         exit_status: None,
         failed: None,
@@ -79,7 +95,10 @@ pub fn task(job: &JobRow, number: u32, queue: &str, slots: u32, started: Wall) -
 
 /// A queue on the host of the captures.
 pub fn instance(queue: &str) -> QueueInstanceName {
-    QueueInstanceName { queue: QueueName::from(queue), host: HostName::new("vm") }
+    QueueInstanceName {
+        queue: QueueName::from(queue),
+        host: HostName::new("vm"),
+    }
 }
 
 fn running(mut job: JobRow, queue: &str, slots: u32, started: Wall) -> JobRow {
@@ -89,7 +108,10 @@ fn running(mut job: JobRow, queue: &str, slots: u32, started: Wall) -> JobRow {
 }
 
 fn request(name: &str, value: &str) -> ResourceRequest {
-    ResourceRequest { name: name.to_owned(), value: Some(value.to_owned()) }
+    ResourceRequest {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+    }
 }
 
 /// The jobs, not in any order.
@@ -105,7 +127,10 @@ pub fn jobs() -> Vec<JobRow> {
     };
 
     let mut parallel = job(4, "par", "u1", at(22), 750_000);
-    parallel.requests.pe = Some(PeRequest { name: "mpi".to_owned(), slots: SlotRange::exactly(2).unwrap() });
+    parallel.requests.pe = Some(PeRequest {
+        name: "mpi".to_owned(),
+        slots: SlotRange::exactly(2).unwrap(),
+    });
     parallel.slots = 2;
 
     let mut long = job(5, "longjobname_exceeding_ten", "u1", at(22), 260_742);
@@ -161,16 +186,25 @@ fn limited_array() -> JobRow {
     array.array = TaskRange::parse("1-6:2").ok();
     array.task_concurrency = Some(1);
     array.tasks = vec![task(&array, 1, "all.q", 1, at(55))];
-    array.pending = vec![PendingTasks { concurrency_blocked: true, ..pending("3,5", at(22)) }];
+    array.pending = vec![PendingTasks {
+        concurrency_blocked: true,
+        ..pending("3,5", at(22))
+    }];
     array
 }
 
 fn array() -> JobRow {
     let mut array = job(12, "arrp", "u2", at(24), 260_606);
     array.array = TaskRange::parse("1-10").ok();
-    array.tasks = [(1, 55), (2, 58), (3, 58)].map(|(number, start)| task(&array, number, "all.q", 1, at(start))).into();
+    array.tasks = [(1, 55), (2, 58), (3, 58)]
+        .map(|(number, start)| task(&array, number, "all.q", 1, at(start)))
+        .into();
     let mut waiting = task(&array, 4, "sus.q", 1, at(102));
-    waiting.condition = Condition { phase: Phase::Transferring, queue_suspended: true, ..Condition::default() };
+    waiting.condition = Condition {
+        phase: Phase::Transferring,
+        queue_suspended: true,
+        ..Condition::default()
+    };
     array.tasks.push(waiting);
     array.pending = vec![pending("5-10", at(24))];
     array
@@ -178,7 +212,13 @@ fn array() -> JobRow {
 
 /// The queues in display order.
 pub fn queues() -> Vec<QueueView> {
-    [("all.q", "BIP", 8, 8, ""), ("sus.q", "BIP", 1, 1, "s"), ("dis.q", "IP", 0, 3, "d")].map(queue).into()
+    [
+        ("all.q", "BIP", 8, 8, ""),
+        ("sus.q", "BIP", 1, 1, "s"),
+        ("dis.q", "IP", 0, 3, "d"),
+    ]
+    .map(queue)
+    .into()
 }
 
 fn queue((name, kinds, used, total, states): (&str, &str, u32, u32, &str)) -> QueueView {
@@ -205,7 +245,10 @@ pub fn resource(name: &str, r#type: Type, dominance: (char, char), units: i64) -
     ResourceView {
         name: AttributeName::from(name),
         r#type,
-        dominance: Dominance { level: dominance.0, source: dominance.1 },
+        dominance: Dominance {
+            level: dominance.0,
+            source: dominance.1,
+        },
         value: ResourceValue::Amount(Amount::from_base(units)),
     }
 }
@@ -233,6 +276,16 @@ pub fn hosts() -> Vec<HostView> {
         resources: Vec::new(),
         certified_until: None,
     };
-    let load = reported.map(|(name, text)| (AttributeName::from(name), text.to_owned())).into();
-    vec![host("global"), HostView { load, connected: true, report_age_ms: Some(1_000), ..host("vm") }]
+    let load = reported
+        .map(|(name, text)| (AttributeName::from(name), text.to_owned()))
+        .into();
+    vec![
+        host("global"),
+        HostView {
+            load,
+            connected: true,
+            report_age_ms: Some(1_000),
+            ..host("vm")
+        },
+    ]
 }

@@ -38,12 +38,18 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let findings = checks::all(&dir);
     if is_json {
-        output::data(&output::json::line(&serde_json::json!({ "version": 1, "checks": findings })));
+        output::data(&output::json::line(
+            &serde_json::json!({ "version": 1, "checks": findings }),
+        ));
     } else {
         output::data(&findings.iter().map(Finding::text).collect::<String>());
         output::data(&summary(findings.iter().filter(|finding| !finding.fine).count()));
     }
-    Ok(if findings.iter().all(|finding| finding.fine) { exit::OK } else { exit::FAILED })
+    Ok(if findings.iter().all(|finding| finding.fine) {
+        exit::OK
+    } else {
+        exit::FAILED
+    })
 }
 
 /// Says that this host is not called what the cell calls it, as `gridwright doctor` does.

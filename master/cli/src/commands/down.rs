@@ -23,7 +23,10 @@ pub const DOWN: CommandDef = CommandDef {
     operands: Operands::None,
     options: &[
         place::DIR,
-        flag("--kill-jobs", "end all jobs first and wait; on a host without the master those of the host alone"),
+        flag(
+            "--kill-jobs",
+            "end all jobs first and wait; on a host without the master those of the host alone",
+        ),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -55,7 +58,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     accounts::check_place(&dir)?;
     // Its locks and pid files name the daemons of the original.
     if let Standing::Copy(recorded) = directory::standing(&dir) {
-        output::data(&format!("nothing runs in {}: it is a copy of {}\n", dir.display(), recorded.path));
+        output::data(&format!(
+            "nothing runs in {}: it is a copy of {}\n",
+            dir.display(),
+            recorded.path
+        ));
         return Ok(exit::OK);
     }
     if parsed.has("--kill-jobs") {
@@ -73,10 +80,18 @@ pub fn run(words: Vec<String>) -> Outcome {
 pub fn end_daemons(dir: &Path) -> Result<(), Fail> {
     // A foreground `up` must not start again what ends now.
     let stop = up::stop_folder(dir);
-    let marked = stop.as_ref().is_ok_and(|folder| folder.write(up::STOP_MARK, "", 0o644).is_ok());
+    let marked = stop
+        .as_ref()
+        .is_ok_and(|folder| folder.write(up::STOP_MARK, "", 0o644).is_ok());
     if !earlier::end(dir, PATIENCE) {
-        let refusal = Diagnostic::new(Code::SystemRefused, "error: a daemon of an earlier release does not end");
-        return Err(refusal.at(dir.display().to_string()).fix("kill it: its jobs and data survive that").into());
+        let refusal = Diagnostic::new(
+            Code::SystemRefused,
+            "error: a daemon of an earlier release does not end",
+        );
+        return Err(refusal
+            .at(dir.display().to_string())
+            .fix("kill it: its jobs and data survive that")
+            .into());
     }
     for daemon in [Daemon::Simulated, Daemon::Agent, Daemon::Launcher, Daemon::Master] {
         daemon.end(dir, PATIENCE)?;
@@ -97,11 +112,16 @@ fn check_caller(dir: &Path) -> Result<(), Fail> {
     if caller.is_root() || caller.as_raw() == owner {
         return Ok(());
     }
-    let name =
-        nix::unistd::User::from_uid(owner.into()).ok().flatten().map_or(format!("uid {owner}"), |user| user.name);
+    let name = nix::unistd::User::from_uid(owner.into())
+        .ok()
+        .flatten()
+        .map_or(format!("uid {owner}"), |user| user.name);
     let refusal =
         Diagnostic::new(Code::NotPermitted, "error: the cell belongs to another user").at(dir.display().to_string());
-    Err(refusal.why(format!("it belongs to {name}")).fix("run it as that user").into())
+    Err(refusal
+        .why(format!("it belongs to {name}"))
+        .fix("run it as that user")
+        .into())
 }
 
 /// Ends all jobs of the cell on the master's host, and on other hosts the jobs of that host. Does
@@ -110,28 +130,46 @@ fn kill_jobs(dir: &Path) -> Result<(), Fail> {
     let is_master = dir.join("etc/master.toml").exists();
     let asked = if is_master { Daemon::Master } else { Daemon::Agent };
     if asked.is_alive(dir) {
-        return if is_master { kill_jobs_of_the_cell(dir) } else { kill_jobs_of_the_host(dir) };
+        return if is_master {
+            kill_jobs_of_the_cell(dir)
+        } else {
+            kill_jobs_of_the_host(dir)
+        };
     }
     match daemons::running_tasks(dir) {
         0 => Ok(()),
         tasks => {
-            let what = format!("error: {tasks} tasks run on this host, and the {} does not", asked.name());
+            let what = format!(
+                "error: {tasks} tasks run on this host, and the {} does not",
+                asked.name()
+            );
             let fix = format!("bring it up first: gridwright up --dir {} --detach", dir.display());
-            Err(Diagnostic::new(Code::WrongState, what).at(dir.display().to_string()).fix(fix).into())
+            Err(Diagnostic::new(Code::WrongState, what)
+                .at(dir.display().to_string())
+                .fix(fix)
+                .into())
         }
     }
 }
 
 fn kill_jobs_of_the_cell(dir: &Path) -> Result<(), Fail> {
     let mut client = Client::connect(&Site::at(dir), "gridwright down")?;
-    let everybody = JobSelection { users: vec!["*".to_owned()], ..JobSelection::default() };
-    client.change(Command::Delete { jobs: everybody, force: false })?;
+    let everybody = JobSelection {
+        users: vec!["*".to_owned()],
+        ..JobSelection::default()
+    };
+    client.change(Command::Delete {
+        jobs: everybody,
+        force: false,
+    })?;
     let gone = || up::status_of(dir).is_some_and(|status| status.running == 0 && status.pending == 0);
     if wait_for(JOB_PATIENCE, gone) {
         return Ok(());
     }
     let refusal = Diagnostic::new(Code::WrongState, "error: jobs are still running");
-    Err(refusal.fix("look with qstat -u '*'; their hosts may be away: qdel -f removes them").into())
+    Err(refusal
+        .fix("look with qstat -u '*'; their hosts may be away: qdel -f removes them")
+        .into())
 }
 
 fn kill_jobs_of_the_host(dir: &Path) -> Result<(), Fail> {

@@ -28,12 +28,17 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let dir = up::directory(&parsed, Purpose::Use)?;
-    let settings =
-        dir.join(if parsed.has("--csh") { "default/common/settings.csh" } else { "default/common/settings.sh" });
+    let settings = dir.join(if parsed.has("--csh") {
+        "default/common/settings.csh"
+    } else {
+        "default/common/settings.sh"
+    });
     let text = std::fs::read_to_string(&settings).map_err(|error| {
         let refusal =
             Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(settings.display().to_string());
-        refusal.why(error.to_string()).fix(format!("create one: gridwright up --dir {} --detach", dir.display()))
+        refusal
+            .why(error.to_string())
+            .fix(format!("create one: gridwright up --dir {} --detach", dir.display()))
     })?;
     output::raw(&directory::settings_in_place(&dir, text)).unwrap_or_default();
     Ok(exit::OK)

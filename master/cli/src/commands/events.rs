@@ -35,14 +35,39 @@ pub const EVENTS: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("--every", Values::One, "SECONDS", "gather news, and print of what changes often the latest (default: 0)"),
-        with("--fmt", Values::One, "text|json", "how to print: a line for people, or one JSON object a line"),
+        with(
+            "--every",
+            Values::One,
+            "SECONDS",
+            "gather news, and print of what changes often the latest (default: 0)",
+        ),
+        with(
+            "--fmt",
+            Values::One,
+            "text|json",
+            "how to print: a line for people, or one JSON object a line",
+        ),
         with("-fmt", Values::One, "text|json", "the same"),
-        with("--from", Values::One, "SEQ", "begin with the event of that number, which is in the log"),
+        with(
+            "--from",
+            Values::One,
+            "SEQ",
+            "begin with the event of that number, which is in the log",
+        ),
         flag("--full", "begin with everything that is true now"),
         with("--kind", Values::One, "KIND,...", "only events of these kinds"),
-        with("--name", Values::One, "NAME", "the name that qconf -secl shows (default: events)"),
-        with("--owner", Values::One, "USER,...", "only what becomes of jobs of these users; of their own all may ask"),
+        with(
+            "--name",
+            Values::One,
+            "NAME",
+            "the name that qconf -secl shows (default: events)",
+        ),
+        with(
+            "--owner",
+            Values::One,
+            "USER,...",
+            "only what becomes of jobs of these users; of their own all may ask",
+        ),
         crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -61,12 +86,26 @@ pub fn run(words: Vec<String>) -> Outcome {
     let name = parsed.value("--name").unwrap_or("events").to_owned();
     let every_s = parsed.value("--every").map_or(Ok(0), |text| {
         let fix = "a number of seconds";
-        text.parse().map_err(|_| Fail::bad_value(format!("error: \"{text}\" is no time")).fix(fix))
+        text.parse()
+            .map_err(|_| Fail::bad_value(format!("error: \"{text}\" is no time")).fix(fix))
     })?;
     let owners = ask::list(&parsed, "--owner").into_iter().map(UserName::from).collect();
     let kinds = ask::list(&parsed, "--kind");
-    let subscription = Subscription { name, start: start(&parsed)?, kinds, owners, every_s };
-    Reader { site: Site::of(&parsed), subscription, is_json, clock: Clock::local(), seen: None }.read()
+    let subscription = Subscription {
+        name,
+        start: start(&parsed)?,
+        kinds,
+        owners,
+        every_s,
+    };
+    Reader {
+        site: Site::of(&parsed),
+        subscription,
+        is_json,
+        clock: Clock::local(),
+        seen: None,
+    }
+    .read()
 }
 
 /// One run: what is asked for, how it is printed, and how far it has come.
@@ -93,7 +132,9 @@ impl Reader {
             if self.seen != before {
                 lost = Instant::now();
             }
-            let Some(seen) = self.seen.filter(|_| lost.elapsed() < LOOK_FOR) else { return Err(error.into()) };
+            let Some(seen) = self.seen.filter(|_| lost.elapsed() < LOOK_FOR) else {
+                return Err(error.into());
+            };
             self.subscription.start = Start::From(EventSeq(seen.0 + 1));
             std::thread::sleep(PAUSE);
         }
@@ -114,7 +155,9 @@ impl Reader {
                 ControlFlow::Continue(())
             }
             None => {
-                let Some(Data::Events(items)) = &part.data else { return ControlFlow::Continue(()) };
+                let Some(Data::Events(items)) = &part.data else {
+                    return ControlFlow::Continue(());
+                };
                 // The full state has been told only once it is complete.
                 let is_place = |item: &&Item| item.source == Source::Event || item.change == Change::Complete {};
                 // Of some owners the log does not tell.
@@ -140,7 +183,10 @@ fn start(parsed: &Parsed) -> Result<Start, Fail> {
     match (parsed.value("--from"), parsed.has("--full")) {
         (Some(_), true) => {
             let what = "gridwright events: --from and --full do not go together";
-            Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("leave one of them out")))
+            Err(Fail::new(
+                exit::USAGE,
+                Diagnostic::new(Code::BadSyntax, what).fix("leave one of them out"),
+            ))
         }
         (Some(text), false) => text.parse().map(|seq| Start::From(EventSeq(seq))).map_err(|_| {
             Fail::bad_value(format!("error: \"{text}\" is no number of an event"))
@@ -153,7 +199,13 @@ fn start(parsed: &Parsed) -> Result<Start, Fail> {
 
 /// Prints a part; it ends when nobody reads any more.
 fn print(items: &[Item], is_json: bool, clock: &Clock) -> ControlFlow<()> {
-    let line = |item: &Item| if is_json { json_line(item) } else { text_line(item, clock) };
+    let line = |item: &Item| {
+        if is_json {
+            json_line(item)
+        } else {
+            text_line(item, clock)
+        }
+    };
     let text: String = items.iter().map(line).collect();
     match output::try_data(&text) {
         Ok(()) => ControlFlow::Continue(()),
@@ -163,10 +215,20 @@ fn print(items: &[Item], is_json: bool, clock: &Clock) -> ControlFlow<()> {
 
 /// One object, as master/EVENTS.md tells.
 fn json_line(item: &Item) -> String {
-    let Item { seq, time, source, by, job, change } = item;
+    let Item {
+        seq,
+        time,
+        source,
+        by,
+        job,
+        change,
+    } = item;
     let kind = change.kind();
     // Serde writes a kind as an object of one entry, its name.
-    let data = json::value(change).get_mut(kind).map(serde_json::Value::take).unwrap_or_default();
+    let data = json::value(change)
+        .get_mut(kind)
+        .map(serde_json::Value::take)
+        .unwrap_or_default();
     let line = serde_json::json!({
         "version": VERSION, "seq": seq, "time_ms": time, "source": source, "by": by, "job": job, "kind": kind, "data": data,
     });
@@ -174,13 +236,28 @@ fn json_line(item: &Item) -> String {
 }
 
 fn text_line(item: &Item, clock: &Clock) -> String {
-    let Item { seq, time, source, by, job, change } = item;
+    let Item {
+        seq,
+        time,
+        source,
+        by,
+        job,
+        change,
+    } = item;
     // What is no event has no number of its own.
-    let seq = if *source == Source::Event { seq.0.to_string() } else { "-".to_owned() };
+    let seq = if *source == Source::Event {
+        seq.0.to_string()
+    } else {
+        "-".to_owned()
+    };
     let job = job.map_or_else(String::new, |number| format!(" job {number}"));
     let about = about(change);
     let blank = if about.is_empty() { "" } else { " " };
-    format!("{seq:>8} {} {:<16}{job}{blank}{about} ({by})\n", clock.iso(*time), change.kind())
+    format!(
+        "{seq:>8} {} {:<16}{job}{blank}{about} ({by})\n",
+        clock.iso(*time),
+        change.kind()
+    )
 }
 
 /// What an event is about, beside the job.
@@ -195,7 +272,9 @@ fn about(change: &Change) -> String {
         Change::TaskPlaced { task, granted, .. } => format!("{} in {}", attempt(task), places(granted)),
         Change::TaskStarted { task } => attempt(task),
         Change::TaskEnded { task, then, record } => {
-            let status = record.as_ref().map(|record| format!(": exit status {}", record.exit_status));
+            let status = record
+                .as_ref()
+                .map(|record| format!(": exit status {}", record.exit_status));
             format!("{}{}{}", attempt(task), status.unwrap_or_default(), next(then))
         }
         Change::TaskSuspended { task, cause, suspended } => {
@@ -210,7 +289,10 @@ fn about(change: &Change) -> String {
         Change::Instances { host, instances } => format!("{host}: {}", places(instances)),
         Change::Contact { host, connected } => format!("{host} {}", if *connected { "connected" } else { "lost" }),
         Change::Load { host, values, .. } => {
-            format!("{host}: {} values", values.values().map(std::collections::BTreeMap::len).sum::<usize>())
+            format!(
+                "{host}: {} values",
+                values.values().map(std::collections::BTreeMap::len).sum::<usize>()
+            )
         }
         Change::Other { what } => what.clone(),
         Change::JobFinished { .. } | Change::PassWanted {} | Change::Complete {} => String::new(),
@@ -238,7 +320,10 @@ fn ranges(tasks: &[TaskRange]) -> String {
 }
 
 fn places(granted: &[Granted]) -> String {
-    let places: Vec<String> = granted.iter().map(|granted| format!("{}:{}", granted.instance, granted.slots)).collect();
+    let places: Vec<String> = granted
+        .iter()
+        .map(|granted| format!("{}:{}", granted.instance, granted.slots))
+        .collect();
     places.join(" ")
 }
 
@@ -266,8 +351,17 @@ mod tests {
     use proto::time::Wall;
 
     fn placed() -> Item {
-        let task = TaskKey { cell: CellId(7), seq: SubmitSeq(4), task: TaskId(1), pe_task: 0, attempt: 2 };
-        let instance = QueueInstanceName { queue: "all.q".into(), host: "h1".into() };
+        let task = TaskKey {
+            cell: CellId(7),
+            seq: SubmitSeq(4),
+            task: TaskId(1),
+            pe_task: 0,
+            attempt: 2,
+        };
+        let instance = QueueInstanceName {
+            queue: "all.q".into(),
+            host: "h1".into(),
+        };
         let granted = vec![Granted { instance, slots: 2 }];
         Item {
             seq: EventSeq(12),
@@ -275,7 +369,11 @@ mod tests {
             source: Source::Event,
             by: "scheduler default".to_owned(),
             job: Some(JobNumber(9)),
-            change: Change::TaskPlaced { task, granted, pe: None },
+            change: Change::TaskPlaced {
+                task,
+                granted,
+                pe: None,
+            },
         }
     }
 
@@ -303,7 +401,12 @@ mod tests {
             text_line(&placed(), &clock),
             "      12 2027-01-15T08:00:00 task-placed      job 9 task 1 attempt 2 in all.q@h1:2 (scheduler default)\n"
         );
-        let complete = Item { source: Source::Soft, job: None, change: Change::Complete {}, ..placed() };
+        let complete = Item {
+            source: Source::Soft,
+            job: None,
+            change: Change::Complete {},
+            ..placed()
+        };
         assert!(text_line(&complete, &clock).starts_with("       - "));
     }
 }

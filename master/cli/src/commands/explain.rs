@@ -30,8 +30,18 @@ pub const EXPLAIN: CommandDef = CommandDef {
             "--order",
             "show the place in the order and what the priority is made of, also where that is not the reason",
         ),
-        with("-t", Values::One, "task_id_range", "only these tasks of the preceding JOB"),
-        with("-fmt", Values::One, "text|json", "how to print (default: text); json is one line for each job"),
+        with(
+            "-t",
+            Values::One,
+            "task_id_range",
+            "only these tasks of the preceding JOB",
+        ),
+        with(
+            "-fmt",
+            Values::One,
+            "text|json",
+            "how to print (default: text); json is one line for each job",
+        ),
         crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -54,16 +64,23 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&EXPLAIN.help());
         return Ok(exit::OK);
     }
-    let words: Vec<&str> =
-        parsed.operands.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = parsed
+        .operands
+        .iter()
+        .flat_map(|word| word.split(','))
+        .filter(|word| !word.is_empty())
+        .collect();
     if words.is_empty() {
         let refusal = Diagnostic::new(Code::BadSyntax, "gridwright explain: no job is named");
         let forms =
             "gridwright explain JOB, JOB.TASK, JOB.FIRST-LAST:STEP, NAME, NAME.TASK or PATTERN; qstat lists the jobs";
         return Err(Fail::new(exit::USAGE, refusal.fix(forms)));
     }
-    let style =
-        Style { is_json: super::sensor::is_json(&parsed)?, has_order: parsed.has("--order"), clock: Clock::local() };
+    let style = Style {
+        is_json: super::sensor::is_json(&parsed)?,
+        has_order: parsed.has("--order"),
+        clock: Clock::local(),
+    };
     let format = if style.is_json { Format::Json } else { Format::Text };
     let mut client = ask::connect_at(&crate::site::Site::of(&parsed), "gridwright explain", format)?;
     let mut code = exit::OK;
@@ -71,7 +88,11 @@ pub fn run(words: Vec<String>) -> Outcome {
         code = code.max(match target::jobs(&mut client, word) {
             Ok(jobs) => {
                 let codes = jobs.iter().map(|job| explain(&mut client, job, &style));
-                codes.collect::<Result<Vec<u8>, Fail>>()?.into_iter().max().unwrap_or(exit::OK)
+                codes
+                    .collect::<Result<Vec<u8>, Fail>>()?
+                    .into_iter()
+                    .max()
+                    .unwrap_or(exit::OK)
             }
             Err(fail) => {
                 output::diagnostic(&fail.diagnostic);
@@ -84,7 +105,10 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 /// Explains one job; what has left is found in the accounting.
 fn explain(client: &mut Client, job: &Chosen, style: &Style) -> Outcome {
-    let reply = client.query(Query::Explain { job: job.number, tasks: job.tasks.clone() })?;
+    let reply = client.query(Query::Explain {
+        job: job.number,
+        tasks: job.tasks.clone(),
+    })?;
     if let Some(Data::Explanation(explanation)) = &reply.data
         && (explanation.on_hosts + explanation.pending > 0)
     {
@@ -107,7 +131,9 @@ fn explain(client: &mut Client, job: &Chosen, style: &Style) -> Outcome {
 
 fn present(explanation: &Explanation, job: &Chosen, style: &Style) {
     if style.is_json {
-        output::data(&json::line(&serde_json::json!({ "version": 1, "explanation": explanation })));
+        output::data(&json::line(
+            &serde_json::json!({ "version": 1, "explanation": explanation }),
+        ));
         return;
     }
     output::data(&text::explanation(explanation, style));

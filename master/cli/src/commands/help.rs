@@ -71,7 +71,10 @@ fn product() -> String {
 fn overview() -> String {
     let (classic, own): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name.starts_with('q'));
     let lines = |entries: &[&Entry]| -> String {
-        entries.iter().map(|Entry { name, line, .. }| format!("   {name:<12}{line}\n")).collect()
+        entries
+            .iter()
+            .map(|Entry { name, line, .. }| format!("   {name:<12}{line}\n"))
+            .collect()
     };
     format!(
         "{}\n{BEGIN}\n{}\nOf Grid Engine, also called by their names alone:\n{}",

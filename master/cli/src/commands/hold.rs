@@ -18,9 +18,19 @@ const NOT_OPERATOR: u8 = 10;
 const NOT_OWNER: u8 = 18;
 
 const OPTIONS: &[OptionDef] = &[
-    with("-h", Values::One, "hold_list", "which holds: letters of u (user, the default), o (operator), s (system)"),
+    with(
+        "-h",
+        Values::One,
+        "hold_list",
+        "which holds: letters of u (user, the default), o (operator), s (system)",
+    ),
     flag("-help", "print this help"),
-    with("-t", Values::One, "task_id_range", "only these tasks of the preceding JOB"),
+    with(
+        "-t",
+        Values::One,
+        "task_id_range",
+        "only these tasks of the preceding JOB",
+    ),
     with("-u", Values::One, "user_list", "jobs of these users; * is everybody"),
 ];
 
@@ -36,16 +46,26 @@ pub const QHOLD: CommandDef = CommandDef {
     exit_codes: EXIT_CODES,
 };
 
-pub const QRLS: CommandDef = CommandDef { name: "qrls", summary: "Releases held jobs and tasks.", ..QHOLD };
+pub const QRLS: CommandDef = CommandDef {
+    name: "qrls",
+    summary: "Releases held jobs and tasks.",
+    ..QHOLD
+};
 
 /// Runs `qhold`.
 pub fn hold(words: Vec<String>) -> Outcome {
-    run(&QHOLD, words, |holds| HoldChange { set: holds, release: Holds::default() })
+    run(&QHOLD, words, |holds| HoldChange {
+        set: holds,
+        release: Holds::default(),
+    })
 }
 
 /// Runs `qrls`.
 pub fn release(words: Vec<String>) -> Outcome {
-    run(&QRLS, words, |holds| HoldChange { set: Holds::default(), release: holds })
+    run(&QRLS, words, |holds| HoldChange {
+        set: Holds::default(),
+        release: holds,
+    })
 }
 
 fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange) -> Outcome {
@@ -60,10 +80,18 @@ fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange
     }
     let holds = holds(parsed.value("-h").unwrap_or("u"))?;
     let jobs = selection(command.name, &parsed.operands, parsed.value("-u"))?;
-    let changes = Box::new(JobChanges { holds: Some(change(holds)), ..JobChanges::default() });
+    let changes = Box::new(JobChanges {
+        holds: Some(change(holds)),
+        ..JobChanges::default()
+    });
     let reply = Client::connect(&Site::from_environment(), command.name)?.change(Command::Alter { jobs, changes })?;
     output::answers(&reply.answers);
-    Ok(reply.answers.iter().filter_map(exit_code).next_back().unwrap_or(exit::OK))
+    Ok(reply
+        .answers
+        .iter()
+        .filter_map(exit_code)
+        .next_back()
+        .unwrap_or(exit::OK))
 }
 
 fn exit_code(answer: &Answer) -> Option<u8> {

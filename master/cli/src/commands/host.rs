@@ -27,7 +27,10 @@ pub const HOST: CommandDef = CommandDef {
         DIR,
         flag("--dry-run", "remove: show what names the host and change nothing"),
         with("-fmt", Values::One, "text|json", "list: how to print (default: text)"),
-        flag("--force", "remove: also with tasks running there, which are deleted and may go on there for a while"),
+        flag(
+            "--force",
+            "remove: also with tasks running there, which are deleted and may go on there for a while",
+        ),
         flag("-help", "print this help"),
     ],
     exit_codes: "0 printed or done; 1 refused; 2 wrong option or word",
@@ -44,12 +47,12 @@ pub fn run(words: Vec<String>) -> Outcome {
     match words.as_slice() {
         ["list"] => list::run(&parsed),
         ["remove", hosts @ ..] if !hosts.is_empty() => each(hosts, |host| remove::run(&parsed, host)),
-        ["revoke", hosts @ ..] if !hosts.is_empty() => {
-            each(hosts, |host| change(&parsed, Command::RevokeHost { host: host.to_owned() }))
-        }
-        ["rebind", hosts @ ..] if !hosts.is_empty() => {
-            each(hosts, |host| change(&parsed, Command::RebindHost { host: host.to_owned() }))
-        }
+        ["revoke", hosts @ ..] if !hosts.is_empty() => each(hosts, |host| {
+            change(&parsed, Command::RevokeHost { host: host.to_owned() })
+        }),
+        ["rebind", hosts @ ..] if !hosts.is_empty() => each(hosts, |host| {
+            change(&parsed, Command::RebindHost { host: host.to_owned() })
+        }),
         _ => {
             let what = "gridwright host: write list, remove HOST, revoke HOST or rebind HOST";
             let fix = "gridwright host list shows the hosts; all options: gridwright host -help";

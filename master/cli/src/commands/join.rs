@@ -24,8 +24,18 @@ pub const JOIN: CommandDef = CommandDef {
             "FILE",
             "where the token is; - is standard input. On the command line every user of this host could read it",
         ),
-        with("--host", Values::One, "NAME", "the name of this host (default: hostname)"),
-        with("--wait", Values::One, "SECONDS", "how long its first load report may take (default: 60)"),
+        with(
+            "--host",
+            Values::One,
+            "NAME",
+            "the name of this host (default: hostname)",
+        ),
+        with(
+            "--wait",
+            Values::One,
+            "SECONDS",
+            "how long its first load report may take (default: 60)",
+        ),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -68,7 +78,12 @@ pub fn run(words: Vec<String>) -> Outcome {
     write_tree(&dir)?;
     let status = up::start_existing(&dir, patience)?;
     let host = up::host_of(&dir).map_or_else(String::new, |host| format!(" as {host}"));
-    let CellStatus { hosts_reporting, hosts, host: master, .. } = status;
+    let CellStatus {
+        hosts_reporting,
+        hosts,
+        host: master,
+        ..
+    } = status;
     output::data(&format!(
         "joined{host}: {hosts_reporting} of {hosts} hosts report to {master}; its launcher and agent run\n"
     ));
@@ -107,11 +122,17 @@ impl Token<'_> {
     fn read(&self) -> Result<String, Fail> {
         let refuse = |place: &str, error: std::io::Error| {
             let refusal = Diagnostic::new(Code::SystemRefused, "error: the token cannot be read").at(place);
-            Fail::from(refusal.why(error.to_string()).fix("put the line that gridwright token create prints there"))
+            Fail::from(
+                refusal
+                    .why(error.to_string())
+                    .fix("put the line that gridwright token create prints there"),
+            )
         };
         match self {
             Token::Word(word) => Ok((*word).to_owned()),
-            Token::File(file) => std::fs::File::open(file).and_then(first_line).map_err(|error| refuse(file, error)),
+            Token::File(file) => std::fs::File::open(file)
+                .and_then(first_line)
+                .map_err(|error| refuse(file, error)),
             Token::Input => first_line(std::io::stdin()).map_err(|error| refuse("standard input", error)),
         }
     }
@@ -129,7 +150,10 @@ fn handed_over(mut command: Command, token: &str) -> Result<Output, Fail> {
     let refuse = |error: std::io::Error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     };
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(refuse)?;
     if let Some(mut input) = child.stdin.take() {
         // One that ended early says why itself.
@@ -146,6 +170,15 @@ fn write_tree(dir: &Path) -> Result<(), Fail> {
         Fail::from(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix))
     };
     let mut command = Command::new(daemons::program("gridwright-master")?);
-    let done = command.arg("tree").arg("--dir").arg(dir).output().map_err(|error| refuse(error.to_string()))?;
-    if done.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned())) }
+    let done = command
+        .arg("tree")
+        .arg("--dir")
+        .arg(dir)
+        .output()
+        .map_err(|error| refuse(error.to_string()))?;
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+    }
 }

@@ -37,7 +37,10 @@ pub fn run(words: Vec<String>) -> Outcome {
             Fail::from(refusal.at(path.display().to_string()).why(error.to_string()))
         })?;
     }
-    output::data(&format!("{} manual pages written below {dir}\nread them: MANPATH={dir}: man qsub\n", pages.len()));
+    output::data(&format!(
+        "{} manual pages written below {dir}\nread them: MANPATH={dir}: man qsub\n",
+        pages.len()
+    ));
     Ok(exit::OK)
 }
 

@@ -36,7 +36,12 @@ pub const QACCT: CommandDef = CommandDef {
     operand_placeholder: "[accounting_file]",
     operands: Operands::Anywhere,
     options: &[
-        with("-ar", Values::Optional, "[ar_id]", "list [matching] advance reservations"),
+        with(
+            "-ar",
+            Values::Optional,
+            "[ar_id]",
+            "list [matching] advance reservations",
+        ),
         with("-A", Values::Optional, "[account_string]", "list [matching] account"),
         with("-b", Values::One, "begin_time", "jobs started after"),
         with("-d", Values::One, "days", "jobs started during the last d days"),
@@ -48,16 +53,36 @@ pub const QACCT: CommandDef = CommandDef {
         with("-g", Values::Optional, "[groupname]", "list [matching] group"),
         with("-h", Values::Optional, "[host]", "list [matching] host"),
         flag("-help", "print this help"),
-        with("-j", Values::Optional, "[job_id|job_name|pattern,...]", "list all [matching] jobs"),
-        with("-l", Values::One, "attr=val,...", "jobs of queues that offer these resources"),
+        with(
+            "-j",
+            Values::Optional,
+            "[job_id|job_name|pattern,...]",
+            "list all [matching] jobs",
+        ),
+        with(
+            "-l",
+            Values::One,
+            "attr=val,...",
+            "jobs of queues that offer these resources",
+        ),
         flag("-m", "list only master tasks (there are no others yet)"),
         with("-o", Values::Optional, "[owner]", "list [matching] owner"),
         with("-u", Values::Optional, "[owner]", "list [matching] owner"),
-        with("-pe", Values::Optional, "[pe_name]", "list [matching] parallel environment"),
+        with(
+            "-pe",
+            Values::Optional,
+            "[pe_name]",
+            "list [matching] parallel environment",
+        ),
         with("-P", Values::Optional, "[project]", "list [matching] project"),
         with("-q", Values::Optional, "[queue]", "list [matching] queue"),
         with("-slots", Values::Optional, "[slots]", "list [matching] job slots"),
-        with("-t", Values::One, "taskid[-taskid[:step]]", "list all [matching] tasks (requires -j option)"),
+        with(
+            "-t",
+            Values::One,
+            "taskid[-taskid[:step]]",
+            "list all [matching] tasks (requires -j option)",
+        ),
     ],
     exit_codes: "0 printed; 1 a job of -j is not found, refused, or a wrong option",
 };
@@ -76,7 +101,11 @@ pub fn run(words: Vec<String>) -> Outcome {
         selection.only_in(&suitable_queues(&parsed)?);
     }
     resolve_group(&mut selection)?;
-    let mut found = Found { entries: Vec::new(), sums: Sums::new(selection.columns()), skipped: Vec::new() };
+    let mut found = Found {
+        entries: Vec::new(),
+        sums: Sums::new(selection.columns()),
+        skipped: Vec::new(),
+    };
     match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
         Some(path) => file::read(path, |entry| found.take(&mut selection, vec![entry]))?,
         None => ask_master(ask::connect("qacct", format)?, &mut selection, &mut found)?,
@@ -84,7 +113,9 @@ pub fn run(words: Vec<String>) -> Outcome {
     let Found { entries, sums, skipped } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
-        output::note(&format!("{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."));
+        output::note(&format!(
+            "{jobs} jobs ignored for accounting. Jobs' master queue no longer exists."
+        ));
         if format != Format::Json {
             output::data("\n");
         }
@@ -153,24 +184,49 @@ fn suitable_queues(parsed: &Parsed) -> Result<[BTreeSet<QueueInstanceName>; 2], 
     let mut client = Client::connect(&Site::from_environment(), "qacct")?;
     let all = instances(&mut client, QueueFilter::default())?;
     let resources = ask::resources(parsed)?;
-    Ok([all, instances(&mut client, QueueFilter { resources, ..QueueFilter::default() })?])
+    Ok([
+        all,
+        instances(
+            &mut client,
+            QueueFilter {
+                resources,
+                ..QueueFilter::default()
+            },
+        )?,
+    ])
 }
 
 fn instances(client: &mut Client, filter: QueueFilter) -> Result<BTreeSet<QueueInstanceName>, Fail> {
     let views = ask::queues(client, filter)?;
-    Ok(views.into_iter().map(|view| QueueInstanceName { queue: view.queue, host: view.host }).collect())
+    Ok(views
+        .into_iter()
+        .map(|view| QueueInstanceName {
+            queue: view.queue,
+            host: view.host,
+        })
+        .collect())
 }
 
 /// Host groups are known to the master alone, for records of a file too.
 fn resolve_group(selection: &mut Selection) -> Result<(), Fail> {
-    let Some(pattern) = selection.group_pattern().map(str::to_owned) else { return Ok(()) };
+    let Some(pattern) = selection.group_pattern().map(str::to_owned) else {
+        return Ok(());
+    };
     let mut client = Client::connect(&Site::from_environment(), "qacct")?;
-    let found = instances(&mut client, QueueFilter { queues: vec![pattern.clone()], ..QueueFilter::default() })?;
+    let found = instances(
+        &mut client,
+        QueueFilter {
+            queues: vec![pattern.clone()],
+            ..QueueFilter::default()
+        },
+    )?;
     if found.is_empty() {
         let refusal = Diagnostic::new(Code::UnknownObject, "No queues remaining after -q queue selection");
         return Err(Fail::new(
             exit::FAILED,
-            refusal.at(format!("-q {pattern}")).fix("qselect lists the queue instances"),
+            refusal
+                .at(format!("-q {pattern}"))
+                .fix("qselect lists the queue instances"),
         ));
     }
     selection.resolve_group(found);
@@ -205,5 +261,8 @@ fn not_found(job: &str, selection: &Selection) -> String {
 /// A value of an option that does not read.
 fn bad_value(option: &str, value: &str, fix: &str) -> Fail {
     let what = format!("error: {option}: invalid value \"{value}\"");
-    Fail::new(exit::FAILED, Diagnostic::new(Code::BadValue, what).at(option.to_owned()).fix(fix))
+    Fail::new(
+        exit::FAILED,
+        Diagnostic::new(Code::BadValue, what).at(option.to_owned()).fix(fix),
+    )
 }

@@ -37,12 +37,17 @@ static QRESUB_PARSER: LazyLock<CommandDef> = LazyLock::new(|| parser(&QRESUB, Ta
 fn parser(command: &CommandDef, taker: Taker) -> CommandDef {
     let is_taken = |row: &Row| row.takers.contains(&taker);
     let is_read = |row: &&Row| {
-        let is_named = TABLE.iter().any(|other| is_taken(other) && other.def.name == row.def.name);
+        let is_named = TABLE
+            .iter()
+            .any(|other| is_taken(other) && other.def.name == row.def.name);
         let is_of_jobs = row.takers.iter().any(|taker| *taker != Taker::Qrsub);
         is_taken(row) || is_of_jobs && !is_named && !ONLY_OF_BINARIES.contains(&row.option)
     };
     let options: Vec<OptionDef> = TABLE.iter().filter(is_read).map(|row| row.def).collect();
-    CommandDef { options: options.leak(), ..*command }
+    CommandDef {
+        options: options.leak(),
+        ..*command
+    }
 }
 
 /// Runs `qalter`.
@@ -61,23 +66,42 @@ pub fn alter(words: Vec<String>) -> Outcome {
     request.apply_line(&parsed.given)?;
     let site = Site::from_environment();
     request.map_directory(&site)?;
-    let users = if parsed.has("-uall") { Some("*") } else { parsed.value("-u") };
+    let users = if parsed.has("-uall") {
+        Some("*")
+    } else {
+        parsed.value("-u")
+    };
     let jobs = selection("qalter", &operands, users)?;
     if request.verify {
         output::data(&build::verified_changes(&request, &Clock::local()));
         return Ok(exit::OK);
     }
     let changes = changes(request, args);
-    let only_holds = JobChanges { holds: None, ..changes.clone() } == JobChanges::default();
+    let only_holds = JobChanges {
+        holds: None,
+        ..changes.clone()
+    } == JobChanges::default();
     if !only_holds && jobs.targets.iter().any(|target| !target.tasks.is_empty()) {
-        let refusal =
-            Diagnostic::new(Code::WrongState, "denied: the selected option works only on jobs and not on tasks");
-        return Err(Fail::new(JOBS_ONLY, refusal.fix("name the job without its tasks; -h alone works on tasks")));
+        let refusal = Diagnostic::new(
+            Code::WrongState,
+            "denied: the selected option works only on jobs and not on tasks",
+        );
+        return Err(Fail::new(
+            JOBS_ONLY,
+            refusal.fix("name the job without its tasks; -h alone works on tasks"),
+        ));
     }
     let verifies = matches!(changes.validation, Some(Validation::Verify | Validation::Poke));
-    let reply = Client::connect(&site, "qalter")?.change(Command::Alter { jobs, changes: Box::new(changes) })?;
+    let reply = Client::connect(&site, "qalter")?.change(Command::Alter {
+        jobs,
+        changes: Box::new(changes),
+    })?;
     let code = output::answers(&reply.answers);
-    Ok(if verifies && code != exit::OK { exit::FAILED } else { code })
+    Ok(if verifies && code != exit::OK {
+        exit::FAILED
+    } else {
+        code
+    })
 }
 
 /// Words behind a lone `-` are new arguments of the script.
@@ -95,24 +119,38 @@ fn script_arguments(mut operands: Vec<String>) -> (Vec<String>, Option<Vec<Strin
 fn changes(request: JobRequest, args: Option<Vec<String>>) -> JobChanges {
     let exports = request.export_all || request.variables.is_some();
     let environment = exports.then(|| build::exported(&request));
-    JobChanges { args, environment, ..request.changes }
+    JobChanges {
+        args,
+        environment,
+        ..request.changes
+    }
 }
 
 /// A command line without options that the command does not have.
 fn only_of(command: &CommandDef, parsed: Parsed) -> Result<Parsed, Fail> {
     let is_known = |given: &&Given| command.options.iter().any(|option| option.name == given.name);
-    let others: Vec<String> = parsed.given.iter().filter(|given| !is_known(given)).map(unknown_option).collect();
+    let others: Vec<String> = parsed
+        .given
+        .iter()
+        .filter(|given| !is_known(given))
+        .map(unknown_option)
+        .collect();
     match others.is_empty() {
         true => Ok(parsed),
         false => {
             let refusal = Diagnostic::new(Code::BadSyntax, others.join("\n\n"));
-            Err(Fail::new(exit::UNKNOWN_OPTION, refusal.fix(format!("all options: {} -help", command.name))))
+            Err(Fail::new(
+                exit::UNKNOWN_OPTION,
+                refusal.fix(format!("all options: {} -help", command.name)),
+            ))
         }
     }
 }
 
 fn unknown_option(given: &Given) -> String {
-    format!("Unknown option {} {}", given.name, given.values.join(" ")).trim_end().to_owned()
+    format!("Unknown option {} {}", given.name, given.values.join(" "))
+        .trim_end()
+        .to_owned()
 }
 
 /// Runs `qresub`.
@@ -127,14 +165,24 @@ pub fn resubmit(words: Vec<String>) -> Outcome {
         Some(text) => JobRequest::new("qalter").hold_change(text)?.set,
         None => Holds::default(),
     };
-    let holds = set.any().then_some(HoldChange { set, release: Holds::default() });
-    let changes = Box::new(JobChanges { holds, ..JobChanges::default() });
+    let holds = set.any().then_some(HoldChange {
+        set,
+        release: Holds::default(),
+    });
+    let changes = Box::new(JobChanges {
+        holds,
+        ..JobChanges::default()
+    });
     let reply = Client::connect(&Site::from_environment(), "qresub")?.change(Command::Resubmit { jobs, changes })?;
     output::answers(&reply.answers);
     if let Some(Data::Submitted { number, name, array }) = &reply.data {
         output::data(&super::qsub::confirmation(*number, name, *array, false));
     }
-    Ok(if reply.answers.iter().any(Answer::is_refusal) { NOT_RESUBMITTED } else { exit::OK })
+    Ok(if reply.answers.iter().any(Answer::is_refusal) {
+        NOT_RESUBMITTED
+    } else {
+        exit::OK
+    })
 }
 
 #[cfg(test)]
@@ -149,7 +197,10 @@ mod tests {
         };
         for line in ["5 - -h u", "- 5", "5 -"] {
             let fail = read(line).unwrap_err();
-            assert_eq!((fail.exit, &*fail.diagnostic.what), (exit::USAGE, "qalter: invalid option argument \"-\""));
+            assert_eq!(
+                (fail.exit, &*fail.diagnostic.what),
+                (exit::USAGE, "qalter: invalid option argument \"-\"")
+            );
         }
         for (line, what) in [("-N x 5", "Unknown option -N x"), ("-uall", "Unknown option -uall")] {
             let fail = read(line).unwrap_err();
@@ -160,7 +211,12 @@ mod tests {
 
     #[test]
     fn a_lone_dash_ends_the_options_of_qalter() {
-        let parsed = QALTER_PARSER.parse(["5", "-", "-h", "u"].map(str::to_owned).to_vec()).unwrap();
-        assert_eq!(script_arguments(parsed.operands).1, Some(vec!["-h".to_owned(), "u".to_owned()]));
+        let parsed = QALTER_PARSER
+            .parse(["5", "-", "-h", "u"].map(str::to_owned).to_vec())
+            .unwrap();
+        assert_eq!(
+            script_arguments(parsed.operands).1,
+            Some(vec!["-h".to_owned(), "u".to_owned()])
+        );
     }
 }

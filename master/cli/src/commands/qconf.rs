@@ -55,7 +55,11 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 fn perform(session: &mut Session, parsed: &Parsed) -> Outcome {
     session.dry_run = parsed.has(DRY_RUN);
-    if let Some(given) = parsed.given.iter().find(|given| session.dry_run && !verb(given.name).can_be_tried()) {
+    if let Some(given) = parsed
+        .given
+        .iter()
+        .find(|given| session.dry_run && !verb(given.name).can_be_tried())
+    {
         let what = format!("error: {} cannot be tried with {DRY_RUN}", given.name);
         let fix = "it is for -import and for the options that take a file: -A… and -M…";
         return Err(Fail::new(exit::FAILED, Diagnostic::new(Code::BadSyntax, what).fix(fix)));
@@ -115,7 +119,11 @@ fn perform_one(session: &mut Session, given: &Given) -> Outcome {
 
 /// The elements of words that are lists separated by commas.
 fn elements(values: &[String]) -> impl Iterator<Item = &str> {
-    values.iter().flat_map(|word| word.split(',')).map(str::trim).filter(|element| !element.is_empty())
+    values
+        .iter()
+        .flat_map(|word| word.split(','))
+        .map(str::trim)
+        .filter(|element| !element.is_empty())
 }
 
 /// The names that a change is for.
@@ -126,7 +134,10 @@ fn named(values: &[String]) -> Result<Vec<&str>, Fail> {
     let names: Vec<&str> = elements(values).collect();
     if names.is_empty() {
         let refusal = Diagnostic::new(Code::BadSyntax, "Object name missing in request");
-        return Err(Fail::new(exit::FAILED, refusal.fix("name what is to be changed, with commas between names")));
+        return Err(Fail::new(
+            exit::FAILED,
+            refusal.fix("name what is to be changed, with commas between names"),
+        ));
     }
     Ok(names)
 }
@@ -137,12 +148,19 @@ fn named(values: &[String]) -> Result<Vec<&str>, Fail> {
 /// # Errors
 /// As [`named`].
 fn words(values: &[String]) -> Result<Vec<&str>, Fail> {
-    Ok(named(values)?.into_iter().flat_map(str::split_ascii_whitespace).collect())
+    Ok(named(values)?
+        .into_iter()
+        .flat_map(str::split_ascii_whitespace)
+        .collect())
 }
 
 /// The names that are given for objects of a kind that are to be changed.
 fn names_of(kind: ObjectKind, values: &[String]) -> Result<Vec<&str>, Fail> {
-    if blanks_separate(kind, Purpose::Change) { words(values) } else { named(values) }
+    if blanks_separate(kind, Purpose::Change) {
+        words(values)
+    } else {
+        named(values)
+    }
 }
 
 /// What an option does with the objects that it names.
@@ -208,7 +226,11 @@ fn printed(fail: &Fail) -> u8 {
 
 /// `qconf` knows one exit code for refusals; that a change's outcome is unknown has its own in every command.
 fn exit_code(code: u8) -> u8 {
-    if code == exit::OK || code == Code::OutcomeUnknown.exit_code() { code } else { exit::FAILED }
+    if code == exit::OK || code == Code::OutcomeUnknown.exit_code() {
+        code
+    } else {
+        exit::FAILED
+    }
 }
 
 /// `-fmt`.
@@ -231,6 +253,17 @@ fn in_the_words_of_8_1_9(refusal: Diagnostic) -> Fail {
         None => said.to_owned(),
     };
     // The usage line says where all options are; only what says more stays.
-    let fix = if refusal.fix.starts_with("all options") { String::new() } else { refusal.fix };
-    Fail::new(exit::FAILED, Diagnostic { what: format!("error: {said}\nUsage: qconf -help"), fix, ..refusal })
+    let fix = if refusal.fix.starts_with("all options") {
+        String::new()
+    } else {
+        refusal.fix
+    };
+    Fail::new(
+        exit::FAILED,
+        Diagnostic {
+            what: format!("error: {said}\nUsage: qconf -help"),
+            fix,
+            ..refusal
+        },
+    )
 }

@@ -15,10 +15,23 @@ pub const QDEL: CommandDef = CommandDef {
     operand_placeholder: "job_task_list",
     operands: Operands::Anywhere,
     options: &[
-        flag("-f", "force: do not wait for the host (own jobs; the job may still run there for a while)"),
+        flag(
+            "-f",
+            "force: do not wait for the host (own jobs; the job may still run there for a while)",
+        ),
         flag("-help", "print this help"),
-        with("-t", Values::One, "task_id_range", "delete only these tasks of the preceding JOB"),
-        with("-u", Values::One, "user_list", "delete the jobs of these users; * is everybody"),
+        with(
+            "-t",
+            Values::One,
+            "task_id_range",
+            "delete only these tasks of the preceding JOB",
+        ),
+        with(
+            "-u",
+            Values::One,
+            "user_list",
+            "delete the jobs of these users; * is everybody",
+        ),
     ],
     exit_codes: "0 all deleted or registered for deletion; 1 something was refused, or a wrong option or value",
 };
@@ -35,14 +48,20 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::FAILED);
     }
     let jobs = selection("qdel", &parsed.operands, parsed.value("-u")).map_err(refused)?;
-    let command = Command::Delete { jobs, force: parsed.has("-f") };
+    let command = Command::Delete {
+        jobs,
+        force: parsed.has("-f"),
+    };
     let reply = Client::connect(&Site::from_environment(), "qdel")?.change(command)?;
     Ok(output::answers(&reply.answers))
 }
 
 /// `qdel` of 8.1.9 has one exit code for all that it refuses.
 fn refused(fail: Fail) -> Fail {
-    Fail { exit: exit::FAILED, ..fail }
+    Fail {
+        exit: exit::FAILED,
+        ..fail
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,10 @@ pub const QEVENT: CommandDef = CommandDef {
         flag("-h", "print this help"),
         flag("-help", "print this help"),
         unsupported(flag("-sm", "print events"), "gridwright events prints what happens"),
-        unsupported(flag("-subscribe", "print events"), "gridwright events prints what happens"),
+        unsupported(
+            flag("-subscribe", "print events"),
+            "gridwright events prints what happens",
+        ),
         with(
             "-trigger",
             Values::Two,
@@ -65,7 +68,9 @@ impl Event {
                 let task = last.take().filter(|(of, _)| of == job).map_or(0, |(_, task)| task);
                 Some((Event::Job, task))
             }
-            Change::TaskEnded { task, then: Then::Done, .. } => {
+            Change::TaskEnded {
+                task, then: Then::Done, ..
+            } => {
                 *last = Some((task.seq, task.task.0));
                 Some((Event::Task, task.task.0))
             }
@@ -89,8 +94,16 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     write_pid()?;
     let kinds = ["job-finished", "task-ended"].map(str::to_owned).into();
-    let all = Subscription { name: "qevent".to_owned(), start: Start::Now, kinds, ..Subscription::default() };
-    let own = Subscription { owners: vec![ask::login_name().as_str().into()], ..all.clone() };
+    let all = Subscription {
+        name: "qevent".to_owned(),
+        start: Start::Now,
+        kinds,
+        ..Subscription::default()
+    };
+    let own = Subscription {
+        owners: vec![ask::login_name().as_str().into()],
+        ..all.clone()
+    };
     let refusal = match read(all, &triggers)? {
         refusal if refusal.code == Code::NotPermitted => read(own, &triggers)?,
         refusal => refusal,
@@ -100,7 +113,9 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 fn trigger(values: &[String]) -> Result<(Event, String), Fail> {
     let [name, script] = values else {
-        return Err(Fail::bad_value("qevent: -trigger takes an event and a script".to_owned()));
+        return Err(Fail::bad_value(
+            "qevent: -trigger takes an event and a script".to_owned(),
+        ));
     };
     let known = Event::NAMES.iter().find(|(known, _)| known == name);
     let fix = "JB_END or JB_TASK_END";
@@ -111,7 +126,10 @@ fn trigger(values: &[String]) -> Result<(Event, String), Fail> {
 fn write_pid() -> Result<(), Fail> {
     std::fs::write(PID_FILE, format!("{}\n", std::process::id())).map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: cannot write the process id").at(PID_FILE);
-        refusal.why(error.to_string()).fix("start it in a directory of yours").into()
+        refusal
+            .why(error.to_string())
+            .fix("start it in a directory of yours")
+            .into()
     })
 }
 
@@ -134,9 +152,13 @@ fn read(subscription: Subscription, triggers: &[(Event, String)]) -> Result<Diag
 
 /// Runs the scripts for one element, one after the other.
 fn start(item: &Item, triggers: &[(Event, String)], last: &mut Option<(SubmitSeq, u32)>) {
-    let (Some((event, task)), Some(job)) = (Event::of(item, last), item.job) else { return };
+    let (Some((event, task)), Some(job)) = (Event::of(item, last), item.job) else {
+        return;
+    };
     for (_, script) in triggers.iter().filter(|(wanted, _)| *wanted == event) {
-        let ended = Command::new(script).args([event.name(), &job.to_string(), &task.to_string()]).status();
+        let ended = Command::new(script)
+            .args([event.name(), &job.to_string(), &task.to_string()])
+            .status();
         match ended.map(|status| status.code()) {
             Ok(Some(0)) => {}
             Ok(Some(code)) => output::note(&format!("error: exit status of script: {code}")),
@@ -154,13 +176,32 @@ mod tests {
     use proto::wire::stream::Source;
 
     fn item(change: Change) -> Item {
-        Item { seq: EventSeq(1), time: Wall(0), source: Source::Event, by: "master".to_owned(), job: None, change }
+        Item {
+            seq: EventSeq(1),
+            time: Wall(0),
+            source: Source::Event,
+            by: "master".to_owned(),
+            job: None,
+            change,
+        }
     }
 
     #[test]
     fn the_end_of_a_job_and_of_a_task_are_events_and_another_start_is_none() {
-        let task = TaskKey { cell: CellId(7), seq: SubmitSeq(4), task: TaskId(3), pe_task: 0, attempt: 2 };
-        let ended = |then| item(Change::TaskEnded { task, then, record: None });
+        let task = TaskKey {
+            cell: CellId(7),
+            seq: SubmitSeq(4),
+            task: TaskId(3),
+            pe_task: 0,
+            attempt: 2,
+        };
+        let ended = |then| {
+            item(Change::TaskEnded {
+                task,
+                then,
+                record: None,
+            })
+        };
         let finished = item(Change::JobFinished { job: SubmitSeq(4) });
         let mut last = None;
         assert_eq!(Event::of(&finished, &mut last), Some((Event::Job, 0)));

@@ -26,7 +26,12 @@ pub const QHOST: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("-F", Values::Optional, "[resource_attribute]", "show (selected) resources"),
+        with(
+            "-F",
+            Values::Optional,
+            "[resource_attribute]",
+            "show (selected) resources",
+        ),
         with("-h", Values::One, "hostlist", "display only selected hosts"),
         flag("-help", "print this help"),
         flag("-j", "display jobs hosted by host"),
@@ -34,7 +39,12 @@ pub const QHOST: CommandDef = CommandDef {
         flag("-ncb", "suppress host topology based information"),
         flag("-cb", "view host topology based information (the default)"),
         flag("-q", "display queues hosted by host"),
-        with("-u", Values::One, "user[,user,...]", "display jobs of these users (implies -j)"),
+        with(
+            "-u",
+            Values::One,
+            "user[,user,...]",
+            "display jobs of these users (implies -j)",
+        ),
         flag("-xml", "display the information in XML format"),
         with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
     ],
@@ -112,7 +122,10 @@ fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Part
         true => ask::queues(client, QueueFilter::default())?,
         false => Vec::new(),
     };
-    let of_users = JobFilter { users: ask::list(parsed, "-u"), ..JobFilter::default() };
+    let of_users = JobFilter {
+        users: ask::list(parsed, "-u"),
+        ..JobFilter::default()
+    };
     let jobs = match parts.jobs {
         true => ask::jobs(client, Query::Jobs(of_users))?,
         false => Vec::new(),

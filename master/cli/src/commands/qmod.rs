@@ -74,7 +74,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut code = exit::OK;
     for given in actions {
         let action = action(given.name)?;
-        let command = Command::Modify { action, targets: targets(&given.values), force: parsed.has("-f") };
+        let command = Command::Modify {
+            action,
+            targets: targets(&given.values),
+            force: parsed.has("-f"),
+        };
         code = code.max(output::answers(&client.change(command)?.answers));
     }
     Ok(code)
@@ -84,12 +88,19 @@ pub fn run(words: Vec<String>) -> Outcome {
 fn targets(words: &[String]) -> Vec<String> {
     let parts = |word: &String| match empty::is_empty(word) {
         true => vec![word.clone()],
-        false => word.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+        false => word
+            .split(',')
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect(),
     };
     words.iter().flat_map(parts).collect()
 }
 
 fn action(option: &str) -> Result<ModifyAction, Fail> {
-    let found = ACTIONS.iter().find(|(name, _)| *name == option).map(|(_, action)| *action);
+    let found = ACTIONS
+        .iter()
+        .find(|(name, _)| *name == option)
+        .map(|(_, action)| *action);
     found.ok_or_else(|| Diagnostic::new(Code::BadSyntax, format!("qmod: invalid option argument \"{option}\"")).into())
 }

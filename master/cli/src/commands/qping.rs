@@ -26,11 +26,19 @@ pub const QPING: CommandDef = CommandDef {
     operand_placeholder: "[host port component id]",
     operands: Operands::Anywhere,
     options: &[
-        unsupported(flag("-dump", "dump communication"), "the daemons' logs tell connections: log/ of the cell"),
+        unsupported(
+            flag("-dump", "dump communication"),
+            "the daemons' logs tell connections: log/ of the cell",
+        ),
         flag("-f", "show full status information, again and again"),
         with("-fmt", Values::One, "text|json", "how to write the answer"),
         flag("-help", "print this help"),
-        with("-i", Values::One, "interval", "seconds between two questions (default 1)"),
+        with(
+            "-i",
+            Values::One,
+            "interval",
+            "seconds between two questions (default 1)",
+        ),
         flag("-info", "show full status information and exit"),
         flag("-noalias", "ignore host aliases (there are none)"),
         flag("-ssl", "use a secure connection (it always is)"),
@@ -79,7 +87,11 @@ pub fn run(words: Vec<String>) -> Outcome {
             output::data(&json::Document::new().with("status", &status).finish());
             return Ok(exit::OK);
         }
-        let health = if endpoint.is_agent() { agent(endpoint)? } else { Health::of_master(&status) };
+        let health = if endpoint.is_agent() {
+            agent(endpoint)?
+        } else {
+            Health::of_master(&status)
+        };
         let text = match is_full {
             true => health.full(message, time::now(), &clock),
             false => health.line(endpoint, time::now(), &clock),
@@ -114,7 +126,10 @@ fn ask_status(endpoint: Option<&Endpoint>, format: Format) -> Result<CellStatus,
 /// What the master knows of a host's agent.
 fn agent(endpoint: &Endpoint) -> Result<Health, Fail> {
     let mut client = Client::connect(&Site::from_environment(), "qping")?;
-    let filter = HostFilter { hosts: vec![endpoint.host.clone()], ..HostFilter::default() };
+    let filter = HostFilter {
+        hosts: vec![endpoint.host.clone()],
+        ..HostFilter::default()
+    };
     let hosts = ask::hosts(&mut client, Query::Hosts(filter))?;
     match hosts.into_iter().find(|host| !host.host.is_global()) {
         Some(host) if host.connected => Ok(Health::of_agent(&host)),
@@ -130,12 +145,17 @@ impl Endpoint {
     fn of(operands: &[String]) -> Result<Option<Self>, Fail> {
         match operands {
             [] => Ok(None),
-            [host, port, component, id] => {
-                Ok(Some(Self { host: host.clone(), port: port.clone(), component: component.clone(), id: id.clone() }))
-            }
+            [host, port, component, id] => Ok(Some(Self {
+                host: host.clone(),
+                port: port.clone(),
+                component: component.clone(),
+                id: id.clone(),
+            })),
             _ => {
                 let refusal = Diagnostic::new(Code::BadSyntax, "qping: wrong operands");
-                Err(refusal.fix("qping [options] HOST PORT qmaster|execd ID, or nothing behind the options").into())
+                Err(refusal
+                    .fix("qping [options] HOST PORT qmaster|execd ID, or nothing behind the options")
+                    .into())
             }
         }
     }
@@ -161,7 +181,9 @@ impl Endpoint {
         let is_master = is_here && port == Some(master);
         let is_agent = !is_master
             && port.is_some_and(|port| Some(port) == agent || [6445, master.wrapping_add(1)].contains(&port));
-        let Self { host, component, id, .. } = self;
+        let Self {
+            host, component, id, ..
+        } = self;
         let asked = format!("{host}/{component}/{id}");
         let said = match (is_master, is_agent, component.as_str(), id.as_str()) {
             (true, _, "qmaster", "1") | (_, true, "execd", "1") => return Ok(()),
@@ -207,7 +229,11 @@ impl Health {
             status.running,
             status.passes
         );
-        Self { up_s: status.uptime_ms / 1000, clients: status.hosts_connected, info }
+        Self {
+            up_s: status.uptime_ms / 1000,
+            clients: status.hosts_connected,
+            info,
+        }
     }
 
     fn of_agent(host: &HostView) -> Self {
@@ -215,11 +241,20 @@ impl Health {
             Some(age) => format!("last load report {} s ago | OK", age / 1000),
             None => "no load report yet | OK".to_owned(),
         };
-        Self { up_s: host.agent_up_ms.unwrap_or_default() / 1000, clients: 1, info }
+        Self {
+            up_s: host.agent_up_ms.unwrap_or_default() / 1000,
+            clients: 1,
+            info,
+        }
     }
 
     fn line(&self, endpoint: &Endpoint, now: Wall, clock: &Clock) -> String {
-        format!("{} endpoint {} is up for {} seconds\n", clock.slashes(now), endpoint.name(), self.up_s)
+        format!(
+            "{} endpoint {} is up for {} seconds\n",
+            clock.slashes(now),
+            endpoint.name(),
+            self.up_s
+        )
     }
 
     fn full(&self, message: u64, now: Wall, clock: &Clock) -> String {
@@ -252,7 +287,12 @@ mod tests {
     use jiff::tz::TimeZone;
 
     fn master() -> (Endpoint, Health) {
-        let status = CellStatus { host: "vm".to_owned(), port: 6444, uptime_ms: 3_118_500, ..CellStatus::default() };
+        let status = CellStatus {
+            host: "vm".to_owned(),
+            port: 6444,
+            uptime_ms: 3_118_500,
+            ..CellStatus::default()
+        };
         (Endpoint::of_master(&status), Health::of_master(&status))
     }
 
@@ -260,7 +300,10 @@ mod tests {
     fn a_line_tells_how_long_the_master_is_up() {
         let (endpoint, health) = master();
         let line = health.line(&endpoint, Wall::from_seconds(1_795_226_134), &Clock::new(TimeZone::UTC));
-        assert_eq!(line, "11/21/2026 01:55:34 endpoint vm/qmaster/1 at port 6444 is up for 3118 seconds\n");
+        assert_eq!(
+            line,
+            "11/21/2026 01:55:34 endpoint vm/qmaster/1 at port 6444 is up for 3118 seconds\n"
+        );
     }
 
     #[test]
@@ -291,7 +334,11 @@ mod tests {
 
     #[test]
     fn a_master_elsewhere_or_at_another_port_does_not_answer() {
-        let status = CellStatus { host: "vm.site".to_owned(), port: 6444, ..CellStatus::default() };
+        let status = CellStatus {
+            host: "vm.site".to_owned(),
+            port: 6444,
+            ..CellStatus::default()
+        };
         for (host, port, component, answers) in [
             ("vm", "6444", "qmaster", true),
             ("VM.site", "6444", "qmaster", true),
@@ -302,7 +349,11 @@ mod tests {
         ] {
             let words = [host, port, component, "1"].map(str::to_owned);
             let endpoint = Endpoint::of(&words).unwrap().unwrap();
-            assert_eq!(endpoint.must_be_of(&status).is_ok(), answers, "{host} {port} {component}");
+            assert_eq!(
+                endpoint.must_be_of(&status).is_ok(),
+                answers,
+                "{host} {port} {component}"
+            );
         }
     }
 
@@ -310,7 +361,11 @@ mod tests {
     fn operands_are_all_four_or_none() {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(Endpoint::of(&[]).unwrap(), None);
-        assert!(Endpoint::of(&words("vm 6444 qmaster 1")).unwrap().is_some_and(|endpoint| !endpoint.is_agent()));
+        assert!(
+            Endpoint::of(&words("vm 6444 qmaster 1"))
+                .unwrap()
+                .is_some_and(|endpoint| !endpoint.is_agent())
+        );
         for bad in ["vm", "vm 6444 qmaster"] {
             assert!(Endpoint::of(&words(bad)).is_err(), "{bad}");
         }

@@ -18,10 +18,20 @@ pub const QQUOTA: CommandDef = CommandDef {
     operands: Operands::None,
     options: &[
         flag("-help", "print this help"),
-        with("-h", Values::One, "wc_host_list|wc_hostgroup_list", "display only selected hosts"),
+        with(
+            "-h",
+            Values::One,
+            "wc_host_list|wc_hostgroup_list",
+            "display only selected hosts",
+        ),
         with("-l", Values::One, "resource_attributes", "request the given resources"),
         with("-u", Values::Optional, "user_list", "display only selected users"),
-        with("-pe", Values::One, "wc_pe_list", "display only selected parallel environments"),
+        with(
+            "-pe",
+            Values::One,
+            "wc_pe_list",
+            "display only selected parallel environments",
+        ),
         with("-P", Values::One, "wc_project_list", "display only selected projects"),
         with("-q", Values::One, "wc_cqueue_list", "display only selected queues"),
         flag("-xml", "display the information in XML format"),
@@ -43,7 +53,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     let format = Format::of(&parsed)?;
     let users = ask::list(&parsed, "-u");
     let filter = QuotaFilter {
-        users: if users.is_empty() { vec![ask::login_name()] } else { users },
+        users: if users.is_empty() {
+            vec![ask::login_name()]
+        } else {
+            users
+        },
         projects: ask::list(&parsed, "-P"),
         pes: ask::list(&parsed, "-pe"),
         queues: ask::list(&parsed, "-q"),
@@ -71,7 +85,13 @@ fn text(rows: &[QuotaRow]) -> String {
     let mut text = String::new();
     for row in rows {
         if text.is_empty() {
-            let _ = writeln!(text, "{:rule$} {:limit$} filter\n{}", "resource quota rule", "limit", "-".repeat(80));
+            let _ = writeln!(
+                text,
+                "{:rule$} {:limit$} filter\n{}",
+                "resource quota rule",
+                "limit",
+                "-".repeat(80)
+            );
         }
         let used = row.used.as_ref().map_or_else(String::new, |used| format!("{used}/"));
         let amount = format!("{}={used}{}", row.resource, row.limit);
@@ -80,7 +100,11 @@ fn text(rows: &[QuotaRow]) -> String {
             false => format!("{name} {}", names.join(",")),
         };
         let filters: Vec<String> = row.filters.iter().map(filter).collect();
-        let filters = if filters.is_empty() { "-".to_owned() } else { filters.join(" ") };
+        let filters = if filters.is_empty() {
+            "-".to_owned()
+        } else {
+            filters.join(" ")
+        };
         let _ = writeln!(text, "{:rule$} {amount:limit$} {filters}", row.rule);
     }
     text
@@ -97,9 +121,15 @@ fn xml(rows: &[QuotaRow]) -> String {
                 let _ = writeln!(text, "   <{name}>{}</{name}>", escape(value));
             }
         }
-        let used = row.used.as_ref().map_or_else(String::new, |used| format!(" value='{}'", escape(used)));
+        let used = row
+            .used
+            .as_ref()
+            .map_or_else(String::new, |used| format!(" value='{}'", escape(used)));
         let (resource, limit) = (escape(row.resource.as_str()), escape(&row.limit));
-        let _ = writeln!(text, "   <limit resource='{resource}' limit='{limit}'{used}/>\n </qquota_rule>");
+        let _ = writeln!(
+            text,
+            "   <limit resource='{resource}' limit='{limit}'{used}/>\n </qquota_rule>"
+        );
     }
     text.push_str("</qquota_result>\n");
     text
@@ -110,9 +140,12 @@ mod tests {
     use super::*;
 
     fn row(rule: &str, resource: &str, used: Option<&str>, limit: &str, filters: &[(&str, &[&str])]) -> QuotaRow {
-        let filters = filters
-            .iter()
-            .map(|(name, names)| ((*name).to_owned(), names.iter().map(|name| (*name).to_owned()).collect()));
+        let filters = filters.iter().map(|(name, names)| {
+            (
+                (*name).to_owned(),
+                names.iter().map(|name| (*name).to_owned()).collect(),
+            )
+        });
         QuotaRow {
             rule: rule.to_owned(),
             resource: resource.into(),
@@ -126,7 +159,13 @@ mod tests {
     fn rows() -> Vec<QuotaRow> {
         vec![
             row("g/1", "slots", Some("2"), "2", &[("users", &["u1", "u2"])]),
-            row("g/2", "slots", Some("5"), "20", &[("users", &["*"]), ("hosts", &["@allhosts"])]),
+            row(
+                "g/2",
+                "slots",
+                Some("5"),
+                "20",
+                &[("users", &["*"]), ("hosts", &["@allhosts"])],
+            ),
             row("st/1", "h_rt", None, "100", &[]),
         ]
     }
@@ -146,7 +185,13 @@ mod tests {
     fn names_that_have_a_limit_each_stand_in_braces() {
         let row = QuotaRow {
             expanded: vec!["queues".to_owned()],
-            ..row("g/6", "h_rt", None, "100", &[("users", &["u1"]), ("queues", &["a.q", "b.q"])])
+            ..row(
+                "g/6",
+                "h_rt",
+                None,
+                "100",
+                &[("users", &["u1"]), ("queues", &["a.q", "b.q"])],
+            )
         };
         assert!(text(std::slice::from_ref(&row)).ends_with("h_rt=100             users u1 queues {a.q,b.q}\n"));
         assert!(xml(&[row]).contains("   <queues>a.q</queues>\n   <queues>b.q</queues>\n"));

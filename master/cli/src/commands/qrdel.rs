@@ -15,7 +15,12 @@ pub const QRDEL: CommandDef = CommandDef {
     options: &[
         flag("-f", "force: do not wait for the hosts of their jobs"),
         flag("-help", "print this help"),
-        with("-u", Values::One, "user_list", "delete the reservations of these users; * is everybody"),
+        with(
+            "-u",
+            Values::One,
+            "user_list",
+            "delete the reservations of these users; * is everybody",
+        ),
     ],
     exit_codes: "0 all deleted or registered for deletion; 1 something was refused, or a wrong option",
 };
@@ -33,7 +38,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let targets = parsed.operands.iter().flat_map(|operand| operand.split(','));
     let targets = targets.filter(|target| !target.is_empty()).map(str::to_owned).collect();
-    let command = Command::DeleteReservations { targets, users: ask::list(&parsed, "-u"), force: parsed.has("-f") };
+    let command = Command::DeleteReservations {
+        targets,
+        users: ask::list(&parsed, "-u"),
+        force: parsed.has("-f"),
+    };
     let reply = Client::connect(&Site::from_environment(), "qrdel")?.change(command)?;
     Ok(output::answers(&reply.answers))
 }

@@ -23,7 +23,10 @@ const TASK: &str = "GRIDWRIGHT_TASK_KEY";
 
 const OPTIONS: &[OptionDef] = &[
     flag("-help", "print this help"),
-    flag("-inherit", "start a task of the parallel job that this command runs in, on a host that was granted to it"),
+    flag(
+        "-inherit",
+        "start a task of the parallel job that this command runs in, on a host that was granted to it",
+    ),
     flag("-noshell", "start the command without a shell"),
     flag("-nostdin", "the command's standard input is /dev/null"),
     with("-v", Values::One, "variable_list", "export these environment variables"),
@@ -59,14 +62,27 @@ pub fn run(words: Vec<String>) -> Outcome {
         _ => return Err(Fail::new(exit::USAGE, no_command())),
     };
     let task = own_task()?;
-    let mut environment: Vec<(String, String)> = if parsed.has("-V") { exported().collect() } else { Vec::new() };
+    let mut environment: Vec<(String, String)> = if parsed.has("-V") {
+        exported().collect()
+    } else {
+        Vec::new()
+    };
     for given in parsed.given.iter().filter(|given| given.name == "-v") {
         environment.extend(named(&variables(QRSH.name, &given.values[0])?));
     }
     let (use_shell, has_input) = (!parsed.has("-noshell"), !parsed.has("-nostdin"));
-    let spec = Arc::new(SlaveSpec { command, environment, use_shell, has_input });
+    let spec = Arc::new(SlaveSpec {
+        command,
+        environment,
+        use_shell,
+        has_input,
+    });
     let site = Site::from_environment();
-    let request = SlaveRequest { task: TaskKey { pe_task: 0, ..task }, host: host.clone(), spec };
+    let request = SlaveRequest {
+        task: TaskKey { pe_task: 0, ..task },
+        host: host.clone(),
+        spec,
+    };
     let key = start(&site, task, request)?;
     if parsed.has("-verbose") {
         output::note(&format!("slave task {} is started on host {host}", key.pe_task));
@@ -83,13 +99,18 @@ fn no_command() -> Diagnostic {
 /// checks it.
 fn own_task() -> Result<TaskKey, Diagnostic> {
     let outside = |why: String| {
-        Diagnostic::new(Code::NotPermitted, "error: qrsh -inherit works inside of a running parallel job only")
-            .why(why)
-            .fix("call it in the script of a job that was submitted with qsub -pe")
+        Diagnostic::new(
+            Code::NotPermitted,
+            "error: qrsh -inherit works inside of a running parallel job only",
+        )
+        .why(why)
+        .fix("call it in the script of a job that was submitted with qsub -pe")
     };
     let variable = |name: &str| std::env::var(name).map_err(|_| outside(format!("{name} is not set")));
     variable("JOB_ID")?;
-    variable(TASK)?.parse().map_err(|error: proto::id::BadTaskKey| outside(format!("{TASK}: {error}")))
+    variable(TASK)?
+        .parse()
+        .map_err(|error: proto::id::BadTaskKey| outside(format!("{TASK}: {error}")))
 }
 
 /// Has the slave task started. The connection ends here: one host has few ways to the master, and a
@@ -100,7 +121,10 @@ fn start(site: &Site, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, D
     match (reply.data, reply.answers.iter().find_map(|answer| answer.refusal())) {
         (Some(Data::Slave(key)), None) => Ok(key),
         (_, Some(refusal)) => Err(refusal.clone()),
-        (_, None) => Err(Diagnostic::new(Code::BadMessage, "error: the master answered something else")),
+        (_, None) => Err(Diagnostic::new(
+            Code::BadMessage,
+            "error: the master answered something else",
+        )),
     }
 }
 
@@ -113,6 +137,9 @@ mod tests {
         let fail = |words: &[&str]| run(words.iter().map(|word| (*word).to_owned()).collect()).unwrap_err();
         let plain = fail(&["-now", "n", "hostname"]);
         assert_eq!(plain.diagnostic.what, "gridwright: qrsh is not supported yet");
-        assert_eq!((fail(&["-inherit"]).exit, fail(&["-inherit", "h1"]).exit), (exit::USAGE, exit::USAGE));
+        assert_eq!(
+            (fail(&["-inherit"]).exit, fail(&["-inherit", "h1"]).exit),
+            (exit::USAGE, exit::USAGE)
+        );
     }
 }

@@ -43,8 +43,15 @@ pub fn run(words: Vec<String>) -> Outcome {
     let format = Format::of(&parsed)?;
     let ids = ids(&parsed)?;
     let users = ask::list(&parsed, "-u");
-    let users = if users.is_empty() && ids.is_empty() { vec![ask::login_name()] } else { users };
-    let query = Query::Reservations { ids: ids.clone(), users };
+    let users = if users.is_empty() && ids.is_empty() {
+        vec![ask::login_name()]
+    } else {
+        users
+    };
+    let query = Query::Reservations {
+        ids: ids.clone(),
+        users,
+    };
     let reply = ask::connect("qrstat", format)?.query(query)?;
     if let Some(Answer::Refused(refusal)) = reply.answers.into_iter().next() {
         return Err(refusal.into());
@@ -52,8 +59,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     let Some(Data::Reservations(views)) = reply.data else {
         return Err(Diagnostic::new(Code::BadMessage, "error: the master's answer does not fit the question").into());
     };
-    let missing: Vec<ReservationId> =
-        ids.iter().copied().filter(|id| !views.iter().any(|view| view.id == *id)).collect();
+    let missing: Vec<ReservationId> = ids
+        .iter()
+        .copied()
+        .filter(|id| !views.iter().any(|view| view.id == *id))
+        .collect();
     let clock = Clock::local();
     let is_full = !ids.is_empty();
     output::data(&match format {
@@ -67,7 +77,10 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     if format == Format::Text {
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        output::note(&format!("Following advance reservations do not exist:\n{}", missing.join(", ")));
+        output::note(&format!(
+            "Following advance reservations do not exist:\n{}",
+            missing.join(", ")
+        ));
     }
     Ok(exit::FAILED)
 }
@@ -130,12 +143,28 @@ fn lines(view: &ReservationView, clock: &Clock) -> Vec<(&'static str, String)> {
         ("account", account(view)),
     ]);
     let mut put = |name, value: String| lines.extend((!value.is_empty()).then_some((name, value)));
-    put("resource_list", spec.requests.hard.iter().map(resource).collect::<Vec<_>>().join(", "));
-    put("error_handling", if spec.hard_error { "true".to_owned() } else { String::new() });
-    let slots = view.granted.iter().map(|granted| format!("{}={}", granted.instance, granted.slots));
+    put(
+        "resource_list",
+        spec.requests.hard.iter().map(resource).collect::<Vec<_>>().join(", "),
+    );
+    put(
+        "error_handling",
+        if spec.hard_error {
+            "true".to_owned()
+        } else {
+            String::new()
+        },
+    );
+    let slots = view
+        .granted
+        .iter()
+        .map(|granted| format!("{}={}", granted.instance, granted.slots));
     put("granted_slots_list", slots.collect::<Vec<_>>().join(","));
     if let (Some(pe), Some(wanted)) = (&view.pe, &spec.requests.pe) {
-        put("granted_parallel_environment", format!("{pe} slots {}", slot_range(&wanted.slots.to_string())));
+        put(
+            "granted_parallel_environment",
+            format!("{pe} slots {}", slot_range(&wanted.slots.to_string())),
+        );
     }
     put("checkpoint_name", spec.checkpoint.clone().unwrap_or_default());
     put("master hard queue_list", spec.requests.master_queues.join(","));
@@ -155,8 +184,9 @@ fn resource(request: &ResourceRequest) -> String {
 
 /// Two numbers that follow each other are listed, as in 8.1.9.
 fn slot_range(text: &str) -> String {
-    let ends =
-        text.split_once('-').and_then(|(least, most)| Some((least.parse::<u32>().ok()?, most.parse::<u32>().ok()?)));
+    let ends = text
+        .split_once('-')
+        .and_then(|(least, most)| Some((least.parse::<u32>().ok()?, most.parse::<u32>().ok()?)));
     match ends {
         Some((least, most)) if most == least + 1 => format!("{least},{most}"),
         Some(_) | None => text.to_owned(),
@@ -165,7 +195,10 @@ fn slot_range(text: &str) -> String {
 
 fn mail_letters(mail: MailEvents) -> String {
     let letters = [(mail.abort, 'a'), (mail.begin, 'b'), (mail.end, 'e')];
-    letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect()
+    letters
+        .into_iter()
+        .filter_map(|(is_set, letter)| is_set.then_some(letter))
+        .collect()
 }
 
 fn block(view: &ReservationView, clock: &Clock) -> String {
@@ -220,7 +253,11 @@ fn details(text: &mut String, view: &ReservationView, clock: &Clock) {
     leaf(text, "account", &account(view));
     let resources = spec.requests.hard.iter().map(|request| {
         let value = request.value.as_deref().unwrap_or("TRUE");
-        format!("<resource name=\"{}\" type=\"{}\"/>", escape(&request.name), escape(value))
+        format!(
+            "<resource name=\"{}\" type=\"{}\"/>",
+            escape(&request.name),
+            escape(value)
+        )
     });
     elements(text, "resource_list", resources.collect());
     if spec.hard_error {
@@ -228,7 +265,11 @@ fn details(text: &mut String, view: &ReservationView, clock: &Clock) {
     }
     let slots = view.granted.iter().map(|granted| {
         let instance = granted.instance.to_string();
-        format!("<granted_slots  queue_instance=\"{}\" slots=\"{}\"/>", escape(&instance), granted.slots)
+        format!(
+            "<granted_slots  queue_instance=\"{}\" slots=\"{}\"/>",
+            escape(&instance),
+            granted.slots
+        )
     });
     elements(text, "granted_slots_list", slots.collect());
     if let (Some(pe), Some(wanted)) = (&view.pe, &spec.requests.pe) {
@@ -243,13 +284,23 @@ fn details(text: &mut String, view: &ReservationView, clock: &Clock) {
         ("master_hard_queue_list", spec.requests.master_queues.join(",")),
         ("mail_options", mail_letters(spec.mail)),
     ];
-    named.iter().filter(|(_, value)| !value.is_empty()).for_each(|(name, value)| leaf(text, name, value));
+    named
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .for_each(|(name, value)| leaf(text, name, value));
     let mails = spec.mail_to.iter().map(|address| {
         let (user, host) = address.split_once('@').unwrap_or((address, ""));
         format!("<mail  user=\"{}\" host=\"{}\"/>", escape(user), escape(host))
     });
     elements(text, "mail_list", mails.collect());
-    elements(text, "acl_list", spec.users.iter().map(|user| format!("<acl  user=\"{}\"/>", escape(user))).collect());
+    elements(
+        text,
+        "acl_list",
+        spec.users
+            .iter()
+            .map(|user| format!("<acl  user=\"{}\"/>", escape(user)))
+            .collect(),
+    );
 }
 
 /// A list of elements; nothing where it is empty.

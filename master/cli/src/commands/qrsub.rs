@@ -39,7 +39,10 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 /// All that this command refuses ends it with 1, as in 8.1.9.
 fn plain(fail: Fail) -> Fail {
-    Fail { exit: exit::FAILED, ..fail }
+    Fail {
+        exit: exit::FAILED,
+        ..fail
+    }
 }
 
 /// What the options ask for.
@@ -74,7 +77,13 @@ fn assemble(
     ReservationSpec {
         name: changes.name.unwrap_or_default(),
         // The master believes its socket.
-        owner: Owner { user: "".into(), uid: 0, gid: 0, group: String::new(), groups: Vec::new() },
+        owner: Owner {
+            user: "".into(),
+            uid: 0,
+            gid: 0,
+            group: String::new(),
+            groups: Vec::new(),
+        },
         account: changes.account,
         start: changes.start_after,
         end,
@@ -124,7 +133,9 @@ fn known(users: Vec<String>) -> Result<Vec<String>, Fail> {
     match users.iter().find(|user| !is_known(user)) {
         Some(user) => {
             let what = format!("error: {user} is not known as a user");
-            Err(Fail::from(Diagnostic::new(Code::UnknownUser, what).fix("check the name: getent passwd")))
+            Err(Fail::from(
+                Diagnostic::new(Code::UnknownUser, what).fix("check the name: getent passwd"),
+            ))
         }
         None => Ok(users),
     }
@@ -139,7 +150,10 @@ mod tests {
         for option in ["-scope", "-soft"] {
             let fail = QRSUB.parse(vec![option.to_owned(), "master".to_owned()]).unwrap_err();
             let what = format!("qrsub: invalid option argument \"{option}\"");
-            assert_eq!((fail.exit, fail.diagnostic.what, fail.diagnostic.fix.is_empty()), (exit::FAILED, what, false));
+            assert_eq!(
+                (fail.exit, fail.diagnostic.what, fail.diagnostic.fix.is_empty()),
+                (exit::FAILED, what, false)
+            );
         }
     }
 }

@@ -28,9 +28,17 @@ pub const QSCHED: CommandDef = CommandDef {
         flag("-h", "print this help (--help)"),
         flag("-help", "print this help"),
         with("-j", Values::One, "jid_list", "these jobs, or tasks as 7.1 (--jid=)"),
-        flag("-q", "by queue instance: what is free, and the tasks for which something is kept there (--queues)"),
+        flag(
+            "-q",
+            "by queue instance: what is free, and the tasks for which something is kept there (--queues)",
+        ),
         with("-s", Values::One, "j", "by job number in place of start time (--sort=)"),
-        with("-u", Values::One, "user_list", "those of these users; * is everybody (--user=)"),
+        with(
+            "-u",
+            Values::One,
+            "user_list",
+            "those of these users; * is everybody (--user=)",
+        ),
     ],
     exit_codes: "0 printed, perhaps nothing; 2 a wrong option",
 };
@@ -58,7 +66,10 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     if parsed.value("-s").is_some_and(|by| by != "j") {
         let what = "qsched: invalid option argument of \"-s\"";
-        return Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("write -s j")));
+        return Err(Fail::new(
+            exit::USAGE,
+            Diagnostic::new(Code::BadSyntax, what).fix("write -s j"),
+        ));
     }
     let mut client = Client::connect(&Site::from_environment(), "qsched")?;
     let reply = client.query(Query::Kept)?;
@@ -74,8 +85,13 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let clock = Clock::local();
     let text = if parsed.has("-q") {
-        let filter = QueueFilter { attributes: Some(vec![H_VMEM.to_owned()]), ..QueueFilter::default() };
-        let Some(Data::Queues(queues)) = client.query(Query::Queues(filter))?.data else { return Err(unfit()) };
+        let filter = QueueFilter {
+            attributes: Some(vec![H_VMEM.to_owned()]),
+            ..QueueFilter::default()
+        };
+        let Some(Data::Queues(queues)) = client.query(Query::Queues(filter))?.data else {
+            return Err(unfit());
+        };
         by_queue(&tasks, &queues)
     } else if parsed.has("-f") {
         tasks.iter().map(|task| block(task, &clock)).collect()
@@ -93,9 +109,14 @@ fn unfit() -> Fail {
 /// The words with long options written short.
 fn short(words: Vec<String>) -> Vec<String> {
     let short = |word: String| {
-        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let (name, value) = word
+            .split_once('=')
+            .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
         match LONG.iter().find(|(long, _)| *long == name) {
-            Some((_, short)) => [Some((*short).to_owned()), value.map(str::to_owned)].into_iter().flatten().collect(),
+            Some((_, short)) => [Some((*short).to_owned()), value.map(str::to_owned)]
+                .into_iter()
+                .flatten()
+                .collect(),
             None => vec![word],
         }
     };
@@ -106,7 +127,10 @@ fn is_meant(parsed: &Parsed, task: &KeptTask) -> bool {
     let (users, jobs) = (ask::list(parsed, "-u"), ask::list(parsed, "-j"));
     let is_of = |user: &String| user == "*" || *user == task.user.as_str();
     let is_own = users.is_empty() && (!jobs.is_empty() || ask::login_name() == task.user.as_str());
-    let is_named = jobs.is_empty() || jobs.iter().any(|job| *job == task.job.to_string() || *job == name(task));
+    let is_named = jobs.is_empty()
+        || jobs
+            .iter()
+            .any(|job| *job == task.job.to_string() || *job == name(task));
     is_named && (parsed.has("-a") || is_own || users.iter().any(is_of))
 }
 
@@ -118,9 +142,18 @@ fn name(task: &KeptTask) -> String {
 /// A row for each task, under a head that is always there; columns as wide as they need.
 fn table(tasks: &[KeptTask], clock: &Clock) -> String {
     let row = |task: &KeptTask| {
-        let (start, end) =
-            (clock.slashes(task.start), task.end.map_or_else(|| "-".to_owned(), |end| clock.slashes(end)));
-        [name(task), task.user.to_string(), start, end, task.slots.to_string(), task.h_vmem.clone()]
+        let (start, end) = (
+            clock.slashes(task.start),
+            task.end.map_or_else(|| "-".to_owned(), |end| clock.slashes(end)),
+        );
+        [
+            name(task),
+            task.user.to_string(),
+            start,
+            end,
+            task.slots.to_string(),
+            task.h_vmem.clone(),
+        ]
     };
     let head = ["job-ID", "user", "start", "end", "slots", H_VMEM].map(str::to_owned);
     let rows: Vec<[String; 6]> = tasks.iter().map(row).collect();
@@ -135,7 +168,10 @@ fn table(tasks: &[KeptTask], clock: &Clock) -> String {
     for row in [&head, &rule].into_iter().chain(&rows) {
         let (left, right) = row.split_at(4);
         let left = left.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let right = right.iter().zip(&widths[4..]).map(|(cell, width)| format!("{cell:>width$}"));
+        let right = right
+            .iter()
+            .zip(&widths[4..])
+            .map(|(cell, width)| format!("{cell:>width$}"));
         let line: Vec<String> = left.chain(right).collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
@@ -154,7 +190,10 @@ fn block(task: &KeptTask, clock: &Clock) -> String {
     };
     put("user", task.user.as_str());
     put("start", &clock.asctime(task.start));
-    put("end", &task.end.map_or_else(|| "-".to_owned(), |end| clock.asctime(end)));
+    put(
+        "end",
+        &task.end.map_or_else(|| "-".to_owned(), |end| clock.asctime(end)),
+    );
     put("slots", &task.slots.to_string());
     put(H_VMEM, &task.h_vmem);
     put("pe", &uses(task, "P"));
@@ -168,11 +207,16 @@ fn block(task: &KeptTask, clock: &Clock) -> String {
 fn uses(task: &KeptTask, levels: &str) -> String {
     let mut objects: BTreeMap<(char, &str), BTreeMap<&str, &str>> = BTreeMap::new();
     for one in task.uses.iter().filter(|one| levels.contains(one.level)) {
-        objects.entry((one.level, &one.object)).or_default().insert(&one.resource, &one.amount);
+        objects
+            .entry((one.level, &one.object))
+            .or_default()
+            .insert(&one.resource, &one.amount);
     }
     let objects = objects.into_iter().map(|((_, object), resources)| {
-        let resources: Vec<String> =
-            resources.into_iter().map(|(resource, amount)| format!("{resource} = {amount}")).collect();
+        let resources: Vec<String> = resources
+            .into_iter()
+            .map(|(resource, amount)| format!("{resource} = {amount}"))
+            .collect();
         format!("{object} ({})", resources.join(", "))
     });
     objects.collect::<Vec<String>>().join(" ")
@@ -200,8 +244,11 @@ fn by_queue(tasks: &[KeptTask], queues: &[QueueView]) -> String {
             },
         );
         // A string takes everything.
-        let _ =
-            writeln!(text, "{}", format!("{instance}: slots={free} {H_VMEM}={h_vmem} {}", kept.join(" ")).trim_end());
+        let _ = writeln!(
+            text,
+            "{}",
+            format!("{instance}: slots={free} {H_VMEM}={h_vmem} {}", kept.join(" ")).trim_end()
+        );
     }
     text
 }
@@ -265,15 +312,28 @@ mod tests {
 
     #[test]
     fn tasks_are_chosen_by_user_job_and_number() {
-        let parse =
-            |words: &[&str]| QSCHED.parse(short(words.iter().map(|word| (*word).to_owned()).collect())).unwrap();
+        let parse = |words: &[&str]| {
+            QSCHED
+                .parse(short(words.iter().map(|word| (*word).to_owned()).collect()))
+                .unwrap()
+        };
         let task = kept(3, 1, &[]);
-        for words in
-            [&["-a"][..], &["-u", "u2,u1"], &["--user=*"], &["-j", "3"], &["--jid=7,3.1"], &["--all", "-j", "3"]]
-        {
+        for words in [
+            &["-a"][..],
+            &["-u", "u2,u1"],
+            &["--user=*"],
+            &["-j", "3"],
+            &["--jid=7,3.1"],
+            &["--all", "-j", "3"],
+        ] {
             assert!(is_meant(&parse(words), &task), "{words:?}");
         }
-        for words in [&["-u", "u2"][..], &["-j", "3.2"], &["-a", "-j", "4"], &["-u", "u2", "-j", "3"]] {
+        for words in [
+            &["-u", "u2"][..],
+            &["-j", "3.2"],
+            &["-a", "-j", "4"],
+            &["-u", "u2", "-j", "3"],
+        ] {
             assert!(!is_meant(&parse(words), &task), "{words:?}");
         }
     }

@@ -16,10 +16,25 @@ pub const QSELECT: CommandDef = CommandDef {
     options: &[
         flag("-help", "print this help"),
         with("-l", Values::One, "resource_list", "request the given resources"),
-        with("-pe", Values::One, "pe_list", "only queues with one of these parallel environments"),
+        with(
+            "-pe",
+            Values::One,
+            "pe_list",
+            "only queues with one of these parallel environments",
+        ),
         with("-q", Values::One, "wc_queue_list", "only these queues"),
-        with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
-        with("-U", Values::One, "user_list", "only queues where these users have access"),
+        with(
+            "-qs",
+            Values::One,
+            "{a|c|d|o|s|u|A|C|D|E|S}",
+            "only queues in the given state(s)",
+        ),
+        with(
+            "-U",
+            Values::One,
+            "user_list",
+            "only queues where these users have access",
+        ),
         with("-fmt", Values::One, "text|json", "how to write the answer"),
     ],
     exit_codes: "0 printed; 1 nothing matches, refused, or a wrong option",
@@ -38,7 +53,10 @@ pub fn run(words: Vec<String>) -> Outcome {
     let mut client = ask::connect("qselect", format)?;
     ask::check_pes(&mut client, &filter.pes)?;
     ask::check_resources(&mut client, &filter.resources)?;
-    let named = QueueFilter { queues: filter.queues.clone(), ..QueueFilter::default() };
+    let named = QueueFilter {
+        queues: filter.queues.clone(),
+        ..QueueFilter::default()
+    };
     let views = ask::queues(&mut client, filter)?;
     output::data(&render(&views, format));
     // As in 8.1.9, a cluster queue without hosts is never left out, though it is not printed.
@@ -48,7 +66,10 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 fn render(views: &[QueueView], format: Format) -> String {
-    let names: Vec<String> = views.iter().map(|view| format!("{}@{}", view.queue, view.host)).collect();
+    let names: Vec<String> = views
+        .iter()
+        .map(|view| format!("{}@{}", view.queue, view.host))
+        .collect();
     match format {
         Format::Json => json::Document::new().with("queue_instances", &names).finish(),
         Format::Text | Format::Xml => names.iter().map(|name| format!("{name}\n")).collect(),

@@ -39,26 +39,61 @@ pub const QSTAT: CommandDef = CommandDef {
     operands: Operands::None,
     options: &[
         flag("-ext", "view additional attributes"),
-        with("-explain", Values::One, "a|c|A|E", "reason for queue a(larm), c(onfiguration), suspend A(larm), E(rror)"),
+        with(
+            "-explain",
+            Values::One,
+            "a|c|A|E",
+            "reason for queue a(larm), c(onfiguration), suspend A(larm), E(rror)",
+        ),
         flag("-f", "full output"),
-        with("-F", Values::Optional, "[resource_attributes]", "full output and (selected) resources of queues"),
+        with(
+            "-F",
+            Values::Optional,
+            "[resource_attributes]",
+            "full output and (selected) resources of queues",
+        ),
         with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
-        with("-g", Values::One, "{c|d|t}", "c: cluster queue summary, d: every array task, t: every slot"),
+        with(
+            "-g",
+            Values::One,
+            "{c|d|t}",
+            "c: cluster queue summary, d: every array task, t: every slot",
+        ),
         flag("-help", "print this help"),
-        with("-j", Values::Optional, "[job_identifier_list]", "everything about jobs, and why they wait"),
+        with(
+            "-j",
+            Values::Optional,
+            "[job_identifier_list]",
+            "everything about jobs, and why they wait",
+        ),
         with("-l", Values::One, "resource_list", "request the given resources"),
         flag("-ne", "hide empty queues"),
         flag("-ncb", "suppress binding"),
         flag("-cb", "view binding (the default)"),
-        with("-pe", Values::One, "pe_list", "only queues with one of these parallel environments"),
+        with(
+            "-pe",
+            Values::One,
+            "pe_list",
+            "only queues with one of these parallel environments",
+        ),
         with("-q", Values::One, "wc_queue_list", "only these queues"),
         detailed(
-            with("-qs", Values::One, "{a|c|d|o|s|u|A|C|D|E|S}", "only queues in the given state(s)"),
+            with(
+                "-qs",
+                Values::One,
+                "{a|c|d|o|s|u|A|C|D|E|S}",
+                "only queues in the given state(s)",
+            ),
             "Several letters select instances in any of the states. Example: `qstat -f -qs E`.",
         ),
         flag("-r", "show requested resources of jobs"),
         detailed(
-            with("-s", Values::One, "{p|r|s|z|h[uosdja]|a}", "only pending, running, suspended, finished or held jobs"),
+            with(
+                "-s",
+                Values::One,
+                "{p|r|s|z|h[uosdja]|a}",
+                "only pending, running, suspended, finished or held jobs",
+            ),
             "`h` with a letter names one hold: `u`, `o`, `s` of user, operator and system; `j` and `d` of other jobs and \
              arrays; `a` of a start time. `a` alone is `psr`, the default. Example: `-s rs`.",
         ),
@@ -67,7 +102,12 @@ pub const QSTAT: CommandDef = CommandDef {
             with("-u", Values::One, "user_list", "jobs of these users, '*' for all"),
             "Default: the jobs of the caller.",
         ),
-        with("-U", Values::One, "user_list", "only queues where these users have access"),
+        with(
+            "-U",
+            Values::One,
+            "user_list",
+            "only queues where these users have access",
+        ),
         flag("-urg", "display job urgency information"),
         flag("-pri", "display job priority information"),
         flag("-xml", "display the information in XML format"),
@@ -99,7 +139,11 @@ pub fn run(words: Vec<String>) -> Outcome {
 /// Jobs alone. Where queues are selected, tasks elsewhere are left out.
 fn jobs(client: &mut Client, options: &Options) -> Outcome {
     let mut rows = job_rows(client, options)?;
-    let order = if options.by_queue { selected_queues(client, options)? } else { Vec::new() };
+    let order = if options.by_queue {
+        selected_queues(client, options)?
+    } else {
+        Vec::new()
+    };
     if options.selects_queues() {
         shown::keep_tasks_in(&mut rows, &order);
     }
@@ -119,9 +163,10 @@ fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
     output::data(&match options.format {
         Format::Text => full::render(&queues, &rows, options, &clock),
         Format::Xml => xml::full(&queues, &rows, options, &clock),
-        Format::Json => {
-            json::Document::new().with("queues", &queues).with("jobs", &shown::with_letters(&rows)).finish()
-        }
+        Format::Json => json::Document::new()
+            .with("queues", &queues)
+            .with("jobs", &shown::with_letters(&rows))
+            .finish(),
     });
     Ok(exit::OK)
 }
@@ -151,16 +196,24 @@ fn selected_queues(client: &mut Client, options: &Options) -> Result<Vec<QueueVi
     if !views.is_empty() || patterns.is_empty() {
         return Ok(views);
     }
-    let named = QueueFilter { queues: patterns.clone(), ..QueueFilter::default() };
+    let named = QueueFilter {
+        queues: patterns.clone(),
+        ..QueueFilter::default()
+    };
     if !ask::queues(client, named)?.is_empty() {
         return Ok(views);
     }
     let what = format!("error: no queue instance matches \"{}\"", patterns.join(","));
-    Err(Diagnostic::new(Code::UnknownObject, what).at("-q").fix("qselect lists them").into())
+    Err(Diagnostic::new(Code::UnknownObject, what)
+        .at("-q")
+        .fix("qselect lists them")
+        .into())
 }
 
 fn details(client: &mut Client, options: &Options, targets: &[String]) -> Outcome {
-    let reply = client.query(Query::JobDetails { targets: targets.to_vec() })?;
+    let reply = client.query(Query::JobDetails {
+        targets: targets.to_vec(),
+    })?;
     let mut missing = Vec::new();
     for answer in reply.answers {
         match answer {

@@ -30,7 +30,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     refuse_bad_options(&command_line)?;
     let site = Site::from_environment();
-    let Submission { request, program, sources } = submission(&site, &command_line)?;
+    let Submission {
+        request,
+        program,
+        sources,
+    } = submission(&site, &command_line)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {
@@ -39,7 +43,11 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let mut client = Client::connect(&site, "qsub")?;
     // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
-    let interrupt = if request.immediate || request.sync { Some(Interrupt::hold()?) } else { None };
+    let interrupt = if request.immediate || request.sync {
+        Some(Interrupt::hold()?)
+    } else {
+        None
+    };
     let submission = Command::Submit(Box::new(spec));
     let reply = match &interrupt {
         None => client.change(submission)?,
@@ -49,9 +57,17 @@ pub fn run(words: Vec<String>) -> Outcome {
     match accepted(&reply)? {
         Some(Data::Submitted { number, name, array }) => {
             output::data(&confirmation(*number, name, *array, request.terse));
-            let Some(interrupt) = interrupt else { return Ok(exit::OK) };
+            let Some(interrupt) = interrupt else {
+                return Ok(exit::OK);
+            };
             let JobRequest { immediate, sync, .. } = request;
-            Wait { job: *number, is_array: array.is_some(), immediate, sync }.run(&mut client, interrupt)
+            Wait {
+                job: *number,
+                is_array: array.is_some(),
+                immediate,
+                sync,
+            }
+            .run(&mut client, interrupt)
         }
         _ => Ok(exit::OK),
     }
@@ -59,8 +75,11 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 /// A signal ended the command before the master had answered.
 fn interrupted() -> Diagnostic {
-    Diagnostic::new(Code::OutcomeUnknown, "error: interrupted: it is not known whether the job was submitted")
-        .fix("qstat shows whether it is there, qdel deletes it")
+    Diagnostic::new(
+        Code::OutcomeUnknown,
+        "error: interrupted: it is not known whether the job was submitted",
+    )
+    .fix("qstat shows whether it is there, qdel deletes it")
 }
 
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument
@@ -68,7 +87,10 @@ fn interrupted() -> Diagnostic {
 fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
     if command_line.operands == ["--"] {
         let refusal = Diagnostic::new(Code::BadSyntax, "qsub: -- option must be followed by job arguments");
-        return Err(Fail::new(exit::USAGE, refusal.fix("leave -- out for a script without arguments")));
+        return Err(Fail::new(
+            exit::USAGE,
+            refusal.fix("leave -- out for a script without arguments"),
+        ));
     }
     JobRequest::new("qsub").apply_line(&command_line.given)
 }
@@ -108,7 +130,10 @@ fn merged(files: Source, command_line: &Parsed) -> Result<Submission, Fail> {
         Program::Script { path, content } => {
             sources::directives(content, prefix.as_deref().unwrap_or(script::DIRECTIVE_PREFIX), path)?
         }
-        Program::Stored { .. } | Program::Command { .. } => Source { origin: Origin::Script, lines: Vec::new() },
+        Program::Stored { .. } | Program::Command { .. } => Source {
+            origin: Origin::Script,
+            lines: Vec::new(),
+        },
     };
     let mut request = JobRequest::new("qsub");
     let sources = sources::after_clear(vec![files, script, line]);
@@ -117,10 +142,21 @@ fn merged(files: Source, command_line: &Parsed) -> Result<Submission, Fail> {
     if let Program::Script { path, .. } = &program
         && request.binary
     {
-        let is_file = command_line.operands.first().is_some_and(|word| !sources::is_standard_input(word));
-        program = if is_file { Program::Command { command: path.clone() } } else { return Err(command_required()) };
+        let is_file = command_line
+            .operands
+            .first()
+            .is_some_and(|word| !sources::is_standard_input(word));
+        program = if is_file {
+            Program::Command { command: path.clone() }
+        } else {
+            return Err(command_required());
+        };
     }
-    Ok(Submission { request, program, sources })
+    Ok(Submission {
+        request,
+        program,
+        sources,
+    })
 }
 
 /// The last `-C` of the command line. As in 8.1.9, that of a request file or of a script has no
@@ -150,22 +186,39 @@ fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
     match command_line.operands.first() {
         Some(command) if binary && command == "-" => {
             let refusal = Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"");
-            Err(Fail::new(exit::USAGE, refusal.why("standard input is no command").fix("leave -b y out for a script")))
+            Err(Fail::new(
+                exit::USAGE,
+                refusal
+                    .why("standard input is no command")
+                    .fix("leave -b y out for a script"),
+            ))
         }
         Some(command) if binary && command == "--" => Err(command_required()),
-        Some(command) if binary => Ok(Program::Command { command: command.clone() }),
+        Some(command) if binary => Ok(Program::Command {
+            command: command.clone(),
+        }),
         None if binary => Err(command_required()),
-        None => Ok(Program::Script { path: "STDIN".to_owned(), content: script::read_stdin()?.into() }),
-        Some(name) if sources::is_standard_input(name) => {
-            Ok(Program::Script { path: "STDIN".to_owned(), content: script::read_stdin()?.into() })
-        }
-        Some(path) => Ok(Program::Script { path: path.clone(), content: script::read_file(path)?.into() }),
+        None => Ok(Program::Script {
+            path: "STDIN".to_owned(),
+            content: script::read_stdin()?.into(),
+        }),
+        Some(name) if sources::is_standard_input(name) => Ok(Program::Script {
+            path: "STDIN".to_owned(),
+            content: script::read_stdin()?.into(),
+        }),
+        Some(path) => Ok(Program::Script {
+            path: path.clone(),
+            content: script::read_file(path)?.into(),
+        }),
     }
 }
 
 /// What the last use of an option says.
 fn last_yes_no(sources: &[Source], name: &str) -> Option<bool> {
-    let last = sources.iter().rev().find_map(|source| source.given().rfind(|given| given.name == name))?;
+    let last = sources
+        .iter()
+        .rev()
+        .find_map(|source| source.given().rfind(|given| given.name == name))?;
     Some(last.values.first()?.to_ascii_lowercase().starts_with('y'))
 }
 
@@ -186,12 +239,21 @@ fn accepted(reply: &Reply) -> Result<Option<&Data>, Fail> {
             }
         })
         .collect();
-    let Some((last, earlier)) = refusals.split_last() else { return Ok(reply.data.as_ref()) };
+    let Some((last, earlier)) = refusals.split_last() else {
+        return Ok(reply.data.as_ref());
+    };
     if last.code == Code::NoMaster || last.code == Code::OutcomeUnknown {
         return Err((*last).clone().into());
     }
-    let lines: Vec<&str> = earlier.iter().chain([last]).map(|refusal| refusal.what.as_str()).collect();
-    Err(rejected(Diagnostic { what: lines.join("\n"), ..(*last).clone() }))
+    let lines: Vec<&str> = earlier
+        .iter()
+        .chain([last])
+        .map(|refusal| refusal.what.as_str())
+        .collect();
+    Err(rejected(Diagnostic {
+        what: lines.join("\n"),
+        ..(*last).clone()
+    }))
 }
 
 /// The line that programs parse.
@@ -219,7 +281,10 @@ mod tests {
     #[test]
     fn a_confirmation_has_the_first_hundred_characters_of_a_name() {
         let text = confirmation(JobNumber(1), &"ä".repeat(101), None, false);
-        assert_eq!(text, format!("Your job 1 (\"{}\") has been submitted\n", "ä".repeat(100)));
+        assert_eq!(
+            text,
+            format!("Your job 1 (\"{}\") has been submitted\n", "ä".repeat(100))
+        );
     }
 
     #[test]
@@ -234,10 +299,19 @@ mod tests {
             ("", &["-C", "@@", "-C", "%%"], "percent", Some("%%")),
         ] {
             let lines = vec![Origin::RequestFiles.line(files.as_bytes(), String::new()).unwrap()];
-            let words = line.iter().map(|word| (*word).to_owned()).chain([path.display().to_string()]);
+            let words = line
+                .iter()
+                .map(|word| (*word).to_owned())
+                .chain([path.display().to_string()]);
             let command_line = QSUB.parse(words.collect()).unwrap();
-            let Submission { request, .. } =
-                merged(Source { origin: Origin::RequestFiles, lines }, &command_line).unwrap();
+            let Submission { request, .. } = merged(
+                Source {
+                    origin: Origin::RequestFiles,
+                    lines,
+                },
+                &command_line,
+            )
+            .unwrap();
             let used_and_shown = (request.changes.name.as_deref(), request.directive_prefix.as_deref());
             assert_eq!(used_and_shown, (Some(name), prefix), "{files:?} {line:?}");
         }
@@ -247,11 +321,16 @@ mod tests {
     #[test]
     fn two_dashes_stand_for_a_script_on_standard_input_with_arguments() {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let parsed = QSUB.parse(words(&["-N", "dd", "-cwd", "--", "a", "b c", "-N"])).unwrap();
+        let parsed = QSUB
+            .parse(words(&["-N", "dd", "-cwd", "--", "a", "b c", "-N"]))
+            .unwrap();
         assert_eq!(parsed.operands, ["--", "a", "b c", "-N"]);
         assert_eq!(parsed.given.len(), 2);
         let fail = program(&parsed, true).unwrap_err();
-        assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (2, "qsub: command required for a binary job"));
+        assert_eq!(
+            (fail.exit, fail.diagnostic.what.as_str()),
+            (2, "qsub: command required for a binary job")
+        );
         assert_eq!(Origin::Script.line(b"-N x --", String::new()).unwrap_err().exit, 5);
         let fail = refuse_bad_options(&QSUB.parse(words(&["--"])).unwrap()).unwrap_err();
         assert_eq!(
@@ -266,7 +345,11 @@ mod tests {
         for (array, terse, text) in [
             (None, false, "Your job 14 (\"plain.sh\") has been submitted\n"),
             (None, true, "14\n"),
-            (range, false, "Your job-array 14.1-10:2 (\"plain.sh\") has been submitted\n"),
+            (
+                range,
+                false,
+                "Your job-array 14.1-10:2 (\"plain.sh\") has been submitted\n",
+            ),
             (range, true, "14.1-10:2\n"),
         ] {
             assert_eq!(confirmation(JobNumber(14), "plain.sh", array, terse), text);

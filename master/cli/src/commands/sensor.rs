@@ -25,7 +25,12 @@ pub const STATUS: CommandDef = CommandDef {
     operand_placeholder: "check SCRIPT | status [HOST ...]",
     operands: Operands::Anywhere,
     options: &[
-        with("-fmt", Values::One, "text|json", "how to print the status (default: text)"),
+        with(
+            "-fmt",
+            Values::One,
+            "text|json",
+            "how to print the status (default: text)",
+        ),
         crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -40,8 +45,18 @@ pub const CHECK: CommandDef = CommandDef {
     operand_placeholder: "SCRIPT [ARGUMENTS]",
     operands: Operands::EndOptions,
     options: &[
-        with("--deadline", Values::One, "SECONDS", "how long an answer may take (default: 60)"),
-        with("--user", Values::One, "NAME|UID:GID", "as whom to run it (default: as the cell's sensors; root only)"),
+        with(
+            "--deadline",
+            Values::One,
+            "SECONDS",
+            "how long an answer may take (default: 60)",
+        ),
+        with(
+            "--user",
+            Values::One,
+            "NAME|UID:GID",
+            "as whom to run it (default: as the cell's sensors; root only)",
+        ),
         crate::site::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
@@ -60,8 +75,14 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     if parsed.operands.first().is_none_or(|word| word != "status") {
-        let refusal = Diagnostic::new(Code::BadSyntax, "gridwright sensor: write check SCRIPT, or status [HOST ...]");
-        return Err(Fail::new(exit::USAGE, refusal.fix("all options: gridwright sensor -help")));
+        let refusal = Diagnostic::new(
+            Code::BadSyntax,
+            "gridwright sensor: write check SCRIPT, or status [HOST ...]",
+        );
+        return Err(Fail::new(
+            exit::USAGE,
+            refusal.fix("all options: gridwright sensor -help"),
+        ));
     }
     let is_json = is_json(&parsed)?;
     let hosts = parsed.operands[1..].to_vec();
@@ -75,7 +96,12 @@ pub fn run(words: Vec<String>) -> Outcome {
                 output::note("no load sensor reports: load_sensor of qconf -mconf names the programs to run");
             }
             for (host, sensors) in sensors {
-                output::data(&sensors.iter().map(|sensor| status_text(host.as_str(), sensor)).collect::<String>());
+                output::data(
+                    &sensors
+                        .iter()
+                        .map(|sensor| status_text(host.as_str(), sensor))
+                        .collect::<String>(),
+                );
             }
         }
     }
@@ -132,7 +158,10 @@ fn check(words: Vec<String>) -> Outcome {
     let status = run_with_input(&mut command, facts.as_deref()).map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())
     })?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED))
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(exit::FAILED))
 }
 
 /// Runs a program to its end, with this on its standard input if there is something.
@@ -149,7 +178,10 @@ fn run_with_input(command: &mut Command, input: Option<&str>) -> std::io::Result
 fn cell_facts(site: &Site) -> Option<String> {
     let mut client = Client::connect(site, "gridwright sensor").ok()?;
     let mut object = |kind| {
-        let query = Query::Object { kind, name: String::new() };
+        let query = Query::Object {
+            kind,
+            name: String::new(),
+        };
         match ask::data(&mut client, query) {
             Ok(Some(Data::Object(fields))) => Some(fields),
             _ => None,
@@ -166,7 +198,9 @@ fn cell_facts(site: &Site) -> Option<String> {
     for host in ask::names(&mut client, ObjectKind::ExecHost).ok()? {
         let _ = writeln!(facts, "host {host}");
     }
-    let time = conf.value("load_report_time").and_then(|text| Amount::parse(text, Type::Time).ok()?.finite());
+    let time = conf
+        .value("load_report_time")
+        .and_then(|text| Amount::parse(text, Type::Time).ok()?.finite());
     if let Some(seconds) = time {
         let _ = writeln!(facts, "interval {seconds}");
     }

@@ -19,7 +19,12 @@ pub const SHARES: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("-fmt", Values::One, "text|json|tab", "how to print (default: text); tab: the columns of sge_share_mon"),
+        with(
+            "-fmt",
+            Values::One,
+            "text|json|tab",
+            "how to print (default: text); tab: the columns of sge_share_mon",
+        ),
         flag("-h", "with -fmt tab: print the names of the columns first"),
         crate::site::place::DIR,
         flag("-help", "print this help"),
@@ -68,12 +73,18 @@ pub fn run(words: Vec<String>) -> Outcome {
     let form = match parsed.value("-fmt") {
         None | Some("text") => Form::Text,
         Some("json") => Form::Json,
-        Some("tab") => Form::Tab { with_names: parsed.has("-h") },
+        Some("tab") => Form::Tab {
+            with_names: parsed.has("-h"),
+        },
         Some(other) => {
             return Err(Fail::bad_value(format!("error: unknown format \"{other}\"")).fix("text, json or tab"));
         }
     };
-    let format = if matches!(form, Form::Json) { Format::Json } else { Format::Text };
+    let format = if matches!(form, Form::Json) {
+        Format::Json
+    } else {
+        Format::Text
+    };
     let mut client = ask::connect_at(&Site::of(&parsed), "gridwright shares", format)?;
     let nodes = match ask::data(&mut client, Query::Shares)? {
         Some(Data::Shares(nodes)) => nodes,
@@ -88,7 +99,9 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// One line a node, children below their parent and further to the right.
@@ -99,12 +112,21 @@ fn in_text(nodes: &[ShareNode]) -> String {
     );
     let _ = writeln!(text, "{}", "-".repeat(text.trim_end().len()));
     for node in nodes {
-        let name = node.path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/");
+        let name = node
+            .path
+            .rsplit('/')
+            .next()
+            .filter(|name| !name.is_empty())
+            .unwrap_or("/");
         let indent = usize::try_from(node.depth).unwrap_or(0).min(10) * 2;
         let name = format!("{:indent$}{name}", "");
-        let [entitled, long, short, actual] =
-            [node.total, node.long_target_share, node.short_target_share, node.actual_share]
-                .map(|part| format!("{}%", millionths(part.saturating_mul(100), 2)));
+        let [entitled, long, short, actual] = [
+            node.total,
+            node.long_target_share,
+            node.short_target_share,
+            node.actual_share,
+        ]
+        .map(|part| format!("{}%", millionths(part.saturating_mul(100), 2)));
         let _ = writeln!(
             text,
             "{:<30} {:>8} {:>6} {entitled:>9} {long:>9} {short:>9} {actual:>9} {:>14} {:>14}",
@@ -131,10 +153,21 @@ fn in_columns(nodes: &[ShareNode], now_s: u64, with_names: bool) -> String {
         let project = node.project.as_deref().unwrap_or("");
         let _ = write!(text, "{now_s}\t{}\t{}\t{user}\t{project}\t", node.usage_time, node.path);
         let _ = write!(text, "{}\t{}\t", node.shares, node.job_count);
-        let parts = [node.level, node.total, node.long_target_share, node.short_target_share, node.actual_share]
-            .map(i128::from);
-        let used = [node.usage, node.cpu, node.mem, node.io, node.ltcpu, node.ltmem, node.ltio];
-        parts.iter().chain(&used).for_each(|number| text += &format!("{}\t", fraction(*number, 1_000_000, 6)));
+        let parts = [
+            node.level,
+            node.total,
+            node.long_target_share,
+            node.short_target_share,
+            node.actual_share,
+        ]
+        .map(i128::from);
+        let used = [
+            node.usage, node.cpu, node.mem, node.io, node.ltcpu, node.ltmem, node.ltio,
+        ];
+        parts
+            .iter()
+            .chain(&used)
+            .for_each(|number| text += &format!("{}\t", fraction(*number, 1_000_000, 6)));
         text.push('\n');
     }
     text

@@ -24,9 +24,24 @@ pub const TOKEN: CommandDef = CommandDef {
     options: &[
         DIR,
         with("-fmt", Values::One, "text|json", "list: how to print (default: text)"),
-        with("--uses", Values::One, "N", "create: how many hosts may join with it (default: 1)"),
-        with("--valid", Values::One, "TIME", "create: how long, in seconds or as 90s, 30m, 1h, 7d (default: 1h)"),
-        with("--hosts", Values::One, "PATTERN", "create: which names may join with it (default: *)"),
+        with(
+            "--uses",
+            Values::One,
+            "N",
+            "create: how many hosts may join with it (default: 1)",
+        ),
+        with(
+            "--valid",
+            Values::One,
+            "TIME",
+            "create: how long, in seconds or as 90s, 30m, 1h, 7d (default: 1h)",
+        ),
+        with(
+            "--hosts",
+            Values::One,
+            "PATTERN",
+            "create: which names may join with it (default: *)",
+        ),
         flag("-help", "print this help"),
     ],
     exit_codes: "0 printed, or revoked; 1 refused; 2 wrong option or word; 7 value does not parse",
@@ -50,12 +65,16 @@ pub fn run(words: Vec<String>) -> Outcome {
         [] | ["create"] => create(&parsed),
         ["list"] => list(&parsed),
         ["revoke", ids @ ..] if !ids.is_empty() => revoke(&parsed, ids),
-        ["revoke"] => {
-            Err(usage("gridwright token: revoke needs the id of a token", "gridwright token list shows them"))
-        }
+        ["revoke"] => Err(usage(
+            "gridwright token: revoke needs the id of a token",
+            "gridwright token list shows them",
+        )),
         [.., other] => {
             let what = format!("gridwright token: invalid argument \"{other}\"");
-            Err(usage(&what, "write create, list or revoke ID; all options: gridwright token -help"))
+            Err(usage(
+                &what,
+                "write create, list or revoke ID; all options: gridwright token -help",
+            ))
         }
     }
 }
@@ -67,7 +86,8 @@ fn usage(what: &str, fix: &str) -> Fail {
 fn create(parsed: &Parsed) -> Outcome {
     let uses = parsed.value("--uses").map_or(Ok(1), |text| {
         let bad = || Fail::bad_value(format!("gridwright token: --uses {text} is not a number of hosts"));
-        text.parse::<u32>().map_err(|_| bad().fix("give a whole number from 1 to 4294967295"))
+        text.parse::<u32>()
+            .map_err(|_| bad().fix("give a whole number from 1 to 4294967295"))
     })?;
     let valid_s = parsed.value("--valid").map_or(Ok(VALID_S), |text| {
         let bad = || Fail::bad_value(format!("gridwright token: --valid {text} is not a time"));
@@ -75,7 +95,11 @@ fn create(parsed: &Parsed) -> Outcome {
     })?;
     let host_pattern = parsed.value("--hosts").unwrap_or("*").to_owned();
     let mut client = Client::connect(&Site::of(parsed), "gridwright token")?;
-    let reply = client.change(Command::CreateToken { uses, valid_s, host_pattern })?;
+    let reply = client.change(Command::CreateToken {
+        uses,
+        valid_s,
+        host_pattern,
+    })?;
     if let Some(Data::Token(token)) = &reply.data {
         output::data(&format!("{token}\n"));
     }
@@ -111,11 +135,23 @@ fn list(parsed: &Parsed) -> Outcome {
 fn table(tokens: &[TokenView], now: Wall, clock: &Clock) -> String {
     let row = |token: &TokenView| {
         let end = if token.expires <= now { " (expired)" } else { "" };
-        let TokenView { id, uses_left, expires, host_pattern } = token;
-        format!("{id:<12}  {uses_left:>4}  {}  {host_pattern}{end}\n", clock.slashes(*expires))
+        let TokenView {
+            id,
+            uses_left,
+            expires,
+            host_pattern,
+        } = token;
+        format!(
+            "{id:<12}  {uses_left:>4}  {}  {host_pattern}{end}\n",
+            clock.slashes(*expires)
+        )
     };
     let head = format!("{:<12}  {:>4}  {:<19}  {}\n", "ID", "USES", "VALID UNTIL", "HOSTS");
-    if tokens.is_empty() { String::new() } else { head + &tokens.iter().map(row).collect::<String>() }
+    if tokens.is_empty() {
+        String::new()
+    } else {
+        head + &tokens.iter().map(row).collect::<String>()
+    }
 }
 
 fn revoke(parsed: &Parsed, ids: &[&str]) -> Outcome {
@@ -123,9 +159,10 @@ fn revoke(parsed: &Parsed, ids: &[&str]) -> Outcome {
     let mut code = exit::OK;
     for id in ids {
         // Who has the token itself may give that.
-        let id = id
-            .parse::<quic::JoinToken>()
-            .map_or_else(|_| (*id).to_owned(), |token| token.hash().to_string().chars().take(ID).collect());
+        let id = id.parse::<quic::JoinToken>().map_or_else(
+            |_| (*id).to_owned(),
+            |token| token.hash().to_string().chars().take(ID).collect(),
+        );
         code = code.max(output::answers(&client.change(Command::RevokeToken { id })?.answers));
     }
     Ok(code)

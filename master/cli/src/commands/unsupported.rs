@@ -6,11 +6,26 @@ use proto::diagnostic::{Code, Diagnostic};
 
 /// Each name with what does a similar thing today.
 const INSTEAD: &[(&str, &str)] = &[
-    ("qlogin", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
-    ("qsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
-    ("qmake", "interactive jobs are planned; submit a script that calls make with qsub -pe smp N"),
-    ("qtcsh", "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end"),
-    ("qmon", "there is no window; qstat, qhost and qconf show and change everything"),
+    (
+        "qlogin",
+        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
+    ),
+    (
+        "qsh",
+        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
+    ),
+    (
+        "qmake",
+        "interactive jobs are planned; submit a script that calls make with qsub -pe smp N",
+    ),
+    (
+        "qtcsh",
+        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
+    ),
+    (
+        "qmon",
+        "there is no window; qstat, qhost and qconf show and change everything",
+    ),
 ];
 
 /// Refuses a command of that name with an exit code; none if Grid Engine has no such command

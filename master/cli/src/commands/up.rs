@@ -46,21 +46,42 @@ pub const UP: CommandDef = CommandDef {
             "N",
             "slots of this host in a new cell, and of each simulated host (default: processors)",
         ),
-        with("--sim-hosts", Values::One, "N", "run N more hosts that only pretend to run jobs"),
-        with("--sim-load", Values::One, "FILE", "load values of the simulated hosts, name=value a line"),
+        with(
+            "--sim-hosts",
+            Values::One,
+            "N",
+            "run N more hosts that only pretend to run jobs",
+        ),
+        with(
+            "--sim-load",
+            Values::One,
+            "FILE",
+            "load values of the simulated hosts, name=value a line",
+        ),
         with(
             "--port",
             Values::One,
             "PORT",
             "UDP port of a new cell (default: $SGE_QMASTER_PORT if it is of this cell, else 6444, else a free one)",
         ),
-        flag("--as-copy", "make a copied directory a cell of its own: no job runs, queues disabled, another port"),
-        flag("--as-original", "take the place of the original, which is gone: a restored backup, a new disk"),
+        flag(
+            "--as-copy",
+            "make a copied directory a cell of its own: no job runs, queues disabled, another port",
+        ),
+        flag(
+            "--as-original",
+            "take the place of the original, which is gone: a restored backup, a new disk",
+        ),
         flag(
             "--detach",
             "return when the first load report is in; a daemon that dies later stays down (the systemd units restart it)",
         ),
-        with("--wait", Values::One, "SECONDS", "how long the first load report may take (default: 60)"),
+        with(
+            "--wait",
+            Values::One,
+            "SECONDS",
+            "how long the first load report may take (default: 60)",
+        ),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -138,13 +159,21 @@ pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Resu
         return Ok(());
     }
     let error = Command::new(&reachable).arg(verb).args(words).exec();
-    let refusal = Diagnostic::new(Code::SystemRefused, "error: cannot start the programs where everybody reaches them");
-    Err(refusal.at(reachable.display().to_string()).why(error.to_string()).into())
+    let refusal = Diagnostic::new(
+        Code::SystemRefused,
+        "error: cannot start the programs where everybody reaches them",
+    );
+    Err(refusal
+        .at(reachable.display().to_string())
+        .why(error.to_string())
+        .into())
 }
 
 /// A number given to an option.
 fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
-    let Some(text) = parsed.value(name) else { return Ok(None) };
+    let Some(text) = parsed.value(name) else {
+        return Ok(None);
+    };
     text.parse().map(Some).map_err(|_| {
         Fail::bad_value(format!("gridwright up: {name} {text} is not a number")).fix("give a whole number")
     })
@@ -158,7 +187,11 @@ pub fn directory(parsed: &Parsed, purpose: Purpose) -> Result<PathBuf, Fail> {
     let dir = place::directory(parsed.value("--dir"), purpose);
     std::path::absolute(&dir).map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the state directory has no absolute path");
-        refusal.at(dir.display().to_string()).why(error.to_string()).fix("name one with --dir").into()
+        refusal
+            .at(dir.display().to_string())
+            .why(error.to_string())
+            .fix("name one with --dir")
+            .into()
     })
 }
 
@@ -185,14 +218,22 @@ impl Cell {
         }
         if number(parsed, "--slots")? == Some(0) {
             return Err(
-                Fail::bad_value("gridwright up: --slots 0 would leave no room for a job").fix("give at least 1")
+                Fail::bad_value("gridwright up: --slots 0 would leave no room for a job").fix("give at least 1"),
             );
         }
-        if let Some((file, error)) =
-            parsed.value("--sim-load").and_then(|file| Some((file, std::fs::File::open(file).err()?)))
+        if let Some((file, error)) = parsed
+            .value("--sim-load")
+            .and_then(|file| Some((file, std::fs::File::open(file).err()?)))
         {
-            let refusal = Diagnostic::new(Code::SystemRefused, "error: the load values of --sim-load cannot be read");
-            return Err(refusal.at(file).why(error.to_string()).fix("name a file with name=value lines").into());
+            let refusal = Diagnostic::new(
+                Code::SystemRefused,
+                "error: the load values of --sim-load cannot be read",
+            );
+            return Err(refusal
+                .at(file)
+                .why(error.to_string())
+                .fix("name a file with name=value lines")
+                .into());
         }
         let mut sim_args = Vec::new();
         for (option, argument) in [("--slots", "--slots"), ("--sim-load", "--load")] {
@@ -200,7 +241,11 @@ impl Cell {
                 sim_args.extend([argument.to_owned(), value.to_owned()]);
             }
         }
-        Ok(Self { simulated, sim_args, ..Self::at(&dir, patience(parsed, "gridwright up")?) })
+        Ok(Self {
+            simulated,
+            sim_args,
+            ..Self::at(&dir, patience(parsed, "gridwright up")?)
+        })
     }
 
     /// What is there already.
@@ -241,14 +286,26 @@ impl Cell {
     /// Root gives the daemons accounts of their own.
     fn settle_accounts(&mut self) -> Result<(), Fail> {
         if let Some((daemon, pid)) = earlier::living(&self.dir) {
-            let what = format!("error: the {} of an earlier release runs here as process {pid}", daemon.name());
-            let fix = format!("end it first, its jobs go on: gridwright down --dir {}", self.dir.display());
-            return Err(Diagnostic::new(Code::WrongState, what).at(self.dir.display().to_string()).fix(fix).into());
+            let what = format!(
+                "error: the {} of an earlier release runs here as process {pid}",
+                daemon.name()
+            );
+            let fix = format!(
+                "end it first, its jobs go on: gridwright down --dir {}",
+                self.dir.display()
+            );
+            return Err(Diagnostic::new(Code::WrongState, what)
+                .at(self.dir.display().to_string())
+                .fix(fix)
+                .into());
         }
         for OpenKey { path, mode } in keys::close(&self.dir)? {
             let advice =
                 "a user who has read it can go on using it: gridwright host revoke HOST ends that for a host key";
-            output::note(&format!("{} had rights {mode:o} and has none for others now; {advice}", path.display()));
+            output::note(&format!(
+                "{} had rights {mode:o} and has none for others now; {advice}",
+                path.display()
+            ));
         }
         if nix::unistd::getuid().is_root() {
             let recorded = Recorded::of(&self.dir)?;
@@ -366,7 +423,10 @@ impl Cell {
             }
             if signals.comes_within(POLL) {
                 let refusal = Diagnostic::new(Code::WrongState, "error: interrupted: what was started is ended again");
-                return Err(refusal.at(self.dir.display().to_string()).fix("repeat the command").into());
+                return Err(refusal
+                    .at(self.dir.display().to_string())
+                    .fix("repeat the command")
+                    .into());
             }
         }
     }
@@ -383,8 +443,14 @@ impl Cell {
     }
 
     fn ended_meanwhile(&self) -> Fail {
-        let refusal = Diagnostic::new(Code::WrongState, "error: gridwright down ends the cell that is to come up");
-        refusal.at(self.dir.display().to_string()).fix("repeat one of them, alone").into()
+        let refusal = Diagnostic::new(
+            Code::WrongState,
+            "error: gridwright down ends the cell that is to come up",
+        );
+        refusal
+            .at(self.dir.display().to_string())
+            .fix("repeat one of them, alone")
+            .into()
     }
 
     fn status(&self) -> Option<CellStatus> {
@@ -410,11 +476,16 @@ impl Cell {
     }
 
     fn not_up(&self, daemon: Daemon) -> Fail {
-        let host = Reporting::of(&self.dir, None).map(|own| format!(" of host {}", own.host())).unwrap_or_default();
+        let host = Reporting::of(&self.dir, None)
+            .map(|own| format!(" of host {}", own.host()))
+            .unwrap_or_default();
         let what = format!("error: no load report{host} within {} s", self.patience.as_secs());
         let log = daemon.log(&self.dir);
-        let fix =
-            format!("gridwright doctor --dir {} examines this host; the log is {}", self.dir.display(), log.display());
+        let fix = format!(
+            "gridwright doctor --dir {} examines this host; the log is {}",
+            self.dir.display(),
+            log.display()
+        );
         Diagnostic::new(Code::NoMaster, what)
             .at(self.dir.display().to_string())
             .why(self.why_not(daemon))
@@ -471,11 +542,15 @@ impl Cell {
     fn reap(&mut self) {
         let ended = |(daemon, child): &mut (Daemon, Child)| Some((*daemon, child.try_wait().ok().flatten()?));
         let ends: Vec<_> = self.children.iter_mut().filter_map(ended).collect();
-        self.children.retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
+        self.children
+            .retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
         for (daemon, status) in ends {
             let log = daemon.log(&self.dir);
-            let text =
-                format!("the {} ended ({status}) and is started again; its log: {}", daemon.name(), log.display());
+            let text = format!(
+                "the {} ended ({status}) and is started again; its log: {}",
+                daemon.name(),
+                log.display()
+            );
             self.say_once(daemon, &text);
         }
     }
@@ -491,7 +566,10 @@ impl Cell {
             }
             if let Err(fail) = self.spawn(daemon) {
                 let why = fail.diagnostic;
-                self.say_once(daemon, &format!("the {} cannot be started and is tried again: {why}", daemon.name()));
+                self.say_once(
+                    daemon,
+                    &format!("the {} cannot be started and is tried again: {why}", daemon.name()),
+                );
             }
         }
     }
@@ -533,7 +611,9 @@ pub fn start_existing(dir: &Path, patience: Duration) -> Result<CellStatus, Fail
 /// # Errors
 /// If it is no number of seconds.
 pub fn patience(parsed: &Parsed, command: &str) -> Result<Duration, Fail> {
-    let Some(text) = parsed.value("--wait") else { return Ok(PATIENCE) };
+    let Some(text) = parsed.value("--wait") else {
+        return Ok(PATIENCE);
+    };
     let seconds = text
         .parse::<u32>()
         .map_err(|_| Fail::bad_value(format!("{command}: --wait {text} is not a number")).fix("give whole seconds"))?;
@@ -555,7 +635,10 @@ pub fn has_reported(dir: &Path) -> Result<bool, Diagnostic> {
 
 /// The state of the cell, if its master answers.
 pub fn status_of(dir: &Path) -> Option<CellStatus> {
-    let reply = Client::connect(&Site::at(dir), "gridwright").ok()?.query(Query::Status).ok()?;
+    let reply = Client::connect(&Site::at(dir), "gridwright")
+        .ok()?
+        .query(Query::Status)
+        .ok()?;
     match reply.data {
         Some(Data::Status(status)) => Some(*status),
         _ => None,
@@ -572,18 +655,29 @@ fn status_line(status: &CellStatus) -> String {
 /// The last line of a log.
 fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    text.lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn run_init(mut command: Command, dir: &Path) -> Result<(), Fail> {
     let refuse = |why: String| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the cell cannot be created");
         Fail::from(
-            refusal.at(dir.display().to_string()).why(why).fix("name a new directory that you may write with --dir"),
+            refusal
+                .at(dir.display().to_string())
+                .why(why)
+                .fix("name a new directory that you may write with --dir"),
         )
     };
     let made = command.output().map_err(|error| refuse(error.to_string()))?;
-    if made.status.success() { Ok(()) } else { Err(refuse(String::from_utf8_lossy(&made.stderr).trim().to_owned())) }
+    if made.status.success() {
+        Ok(())
+    } else {
+        Err(refuse(String::from_utf8_lossy(&made.stderr).trim().to_owned()))
+    }
 }
 
 /// The port of a new cell, which must be free: a cell remembers its port.
@@ -591,8 +685,10 @@ fn free_port(wanted: Option<String>) -> Result<u16, Fail> {
     let port = port(wanted)?;
     match std::net::UdpSocket::bind(("0.0.0.0", port)) {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let refusal =
-                Diagnostic::new(Code::SystemRefused, format!("error: udp port {port} is in use, no cell is created"));
+            let refusal = Diagnostic::new(
+                Code::SystemRefused,
+                format!("error: udp port {port} is in use, no cell is created"),
+            );
             Err(refusal
                 .why(error.to_string())
                 .fix("name another one with --port; --port 0 takes any that is free")
@@ -616,9 +712,15 @@ fn port(wanted: Option<String>) -> Result<u16, Fail> {
         Some(port) => return Ok(port),
         None => vec![6444, 0],
     };
-    let bound = candidates.into_iter().find_map(|port| std::net::UdpSocket::bind(("0.0.0.0", port)).ok());
-    let port = bound.and_then(|socket| socket.local_addr().ok()).map(|address| address.port());
+    let bound = candidates
+        .into_iter()
+        .find_map(|port| std::net::UdpSocket::bind(("0.0.0.0", port)).ok());
+    let port = bound
+        .and_then(|socket| socket.local_addr().ok())
+        .map(|address| address.port());
     port.ok_or_else(|| {
-        Diagnostic::new(Code::SystemRefused, "error: no free UDP port").fix("name one with --port").into()
+        Diagnostic::new(Code::SystemRefused, "error: no free UDP port")
+            .fix("name one with --port")
+            .into()
     })
 }

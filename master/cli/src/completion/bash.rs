@@ -59,9 +59,15 @@ _gridwright() {
 pub fn script() -> String {
     let commands = commands();
     let names: Vec<&str> = commands.iter().map(|command| command.name).collect();
-    let classic: Vec<&str> =
-        commands.iter().filter(|command| command.is_classic()).map(|command| command.name).collect();
-    let mut text = format!("# Completions of Gridwright {} for bash: gridwright completions bash\n", version::RELEASE);
+    let classic: Vec<&str> = commands
+        .iter()
+        .filter(|command| command.is_classic())
+        .map(|command| command.name)
+        .collect();
+    let mut text = format!(
+        "# Completions of Gridwright {} for bash: gridwright completions bash\n",
+        version::RELEASE
+    );
     let _ = writeln!(text, "_gridwright_commands='{} help'", names.join(" "));
     text.push_str("\n_gridwright_names() {\n    case $1 in\n");
     for names in Names::ALL {
@@ -77,16 +83,26 @@ pub fn script() -> String {
     for command in &commands {
         for option in &command.options {
             if let Some(source) = Source::of_option(option) {
-                values.entry(source).or_default().push(format!("{}:{}", command.name, option.name));
+                values
+                    .entry(source)
+                    .or_default()
+                    .push(format!("{}:{}", command.name, option.name));
             }
         }
-        operands.entry(command.operands.clone()).or_default().push(command.name.to_owned());
+        operands
+            .entry(command.operands.clone())
+            .or_default()
+            .push(command.name.to_owned());
     }
     text.push_str("    esac\n}\n");
     table(&mut text, "_gridwright_value", &values);
     table(&mut text, "_gridwright_operand", &operands);
     text.push_str(ENGINE);
-    let _ = writeln!(text, "\ncomplete -o bashdefault -o default -F _gridwright gridwright {}", classic.join(" "));
+    let _ = writeln!(
+        text,
+        "\ncomplete -o bashdefault -o default -F _gridwright gridwright {}",
+        classic.join(" ")
+    );
     text
 }
 

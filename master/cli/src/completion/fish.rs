@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 
 /// The whole script.
 pub fn script() -> String {
-    let mut text = format!("# Completions of Gridwright {} for fish: gridwright completions fish\n", version::RELEASE);
+    let mut text = format!(
+        "# Completions of Gridwright {} for fish: gridwright completions fish\n",
+        version::RELEASE
+    );
     text.push_str("function __gridwright_names\n    switch $argv[1]\n");
     for names in Names::ALL {
         let _ = writeln!(text, "        case {}\n            {}", names.word(), names.command());
@@ -22,13 +25,24 @@ pub fn script() -> String {
     );
     let commands = commands();
     let is_first = "test (count (commandline -opc)) -eq 1";
-    let _ = writeln!(text, "complete -c gridwright -n '{is_first}' -f -a help -d 'lists the commands'");
+    let _ = writeln!(
+        text,
+        "complete -c gridwright -n '{is_first}' -f -a help -d 'lists the commands'"
+    );
     for command in &commands {
-        let _ =
-            writeln!(text, "complete -c gridwright -n '{is_first}' -f -a {} -d {}", command.name, quoted(command.line));
+        let _ = writeln!(
+            text,
+            "complete -c gridwright -n '{is_first}' -f -a {} -d {}",
+            command.name,
+            quoted(command.line)
+        );
     }
     for command in &commands {
-        complete(&mut text, command, &format!("complete -c gridwright -n '__gridwright_is {}'", command.name));
+        complete(
+            &mut text,
+            command,
+            &format!("complete -c gridwright -n '__gridwright_is {}'", command.name),
+        );
         if command.is_classic() {
             complete(&mut text, command, &format!("complete -c {}", command.name));
         }

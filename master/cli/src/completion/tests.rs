@@ -29,7 +29,13 @@ fn a_placeholder_tells_what_can_stand_there() {
 
 #[test]
 fn operands_that_are_subcommands_are_words() {
-    let of = |name: &str| commands().into_iter().find(|command| command.name == name).unwrap().operands;
+    let of = |name: &str| {
+        commands()
+            .into_iter()
+            .find(|command| command.name == name)
+            .unwrap()
+            .operands
+    };
     let words = |text: &str| Source::Choices(text.split(' ').map(str::to_owned).collect());
     assert_eq!(of("token"), words("create list revoke"));
     assert_eq!(of("sensor"), words("check status"));
@@ -40,15 +46,28 @@ fn operands_that_are_subcommands_are_words() {
 /// The options of a command in the table of bash.
 fn in_bash(script: &str, command: &str) -> BTreeSet<String> {
     let table = script.split("_gridwright_options() {").nth(1).unwrap();
-    let row = table.lines().find_map(|line| line.trim_start().strip_prefix(&format!("{command}) REPLY='"))).unwrap();
+    let row = table
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(&format!("{command}) REPLY='")))
+        .unwrap();
     row.split('\'').next().unwrap().split(' ').map(str::to_owned).collect()
 }
 
 /// The options of a command in its function of zsh.
 fn in_zsh(script: &str, command: &str) -> BTreeSet<String> {
-    let function = script.split(&format!("_gridwright_{command}() {{")).nth(1).unwrap().split("\n}").next().unwrap();
-    let specs = function.lines().filter_map(|line| line.trim_start().strip_prefix("'*-"));
-    specs.map(|spec| format!("-{}", spec.split('[').next().unwrap())).collect()
+    let function = script
+        .split(&format!("_gridwright_{command}() {{"))
+        .nth(1)
+        .unwrap()
+        .split("\n}")
+        .next()
+        .unwrap();
+    let specs = function
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("'*-"));
+    specs
+        .map(|spec| format!("-{}", spec.split('[').next().unwrap()))
+        .collect()
 }
 
 /// The options of a command in fish.
@@ -71,10 +90,15 @@ fn each_script_has_the_options_that_work_and_no_others() {
     let scripts = [Shell::Bash, Shell::Zsh, Shell::Fish].map(Shell::script);
     for entry in COMMANDS {
         let options = (entry.defs)().into_iter().flat_map(|def| def.options);
-        let working: BTreeSet<String> =
-            options.filter(|option| option.support == Support::Yes).map(|option| option.name.to_owned()).collect();
-        let found =
-            [in_bash(&scripts[0], entry.name), in_zsh(&scripts[1], entry.name), in_fish(&scripts[2], entry.name)];
+        let working: BTreeSet<String> = options
+            .filter(|option| option.support == Support::Yes)
+            .map(|option| option.name.to_owned())
+            .collect();
+        let found = [
+            in_bash(&scripts[0], entry.name),
+            in_zsh(&scripts[1], entry.name),
+            in_fish(&scripts[2], entry.name),
+        ];
         for (shell, found) in ["bash", "zsh", "fish"].iter().zip(found) {
             assert_eq!(found, working, "{} in {shell}", entry.name);
         }

@@ -39,8 +39,11 @@ else
 /// The whole script.
 pub fn script() -> String {
     let commands = commands();
-    let classic: Vec<&str> =
-        commands.iter().filter(|command| command.is_classic()).map(|command| command.name).collect();
+    let classic: Vec<&str> = commands
+        .iter()
+        .filter(|command| command.is_classic())
+        .map(|command| command.name)
+        .collect();
     let names = format!("gridwright {}", classic.join(" "));
     let mut text = format!(
         "#compdef {names}\n# Completions of Gridwright {} for zsh: gridwright completions zsh\n\n",
@@ -48,7 +51,11 @@ pub fn script() -> String {
     );
     text.push_str("typeset -ga _gridwright_commands\n_gridwright_commands=(\n    'help:lists the commands'\n");
     for command in &commands {
-        let _ = writeln!(text, "    {}", quoted(&format!("{}:{}", command.name, command.line.replace(':', "\\:"))));
+        let _ = writeln!(
+            text,
+            "    {}",
+            quoted(&format!("{}:{}", command.name, command.line.replace(':', "\\:")))
+        );
     }
     text.push_str(")\n\n_gridwright_names() {\n    case $1 in\n");
     for names in Names::ALL {
@@ -71,7 +78,12 @@ fn function(text: &mut String, command: &Completed) {
 
 /// `*-N[specify job name]:name: `: the option may come again, what it does, its value.
 fn spec(option: &OptionDef) -> String {
-    let help = option.help.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
+    let help = option
+        .help
+        .replace('\\', "\\\\")
+        .replace('[', "\\[")
+        .replace(']', "\\]")
+        .replace(':', "\\:");
     let value = Source::of_option(option).map_or_else(String::new, |source| {
         let optional = if option.values == Values::Optional { ":" } else { "" };
         let placeholder = option.placeholder.replace(':', "\\:");

@@ -17,7 +17,8 @@ const ENDINGS: [&str; 4] = ["lock", "pid", "sock", "ready"];
 /// The first daemon of an earlier release that lives in this directory, and its process.
 pub fn living(dir: &Path) -> Option<(Daemon, i32)> {
     let run = Folder::below(dir, &["run"]).ok()?;
-    ALL.into_iter().find_map(|daemon| Some((daemon, process(&run, daemon, dir)?.pid().as_raw())))
+    ALL.into_iter()
+        .find_map(|daemon| Some((daemon, process(&run, daemon, dir)?.pid().as_raw())))
 }
 
 /// The process of a daemon: its lock is held, and the pid file names a process of its program whose
@@ -39,9 +40,13 @@ fn process(run: &Folder, daemon: Daemon, dir: &Path) -> Option<Identity> {
 
 /// Ends them, and says whether all are gone within `patience`.
 pub fn end(dir: &Path, patience: Duration) -> bool {
-    let Ok(run) = Folder::below(dir, &["run"]) else { return true };
+    let Ok(run) = Folder::below(dir, &["run"]) else {
+        return true;
+    };
     ALL.into_iter().all(|daemon| {
-        let Some(identity) = process(&run, daemon, dir) else { return true };
+        let Some(identity) = process(&run, daemon, dir) else {
+            return true;
+        };
         // Its lock tells whether it ended.
         let _ = identity.terminate();
         wait_for(patience, || process(&run, daemon, dir).is_none())
@@ -55,7 +60,9 @@ pub fn end(dir: &Path, patience: Duration) -> bool {
 pub fn remove_files(run: &Folder) -> std::io::Result<()> {
     run.remove("down")?;
     for daemon in ALL {
-        ENDINGS.iter().try_for_each(|ending| run.remove(&format!("{}.{ending}", daemon.name())))?;
+        ENDINGS
+            .iter()
+            .try_for_each(|ending| run.remove(&format!("{}.{ending}", daemon.name())))?;
     }
     Ok(())
 }

@@ -26,13 +26,18 @@ pub fn is_ending(pid: Pid, program: &str) -> bool {
 /// Whether a process runs a program. The name may hold blanks and brackets; the last bracket closes
 /// it.
 pub fn is_of(stat: &str, program: &str) -> bool {
-    let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(name, _)| name);
+    let name = stat
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(')'))
+        .map(|(name, _)| name);
     name.is_some_and(|name| !name.is_empty() && name == program.get(..NAME_LENGTH).unwrap_or(program))
 }
 
 /// By `/proc/PID/stat`: a zombie, dead, or in `exit(2)`.
 fn has_exited(stat: &str) -> bool {
-    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return false;
+    };
     let mut fields = fields.split_whitespace();
     let state = fields.next();
     // Of ppid, pgrp, session, tty_nr, tpgid and flags the last.
@@ -42,7 +47,12 @@ fn has_exited(stat: &str) -> bool {
 
 /// By `/proc/PID/status`: SIGKILL has been sent and cannot be declined, or a core is being written.
 fn is_killed(status: &str) -> bool {
-    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+    let value = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    };
     let is_sent = |name: &str| {
         let set = value(name).and_then(|set| u64::from_str_radix(set, 16).ok());
         set.is_some_and(|set| set & KILL != 0)
@@ -80,10 +90,19 @@ mod tests {
     #[test]
     fn a_process_is_killed_once_the_signal_is_sent() {
         let cases = [
-            ("CoreDumping:\t0\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n", false),
-            ("CoreDumping:\t0\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\n", true),
+            (
+                "CoreDumping:\t0\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n",
+                false,
+            ),
+            (
+                "CoreDumping:\t0\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\n",
+                true,
+            ),
             ("SigPnd:\t0000000000004100\nShdPnd:\t0000000000000000\n", true),
-            ("SigPnd:\t0000000000000000\nShdPnd:\t0000000000004000\nSigBlk:\t0000000000000100\n", false),
+            (
+                "SigPnd:\t0000000000000000\nShdPnd:\t0000000000004000\nSigBlk:\t0000000000000100\n",
+                false,
+            ),
             ("CoreDumping:\t1\nSigPnd:\t0000000000000000\n", true),
             ("ShdPnd:\tmany\n", false),
             ("", false),

@@ -32,7 +32,12 @@ impl Identity {
         let mut words = text.split_whitespace();
         let pid = words.next()?.parse().ok().filter(|pid| *pid > 1)?;
         let start = words.next().map(str::parse).transpose().ok()?;
-        Some(Self { pid, start, uid, program })
+        Some(Self {
+            pid,
+            start,
+            uid,
+            program,
+        })
     }
 
     /// The process that has a pid now, with its start.
@@ -71,7 +76,10 @@ impl Identity {
             // Another user's, or root has no CAP_SYS_PTRACE as in many containers: the name in `stat` was the right one.
             Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
         };
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         name.strip_suffix(" (deleted)").unwrap_or(&name) == self.program
     }
 
@@ -92,7 +100,9 @@ impl Identity {
     }
 
     fn signal(&self, signal: Signal) -> io::Result<bool> {
-        let Some(pid) = rustix::process::Pid::from_raw(self.pid) else { return Ok(false) };
+        let Some(pid) = rustix::process::Pid::from_raw(self.pid) else {
+            return Ok(false);
+        };
         // Opened before it is looked at: from then on the descriptor cannot come to mean another process.
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
@@ -124,10 +134,12 @@ pub fn holder(file: &File) -> Option<i32> {
     let found = file.metadata().ok()?;
     let place = format!("{:02x}:{:02x}:{}", major(found.dev()), minor(found.dev()), found.ino());
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [_, "FLOCK", _, _, pid, held, ..] if *held == place => pid.parse().ok(),
-        _ => None,
-    })
+    locks
+        .lines()
+        .find_map(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [_, "FLOCK", _, _, pid, held, ..] if *held == place => pid.parse().ok(),
+            _ => None,
+        })
 }
 
 /// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as `dir`
@@ -150,7 +162,10 @@ pub fn is_started_for(pid: i32, dir: &Path, lock: &Path) -> bool {
 fn has_opened(pid: i32, path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
     let is_same = |name: &[u8]| name.strip_suffix(b" (deleted)").unwrap_or(name) == path;
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut names = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     names.any(|name| is_same(name.as_os_str().as_bytes()))
 }
@@ -218,7 +233,9 @@ mod tests {
     fn a_process_that_was_started_with_a_link_is_known_by_the_lock_that_it_holds() {
         let base = std::env::temp_dir().join(format!("gridwright-cli-link-{}", std::process::id()));
         let [cell, other, link] = ["cell", "other", "link"].map(|name| base.join(name));
-        [&cell, &other].iter().for_each(|dir| std::fs::create_dir_all(dir.join("run/agent")).unwrap());
+        [&cell, &other]
+            .iter()
+            .for_each(|dir| std::fs::create_dir_all(dir.join("run/agent")).unwrap());
         std::os::unix::fs::symlink(&cell, &link).unwrap();
         let lock = Path::new("run/agent/lock");
         for removed in [false, true] {
@@ -227,7 +244,10 @@ mod tests {
                 std::fs::remove_file(cell.join(lock)).unwrap();
             }
             let pid = i32::try_from(child.id()).unwrap();
-            assert!(is_started_for(pid, &cell, lock) && is_started_for(pid, &link, lock), "{removed}");
+            assert!(
+                is_started_for(pid, &cell, lock) && is_started_for(pid, &link, lock),
+                "{removed}"
+            );
             assert!(!is_started_for(pid, &other, lock), "{removed}");
             drop(child.stdin.take());
             child.wait().unwrap();

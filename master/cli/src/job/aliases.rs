@@ -49,7 +49,10 @@ fn in_text(file: &Path, text: &str, directory: &str, submit_host: &HostName) -> 
         };
         let is_from_here = named(from).is_none_or(|host| host == *submit_host || host.short() == submit_host.short());
         if let Some(rest) = behind(source, directory).filter(|_| is_from_here) {
-            found.push(HostPath { host: named(to), path: format!("{replacement}{rest}") });
+            found.push(HostPath {
+                host: named(to),
+                path: format!("{replacement}{rest}"),
+            });
         }
     }
     Ok(found)
@@ -75,14 +78,20 @@ mod tests {
 
     fn shown(directory: &str, host: &str) -> Vec<(Option<String>, String)> {
         let found = in_text("f".as_ref(), FILE, directory, &HostName::new(host)).unwrap();
-        found.into_iter().map(|path| (path.host.map(|host| host.to_string()), path.path)).collect()
+        found
+            .into_iter()
+            .map(|path| (path.host.map(|host| host.to_string()), path.path))
+            .collect()
     }
 
     #[test]
     fn the_leading_part_is_replaced_by_host() {
         assert_eq!(shown("/tmp_mnt/x/y", "any"), [(None, "/x/y".to_owned())]);
         assert_eq!(shown("/home/a/b", "LOGIN1"), [(None, "/export/a/b".to_owned())]);
-        assert_eq!(shown("/home/a", "login2.site"), [(Some("node7".to_owned()), "/data/a".to_owned())]);
+        assert_eq!(
+            shown("/home/a", "login2.site"),
+            [(Some("node7".to_owned()), "/data/a".to_owned())]
+        );
         assert_eq!(shown("/home/a", "login3"), []);
         assert_eq!(shown("/home/ab", "login1"), []);
     }

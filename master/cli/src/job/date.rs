@@ -11,9 +11,12 @@ use proto::time::Wall;
 pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, &'static str> {
     let (digits, seconds) = match text.split_once('.') {
         Some((digits, "")) => (digits, 0),
-        Some((digits, seconds)) => {
-            (digits, two_digits(seconds).filter(|_| seconds.len() == 2).ok_or("Invalid format of seconds field.")?)
-        }
+        Some((digits, seconds)) => (
+            digits,
+            two_digits(seconds)
+                .filter(|_| seconds.len() == 2)
+                .ok_or("Invalid format of seconds field.")?,
+        ),
         None => (text, 0),
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) || ![8, 10, 12].contains(&digits.len()) {
@@ -41,7 +44,9 @@ pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, &'stat
     }
     let civil =
         DateTime::new(year, month, day, hour, minute, seconds.min(59), 0).map_err(|_| "Invalid day specification.")?;
-    let moment = civil.to_zoned(zone.clone()).map_err(|_| "Invalid format of date/hour-minute field.")?;
+    let moment = civil
+        .to_zoned(zone.clone())
+        .map_err(|_| "Invalid format of date/hour-minute field.")?;
     Ok(Wall(moment.timestamp().as_millisecond()))
 }
 

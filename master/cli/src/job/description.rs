@@ -64,7 +64,10 @@ impl Description<'_> {
         }
         block.put("sge_o_workdir", &spec.submit_directory);
         block.put("sge_o_host", &spec.submit_host);
-        block.put_some("execution_time", if_set(spec.start_after).map(|start| clock.asctime(start)));
+        block.put_some(
+            "execution_time",
+            if_set(spec.start_after).map(|start| clock.asctime(start)),
+        );
         block.put_some("account", self.account);
         block.put_some("cwd", spec.directory.as_ref());
         block.put_some("directive_prefix", spec.directive_prefix.as_ref());
@@ -79,12 +82,19 @@ impl Description<'_> {
         if let Some(checkpoint) = &spec.checkpoint {
             block.put("checkpoint_object", checkpoint);
             block.put_some("checkpoint_attr", self.checkpoint_when.map(occasions));
-            block.put_some("checkpoint_interval", interval_s(spec).map(|seconds| format!("{seconds} seconds")));
+            block.put_some(
+                "checkpoint_interval",
+                interval_s(spec).map(|seconds| format!("{seconds} seconds")),
+            );
         } else if spec.occasion == Some(Occasion::Never) {
             block.put("checkpoint_attr", "n    ");
         }
         // Whether TRUE is meant where nothing is said is for the master to say.
-        let text = if self.verifies { ResourceRequest::to_string } else { resource };
+        let text = if self.verifies {
+            ResourceRequest::to_string
+        } else {
+            resource
+        };
         let texts = |list: &[ResourceRequest]| list.iter().map(text).collect::<Vec<_>>();
         block.put_list("hard resource_list", texts(&spec.requests.hard));
         block.put_list("soft resource_list", texts(&spec.requests.soft));
@@ -101,7 +111,10 @@ impl Description<'_> {
         block.put_some("oticket", Some(spec.override_tickets).filter(|tickets| *tickets != 0));
         block.put_list("hard_queue_list", spec.requests.hard_queues.clone());
         block.put_list("soft_queue_list", spec.requests.soft_queues.clone());
-        block.put_some("restart", spec.rerunnable.map(|rerunnable| if rerunnable { "y" } else { "n" }));
+        block.put_some(
+            "restart",
+            spec.rerunnable.map(|rerunnable| if rerunnable { "y" } else { "n" }),
+        );
         block.put_list("slave_hard_queue_list", spec.requests.slave_queues.clone());
         block.put_list("shell_list", spec.shell.iter().map(shell).collect());
         block.put_some("verify", self.verifies.then_some("-verify"));
@@ -115,14 +128,22 @@ impl Description<'_> {
             false => format!("{name}={}", or_none(value)),
         });
         block.put_list("env_list", exported.collect());
-        block.put_list("job_args", spec.args.iter().map(|arg| or_none(arg).to_owned()).collect());
+        block.put_list(
+            "job_args",
+            spec.args.iter().map(|arg| or_none(arg).to_owned()).collect(),
+        );
         block.put_list("master hard queue_list", spec.requests.master_queues.clone());
         match &spec.program {
             Program::Script { content, .. } if self.verifies => {
                 block.put("script_size", content.len());
                 block.put("script_file", script_file(spec));
                 // Narrower than the rest, as in 8.1.9.
-                let _ = writeln!(block.text, "{:<23}\n{}", "script_ptr:", String::from_utf8_lossy(content));
+                let _ = writeln!(
+                    block.text,
+                    "{:<23}\n{}",
+                    "script_ptr:",
+                    String::from_utf8_lossy(content)
+                );
             }
             Program::Script { .. } | Program::Stored { .. } | Program::Command { .. } => {
                 block.put("script_file", script_file(spec))
@@ -159,7 +180,11 @@ impl Description<'_> {
     pub fn tasks(&self, block: &mut Block) {
         block.put_some("job-array tasks", self.spec.array);
         block.put_some("maximum concurrency", self.spec.task_concurrency);
-        let context = self.spec.context.iter().map(|(name, value)| format!("{name}={}", or_none(value)));
+        let context = self
+            .spec
+            .context
+            .iter()
+            .map(|(name, value)| format!("{name}={}", or_none(value)));
         block.put_list("context", context.collect());
     }
 
@@ -172,8 +197,18 @@ impl Description<'_> {
             ("noshell", is_binary && spec.use_shell == Some(false)),
             ("immediate", spec.immediate),
         ];
-        let kinds: Vec<&str> = kinds.into_iter().filter_map(|(kind, is_set)| is_set.then_some(kind)).collect();
-        block.put("job_type", if kinds.is_empty() { "NONE".to_owned() } else { kinds.join(",") });
+        let kinds: Vec<&str> = kinds
+            .into_iter()
+            .filter_map(|(kind, is_set)| is_set.then_some(kind))
+            .collect();
+        block.put(
+            "job_type",
+            if kinds.is_empty() {
+                "NONE".to_owned()
+            } else {
+                kinds.join(",")
+            },
+        );
     }
 }
 
@@ -192,9 +227,20 @@ pub fn if_set(moment: Option<Wall>) -> Option<Wall> {
 }
 
 /// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of its own width.
-fn occasions(When { suspended, shutdown, periodic, unknown }: When) -> String {
+fn occasions(
+    When {
+        suspended,
+        shutdown,
+        periodic,
+        unknown,
+    }: When,
+) -> String {
     let letters = [('m', periodic), ('s', shutdown), ('x', suspended), ('r', unknown)];
-    letters.into_iter().filter_map(|(letter, is_set)| is_set.then_some(letter)).chain("    ".chars()).collect()
+    letters
+        .into_iter()
+        .filter_map(|(letter, is_set)| is_set.then_some(letter))
+        .chain("    ".chars())
+        .collect()
 }
 
 /// The time of `-c`.
@@ -211,12 +257,15 @@ fn resource(request: &ResourceRequest) -> String {
 }
 
 fn carried<'a>(spec: &'a JobSpec, name: &str) -> Option<&'a str> {
-    spec.submission_variables().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    spec.submission_variables()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value.as_str())
 }
 
 /// What was exported: the environment without what always travels.
 pub fn environment(spec: &JobSpec) -> impl Iterator<Item = (&str, &str)> {
-    spec.exported_variables().map(|(name, value)| (name.as_str(), value.as_str()))
+    spec.exported_variables()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 /// The script's or command's name.
@@ -236,14 +285,25 @@ pub fn mail_list(spec: &JobSpec) -> Vec<String> {
 }
 
 fn mail_letters(mail: MailEvents) -> Option<String> {
-    let MailEvents { begin, end, abort, suspend } = mail;
+    let MailEvents {
+        begin,
+        end,
+        abort,
+        suspend,
+    } = mail;
     let letters = [(abort, 'a'), (begin, 'b'), (end, 'e'), (suspend, 's')];
-    let letters: String = letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect();
+    let letters: String = letters
+        .into_iter()
+        .filter_map(|(is_set, letter)| is_set.then_some(letter))
+        .collect();
     (!letters.is_empty()).then_some(letters)
 }
 
 fn file_paths(paths: &[HostPath]) -> Vec<String> {
-    paths.iter().map(|path| format!("{}:NONE:{}", host_of(path), path.path)).collect()
+    paths
+        .iter()
+        .map(|path| format!("{}:NONE:{}", host_of(path), path.path))
+        .collect()
 }
 
 fn shell(path: &HostPath) -> String {

@@ -58,7 +58,14 @@ pub fn refuse_selection(command: &str, words: &[String], users: Option<&str>) ->
     };
     let refusal = Diagnostic::new(Code::BadValue, what).why("a list is given that names nothing");
     let refusal = refusal.fix("a variable of the shell may be empty; name a job, or users with -u");
-    Err(Fail::new(if command == "qdel" { exit::FAILED } else { exit::BAD_VALUE }, refusal))
+    Err(Fail::new(
+        if command == "qdel" {
+            exit::FAILED
+        } else {
+            exit::BAD_VALUE
+        },
+        refusal,
+    ))
 }
 
 #[cfg(test)]
@@ -69,18 +76,47 @@ mod tests {
     fn a_list_without_a_part_is_refused_in_the_words_of_8_1_9() {
         let cases = [
             ("-q", "", "qsub: Wrong queue list format \"\" specified to -q option"),
-            ("-masterq", ",", "qsub: Wrong queue list format \",\" specified to -masterq option"),
-            ("-m", "", "qsub: Wrong mail options list format \"\" specified to -m option"),
-            ("-o", "", "qsub: Wrong stdout path list format \"\" specified to -o option"),
-            ("-hold_jid_ad", "", "qsub: Wrong jid_hold_ad list format \"\" specified to -hold_jid_ad option"),
-            ("-v", "", "qsub: Wrong variable list format -v \"\" or environment variable not set"),
+            (
+                "-masterq",
+                ",",
+                "qsub: Wrong queue list format \",\" specified to -masterq option",
+            ),
+            (
+                "-m",
+                "",
+                "qsub: Wrong mail options list format \"\" specified to -m option",
+            ),
+            (
+                "-o",
+                "",
+                "qsub: Wrong stdout path list format \"\" specified to -o option",
+            ),
+            (
+                "-hold_jid_ad",
+                "",
+                "qsub: Wrong jid_hold_ad list format \"\" specified to -hold_jid_ad option",
+            ),
+            (
+                "-v",
+                "",
+                "qsub: Wrong variable list format -v \"\" or environment variable not set",
+            ),
             ("-ac", "", "qsub: Wrong context list format -ac \"\""),
         ];
         for (option, value, expected) in cases {
             let refused = refuse_option("qsub", option, value).expect_err(option);
-            assert_eq!((refused.diagnostic.what.as_str(), refused.exit), (expected, exit::BAD_VALUE));
+            assert_eq!(
+                (refused.diagnostic.what.as_str(), refused.exit),
+                (expected, exit::BAD_VALUE)
+            );
         }
-        for (option, value) in [("-l", ""), ("-P", ""), ("-q", "all.q"), ("-q", ",all.q"), ("-hold_jid", " ")] {
+        for (option, value) in [
+            ("-l", ""),
+            ("-P", ""),
+            ("-q", "all.q"),
+            ("-q", ",all.q"),
+            ("-hold_jid", " "),
+        ] {
             assert!(refuse_option("qsub", option, value).is_ok(), "{option} {value:?}");
         }
     }
@@ -96,7 +132,10 @@ mod tests {
         assert_eq!(refused("qdel", &words(""), None), nothing());
         assert_eq!(refused("qdel", &[], Some(",")), nothing());
         let no_job = "qalter: Wrong job id list format \",\" specified";
-        assert_eq!(refused("qhold", &words(","), None), (no_job.to_owned(), exit::BAD_VALUE));
+        assert_eq!(
+            refused("qhold", &words(","), None),
+            (no_job.to_owned(), exit::BAD_VALUE)
+        );
         let no_user = "qalter: Wrong user list format \"\" specified to -u option";
         assert_eq!(refused("qalter", &[], Some("")), (no_user.to_owned(), exit::BAD_VALUE));
         assert!(refuse_selection("qdel", &words("1 "), None).is_ok());

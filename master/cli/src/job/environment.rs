@@ -38,7 +38,9 @@ pub fn value(name: &str) -> Option<String> {
 /// none.
 pub fn named(variables: &[(String, Option<String>)]) -> impl Iterator<Item = (String, String)> + '_ {
     let value_of = |name: &str| value(name).unwrap_or_default();
-    variables.iter().map(move |(name, given)| (name.clone(), given.clone().unwrap_or_else(|| value_of(name))))
+    variables
+        .iter()
+        .map(move |(name, given)| (name.clone(), given.clone().unwrap_or_else(|| value_of(name))))
 }
 
 #[cfg(test)]
@@ -58,8 +60,17 @@ mod tests {
             "SGE_HGR_gpu",
         ];
         let others = ["PEER", "SGE_HGROUP", "SGE_O_HOME", "PATH"];
-        let all = || grants.iter().chain(&others).map(|name| ((*name).to_owned(), "x".to_owned()));
-        let names = |is_in_job| of_submission(all(), is_in_job).map(|(name, _)| name).collect::<Vec<_>>();
+        let all = || {
+            grants
+                .iter()
+                .chain(&others)
+                .map(|name| ((*name).to_owned(), "x".to_owned()))
+        };
+        let names = |is_in_job| {
+            of_submission(all(), is_in_job)
+                .map(|(name, _)| name)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(names(true), others);
         assert_eq!(names(false).len(), grants.len() + others.len());
     }

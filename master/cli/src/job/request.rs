@@ -81,7 +81,10 @@ pub struct JobRequest {
 impl JobRequest {
     /// Nothing said yet; `command` is named in messages.
     pub fn new(command: &'static str) -> Self {
-        Self { command, ..Self::default() }
+        Self {
+            command,
+            ..Self::default()
+        }
     }
 
     /// Looks up under which paths other hosts have the working directory.
@@ -90,7 +93,10 @@ impl JobRequest {
     /// A file of path aliases that cannot be read.
     pub fn map_directory(&mut self, site: &Site) -> Result<(), Fail> {
         if let Some(directory) = &self.changes.directory {
-            let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+            let host = nix::unistd::gethostname()
+                .ok()
+                .and_then(|name| name.into_string().ok())
+                .unwrap_or_default();
             self.changes.directory_on = Some(aliases::of_directory(site, directory, &HostName::new(&host))?);
         }
         Ok(())
@@ -104,7 +110,8 @@ impl JobRequest {
         for source in sources {
             self.named.clear();
             for line in &source.lines {
-                self.apply_line(&line.given).map_err(|fail| source.origin.refusal(fail, &line.place))?;
+                self.apply_line(&line.given)
+                    .map_err(|fail| source.origin.refusal(fail, &line.place))?;
             }
         }
         Ok(())
@@ -118,7 +125,10 @@ impl JobRequest {
     pub fn apply_line(&mut self, given: &[Given]) -> Result<(), Fail> {
         self.start_anew();
         given.iter().try_for_each(|given| self.apply(given))?;
-        let mut last = given.iter().rev().take_while(|given| !matches!(given.name, "-l" | "-q"));
+        let mut last = given
+            .iter()
+            .rev()
+            .take_while(|given| !matches!(given.name, "-l" | "-q"));
         match last.find(|given| given.name == "-scope") {
             Some(_) if self.scope != Scope::Global => Err(self.scope_of_nothing()),
             Some(_) | None => Ok(()),
@@ -147,7 +157,9 @@ impl JobRequest {
     pub fn apply(&mut self, given: &Given) -> Result<(), Fail> {
         let name = given.name;
         let value = given.values.first().map_or("", String::as_str);
-        let Some(row) = row_of(name, !given.values.is_empty()) else { return Err(self.invalid(name, value)) };
+        let Some(row) = row_of(name, !given.values.is_empty()) else {
+            return Err(self.invalid(name, value));
+        };
         // `qalter -scope slave -q ""` takes the queues of a scope away again; without `-scope`, `-q
         // "*"` does.
         let is_scoped = self.scope != Scope::Global && self.command == "qalter" && row.option == JobOption::Queues;
@@ -174,29 +186,42 @@ impl JobRequest {
             O::Checkpoint => self.changes.checkpoint = Some(value.to_owned()),
             O::Clear => self.start_anew(),
             O::CurrentDirectory => self.changes.directory = Some(self.current_directory()?),
-            O::DeleteContext => self.changes.context.push(ContextChange::Delete(self.context_names(name, value)?)),
+            O::DeleteContext => self
+                .changes
+                .context
+                .push(ContextChange::Delete(self.context_names(name, value)?)),
             O::Deadline => self.changes.deadline = Some(self.moment(name, value)?),
             O::Hold => self.changes.holds.get_or_insert_default().set.user = true,
             O::HoldList => self.changes.holds = Some(self.hold_change(value)?),
             O::Hard => self.soft = false,
-            O::Predecessors => row.list_rule().add(&mut self.changes.predecessors, list(value), |a, b| a == b),
-            O::ArrayPredecessors => {
-                row.list_rule().add(&mut self.changes.array_predecessors, list(value), |a, b| a == b)
-            }
+            O::Predecessors => row
+                .list_rule()
+                .add(&mut self.changes.predecessors, list(value), |a, b| a == b),
+            O::ArrayPredecessors => row
+                .list_rule()
+                .add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
             O::Stdin => row.list_rule().add(&mut self.changes.stdin, files()?, is_for_same_host),
-            O::Stdout => row.list_rule().add(&mut self.changes.stdout, files()?, is_for_same_host),
-            O::Stderr => row.list_rule().add(&mut self.changes.stderr, files()?, is_for_same_host),
+            O::Stdout => row
+                .list_rule()
+                .add(&mut self.changes.stdout, files()?, is_for_same_host),
+            O::Stderr => row
+                .list_rule()
+                .add(&mut self.changes.stderr, files()?, is_for_same_host),
             O::Shell => row.list_rule().add(&mut self.changes.shell, files()?, is_for_same_host),
             O::Join => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
             O::Share => self.changes.job_share = Some(self.number(value, "jobshare")?),
             O::Resources => self.apply_resources(value)?,
             O::MailEvents => self.changes.mail = Some(self.mail_events(self.changes.mail.unwrap_or_default(), value)?),
-            O::MasterQueues => row.list_rule().add(&mut self.changes.master_queues, list(value), |a, b| a == b),
+            O::MasterQueues => row
+                .list_rule()
+                .add(&mut self.changes.master_queues, list(value), |a, b| a == b),
             O::Notify => self.changes.notify = Some(true),
             O::Immediate => self.immediate = self.yes_no(name, value)?,
             O::MailList => row
                 .list_rule()
-                .add(&mut self.changes.mail_to, values::addresses(value), |a, b| values::is_at_same_host(a, b)),
+                .add(&mut self.changes.mail_to, values::addresses(value), |a, b| {
+                    values::is_at_same_host(a, b)
+                }),
             O::Name => self.changes.name = Some(self.job_name(value)?),
             O::OverrideTickets => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             O::Project => self.changes.project = Some(value.to_owned()),
@@ -214,9 +239,9 @@ impl JobRequest {
             O::Tasks => self.changes.array = Some(self.task_range(value)?),
             O::Concurrency => self.changes.task_concurrency = Some(self.concurrency(value)?),
             O::Terse => self.terse = true,
-            O::Variables => {
-                row.list_rule().add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0)
-            }
+            O::Variables => row
+                .list_rule()
+                .add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0),
             O::Verify => self.verify = true,
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),

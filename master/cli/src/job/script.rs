@@ -31,21 +31,31 @@ pub fn read_file(path: &str) -> Result<Vec<u8>, Fail> {
 pub fn read_stdin() -> Result<Vec<u8>, Fail> {
     let content = read(std::io::stdin().lock(), "standard input")?;
     if content.is_empty() {
-        let refusal =
-            Diagnostic::new(Code::JobRejected, "Unable to read script file because of error: no input read from stdin");
-        return Err(Fail::new(exit::SCRIPT_UNREADABLE, refusal.fix("name a script, or pipe one into qsub")));
+        let refusal = Diagnostic::new(
+            Code::JobRejected,
+            "Unable to read script file because of error: no input read from stdin",
+        );
+        return Err(Fail::new(
+            exit::SCRIPT_UNREADABLE,
+            refusal.fix("name a script, or pipe one into qsub"),
+        ));
     }
     Ok(content)
 }
 
 fn read(source: impl Read, place: &str) -> Result<Vec<u8>, Fail> {
     let refuse = |why: String| {
-        let refusal =
-            Diagnostic::new(Code::SystemRefused, "Unable to read script file because of error: cannot read it");
+        let refusal = Diagnostic::new(
+            Code::SystemRefused,
+            "Unable to read script file because of error: cannot read it",
+        );
         Fail::new(exit::SCRIPT_UNREADABLE, refusal.at(place).why(why))
     };
     let mut content = Vec::new();
-    source.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut content).map_err(|error| refuse(os_words(&error)))?;
+    source
+        .take(MAX_SCRIPT_BYTES + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| refuse(os_words(&error)))?;
     if content.len() as u64 > MAX_SCRIPT_BYTES {
         return Err(refuse(format!("it is larger than {} MiB", MAX_SCRIPT_BYTES >> 20)));
     }

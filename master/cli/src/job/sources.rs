@@ -49,7 +49,13 @@ pub struct Source {
 impl Source {
     /// The command line.
     pub fn command_line(given: Vec<Given>) -> Self {
-        Self { origin: Origin::CommandLine, lines: vec![Line { place: String::new(), given }] }
+        Self {
+            origin: Origin::CommandLine,
+            lines: vec![Line {
+                place: String::new(),
+                given,
+            }],
+        }
     }
 
     /// The options of all lines.
@@ -72,7 +78,16 @@ impl Origin {
             None => line.to_owned(),
         };
         let what = fail.diagnostic.what.lines().map(line).collect::<Vec<_>>().join("\n");
-        Fail { diagnostic: within(place, Diagnostic { what, ..fail.diagnostic }), ..fail }
+        Fail {
+            diagnostic: within(
+                place,
+                Diagnostic {
+                    what,
+                    ..fail.diagnostic
+                },
+            ),
+            ..fail
+        }
     }
 
     /// Reads one line of a file of options.
@@ -82,7 +97,10 @@ impl Origin {
     /// `-@` as [`expand_files`] says.
     pub fn line(self, bytes: &[u8], place: String) -> Result<Line, Fail> {
         match options(bytes).and_then(expand_files) {
-            Ok(parsed) => Ok(Line { place, given: parsed.given }),
+            Ok(parsed) => Ok(Line {
+                place,
+                given: parsed.given,
+            }),
             Err(fail) => Err(self.refusal(fail, &place)),
         }
     }
@@ -98,9 +116,10 @@ fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
     let parsed = QSUB.parse(line_words(&text::from_bytes(bytes)))?;
     match parsed.operands.first() {
         None => Ok(parsed),
-        Some(word) if word == "-" => {
-            Err(Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"")))
-        }
+        Some(word) if word == "-" => Err(Fail::new(
+            exit::USAGE,
+            Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\""),
+        )),
         Some(word) => {
             let refusal = Diagnostic::new(Code::BadSyntax, "qsub: Unknown option")
                 .why(format!("\"{word}\" is not an option"))
@@ -148,7 +167,10 @@ pub fn expand_files(parsed: Parsed) -> Result<Parsed, Fail> {
 }
 
 fn expand(parsed: Parsed, depth: u32) -> Result<Parsed, Fail> {
-    let mut whole = Parsed { operands: parsed.operands, ..Parsed::default() };
+    let mut whole = Parsed {
+        operands: parsed.operands,
+        ..Parsed::default()
+    };
     for given in parsed.given {
         if given.name != "-@" {
             whole.given.push(given);
@@ -164,8 +186,9 @@ fn expand(parsed: Parsed, depth: u32) -> Result<Parsed, Fail> {
         }
         let content = std::fs::read(text::to_os(file)).map_err(|error| unreadable(file, &error))?;
         for (line, place) in lines(&content, file) {
-            let inner =
-                options(line).and_then(|parsed| expand(parsed, depth + 1)).map_err(|fail| placed(fail, &place))?;
+            let inner = options(line)
+                .and_then(|parsed| expand(parsed, depth + 1))
+                .map_err(|fail| placed(fail, &place))?;
             whole.given.extend(inner.given);
         }
     }
@@ -181,8 +204,18 @@ fn lines<'a>(content: &'a [u8], file: &'a str) -> impl Iterator<Item = (&'a [u8]
 }
 
 fn placed(fail: Fail, place: &str) -> Fail {
-    let place = if fail.diagnostic.place.is_empty() { place.to_owned() } else { fail.diagnostic.place };
-    Fail { diagnostic: Diagnostic { place, ..fail.diagnostic }, ..fail }
+    let place = if fail.diagnostic.place.is_empty() {
+        place.to_owned()
+    } else {
+        fail.diagnostic.place
+    };
+    Fail {
+        diagnostic: Diagnostic {
+            place,
+            ..fail.diagnostic
+        },
+        ..fail
+    }
 }
 
 /// A refusal of something in a line.
@@ -198,7 +231,9 @@ fn within(line: &str, refusal: Diagnostic) -> Diagnostic {
 /// command line.
 pub fn with_lines(mut reply: Reply, sources: &[Source]) -> Reply {
     for answer in &mut reply.answers {
-        let (Answer::Refused(said) | Answer::Warning(said)) = answer else { continue };
+        let (Answer::Refused(said) | Answer::Warning(said)) = answer else {
+            continue;
+        };
         if let Some(line) = line_of(sources, &said.place) {
             *said = within(line, said.clone());
         }
@@ -213,17 +248,23 @@ fn line_of<'a>(sources: &'a [Source], place: &str) -> Option<&'a str> {
     let last = place.rfind(" -").map_or(place, |at| &place[at + 1..]);
     let (name, part) = last.split_once(' ').unwrap_or((last, ""));
     let lines = sources.iter().rev().flat_map(|source| source.lines.iter().rev());
-    let having: Vec<(&Line, &Given)> =
-        lines.flat_map(|line| line.given.iter().rev().map(move |given| (line, given))).collect();
+    let having: Vec<(&Line, &Given)> = lines
+        .flat_map(|line| line.given.iter().rev().map(move |given| (line, given)))
+        .collect();
     let uses: Vec<&(&Line, &Given)> = having.iter().filter(|(_, given)| given.name == name).collect();
     let replaces = |given: &Given| row_of(name, !given.values.is_empty()).is_some_and(|row| row.rule == Rule::Last);
     let meant = match uses[..] {
         [] => None,
         [only] => Some(only),
         [last, ..] if replaces(last.1) => Some(last),
-        _ => uses.iter().find(|(_, given)| given.values.iter().any(|value| names(value, part))).copied(),
+        _ => uses
+            .iter()
+            .find(|(_, given)| given.values.iter().any(|value| names(value, part)))
+            .copied(),
     };
-    meant.map(|(line, _)| line.place.as_str()).filter(|line| !line.is_empty())
+    meant
+        .map(|(line, _)| line.place.as_str())
+        .filter(|line| !line.is_empty())
 }
 
 /// Whether a list has a part, with its value or without.
@@ -234,7 +275,10 @@ fn names(list: &str, part: &str) -> bool {
 
 fn unreadable(file: &str, error: &io::Error) -> Fail {
     let refusal = Diagnostic::new(Code::SystemRefused, format!("{OF_SCRIPT}error opening {file}"));
-    Fail::new(exit::SCRIPT_UNREADABLE, refusal.why(error.to_string()).fix("name a readable file after -@"))
+    Fail::new(
+        exit::SCRIPT_UNREADABLE,
+        refusal.why(error.to_string()).fix("name a readable file after -@"),
+    )
 }
 
 /// Options of the request files: of the cell, of the user's home, of the working directory.
@@ -247,7 +291,10 @@ pub fn request_files(cell_common: &Path) -> Result<Source, Fail> {
     let mut files = vec![cell_common.join("sge_request")];
     files.extend([home, here].into_iter().flatten().map(|dir| dir.join(".sge_request")));
     files.dedup();
-    let mut source = Source { origin: Origin::RequestFiles, lines: Vec::new() };
+    let mut source = Source {
+        origin: Origin::RequestFiles,
+        lines: Vec::new(),
+    };
     for file in files {
         let name = text::from_os(file.as_os_str());
         let content = match std::fs::read(&file) {
@@ -255,7 +302,10 @@ pub fn request_files(cell_common: &Path) -> Result<Source, Fail> {
             Err(error) if is_absent(&error) => continue,
             Err(error) => {
                 let refusal = Diagnostic::new(Code::SystemRefused, "qsub: cannot read a file of default options");
-                return Err(Fail::new(exit::SCRIPT_UNREADABLE, refusal.at(name).why(error.to_string())));
+                return Err(Fail::new(
+                    exit::SCRIPT_UNREADABLE,
+                    refusal.at(name).why(error.to_string()),
+                ));
             }
         };
         for (line, place) in lines(&content, &name) {
@@ -275,7 +325,10 @@ fn is_absent(error: &io::Error) -> bool {
 /// # Errors
 /// As [`Origin::line`].
 pub fn directives(content: &[u8], prefix: &str, path: &str) -> Result<Source, Fail> {
-    let mut source = Source { origin: Origin::Script, lines: Vec::new() };
+    let mut source = Source {
+        origin: Origin::Script,
+        lines: Vec::new(),
+    };
     if prefix.is_empty() {
         return Ok(source);
     }
@@ -291,9 +344,19 @@ pub fn directives(content: &[u8], prefix: &str, path: &str) -> Result<Source, Fa
 /// Everything behind the last `-clear`: what follows it in its source, and the sources after that.
 pub fn after_clear(mut sources: Vec<Source>) -> Vec<Source> {
     let clear = |line: &Line| line.given.iter().rposition(|given| given.name == "-clear");
-    let in_source =
-        |source: &Source| source.lines.iter().enumerate().rev().find_map(|(index, line)| Some((index, clear(line)?)));
-    let last = sources.iter().enumerate().rev().find_map(|(index, source)| Some((index, in_source(source)?)));
+    let in_source = |source: &Source| {
+        source
+            .lines
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(index, line)| Some((index, clear(line)?)))
+    };
+    let last = sources
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(index, source)| Some((index, in_source(source)?)));
     if let Some((source, (line, option))) = last {
         sources.drain(..source);
         sources[0].lines.drain(..line);
@@ -309,7 +372,10 @@ mod tests {
     #[test]
     fn words_follow_quotes_and_comments() {
         for (line, words) in [
-            (r#" -N 'a b' -v X="y z",W=q -l ''"#, &["-N", "a b", "-v", "X=y z,W=q", "-l", ""][..]),
+            (
+                r#" -N 'a b' -v X="y z",W=q -l ''"#,
+                &["-N", "a b", "-v", "X=y z,W=q", "-l", ""][..],
+            ),
             (r"-v RE=a\.b,P=C:\x", &["-v", r"RE=a\.b,P=C:\x"]),
             ("-A x # -p -5", &["-A", "x"]),
             ("# -A x", &[]),
@@ -327,7 +393,10 @@ mod tests {
         let script = b"#!/bin/sh\n#$ -N dir -j y\n#$-l h_rt=5\necho\n#% -N no\n";
         let source = directives(script, "#$", "job.sh").unwrap();
         let names = |line: &Line| line.given.iter().map(|given| given.name).collect::<Vec<_>>();
-        assert_eq!(source.lines.iter().map(names).collect::<Vec<_>>(), [vec!["-N", "-j"], vec!["-l"]]);
+        assert_eq!(
+            source.lines.iter().map(names).collect::<Vec<_>>(),
+            [vec!["-N", "-j"], vec!["-l"]]
+        );
         assert!(directives(script, "", "job.sh").unwrap().lines.is_empty());
     }
 
@@ -343,7 +412,11 @@ mod tests {
         ] {
             let script = format!("#!/bin/sh\n#$ {line}\n");
             let fail = directives(script.as_bytes(), "#$", "dir/job.sh").unwrap_err();
-            assert_eq!((fail.exit, fail.diagnostic.what), (exit, format!("{OF_SCRIPT}{what}")), "{line}");
+            assert_eq!(
+                (fail.exit, fail.diagnostic.what),
+                (exit, format!("{OF_SCRIPT}{what}")),
+                "{line}"
+            );
             assert_eq!(fail.diagnostic.place, "dir/job.sh line 2");
         }
     }
@@ -355,7 +428,10 @@ mod tests {
             let words = words.iter().map(|word| (*word).to_owned());
             Source::command_line(QSUB.parse(words.collect()).unwrap().given)
         };
-        let sources = [directives(script, "#$", "job.sh").unwrap(), line(&["-P", "b", "-l", "disk=1"])];
+        let sources = [
+            directives(script, "#$", "job.sh").unwrap(),
+            line(&["-P", "b", "-l", "disk=1"]),
+        ];
         for (place, shown) in [
             ("-l h_rt=zzz", "job.sh line 1: -l h_rt=zzz"),
             ("-l lic", "job.sh line 1: -l lic"),
@@ -371,8 +447,16 @@ mod tests {
         ] {
             let said = Diagnostic::new(Code::BadValue, "no").at(place);
             for answer in [Answer::Refused(said.clone()), Answer::Warning(said)] {
-                let reply = with_lines(Reply { answers: vec![answer], ..Reply::default() }, &sources);
-                let (Answer::Refused(said) | Answer::Warning(said)) = &reply.answers[0] else { unreachable!() };
+                let reply = with_lines(
+                    Reply {
+                        answers: vec![answer],
+                        ..Reply::default()
+                    },
+                    &sources,
+                );
+                let (Answer::Refused(said) | Answer::Warning(said)) = &reply.answers[0] else {
+                    unreachable!()
+                };
                 assert_eq!(said.place, shown);
             }
         }
@@ -389,18 +473,30 @@ mod tests {
     fn clear_drops_what_came_before() {
         let source = |lines: &[&[&'static str]]| Source {
             origin: Origin::Script,
-            lines: lines.iter().map(|names| Line { place: String::new(), given: given(names) }).collect(),
+            lines: lines
+                .iter()
+                .map(|names| Line {
+                    place: String::new(),
+                    given: given(names),
+                })
+                .collect(),
         };
         fn given(names: &[&'static str]) -> Vec<Given> {
             names.iter().map(|name| Given { name, values: vec![] }).collect()
         }
         let cleared = |sources: &[Source]| -> Vec<Vec<&'static str>> {
             let sources = after_clear(sources.to_vec());
-            sources.iter().map(|source| source.given().map(|given| given.name).collect()).collect()
+            sources
+                .iter()
+                .map(|source| source.given().map(|given| given.name).collect())
+                .collect()
         };
         assert_eq!(cleared(&[source(&[&["-h", "-clear", "-V"]])]), [["-V"]]);
-        let three =
-            [source(&[&["-clear"]]), source(&[&["-h"], &["-cwd", "-clear", "-h"], &["-R"]]), source(&[&["-V"]])];
+        let three = [
+            source(&[&["-clear"]]),
+            source(&[&["-h"], &["-cwd", "-clear", "-h"], &["-R"]]),
+            source(&[&["-V"]]),
+        ];
         assert_eq!(cleared(&three), [vec!["-h", "-R"], vec!["-V"]]);
         assert_eq!(cleared(&[source(&[&["-h"]]), source(&[&["-V"]])]), [["-h"], ["-V"]]);
     }

@@ -13,12 +13,19 @@ pub fn pages() -> Vec<File> {
 /// The name of a command's page: those of Grid Engine have their own, the others that of
 /// `gridwright` in front.
 pub fn name_of(entry: &Entry) -> String {
-    if entry.name.starts_with('q') { entry.name.to_owned() } else { format!("gridwright-{}", entry.name) }
+    if entry.name.starts_with('q') {
+        entry.name.to_owned()
+    } else {
+        format!("gridwright-{}", entry.name)
+    }
 }
 
 fn overview() -> File {
-    let mut page =
-        Page::new("gridwright", 1, "brings up, joins and examines cells, and runs the commands of Grid Engine");
+    let mut page = Page::new(
+        "gridwright",
+        1,
+        "brings up, joins and examines cells, and runs the commands of Grid Engine",
+    );
     page.section("SYNOPSIS");
     page.synopsis("gridwright", "COMMAND [options]");
     page.synopsis("gridwright", "help [COMMAND] | --version");
@@ -27,7 +34,10 @@ fn overview() -> File {
     words.description.iter().for_each(|text| page.paragraph(text));
     for (title, is_classic) in [("COMMANDS", false), ("COMMANDS OF GRID ENGINE", true)] {
         page.section(title);
-        for entry in COMMANDS.iter().filter(|entry| entry.name.starts_with('q') == is_classic) {
+        for entry in COMMANDS
+            .iter()
+            .filter(|entry| entry.name.starts_with('q') == is_classic)
+        {
             let see = format!("{}. See {}(1).", capital(entry.line), name_of(entry));
             page.item(entry.name, "", &[&see]);
         }
@@ -46,7 +56,10 @@ fn page(entry: &Entry) -> File {
     }
     page.section("DESCRIPTION");
     for def in defs.iter().take(1) {
-        def.summary.split('\n').map(str::trim).for_each(|line| page.paragraph(line));
+        def.summary
+            .split('\n')
+            .map(str::trim)
+            .for_each(|line| page.paragraph(line));
     }
     words.description.iter().for_each(|text| page.paragraph(text));
     page.section("OPTIONS");
@@ -116,5 +129,7 @@ fn capital(text: &str) -> String {
         return text.to_owned();
     }
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -4,7 +4,11 @@ use super::page::{File, Page};
 use proto::program::{AGENT, DAEMONS, MASTER, Program, SHEPHERD};
 
 /// Names under which Grid Engine documents its daemons, and ours in their place.
-const ALIASES: [(&str, &Program); 3] = [("sge_qmaster", &MASTER), ("sge_execd", &AGENT), ("sge_shepherd", &SHEPHERD)];
+const ALIASES: [(&str, &Program); 3] = [
+    ("sge_qmaster", &MASTER),
+    ("sge_execd", &AGENT),
+    ("sge_shepherd", &SHEPHERD),
+];
 
 /// A page for each daemon.
 pub fn pages() -> Vec<File> {
@@ -25,8 +29,14 @@ const MASTER_WORDS: Words = Words {
         "`gridwright up` and the unit `gridwright-master.service` start it. SIGTERM ends it, SIGHUP opens its log anew.",
     ],
     files: &[
-        ("DIR/etc/cell.toml", "The identity of the cell, the host and the port of the master."),
-        ("DIR/etc/master.toml", "Settings and limits. Each key is explained there; an unknown key is refused."),
+        (
+            "DIR/etc/cell.toml",
+            "The identity of the cell, the host and the port of the master.",
+        ),
+        (
+            "DIR/etc/master.toml",
+            "Settings and limits. Each key is explained there; an unknown key is refused.",
+        ),
         ("DIR/master/state.db", "Event log, snapshots and accounting."),
         ("DIR/log/master.log", "The log, with `--log-file`."),
     ],
@@ -40,9 +50,18 @@ const AGENT_WORDS: Words = Words {
         "`gridwright up`, `gridwright join` and the unit `gridwright-agent.service` start it. SIGTERM ends it, and jobs go on.",
     ],
     files: &[
-        ("DIR/etc/agent.toml", "Settings. Each key is explained there; an unknown key is refused."),
-        ("DIR/agent/host.key", "The key of the host. Who reads it can act as this host."),
-        ("DIR/log/agent.log", "The log of a cell that `gridwright up` has started."),
+        (
+            "DIR/etc/agent.toml",
+            "Settings. Each key is explained there; an unknown key is refused.",
+        ),
+        (
+            "DIR/agent/host.key",
+            "The key of the host. Who reads it can act as this host.",
+        ),
+        (
+            "DIR/log/agent.log",
+            "The log of a cell that `gridwright up` has started.",
+        ),
     ],
     see_also: "gridwright-join(1), gridwright-sensor(1), gridwright-master(8), gridwright-shepherd(8), sge_load_sensor(5)",
 };
@@ -55,10 +74,16 @@ const SHEPHERD_WORDS: Words = Words {
          `gridwright-launcher.service` start it. SIGTERM ends it, and jobs go on.",
     ],
     files: &[
-        ("DIR/etc/launcher.conf", "Settings, among them the programs that may run as root."),
+        (
+            "DIR/etc/launcher.conf",
+            "Settings, among them the programs that may run as root.",
+        ),
         ("DIR/tasks/journal", "The durable list of starts. Never remove it."),
         ("DIR/tasks/KEY/active", "What a job finds as `$SGE_JOB_SPOOL_DIR`."),
-        ("DIR/log/launcher.log", "The log of a cell that `gridwright up` has started."),
+        (
+            "DIR/log/launcher.log",
+            "The log of a cell that `gridwright up` has started.",
+        ),
     ],
     see_also: "gridwright-agent(8), queue_conf(5), setrlimit(2)",
 };
@@ -75,7 +100,10 @@ fn page(program: &'static Program) -> File {
     let words = words_of(program);
     let mut page = Page::new(program.name, 8, program.summary);
     page.section("SYNOPSIS");
-    program.usages.iter().for_each(|usage| page.synopsis(program.name, usage));
+    program
+        .usages
+        .iter()
+        .for_each(|usage| page.synopsis(program.name, usage));
     page.section("DESCRIPTION");
     words.description.iter().for_each(|text| page.paragraph(text));
     for (title, table) in [("COMMANDS", program.commands), ("OPTIONS", program.options)] {
@@ -98,7 +126,10 @@ fn page(program: &'static Program) -> File {
            of the program. Several are separated by commas."],
     );
     page.section("FILES");
-    words.files.iter().for_each(|(name, meaning)| page.item(name, "", &[meaning]));
+    words
+        .files
+        .iter()
+        .for_each(|(name, meaning)| page.item(name, "", &[meaning]));
     page.section("SEE ALSO");
     page.paragraph(words.see_also);
     page.file(program.name, 8)

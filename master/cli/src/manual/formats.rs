@@ -28,7 +28,11 @@ fn page(format: &Format) -> File {
     page.section("DESCRIPTION");
     format.description.iter().for_each(|text| page.paragraph(text));
     page.paragraph(&format!("`{}` show, change and list it.", format.shown_by));
-    page.section(if format.kind == ObjectKind::ComplexTable { "COLUMNS" } else { "ATTRIBUTES" });
+    page.section(if format.kind == ObjectKind::ComplexTable {
+        "COLUMNS"
+    } else {
+        "ATTRIBUTES"
+    });
     for (name, meaning) in attributes(format.kind) {
         page.item(name, "", &[meaning, &default_of(format.kind, name)]);
     }
@@ -52,7 +56,10 @@ fn attributes(kind: ObjectKind) -> Vec<(&'static str, &'static str)> {
 fn default_of(kind: ObjectKind, attribute: &str) -> String {
     let is_name = kind.keys().first() == Some(&attribute) && attribute.contains("name");
     let template = kind.template("").filter(|_| !is_name);
-    let value = template.as_ref().and_then(|fields| fields.value(attribute)).filter(|value| !value.is_empty());
+    let value = template
+        .as_ref()
+        .and_then(|fields| fields.value(attribute))
+        .filter(|value| !value.is_empty());
     value.map_or_else(String::new, |value| format!("A new object has `{value}`."))
 }
 
@@ -115,7 +122,10 @@ const OBJECTS: &[Format] = &[
         line: "a named group of hosts",
         shown_by: "qconf -shgrp, -ahgrp, -mhgrp, -Ahgrp, -Mhgrp, -dhgrp, -shgrpl",
         description: &["Groups may hold other groups. `@allhosts` has every execution host of a new cell."],
-        example: ("A group of two hosts and another group:", "group_name  @big\nhostlist    node7 node8 @gpu"),
+        example: (
+            "A group of two hosts and another group:",
+            "group_name  @big\nhostlist    node7 node8 @gpu",
+        ),
         see_also: "qconf(1), queue_conf(5)",
     },
     Format {
@@ -136,9 +146,11 @@ const OBJECTS: &[Format] = &[
         kind: ObjectKind::SchedulerConf,
         line: "the configuration of the scheduler",
         shown_by: "qconf -ssconf, -msconf, -Msconf",
-        description: &["The priority of a job is `weight_priority` times its normalized `-p`, plus `weight_urgency` \
+        description: &[
+            "The priority of a job is `weight_priority` times its normalized `-p`, plus `weight_urgency` \
              times its normalized urgency, plus `weight_ticket` times its normalized tickets. Changes take \
-             effect at once."],
+             effect at once.",
+        ],
         example: (
             "Reservations for the first ten jobs with `-R y`, tickets by shares:",
             "max_reservation               10\nweight_tickets_share          100000",
@@ -198,8 +210,10 @@ const OBJECTS: &[Format] = &[
         kind: ObjectKind::UserSet,
         line: "an access list or department",
         shown_by: "qconf -su, -au, -mu, -Au, -Mu, -du, -dul, -sul",
-        description: &["Access lists say who may use hosts, queues, environments and projects. Departments share \
-             tickets. `deadlineusers` may set deadlines, `arusers` may make advance reservations."],
+        description: &[
+            "Access lists say who may use hosts, queues, environments and projects. Departments share \
+             tickets. `deadlineusers` may set deadlines, `arusers` may make advance reservations.",
+        ],
         example: (
             "Two users and a Unix group:",
             "name     team\ntype     ACL\nfshare   0\noticket  0\nentries  ann,bob,@staff",
@@ -223,8 +237,10 @@ const OBJECTS: &[Format] = &[
         kind: ObjectKind::User,
         line: "a user with shares and a default project",
         shown_by: "qconf -suser, -auser, -muser, -Auser, -Muser, -duser, -suserl",
-        description: &["Users that are not objects may submit unless `enforce_user` of the cluster configuration is \
-             `true`."],
+        description: &[
+            "Users that are not objects may submit unless `enforce_user` of the cluster configuration is \
+             `true`.",
+        ],
         example: (
             "A user with a default project:",
             "name             ann\noticket          0\nfshare           100\ndelete_time      0\ndefault_project  proj1",

@@ -26,7 +26,10 @@ impl File {
 
     /// A page that stands for another one.
     pub fn alias(name: &str, other: &str, section: u8) -> File {
-        File { path: Self::path_of(name, section), text: format!(".so {}\n", Self::path_of(other, section)) }
+        File {
+            path: Self::path_of(name, section),
+            text: format!(".so {}\n", Self::path_of(other, section)),
+        }
     }
 }
 
@@ -100,13 +103,18 @@ impl Page {
 
     /// The finished file.
     pub fn file(self, name: &str, section: u8) -> File {
-        File { path: File::path_of(name, section), text: self.roff.render() }
+        File {
+            path: File::path_of(name, section),
+            text: self.roff.render(),
+        }
     }
 
     fn words(&mut self, text: &str) {
         let text = text.replace('…', "...");
         let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
-        let inlines: Vec<Inline> = parts.map(|(at, part)| if at % 2 == 1 { bold(part) } else { roman(part) }).collect();
+        let inlines: Vec<Inline> = parts
+            .map(|(at, part)| if at % 2 == 1 { bold(part) } else { roman(part) })
+            .collect();
         self.roff.text(inlines);
     }
 }

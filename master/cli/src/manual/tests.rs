@@ -8,7 +8,12 @@ use std::collections::BTreeSet;
 
 fn text_of(path: &str) -> String {
     let pages = pages();
-    pages.iter().find(|page| page.path == path).unwrap_or_else(|| panic!("there is no {path}")).text.clone()
+    pages
+        .iter()
+        .find(|page| page.path == path)
+        .unwrap_or_else(|| panic!("there is no {path}"))
+        .text
+        .clone()
 }
 
 /// The terms of the lists in these sections, unescaped.
@@ -18,7 +23,10 @@ fn terms(text: &str, sections: &[&str]) -> Vec<String> {
         if let Some(section) = line.strip_prefix(".SH ") {
             is_in = sections.contains(&section.trim_matches('"'));
         } else if is_in && is_term {
-            let bold = line.strip_prefix("\\fB").and_then(|rest| rest.split("\\fR").next()).unwrap_or_default();
+            let bold = line
+                .strip_prefix("\\fB")
+                .and_then(|rest| rest.split("\\fR").next())
+                .unwrap_or_default();
             found.push(bold.replace("\\-", "-"));
         }
         is_term = line == ".TP";
@@ -30,11 +38,26 @@ fn terms(text: &str, sections: &[&str]) -> Vec<String> {
 fn a_command_has_a_page_with_its_options_and_no_others() {
     for entry in COMMANDS {
         let text = text_of(&format!("man1/{}.1", commands::name_of(entry)));
-        let options = (entry.defs)().into_iter().flat_map(|def| def.options).map(|option| option.name.to_owned());
-        assert_eq!(terms(&text, &["OPTIONS"]), options.collect::<Vec<_>>(), "{}", entry.name);
-        for section in
-            ["NAME", "SYNOPSIS", "DESCRIPTION", "\"EXIT STATUS\"", "EXAMPLES", "ENVIRONMENT", "FILES", "\"SEE ALSO\""]
-        {
+        let options = (entry.defs)()
+            .into_iter()
+            .flat_map(|def| def.options)
+            .map(|option| option.name.to_owned());
+        assert_eq!(
+            terms(&text, &["OPTIONS"]),
+            options.collect::<Vec<_>>(),
+            "{}",
+            entry.name
+        );
+        for section in [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "\"EXIT STATUS\"",
+            "EXAMPLES",
+            "ENVIRONMENT",
+            "FILES",
+            "\"SEE ALSO\"",
+        ] {
             assert!(text.contains(&format!(".SH {section}\n")), "{}: {section}", entry.name);
         }
     }
@@ -74,13 +97,22 @@ fn the_options_in_examples_exist() {
             let mut words = part.split_whitespace();
             let first = words.next().unwrap_or_default();
             let is_own = first == "gridwright";
-            let name = if is_own { words.next().unwrap_or_default() } else { first };
+            let name = if is_own {
+                words.next().unwrap_or_default()
+            } else {
+                first
+            };
             if !is_own && !name.starts_with('q') {
                 continue;
             }
-            let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) else { continue };
-            let options: Vec<&str> =
-                (entry.defs)().iter().flat_map(|def| def.options).map(|option| option.name).collect();
+            let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) else {
+                continue;
+            };
+            let options: Vec<&str> = (entry.defs)()
+                .iter()
+                .flat_map(|def| def.options)
+                .map(|option| option.name)
+                .collect();
             let is_option = |word: &&str| {
                 word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '-')
             };
@@ -108,7 +140,11 @@ fn a_format_has_the_attributes_of_its_objects_and_no_others() {
     ];
     for (name, kind) in pages {
         let keys: Vec<&str> = kind.keys().iter().chain(kind.later_keys()).copied().collect();
-        assert_eq!(terms(&text_of(&format!("man5/{name}.5")), &["ATTRIBUTES"]), keys, "{name}");
+        assert_eq!(
+            terms(&text_of(&format!("man5/{name}.5")), &["ATTRIBUTES"]),
+            keys,
+            "{name}"
+        );
     }
     assert_eq!(terms(&text_of("man5/complex.5"), &["COLUMNS"]).len(), 8);
     assert!(text_of("man5/queue_conf.5").contains("A new object has \\fBnp_load_avg=1.75\\fR."));
@@ -119,7 +155,10 @@ fn a_daemon_has_a_page_with_its_commands_and_options() {
     for program in DAEMONS {
         let names = [program.commands, program.options].concat();
         let names: Vec<&str> = names.iter().filter_map(|(term, _)| term.split(' ').next()).collect();
-        assert_eq!(terms(&text_of(&format!("man8/{}.8", program.name)), &["COMMANDS", "OPTIONS"]), names);
+        assert_eq!(
+            terms(&text_of(&format!("man8/{}.8", program.name)), &["COMMANDS", "OPTIONS"]),
+            names
+        );
     }
 }
 
@@ -156,10 +195,20 @@ fn references_lead_to_pages_of_ours_or_of_the_system() {
 fn pages_are_plain_roff() {
     for page in pages() {
         let is_request = |line: &&str| line.starts_with('.') && !line.starts_with(".so ");
-        let known = [".TH", ".SH", ".SS", ".PP", ".TP", ".IP", ".nf", ".fi", ".RS", ".RE", ".ie", ".el"];
+        let known = [
+            ".TH", ".SH", ".SS", ".PP", ".TP", ".IP", ".nf", ".fi", ".RS", ".RE", ".ie", ".el",
+        ];
         for line in page.text.lines().filter(is_request) {
-            assert!(known.contains(&line.split(' ').next().unwrap_or_default()), "{}: {line}", page.path);
+            assert!(
+                known.contains(&line.split(' ').next().unwrap_or_default()),
+                "{}: {line}",
+                page.path
+            );
         }
-        assert!(!page.text.contains('`') && page.text.is_ascii() && !page.text.contains("\n\n"), "{}", page.path);
+        assert!(
+            !page.text.contains('`') && page.text.is_ascii() && !page.text.contains("\n\n"),
+            "{}",
+            page.path
+        );
     }
 }

@@ -22,19 +22,31 @@ pub struct Words {
 /// # Panics
 /// If there are none: a test looks for those of every command.
 pub fn of(name: &str) -> &'static Words {
-    WORDS.iter().find(|words| words.name == name).expect("every command has words")
+    WORDS
+        .iter()
+        .find(|words| words.name == name)
+        .expect("every command has words")
 }
 
 /// Variables that every command reads.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("GRIDWRIGHT_DIR", "The directory of the cell."),
-    ("SGE_ROOT", "The directory of the cell, if `GRIDWRIGHT_DIR` is not set and the directory holds a cell."),
-    ("SGE_CELL", "The name of the cell below `SGE_ROOT`: `default`, and no other."),
+    (
+        "SGE_ROOT",
+        "The directory of the cell, if `GRIDWRIGHT_DIR` is not set and the directory holds a cell.",
+    ),
+    (
+        "SGE_CELL",
+        "The name of the cell below `SGE_ROOT`: `default`, and no other.",
+    ),
 ];
 
 /// Files that every command reads.
 pub const FILES: &[(&str, &str)] = &[
-    ("~/.local/state/gridwright", "The cell of an ordinary user, if no variable names one."),
+    (
+        "~/.local/state/gridwright",
+        "The cell of an ordinary user, if no variable names one.",
+    ),
     ("/var/lib/gridwright", "The cell of the host, if there is no other."),
 ];
 
@@ -53,7 +65,10 @@ pub const WORDS: &[Words] = &[
                 "gridwright up --detach\neval \"$(gridwright env)\"\nqsub -b y sleep 60\nqstat",
                 "A first cell in your home directory, and a job in it.",
             ),
-            ("gridwright explain 7", "Why a job waits, where it runs, or how it ended."),
+            (
+                "gridwright explain 7",
+                "Why a job waits, where it runs, or how it ended.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -76,7 +91,10 @@ pub const WORDS: &[Words] = &[
             "The command is repeatable: it starts the daemons that do not run.",
         ],
         examples: &[
-            ("gridwright up --dir ~/cell --detach --slots 4", "A cell in a directory of your own, with four slots."),
+            (
+                "gridwright up --dir ~/cell --detach --slots 4",
+                "A cell in a directory of your own, with four slots.",
+            ),
             (
                 "gridwright up --dir /tmp/big --detach --sim-hosts 100 --slots 16",
                 "A cell with 100 hosts that only pretend to run jobs.",
@@ -84,7 +102,12 @@ pub const WORDS: &[Words] = &[
         ],
         environment: &[("SGE_QMASTER_PORT", "The UDP port of a new cell.")],
         files: &[],
-        see_also: &["gridwright-down(1)", "gridwright-env(1)", "gridwright-join(1)", "gridwright-master(8)"],
+        see_also: &[
+            "gridwright-down(1)",
+            "gridwright-env(1)",
+            "gridwright-join(1)",
+            "gridwright-master(8)",
+        ],
     },
     Words {
         name: "down",
@@ -97,7 +120,10 @@ pub const WORDS: &[Words] = &[
     Words {
         name: "env",
         description: &["The settings name the cell and put the commands on the search path."],
-        examples: &[("eval \"$(gridwright env --dir ~/cell)\"", "Work with a cell in this shell.")],
+        examples: &[(
+            "eval \"$(gridwright env --dir ~/cell)\"",
+            "Work with a cell in this shell.",
+        )],
         environment: &[],
         files: &[],
         see_also: &["gridwright-up(1)"],
@@ -109,8 +135,14 @@ pub const WORDS: &[Words] = &[
              use of the token.",
         ],
         examples: &[
-            ("(umask 077; gridwright token create >token)", "Create a token on the master's host."),
-            ("gridwright join MASTER --token-file token", "Use it on the new host, where the file has been copied."),
+            (
+                "(umask 077; gridwright token create >token)",
+                "Create a token on the master's host.",
+            ),
+            (
+                "gridwright join MASTER --token-file token",
+                "Use it on the new host, where the file has been copied.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -135,8 +167,14 @@ pub const WORDS: &[Words] = &[
         description: &[],
         examples: &[
             ("gridwright host list", "Which hosts there are and whether they report."),
-            ("gridwright host remove --dry-run node7", "What names a host, without changing anything."),
-            ("qmod -d '*@node7'\ngridwright host remove node7", "Take a host out of the cell."),
+            (
+                "gridwright host remove --dry-run node7",
+                "What names a host, without changing anything.",
+            ),
+            (
+                "qmod -d '*@node7'\ngridwright host remove node7",
+                "Take a host out of the cell.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -161,7 +199,10 @@ pub const WORDS: &[Words] = &[
         ],
         examples: &[
             ("gridwright explain 7", "Why a job waits."),
-            ("gridwright explain --order 7.3", "One task of an array, and its place in the order."),
+            (
+                "gridwright explain --order 7.3",
+                "One task of an array, and its place in the order.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -172,7 +213,10 @@ pub const WORDS: &[Words] = &[
         description: &["Events are facts in the order in which they happened, each with its number and its author."],
         examples: &[
             ("gridwright events", "What happens, for people."),
-            ("gridwright events --fmt json --owner ann", "What happens to the jobs of one user, as JSON."),
+            (
+                "gridwright events --fmt json --owner ann",
+                "What happens to the jobs of one user, as JSON.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -182,7 +226,10 @@ pub const WORDS: &[Words] = &[
         name: "sensor",
         description: &["`check` needs no cell. If the cell answers, names and types of the values are checked too."],
         examples: &[
-            ("gridwright sensor check /opt/site/licences.sh", "Try a script that is to be a load sensor."),
+            (
+                "gridwright sensor check /opt/site/licences.sh",
+                "Try a script that is to be a load sensor.",
+            ),
             ("gridwright sensor status node1", "How the sensors of a host do."),
         ],
         environment: &[],
@@ -216,9 +263,15 @@ pub const WORDS: &[Words] = &[
         description: &["The pages come from the tables that the programs themselves use."],
         examples: &[
             ("gridwright man /usr/local/share/man", "For all users."),
-            ("gridwright man ~/.local/share/man\nman -M ~/.local/share/man qsub", "For yourself."),
+            (
+                "gridwright man ~/.local/share/man\nman -M ~/.local/share/man qsub",
+                "For yourself.",
+            ),
         ],
-        environment: &[("MANPATH", "Where man(1) looks for pages. A trailing colon adds the usual places.")],
+        environment: &[(
+            "MANPATH",
+            "Where man(1) looks for pages. A trailing colon adds the usual places.",
+        )],
         files: &[],
         see_also: &["gridwright(1)", "man(1)"],
     },
@@ -235,8 +288,14 @@ pub const WORDS: &[Words] = &[
              /usr/share/bash-completion/completions; ln -s gridwright qsub",
                 "For all users of bash. The file is loaded for the name that it has.",
             ),
-            ("gridwright completions zsh >/usr/local/share/zsh/site-functions/_gridwright", "For all users of zsh."),
-            ("gridwright completions fish >~/.config/fish/conf.d/gridwright.fish", "For yourself in fish."),
+            (
+                "gridwright completions zsh >/usr/local/share/zsh/site-functions/_gridwright",
+                "For all users of zsh.",
+            ),
+            (
+                "gridwright completions fish >~/.config/fish/conf.d/gridwright.fish",
+                "For yourself in fish.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -261,10 +320,19 @@ pub const WORDS: &[Words] = &[
                 "A script, at most ten minutes long, with 2 GiB of memory. Output and errors go to one file in \
              this directory.",
             ),
-            ("qsub -b y -sync y make all", "A command in place of a script; wait for its end."),
+            (
+                "qsub -b y -sync y make all",
+                "A command in place of a script; wait for its end.",
+            ),
             ("qsub -t 1-100 -tc 10 part.sh", "An array of 100 tasks, ten at a time."),
-            ("qsub -pe mpi 16-64 solver.sh", "From 16 to 64 slots of a parallel environment."),
-            ("qsub -hold_jid first second.sh", "A job that starts when another one has ended."),
+            (
+                "qsub -pe mpi 16-64 solver.sh",
+                "From 16 to 64 slots of a parallel environment.",
+            ),
+            (
+                "qsub -hold_jid first second.sh",
+                "A job that starts when another one has ended.",
+            ),
         ],
         environment: &[],
         files: &[
@@ -306,9 +374,19 @@ pub const WORDS: &[Words] = &[
             ("qstat -g c", "A line for each cluster queue."),
             ("qstat -fmt json", "For a program."),
         ],
-        environment: &[("SGE_LOAD_AVG", "The load value in the column of the load; `load_avg` unless set.")],
+        environment: &[(
+            "SGE_LOAD_AVG",
+            "The load value in the column of the load; `load_avg` unless set.",
+        )],
         files: &[],
-        see_also: &["qsub(1)", "qhost(1)", "qselect(1)", "qacct(1)", "gridwright-explain(1)", "queue_conf(5)"],
+        see_also: &[
+            "qsub(1)",
+            "qhost(1)",
+            "qselect(1)",
+            "qacct(1)",
+            "gridwright-explain(1)",
+            "queue_conf(5)",
+        ],
     },
     Words {
         name: "qdel",
@@ -317,7 +395,10 @@ pub const WORDS: &[Words] = &[
              first.",
         ],
         examples: &[
-            ("qdel 7\nqdel 8.3\nqdel 'sim*'", "A job, one task of an array, all jobs whose names fit."),
+            (
+                "qdel 7\nqdel 8.3\nqdel 'sim*'",
+                "A job, one task of an array, all jobs whose names fit.",
+            ),
             ("qdel -u ann", "All jobs of a user."),
         ],
         environment: &[],
@@ -326,8 +407,10 @@ pub const WORDS: &[Words] = &[
     },
     Words {
         name: "qhold",
-        description: &["A held job does not start. Users set and release holds of kind `u`, operators also `o`, \
-             managers also `s`."],
+        description: &[
+            "A held job does not start. Users set and release holds of kind `u`, operators also `o`, \
+             managers also `s`.",
+        ],
         examples: &[("qhold 7\nqrls 7", "Keep a job back, and let it go.")],
         environment: &[],
         files: &[],
@@ -336,19 +419,30 @@ pub const WORDS: &[Words] = &[
     Words {
         name: "qrls",
         description: &["Users release holds of kind `u`, operators also `o`, managers also `s`."],
-        examples: &[("qrls 7", "Release a job."), ("qrls 8 -t 1-10", "Release the tasks 1 to 10 of an array.")],
+        examples: &[
+            ("qrls 7", "Release a job."),
+            ("qrls 8 -t 1-10", "Release the tasks 1 to 10 of an array."),
+        ],
         environment: &[],
         files: &[],
         see_also: &["qhold(1)", "qalter(1)"],
     },
     Words {
         name: "qalter",
-        description: &["The options are those of qsub(1) that describe a job. An option replaces what it names as a \
+        description: &[
+            "The options are those of qsub(1) that describe a job. An option replaces what it names as a \
              whole: `-l` all hard requests, `-v` all exported variables. `-ac` and `-dc` change the context \
-             that is there."],
+             that is there.",
+        ],
         examples: &[
-            ("qalter -l h_rt=2:0:0,h_vmem=4G 7", "Other requests for a job that waits."),
-            ("qalter -P proj1 'sim*'", "All your jobs of a name go to another project."),
+            (
+                "qalter -l h_rt=2:0:0,h_vmem=4G 7",
+                "Other requests for a job that waits.",
+            ),
+            (
+                "qalter -P proj1 'sim*'",
+                "All your jobs of a name go to another project.",
+            ),
             ("qalter -w v 7", "Whether a job could run at all."),
         ],
         environment: &[],
@@ -365,12 +459,17 @@ pub const WORDS: &[Words] = &[
     },
     Words {
         name: "qacct",
-        description: &["A record is there before the job leaves qstat(1). Sums are over the records that the options \
-             select."],
+        description: &[
+            "A record is there before the job leaves qstat(1). Sums are over the records that the options \
+             select.",
+        ],
         examples: &[
             ("qacct -j 7", "How a job ended and what it used."),
             ("qacct -o -d 30", "What each user used during the last 30 days."),
-            ("qacct -f /old/accounting -j", "The records of an accounting file of Grid Engine."),
+            (
+                "qacct -f /old/accounting -j",
+                "The records of an accounting file of Grid Engine.",
+            ),
         ],
         environment: &[],
         files: &[(
@@ -388,7 +487,10 @@ pub const WORDS: &[Words] = &[
         examples: &[
             ("qhost", "All hosts with their load."),
             ("qhost -h node1 -F", "What one host offers."),
-            ("qhost -l mem_free=8G", "Hosts that report at least 8 GiB of free memory."),
+            (
+                "qhost -l mem_free=8G",
+                "Hosts that report at least 8 GiB of free memory.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -405,7 +507,10 @@ pub const WORDS: &[Words] = &[
     Words {
         name: "qquota",
         description: &[],
-        examples: &[("qquota", "What is in use of your limits."), ("qquota -u '*'", "Of all users.")],
+        examples: &[
+            ("qquota", "What is in use of your limits."),
+            ("qquota -u '*'", "Of all users."),
+        ],
         environment: &[],
         files: &[],
         see_also: &["sge_resource_quota(5)", "qstat(1)", "qconf(1)"],
@@ -416,7 +521,10 @@ pub const WORDS: &[Words] = &[
         examples: &[
             ("qmod -d '*@node1'", "Let a host run empty."),
             ("qmod -sj 7\nqmod -usj 7", "Suspend and resume a job."),
-            ("qmod -cj 7\nqmod -cq all.q@node1", "Clear the error state of a job and of a queue instance."),
+            (
+                "qmod -cj 7\nqmod -cq all.q@node1",
+                "Clear the error state of a job and of a queue instance.",
+            ),
         ],
         environment: &[],
         files: &[],
@@ -441,11 +549,17 @@ pub const WORDS: &[Words] = &[
              complex_values lic=5 global",
                 "Add a licence to the complex, and say how many there are.",
             ),
-            ("qconf -export conf\nqconf -import conf --dry-run", "Keep the configuration in files, and read it back."),
+            (
+                "qconf -export conf\nqconf -import conf --dry-run",
+                "Keep the configuration in files, and read it back.",
+            ),
         ],
         environment: &[
             ("EDITOR", "The editor of `-aX` and `-mX`; `vi` unless set."),
-            ("SGE_SINGLE_LINE", "If set, long values are not broken into several lines."),
+            (
+                "SGE_SINGLE_LINE",
+                "If set, long values are not broken into several lines.",
+            ),
         ],
         files: &[],
         see_also: &[
@@ -470,7 +584,10 @@ pub const WORDS: &[Words] = &[
         name: "qrsub",
         description: &["Members of the access list `arusers`, operators and managers may reserve."],
         examples: &[
-            ("qrsub -a 01020800 -d 2:0:0 -pe mpi 4", "Four slots of an environment tomorrow at eight for two hours."),
+            (
+                "qrsub -a 01020800 -d 2:0:0 -pe mpi 4",
+                "Four slots of an environment tomorrow at eight for two hours.",
+            ),
             ("qsub -ar 3 solver.sh", "Use reservation 3."),
         ],
         environment: &[],
@@ -499,16 +616,24 @@ pub const WORDS: &[Words] = &[
             "Jobs that were submitted with `-R y` have slots kept for them when they cannot start. So many \
              jobs as `max_reservation` of the scheduler configuration says.",
         ],
-        examples: &[("qsched -a", "What is kept for the jobs of everybody."), ("qsched -a -q", "By queue instance.")],
+        examples: &[
+            ("qsched -a", "What is kept for the jobs of everybody."),
+            ("qsched -a -q", "By queue instance."),
+        ],
         environment: &[],
         files: &[],
         see_also: &["qsub(1)", "qstat(1)", "sched_conf(5)"],
     },
     Words {
         name: "qrsh",
-        description: &["Interactive jobs are not supported. MPI libraries that know Grid Engine call this command by \
-             themselves."],
-        examples: &[("qrsh -inherit node2 hostname", "In a parallel job: a command on another of its hosts.")],
+        description: &[
+            "Interactive jobs are not supported. MPI libraries that know Grid Engine call this command by \
+             themselves.",
+        ],
+        examples: &[(
+            "qrsh -inherit node2 hostname",
+            "In a parallel job: a command on another of its hosts.",
+        )],
         environment: &[("JOB_ID, SGE_TASK_ID", "The job that the command belongs to.")],
         files: &[],
         see_also: &["qsub(1)", "sge_pe(5)"],
@@ -530,7 +655,10 @@ pub const WORDS: &[Words] = &[
     Words {
         name: "qevent",
         description: &["The script gets the event, the number of the job and the number of the task as its arguments."],
-        examples: &[("qevent -trigger JB_END /opt/site/ended.sh", "Call a script for each job that has ended.")],
+        examples: &[(
+            "qevent -trigger JB_END /opt/site/ended.sh",
+            "Call a script for each job that has ended.",
+        )],
         environment: &[],
         files: &[("./qevent.pid", "The process id of the command.")],
         see_also: &["gridwright-events(1)"],

@@ -18,7 +18,9 @@ pub fn value(text: &str) -> Cow<'_, str> {
 
 /// A whole text: the line breaks and tabulators in it are its form.
 pub fn text(text: &str) -> Cow<'_, str> {
-    escape(text, |character| is_control(character) && !matches!(character, '\n' | '\t'))
+    escape(text, |character| {
+        is_control(character) && !matches!(character, '\n' | '\t')
+    })
 }
 
 fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -50,7 +52,11 @@ mod tests {
             ("\u{7f}\u{9b}2J\0", "\\u{7f}\\u{9b}2J\\u{0}", "\\u{7f}\\u{9b}2J\\u{0}"),
             ("gnp.\u{202e}exe", "gnp.\\u{202e}exe", "gnp.\\u{202e}exe"),
         ] {
-            assert_eq!((value(given).as_ref(), text(given).as_ref()), (as_value, as_text), "{given:?}");
+            assert_eq!(
+                (value(given).as_ref(), text(given).as_ref()),
+                (as_value, as_text),
+                "{given:?}"
+            );
         }
     }
 }

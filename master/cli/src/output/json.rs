@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn control_characters_are_written_in_ascii_and_read_as_they_were() {
         let name = "a\x1b[31m\u{9b}2J\u{7f}\u{202e}\nb";
-        for text in [Document::new().with("name", &name).finish(), line(&serde_json::json!({ "name": name }))] {
+        for text in [
+            Document::new().with("name", &name).finish(),
+            line(&serde_json::json!({ "name": name })),
+        ] {
             assert_eq!(crate::output::escape::text(&text), text);
             let read: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(read["name"], Value::from(name));

@@ -13,7 +13,9 @@ pub struct Clock {
 impl Clock {
     /// The zone of this shell (`TZ`, else `/etc/localtime`).
     pub fn local() -> Self {
-        Self { zone: TimeZone::system() }
+        Self {
+            zone: TimeZone::system(),
+        }
     }
 
     /// Any zone, for tests.
@@ -53,7 +55,9 @@ impl Clock {
 
     /// What lies outside the calendar is shown as the epoch: no moment of a cell does.
     fn zoned(&self, moment: Wall) -> Zoned {
-        Timestamp::from_second(moment.seconds()).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.zone.clone())
+        Timestamp::from_second(moment.seconds())
+            .unwrap_or(Timestamp::UNIX_EPOCH)
+            .to_zoned(self.zone.clone())
     }
 }
 
@@ -76,7 +80,10 @@ mod tests {
 
     #[test]
     fn a_day_of_one_digit_is_padded_as_asctime_does() {
-        assert_eq!(Clock::new(TimeZone::UTC).asctime(Wall::from_seconds(1_793_494_800)), "Sun Nov  1 01:00:00 2026");
+        assert_eq!(
+            Clock::new(TimeZone::UTC).asctime(Wall::from_seconds(1_793_494_800)),
+            "Sun Nov  1 01:00:00 2026"
+        );
     }
 
     #[test]

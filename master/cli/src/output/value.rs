@@ -19,7 +19,12 @@ pub fn fraction(dividend: i128, divisor: i128, decimals: u32) -> String {
     let sign = if dividend < 0 { "-" } else { "" };
     match decimals {
         0 => format!("{sign}{rounded}"),
-        _ => format!("{sign}{}.{:0width$}", rounded / scale, rounded % scale, width = decimals as usize),
+        _ => format!(
+            "{sign}{}.{:0width$}",
+            rounded / scale,
+            rounded % scale,
+            width = decimals as usize
+        ),
     }
 }
 
@@ -33,7 +38,10 @@ pub fn load(text: &str, decimals: u32) -> Option<String> {
 pub fn short_memory(text: &str) -> Option<String> {
     let bytes = i128::from(Amount::parse(text, Type::Memory).ok()?.finite()?);
     let units = [('E', 60), ('P', 50), ('T', 40), ('G', 30), ('M', 20), ('K', 10)];
-    let unit = units.map(|(letter, bits)| (letter, 1_i128 << bits)).into_iter().find(|(_, unit)| bytes.abs() >= *unit);
+    let unit = units
+        .map(|(letter, bits)| (letter, 1_i128 << bits))
+        .into_iter()
+        .find(|(_, unit)| bytes.abs() >= *unit);
     Some(match unit {
         Some((letter, unit)) => format!("{}{letter}", fraction(bytes, unit, 1)),
         None => fraction(bytes, 1, 1),
@@ -48,7 +56,13 @@ pub fn bytes(bytes: u64) -> String {
 /// Processor time as `qstat -ext` shows it: `0:00:00:00`.
 pub fn days_clock(ms: u64) -> String {
     let seconds = ms / 1000;
-    format!("{}:{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{}:{:02}:{:02}:{:02}",
+        seconds / 86_400,
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// Memory over time in GB seconds, with five decimals.

@@ -18,7 +18,10 @@ impl Document {
     pub fn new(root: &str, schema: &str) -> Self {
         let head = "http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat";
         let text = format!("<?xml version='1.0'?>\n<{root}  xmlns:xsd=\"{head}/{schema}.xsd\">\n");
-        Self { text, open: vec![root.to_owned()] }
+        Self {
+            text,
+            open: vec![root.to_owned()],
+        }
     }
 
     /// Opens an element.
@@ -66,7 +69,10 @@ impl Document {
 }
 
 fn attribute_text(attributes: &[(&str, &str)]) -> String {
-    attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect()
+    attributes
+        .iter()
+        .map(|(name, value)| format!(" {name}=\"{}\"", escape(value)))
+        .collect()
 }
 
 /// The text with what XML gives a meaning replaced, and control characters as references, so that a terminal shows the document as
@@ -130,13 +136,19 @@ pub mod tests {
     #[test]
     fn control_characters_are_references_that_every_reader_resolves() {
         assert_eq!(escape("a\u{9b}2J\u{7f}\r\x1bb"), "a&#155;2J&#127;&#13;?b");
-        assert_eq!(crate::output::escape::text(&escape("a\u{9b}\u{202e}\rb\n")), escape("a\u{9b}\u{202e}\rb\n"));
+        assert_eq!(
+            crate::output::escape::text(&escape("a\u{9b}\u{202e}\rb\n")),
+            escape("a\u{9b}\u{202e}\rb\n")
+        );
     }
 
     #[test]
     fn bytes_are_one_sign_each_and_characters_for_private_use_are_kept() {
         assert_eq!(escape(&text::from_bytes(b"a\xff\xe9")), "a\u{fffd}\u{fffd}");
-        assert_eq!(escape(&text::from_bytes("a\u{ef80}\u{efff}".as_bytes())), "a\u{ef80}\u{efff}");
+        assert_eq!(
+            escape(&text::from_bytes("a\u{ef80}\u{efff}".as_bytes())),
+            "a\u{ef80}\u{efff}"
+        );
     }
 
     proptest! {

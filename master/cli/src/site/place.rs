@@ -38,11 +38,17 @@ struct Surroundings {
 
 /// The directory that is meant.
 pub fn directory(named: Option<&str>, purpose: Purpose) -> PathBuf {
-    let variable = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value: &OsString| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let is_root = nix::unistd::getuid().is_root();
     let state = || {
         let home = variable("HOME").unwrap_or_else(|| "/".into());
-        variable("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state")).join("gridwright")
+        variable("XDG_STATE_HOME")
+            .unwrap_or_else(|| home.join(".local/state"))
+            .join("gridwright")
     };
     let surroundings = Surroundings {
         named: named.map(PathBuf::from),
@@ -85,7 +91,13 @@ pub fn is_cell(dir: &Path) -> bool {
 }
 
 fn choose(surroundings: Surroundings, purpose: Purpose, holds_cell: impl Fn(&Path) -> bool) -> PathBuf {
-    let Surroundings { named, gridwright_dir, sge_root, own, is_root } = surroundings;
+    let Surroundings {
+        named,
+        gridwright_dir,
+        sge_root,
+        own,
+        is_root,
+    } = surroundings;
     if let Some(dir) = named.or(gridwright_dir) {
         return dir;
     }
@@ -113,25 +125,47 @@ mod tests {
 
     #[test]
     fn the_first_directory_that_is_named_or_holds_a_cell_is_meant() {
-        let user = || Surroundings { sge_root: Some("/sge".into()), own: "/own".into(), ..Surroundings::default() };
+        let user = || Surroundings {
+            sge_root: Some("/sge".into()),
+            own: "/own".into(),
+            ..Surroundings::default()
+        };
         let check = |surroundings, purpose, cells: &[&str], expected: &str| {
-            let found = choose(surroundings, purpose, |dir| cells.iter().any(|cell| Path::new(cell) == dir));
+            let found = choose(surroundings, purpose, |dir| {
+                cells.iter().any(|cell| Path::new(cell) == dir)
+            });
             assert_eq!(found, Path::new(expected), "{cells:?}");
         };
         let all = ["/sge", "/own", DEFAULT_DIR];
         check(
-            Surroundings { named: Some("/n".into()), gridwright_dir: Some("/g".into()), ..user() },
+            Surroundings {
+                named: Some("/n".into()),
+                gridwright_dir: Some("/g".into()),
+                ..user()
+            },
             Purpose::Use,
             &all,
             "/n",
         );
-        check(Surroundings { gridwright_dir: Some("/g".into()), ..user() }, Purpose::Make, &all, "/g");
+        check(
+            Surroundings {
+                gridwright_dir: Some("/g".into()),
+                ..user()
+            },
+            Purpose::Make,
+            &all,
+            "/g",
+        );
         check(user(), Purpose::Use, &all, "/sge");
         check(user(), Purpose::Use, &all[1..], "/own");
         check(user(), Purpose::Use, &all[2..], DEFAULT_DIR);
         check(user(), Purpose::Make, &all[2..], "/own");
         check(user(), Purpose::Use, &[], "/own");
-        let root = Surroundings { own: DEFAULT_DIR.into(), is_root: true, ..user() };
+        let root = Surroundings {
+            own: DEFAULT_DIR.into(),
+            is_root: true,
+            ..user()
+        };
         check(root, Purpose::Make, &[], DEFAULT_DIR);
     }
 }

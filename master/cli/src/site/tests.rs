@@ -44,8 +44,11 @@ fn beside_a_dead_master_its_agent_is_not_asked() {
     let refusal = dir.site().connect(Duration::ZERO).unwrap_err();
     assert_eq!(refusal.code, Code::NoMaster);
     let told = refusal.to_string();
-    let wanted =
-        ["error: unable to send message to qmaster", "run/master/master.sock", "start it: gridwright up --dir"];
+    let wanted = [
+        "error: unable to send message to qmaster",
+        "run/master/master.sock",
+        "start it: gridwright up --dir",
+    ];
     assert!(wanted.iter().all(|word| told.contains(word)), "{told}");
 }
 
@@ -73,6 +76,9 @@ fn where_there_is_an_agent_alone_it_passes_commands_on() {
 #[test]
 fn nothing_is_waited_for_where_the_whole_cell_is_down() {
     let dir = Dir::of_master("down");
-    let refusal = dir.site().connect_while(|| panic!("there is nothing to wait for")).unwrap_err();
+    let refusal = dir
+        .site()
+        .connect_while(|| panic!("there is nothing to wait for"))
+        .unwrap_err();
     assert!(refusal.to_string().contains("no daemon answers"), "{refusal}");
 }

@@ -27,11 +27,17 @@ const LINES_MAX: usize = 100;
 
 /// Decides `qrsub`.
 pub(super) fn reserve(turn: &mut Turn<'_>, caller: &Caller, spec: ReservationSpec) -> Reply {
-    let mut spec = ReservationSpec { owner: caller.owner.clone(), ..spec };
+    let mut spec = ReservationSpec {
+        owner: caller.owner.clone(),
+        ..spec
+    };
     let advice = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
     spec.requests.make_canonical(&turn.state().config.complex);
     match accept(turn, caller, spec) {
-        Ok(Some(id)) => Reply { answers: advice, ..Reply::data(Data::Reserved(id)) },
+        Ok(Some(id)) => Reply {
+            answers: advice,
+            ..Reply::data(Data::Reserved(id))
+        },
         Ok(None) => Reply::answers(vec![Answer::Done("verification: found suitable queue(s)".to_owned())]),
         Err(refusals) => Reply::answers(refusals.into_iter().map(Answer::Refused).collect()),
     }
@@ -52,13 +58,18 @@ fn accept(
     let zone = turn.site().zone.clone();
     let found = find(turn.state(), turn.observations(), zone, &demand, (start, end), turn.now);
     let Assignment { granted, pe } = found.map_err(|reasons| {
-        let mut lines: Vec<String> =
-            reasons.iter().map(|reason| format!("Your job {}", sentence(reason, &demand.text))).collect();
+        let mut lines: Vec<String> = reasons
+            .iter()
+            .map(|reason| format!("Your job {}", sentence(reason, &demand.text)))
+            .collect();
         lines.dedup();
         lines.truncate(LINES_MAX);
         let why = lines.join("\n");
         match spec.verify {
-            true => one(Diagnostic::new(Code::NotSuitable, format!("{why}\nverification: no suitable queues"))),
+            true => one(Diagnostic::new(
+                Code::NotSuitable,
+                format!("{why}\nverification: no suitable queues"),
+            )),
             false => one(Diagnostic::new(Code::NotSuitable, "advance_reservation: no suitable queues").why(why)),
         }
     })?;
@@ -67,7 +78,14 @@ fn accept(
     }
     check_count(turn.state()).map_err(one)?;
     let id = next_number(turn.state());
-    turn.record(Event::ReservationGranted { id, spec: Arc::new(spec), start, end, granted, pe });
+    turn.record(Event::ReservationGranted {
+        id,
+        spec: Arc::new(spec),
+        start,
+        end,
+        granted,
+        pe,
+    });
     Ok(Some(id))
 }
 
@@ -86,8 +104,10 @@ fn may_reserve(state: &State, caller: &Caller) -> Result<(), Diagnostic> {
 fn times(spec: &ReservationSpec, now: Wall) -> Result<(Wall, Wall), Diagnostic> {
     let wrong = |what: &str, place: &str, fix: &str| Err(Diagnostic::new(Code::BadValue, what).at(place).fix(fix));
     let start = spec.start.unwrap_or(now);
-    let duration_ms =
-        spec.duration_s.filter(|seconds| *seconds > 0).map(|seconds| i64::try_from(seconds * 1000).unwrap_or(i64::MAX));
+    let duration_ms = spec
+        .duration_s
+        .filter(|seconds| *seconds > 0)
+        .map(|seconds| i64::try_from(seconds * 1000).unwrap_or(i64::MAX));
     // Times are given in seconds: now is none of the past.
     if start.0 / 1000 < now.0 / 1000 {
         return wrong("start time is in the past", "-a", "name a later start, or leave -a out");
@@ -109,7 +129,11 @@ fn times(spec: &ReservationSpec, now: Wall) -> Result<(Wall, Wall), Diagnostic> 
         }
     };
     if end <= start {
-        return wrong("start time is later than end time", "-e", "name an end behind the start");
+        return wrong(
+            "start time is later than end time",
+            "-e",
+            "name an end behind the start",
+        );
     }
     Ok((start, end))
 }
@@ -117,7 +141,11 @@ fn times(spec: &ReservationSpec, now: Wall) -> Result<(Wall, Wall), Diagnostic> 
 /// `max_advance_reservations`.
 fn check_count(state: &State) -> Result<(), Diagnostic> {
     let limit = state.config.settings.max_advance_reservations as usize;
-    let limit = if limit == 0 { RESERVATIONS_MAX } else { limit.min(RESERVATIONS_MAX) };
+    let limit = if limit == 0 {
+        RESERVATIONS_MAX
+    } else {
+        limit.min(RESERVATIONS_MAX)
+    };
     if state.reservations.len() < limit {
         return Ok(());
     }
@@ -138,14 +166,24 @@ fn next_number(state: &State) -> ReservationId {
 
 /// Decides `qrdel`.
 pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, targets: &[String], users: &[String], force: bool) -> Reply {
-    if let Err(refusal) = caller.must_be_on_known_host(turn.state()).and_then(|()| may_reserve(turn.state(), caller)) {
+    if let Err(refusal) = caller
+        .must_be_on_known_host(turn.state())
+        .and_then(|()| may_reserve(turn.state(), caller))
+    {
         return Reply::refusal(refusal);
     }
     let is_owner = |reservation: &AdvanceReservation| {
-        users.is_empty() || users.iter().any(|user| matches(user, reservation.spec.owner.user.as_str()))
+        users.is_empty()
+            || users
+                .iter()
+                .any(|user| matches(user, reservation.spec.owner.user.as_str()))
     };
     let named = |target: &String| -> Vec<ReservationId> {
-        let all = turn.state().reservations.values().filter(|reservation| is_owner(reservation));
+        let all = turn
+            .state()
+            .reservations
+            .values()
+            .filter(|reservation| is_owner(reservation));
         let meant = all.filter(|reservation| is_named(reservation, target));
         meant.map(|reservation| reservation.id).collect()
     };
@@ -159,11 +197,16 @@ pub(super) fn delete(turn: &mut Turn<'_>, caller: &Caller, targets: &[String], u
         if ids.is_empty() {
             let what = match targets.is_empty() {
                 true => {
-                    format!("There is no advance_reservation registered for the following users: {}", users.join(","))
+                    format!(
+                        "There is no advance_reservation registered for the following users: {}",
+                        users.join(",")
+                    )
                 }
                 false => format!("denied: advance_reservation \"{target}\" does not exist"),
             };
-            answers.push(Answer::Refused(Diagnostic::new(Code::UnknownObject, what).fix("qrstat lists them")));
+            answers.push(Answer::Refused(
+                Diagnostic::new(Code::UnknownObject, what).fix("qrstat lists them"),
+            ));
         }
         answers.extend(ids.into_iter().map(|id| delete_one(turn, caller, id, force)));
     }
@@ -196,20 +239,32 @@ fn delete_one(turn: &mut Turn<'_>, caller: &Caller, id: ReservationId, force: bo
     }
     end(turn, id, force);
     match turn.state().reservations.contains_key(&id) {
-        true => Answer::Done(format!("{} has registered the advance_reservation {id} for deletion", caller.user())),
+        true => Answer::Done(format!(
+            "{} has registered the advance_reservation {id} for deletion",
+            caller.user()
+        )),
         false => Answer::Done(format!("{} has deleted advance_reservation {id}", caller.user())),
     }
 }
 
 /// A reservation is over: its jobs are deleted, and it is gone once they are.
 fn end(turn: &mut Turn<'_>, id: ReservationId, force: bool) {
-    let Some(reservation) = turn.state().reservations.get(&id) else { return };
+    let Some(reservation) = turn.state().reservations.get(&id) else {
+        return;
+    };
     if reservation.state != ReservationState::Deleted {
-        turn.record(Event::ReservationChanged { id, state: ReservationState::Deleted });
+        turn.record(Event::ReservationChanged {
+            id,
+            state: ReservationState::Deleted,
+        });
     }
     let jobs: Vec<_> = turn.state().index.jobs_within(id).collect();
     for seq in jobs {
-        delete::remove(turn, seq, force.then(|| format!("the deletion of advance reservation {id} was forced")));
+        delete::remove(
+            turn,
+            seq,
+            force.then(|| format!("the deletion of advance reservation {id} was forced")),
+        );
     }
     if turn.state().index.jobs_within(id).next().is_none() {
         turn.record(Event::ReservationEnded { id });
@@ -226,12 +281,17 @@ pub(super) fn follow(turn: &mut Turn<'_>) {
     let now = turn.now.wall;
     let ids = turn.state().index.due_reservations(now);
     for id in ids {
-        let Some(reservation) = turn.state().reservations.get(&id) else { continue };
+        let Some(reservation) = turn.state().reservations.get(&id) else {
+            continue;
+        };
         let (is_over, is_due) = (reservation.end <= now, reservation.start <= now);
         match reservation.state {
             ReservationState::Waiting | ReservationState::Running if is_over => end(turn, id, false),
             ReservationState::Waiting if is_due => {
-                turn.record(Event::ReservationChanged { id, state: ReservationState::Running });
+                turn.record(Event::ReservationChanged {
+                    id,
+                    state: ReservationState::Running,
+                });
             }
             ReservationState::Deleted if turn.state().index.jobs_within(id).next().is_none() => {
                 turn.record(Event::ReservationEnded { id });

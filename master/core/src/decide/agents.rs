@@ -41,7 +41,13 @@ pub(crate) type AttributeTypes = Arc<BTreeMap<AttributeName, Type>>;
 
 /// The types of all attributes of the complex, for the agents. [`Agents::types`] keeps them while no object changes.
 fn attribute_types(config: &Configuration) -> AttributeTypes {
-    Arc::new(config.complex.iter().map(|attribute| (attribute.name.clone(), attribute.r#type)).collect())
+    Arc::new(
+        config
+            .complex
+            .iter()
+            .map(|attribute| (attribute.name.clone(), attribute.r#type))
+            .collect(),
+    )
 }
 
 /// How an agent is to behave, by the configuration that holds on its host. `types` are those of the complex, which agents share.
@@ -61,7 +67,11 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &Attr
         keep_active: params.keep_active,
         job_environment: Vec::new(),
         // Usage travels with the load reports, as in 8.1.9, and never more often than it is sampled.
-        usage_interval_ms: if sample_interval_ms == 0 { 0 } else { report_interval_ms.max(sample_interval_ms) },
+        usage_interval_ms: if sample_interval_ms == 0 {
+            0
+        } else {
+            report_interval_ms.max(sample_interval_ms)
+        },
         sample_interval_ms: Some(u32::try_from(sample_interval_ms).unwrap_or(u32::MAX)),
         notify_kill_signal: announcement(params.notify_kill),
         notify_suspend_signal: announcement(params.notify_susp),
@@ -90,11 +100,16 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     }
     // What it says of its tasks was true before it connected again: one that has started since would be taken to have ended.
     if turn.agents().is_outdated(&host, &hello) {
-        let why = Diagnostic::new(Code::WrongState, format!("the agent of {host} has connected again since"));
+        let why = Diagnostic::new(
+            Code::WrongState,
+            format!("the agent of {host} has connected again since"),
+        );
         return turn.effect(Effect::Disconnect { connection, why });
     }
     if let Err(why) = binding::check(turn, &host, &hello) {
-        turn.effect(Effect::Alarm(Alarm::OtherTasks(why.clone().at(format!("agent of {host}")))));
+        turn.effect(Effect::Alarm(Alarm::OtherTasks(
+            why.clone().at(format!("agent of {host}")),
+        )));
         return turn.effect(Effect::Disconnect { connection, why });
     }
     if is_held(turn, &host, hello.instance) {
@@ -120,7 +135,11 @@ pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: Hos
     fitness::said(turn, &host, None);
     // The agent says what it knows on this connection.
     fitness::lists(turn, &host, None);
-    turn.observe(Observation::Contact { host, at, connected: true });
+    turn.observe(Observation::Contact {
+        host,
+        at,
+        connected: true,
+    });
 }
 
 fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Diagnostic> {
@@ -131,8 +150,10 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
         return Err(Diagnostic::new(Code::BadCertificate, what));
     }
     if hello.version.abs_diff(PROTOCOL_VERSION) > 1 {
-        let what =
-            format!("the agent of {host} speaks version {}, this master version {PROTOCOL_VERSION}", hello.version);
+        let what = format!(
+            "the agent of {host} speaks version {}, this master version {PROTOCOL_VERSION}",
+            hello.version
+        );
         return Err(Diagnostic::new(Code::BadMessage, what).fix("bring both to releases that are at most one apart"));
     }
     let is_known =
@@ -159,7 +180,10 @@ fn is_held(turn: &mut Turn<'_>, host: &HostName, instance: u128) -> bool {
     }
     let now = turn.now.tick;
     let heard = turn.agents().heard(host);
-    let asked = turn.agents().asked(host).filter(|asked| heard.is_none_or(|heard| heard <= *asked));
+    let asked = turn
+        .agents()
+        .asked(host)
+        .filter(|asked| heard.is_none_or(|heard| heard <= *asked));
     if asked.is_none()
         && let Some(connection) = turn.agents_mut().ask(host, now)
     {
@@ -181,15 +205,23 @@ fn warn_of_skew(turn: &mut Turn<'_>, host: &HostName, wall_ms: i64) {
 
 /// A connection ended.
 pub(crate) fn lost(turn: &mut Turn<'_>, connection: ConnectionId) {
-    let Some(host) = turn.agents().host_of(connection).cloned() else { return };
+    let Some(host) = turn.agents().host_of(connection).cloned() else {
+        return;
+    };
     turn.agents_mut().remove_host(&host);
     let at = turn.now.tick;
-    turn.observe(Observation::Contact { host, at, connected: false });
+    turn.observe(Observation::Contact {
+        host,
+        at,
+        connected: false,
+    });
 }
 
 /// A message on a control stream. One of a connection that was replaced is dropped.
 pub(crate) fn message(turn: &mut Turn<'_>, connection: ConnectionId, message: AgentMessage) {
-    let Some(host) = turn.agents().host_of(connection).cloned() else { return };
+    let Some(host) = turn.agents().host_of(connection).cloned() else {
+        return;
+    };
     heard(turn, &host);
     match message {
         AgentMessage::Task(report) => tasks::report(turn, connection, &host, report),
@@ -239,7 +271,13 @@ pub(super) fn heard(turn: &mut Turn<'_>, host: &HostName) {
 }
 
 fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
-    turn.state().config.settings.max_unheard.seconds().unwrap_or(u64::MAX).saturating_mul(MS)
+    turn.state()
+        .config
+        .settings
+        .max_unheard
+        .seconds()
+        .unwrap_or(u64::MAX)
+        .saturating_mul(MS)
 }
 
 /// Sends the configuration again to every agent for which it changed. Runs after every input that changed objects.
@@ -254,8 +292,14 @@ pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
         }
     }
     let wait_ms = max_unheard_ms(turn);
-    let silences: Vec<_> = turn.agents().all_heard().map(|(host, at)| (host.clone(), at.plus_ms(wait_ms))).collect();
-    silences.into_iter().for_each(|(host, at)| turn.agents_mut().expect(at, host, Deadline::Unheard));
+    let silences: Vec<_> = turn
+        .agents()
+        .all_heard()
+        .map(|(host, at)| (host.clone(), at.plus_ms(wait_ms)))
+        .collect();
+    silences
+        .into_iter()
+        .for_each(|(host, at)| turn.agents_mut().expect(at, host, Deadline::Unheard));
     // Limits of hosts that are unknown already may be enforced from now on.
     let hosts: Vec<HostName> = turn.state().index.hosts().cloned().collect();
     hosts.iter().for_each(|host| overdue::watch(turn, host));
@@ -287,7 +331,9 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
 }
 
 fn check_unheard(turn: &mut Turn<'_>, host: HostName) {
-    let Some(heard) = turn.agents().heard(&host) else { return };
+    let Some(heard) = turn.agents().heard(&host) else {
+        return;
+    };
     let deadline = heard.plus_ms(max_unheard_ms(turn));
     if deadline > turn.now.tick {
         return turn.agents_mut().expect(deadline, host, Deadline::Unheard);
@@ -321,11 +367,16 @@ fn reschedule_unknown(turn: &mut Turn<'_>, host: &HostName) {
     }
     let keys: Vec<TaskKey> = turn.state().index.on_host(host).collect();
     for key in keys {
-        let Some((job, _, placement)) = turn.state().placed(key) else { continue };
+        let Some((job, _, placement)) = turn.state().placed(key) else {
+            continue;
+        };
         if placement.host() == host && end::is_rerunnable(turn.state(), job, placement) {
             let reason = format!("host {host} is unknown for longer than reschedule_unknown allows");
             let result = TaskResult::not_started(Failed::IN_RECOGNIZING_JOB, reason);
-            turn.record(Event::TaskUnconfirmed { key, host: host.clone() });
+            turn.record(Event::TaskUnconfirmed {
+                key,
+                host: host.clone(),
+            });
             tasks::end(turn, key, TaskEnd::lost(result));
         }
     }

@@ -97,15 +97,25 @@ fn altered(
     let one = |refusal| vec![refusal];
     let job = &turn.state().jobs[&selected.seq];
     may_alter(caller, job).map_err(one)?;
+    if job.spec.array.is_none() && selected.tasks.iter().any(|range| range.count() > 1) {
+        let what = format!("{} is not a job array", job.number);
+        return Err(one(
+            Diagnostic::new(Code::UnknownJob, what).fix("name the job without its tasks")
+        ));
+    }
     if !selected.tasks.is_empty() && !fields::concern_tasks_alone(changes) {
         let what = "denied: the selected option works only on jobs and not on tasks";
-        return Err(one(Diagnostic::new(Code::BadSyntax, what).fix("name the job without its tasks")));
+        return Err(one(
+            Diagnostic::new(Code::BadSyntax, what).fix("name the job without its tasks")
+        ));
     }
     if is_wrongly_divided(job, &selected.tasks) {
         return Err(one(not_an_array(job)));
     }
     let holds = changes.holds.map(|change| holds::effective(job, selected, change));
-    holds.map_or(Ok(()), |change| caller.may_change_holds(change)).map_err(one)?;
+    holds
+        .map_or(Ok(()), |change| caller.may_change_holds(change))
+        .map_err(one)?;
     let mut answers = alter_spec(turn, caller, selected.seq, changes)?;
     if let (Some(asked), Some(change)) = (changes.holds, holds) {
         answers.extend(holds::change(turn, selected, change));
@@ -118,8 +128,11 @@ fn may_alter(caller: &Caller, job: &Job) -> Result<(), Diagnostic> {
     if caller.may_act_for(&job.spec.owner.user) {
         return Ok(());
     }
-    let what =
-        format!("denied: \"{}\" must be at least owner of job {} to change job attributes", caller.user(), job.number);
+    let what = format!(
+        "denied: \"{}\" must be at least owner of job {} to change job attributes",
+        caller.user(),
+        job.number
+    );
     Err(Diagnostic::new(Code::NotPermitted, what))
 }
 
@@ -132,13 +145,21 @@ fn alter_spec(
     let one = |refusal| vec![refusal];
     let job = &turn.state().jobs[&seq];
     let number = job.number;
-    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new(), before_dependencies: 0 };
+    let mut altered = Alteration {
+        spec: (*job.spec).clone(),
+        texts: Vec::new(),
+        before_dependencies: 0,
+    };
     altered.apply(caller, number, changes).map_err(one)?;
     names::make_canonical(&turn.state().config.complex, &mut altered.spec.requests);
     names::check_lengths(&altered.spec).map_err(one)?;
     paths::check_changes(&turn.state().config, changes).map_err(one)?;
     check_environments(turn.state(), changes).map_err(one)?;
-    let Alteration { spec, mut texts, before_dependencies } = altered;
+    let Alteration {
+        spec,
+        mut texts,
+        before_dependencies,
+    } = altered;
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
     if spec == *job.spec && changes.validation.is_none() {
         return Ok(done(texts).into_iter().chain(vain).collect());
@@ -146,7 +167,9 @@ fn alter_spec(
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
     if job.active > 0 && spec.reservation != job.spec.reservation {
         let refusal = Diagnostic::new(Code::WrongState, format!("job {number} can't modify running jobs")).at("-ar");
-        return Err(one(refusal.fix("it keeps the slots that it has; change a job that waits")));
+        return Err(one(
+            refusal.fix("it keeps the slots that it has; change a job that waits")
+        ));
     }
     checks::check_spec(turn.state(), &spec)?;
     checks::check_growth(turn.state(), turn.site().users, &job.spec, &spec).map_err(one)?;
@@ -166,16 +189,38 @@ fn alter_spec(
     let [waits_for, array_waits_for] = predecessors.map(|predecessors| predecessors.found);
     let never = if asks_anew { advice::never(turn, &spec) } else { None };
     let spec = turn.state().index.commons.shared(&Arc::new(*spec));
-    turn.record(Event::JobAltered { seq, spec, waits_for, array_waits_for });
-    Ok(done(texts).into_iter().chain(vain).chain(warnings).chain(advice).chain(never).collect())
+    turn.record(Event::JobAltered {
+        seq,
+        spec,
+        waits_for,
+        array_waits_for,
+    });
+    Ok(done(texts)
+        .into_iter()
+        .chain(vain)
+        .chain(warnings)
+        .chain(advice)
+        .chain(never)
+        .collect())
 }
 
 /// The warnings of a submission, as far as they are about what changes.
 fn advice_of(turn: &Turn<'_>, changes: &JobChanges, [plain, array]: &[Predecessors; 2]) -> Vec<Answer> {
     let of = |list: &Option<Vec<proto::request::ResourceRequest>>| list.clone().unwrap_or_default();
-    let JobChanges { hard, soft, master, slaves, .. } = changes;
-    let asked =
-        Requests { hard: of(hard), soft: of(soft), master: of(master), slaves: of(slaves), ..Requests::default() };
+    let JobChanges {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = changes;
+    let asked = Requests {
+        hard: of(hard),
+        soft: of(soft),
+        master: of(master),
+        slaves: of(slaves),
+        ..Requests::default()
+    };
     let mut answers = advice::multiplied_times(&turn.state().config.complex, &asked);
     answers.extend(advice::missing_predecessors("-hold_jid", plain));
     answers.extend(advice::missing_predecessors("-hold_jid_ad", array));
@@ -185,12 +230,17 @@ fn advice_of(turn: &Turn<'_>, changes: &JobChanges, [plain, array]: &[Predecesso
 /// Other words than at submission, as in 8.1.9.
 fn check_environments(state: &State, changes: &JobChanges) -> Result<(), Diagnostic> {
     let missing = |what: &str, name: &str| {
-        Diagnostic::new(Code::UnknownObject, format!("denied: {what} environment \"{name}\" does not exist"))
+        Diagnostic::new(
+            Code::UnknownObject,
+            format!("denied: {what} environment \"{name}\" does not exist"),
+        )
     };
     if let Some(name) = changes.checkpoint.as_ref().filter(|name| !name.is_empty())
         && !state.config.checkpoints.contains_key(name)
     {
-        return Err(missing("checkpointing", name).at("-ckpt").fix("qconf -sckptl lists them"));
+        return Err(missing("checkpointing", name)
+            .at("-ckpt")
+            .fix("qconf -sckptl lists them"));
     }
     match &changes.pe {
         Some(pe) if !checks::is_pe(&state.config, &pe.name) => {
@@ -224,7 +274,9 @@ fn asked(
     spec: JobSpec,
     validation: Option<Validation>,
 ) -> Result<Asked, Vec<Diagnostic>> {
-    let Some(validation) = validation else { return Ok(Asked::Alter(Box::new(spec), Vec::new())) };
+    let Some(validation) = validation else {
+        return Ok(Asked::Alter(Box::new(spec), Vec::new()));
+    };
     let spec = JobSpec { validation, ..spec };
     match verify::verify(turn, number, &spec)? {
         Verdict::OnlyAsked(answer) => Ok(Asked::Only(answer)),
@@ -253,15 +305,29 @@ fn dependency_texts(
     changes: &JobChanges,
     [plain, array]: &[Predecessors; 2],
 ) -> Vec<String> {
-    let listed = |numbers: Vec<String>| if numbers.is_empty() { "NONE".to_owned() } else { numbers.join(",") };
+    let listed = |numbers: Vec<String>| {
+        if numbers.is_empty() {
+            "NONE".to_owned()
+        } else {
+            numbers.join(",")
+        }
+    };
     let is_number = |name: &&String| select::number(name).is_some();
     let text = |list: &str, Predecessors { found, missing }: &Predecessors| {
-        let blocking = listed(found.iter().map(|seq| turn.state().jobs[seq].number.to_string()).collect());
+        let blocking = listed(
+            found
+                .iter()
+                .map(|seq| turn.state().jobs[seq].number.to_string())
+                .collect(),
+        );
         let exited = listed(missing.iter().filter(is_number).cloned().collect());
         format!("modified {list} of job {number}\n   blocking jobs: {blocking}\n   exited jobs:   {exited}")
     };
     let plain = changes.predecessors.as_ref().map(|_| text("job id hold list", plain));
-    let array = changes.array_predecessors.as_ref().map(|_| text("job id hold array list", array));
+    let array = changes
+        .array_predecessors
+        .as_ref()
+        .map(|_| text("job id hold array list", array));
     plain.into_iter().chain(array).collect()
 }
 
@@ -274,7 +340,11 @@ fn done(texts: Vec<String>) -> Vec<Answer> {
 /// # Errors
 /// If the caller lacks the role for a change.
 pub(super) fn changed(caller: &Caller, job: &Job, changes: &JobChanges) -> Result<(JobSpec, Vec<String>), Diagnostic> {
-    let mut altered = Alteration { spec: (*job.spec).clone(), texts: Vec::new(), before_dependencies: 0 };
+    let mut altered = Alteration {
+        spec: (*job.spec).clone(),
+        texts: Vec::new(),
+        before_dependencies: 0,
+    };
     altered.apply(caller, job.number, changes)?;
     Ok((altered.spec, altered.texts))
 }

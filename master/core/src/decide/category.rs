@@ -8,13 +8,24 @@ use proto::request::ResourceRequest;
 /// Empty if it asks for nothing. Requests are ordered by name.
 pub(super) fn text(spec: &JobSpec) -> String {
     let mut requests = (*spec.requests).clone();
-    let Requests { hard, soft, master, slaves, .. } = &mut requests;
+    let Requests {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = &mut requests;
     for list in [hard, soft, master, slaves] {
         list.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let asked = asked(&requests, spec.checkpoint.as_deref());
     let project = spec.project.iter().map(|project| format!("-P {project}"));
-    Some(asked).filter(|asked| !asked.is_empty()).into_iter().chain(project).collect::<Vec<_>>().join(" ")
+    Some(asked)
+        .filter(|asked| !asked.is_empty())
+        .into_iter()
+        .chain(project)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// What a job asks for, as options of `qsub`; empty if it asks for nothing.
@@ -35,7 +46,10 @@ pub(super) fn asked(requests: &Requests, checkpoint: Option<&str>) -> String {
     }
     push_queues(&mut parts, "-soft -q", &requests.soft_queues);
     // What stands behind -soft or -scope goes by it.
-    let (before, is_soft) = (parts.len(), !requests.soft.is_empty() || !requests.soft_queues.is_empty());
+    let (before, is_soft) = (
+        parts.len(),
+        !requests.soft.is_empty() || !requests.soft_queues.is_empty(),
+    );
     push(&mut parts, "-scope master -l", &requests.master);
     push(&mut parts, "-scope slave -l", &requests.slaves);
     push_queues(&mut parts, "-scope slave -q", &requests.slave_queues);

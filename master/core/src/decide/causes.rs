@@ -36,7 +36,8 @@ impl Touch {
     pub fn note(&mut self, state: &State, event: &Event) {
         if let Event::ObjectsChanged(objects) = event {
             let queues = objects.iter().filter(|object| object.kind == ObjectKind::Queue);
-            self.queues.extend(queues.map(|object| QueueName::from(object.name.as_str())));
+            self.queues
+                .extend(queues.map(|object| QueueName::from(object.name.as_str())));
             self.calendars |= objects.iter().any(|object| object.kind == ObjectKind::Calendar);
         } else if !state.config.causes.superordinates.is_empty() {
             self.note_slots(state, event);
@@ -62,7 +63,9 @@ fn granted<'a>(state: &'a State, event: &'a Event) -> &'a [Granted] {
     else {
         return &[];
     };
-    state.placed(*key).map_or(&[][..], |(_, _, placement)| &placement.granted)
+    state
+        .placed(*key)
+        .map_or(&[][..], |(_, _, placement)| &placement.granted)
 }
 
 /// Sets and clears what has come to be or has gone.
@@ -87,9 +90,16 @@ pub(crate) fn follow(turn: &mut Turn<'_>) {
 
 /// Sets the state of an instance, and stops its tasks or lets them go on.
 pub(crate) fn set(turn: &mut Turn<'_>, instance: &QueueInstanceName, state: InstanceState) {
-    let tasks: Vec<(TaskKey, Option<bool>)> =
-        turn.state().tasks_in(instance).into_iter().map(|key| (key, is_stopped(turn, key))).collect();
-    turn.record(Event::InstanceChanged { instance: instance.clone(), state });
+    let tasks: Vec<(TaskKey, Option<bool>)> = turn
+        .state()
+        .tasks_in(instance)
+        .into_iter()
+        .map(|key| (key, is_stopped(turn, key)))
+        .collect();
+    turn.record(Event::InstanceChanged {
+        instance: instance.clone(),
+        state,
+    });
     for (key, before) in tasks {
         signal_change(turn, key, before);
     }

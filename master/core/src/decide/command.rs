@@ -10,7 +10,11 @@ use proto::wire::client::{Command, Reply};
 pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut command: Command) -> Option<Reply> {
     let config = &turn.state().config;
     let names = config.host_names(&turn.site().naming, &caller.host);
-    Rewriter { names, complex: &config.complex }.command(&mut command);
+    Rewriter {
+        names,
+        complex: &config.complex,
+    }
+    .command(&mut command);
     Some(match command {
         Command::Submit(spec) => submit::submit(turn, caller, *spec),
         Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),

@@ -19,10 +19,21 @@ pub(crate) fn part(turn: &mut Turn<'_>, why: &str) {
     for instance in instances {
         let present = turn.state().instances.get(&instance).cloned().unwrap_or_default();
         if !present.disabled {
-            turn.record(Event::InstanceChanged { instance, state: InstanceState { disabled: true, ..present } });
+            turn.record(Event::InstanceChanged {
+                instance,
+                state: InstanceState {
+                    disabled: true,
+                    ..present
+                },
+            });
         }
     }
-    let placed: Vec<TaskKey> = turn.state().index.hosts().flat_map(|host| turn.state().index.on_host(host)).collect();
+    let placed: Vec<TaskKey> = turn
+        .state()
+        .index
+        .hosts()
+        .flat_map(|host| turn.state().index.on_host(host))
+        .collect();
     placed.into_iter().for_each(|key| end(turn, key, why));
     let bound: Vec<HostName> = turn.state().task_marks.keys().cloned().collect();
     for host in bound {
@@ -32,7 +43,9 @@ pub(crate) fn part(turn: &mut Turn<'_>, why: &str) {
 
 /// A task that has never been said to run waits again.
 fn end(turn: &mut Turn<'_>, key: TaskKey, why: &str) {
-    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+    let Some((_, _, placement)) = turn.state().placed(key) else {
+        return;
+    };
     if placement.started.is_none() {
         return tasks::withdraw(turn, key);
     }

@@ -52,7 +52,9 @@ pub(super) fn delete_one(
         Ok(selected) => selected,
         Err(missing) => return answers.push(Answer::Refused(unknown(missing))),
     };
-    let Some(job) = turn.state().jobs.get(&selected.seq) else { return };
+    let Some(job) = turn.state().jobs.get(&selected.seq) else {
+        return;
+    };
     if let Err(refusal) = may_delete(caller, job) {
         return answers.push(Answer::Refused(refusal));
     }
@@ -60,8 +62,11 @@ pub(super) fn delete_one(
     let number = job.number;
     let tasks = job.select(&selected.tasks);
     let is_whole = selected.tasks.is_empty();
-    let placed: Vec<TaskKey> =
-        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
+    let placed: Vec<TaskKey> = job
+        .placements()
+        .filter(|(task, _)| tasks.contains(*task))
+        .map(|(_, placement)| placement.key)
+        .collect();
     let pending = job.pending_of(tasks);
     if force && !may_force && !placed.is_empty() {
         answers.push(Answer::Warning(not_forced(number)));
@@ -70,7 +75,13 @@ pub(super) fn delete_one(
         answers.push(Answer::Done(delete_placed(turn, caller, key, force && may_force)));
     }
     if !pending.is_empty() {
-        answers.push(Answer::Done(delete_pending(turn, caller, selected.seq, &pending, is_whole)));
+        answers.push(Answer::Done(delete_pending(
+            turn,
+            caller,
+            selected.seq,
+            &pending,
+            is_whole,
+        )));
     }
     tasks::finish_if_empty(turn, selected.seq);
 }
@@ -78,11 +89,16 @@ pub(super) fn delete_one(
 /// Ends all that is left of a job because the cell wants it so; with a reason without waiting for its hosts.
 pub(super) fn remove(turn: &mut Turn<'_>, seq: SubmitSeq, force: Option<String>) {
     let Some(job) = turn.state().jobs.get(&seq) else { return };
-    let placed: Vec<(TaskKey, bool)> =
-        job.placements().map(|(_, placement)| (placement.key, placement.deleting)).collect();
+    let placed: Vec<(TaskKey, bool)> = job
+        .placements()
+        .map(|(_, placement)| (placement.key, placement.deleting))
+        .collect();
     let pending = job.pending_of(job.present());
     if !pending.is_empty() {
-        turn.record(Event::TasksDeleted { seq, tasks: pending.ranges() });
+        turn.record(Event::TasksDeleted {
+            seq,
+            tasks: pending.ranges(),
+        });
     }
     for (key, is_deleting) in placed {
         match &force {
@@ -105,8 +121,11 @@ fn may_delete(caller: &Caller, job: &Job) -> Result<(), Diagnostic> {
     if caller.may_act_for(&job.spec.owner.user) {
         return Ok(());
     }
-    let what =
-        format!("{} - you do not have the necessary privileges to delete the job \"{}\"", caller.user(), job.number);
+    let what = format!(
+        "{} - you do not have the necessary privileges to delete the job \"{}\"",
+        caller.user(),
+        job.number
+    );
     Err(Diagnostic::new(Code::NotPermitted, what))
 }
 
@@ -136,12 +155,17 @@ fn delete_pending(
         (false, 1) => format!("{user} has deleted job-array task {}", named(pending, number)),
         (false, _) => format!("{user} has deleted job-array tasks {} of job {number}", listed(pending)),
     };
-    turn.record(Event::TasksDeleted { seq, tasks: pending.ranges() });
+    turn.record(Event::TasksDeleted {
+        seq,
+        tasks: pending.ranges(),
+    });
     text
 }
 
 fn named(pending: &TaskRanges, number: JobNumber) -> String {
-    pending.first().map_or_else(String::new, |task| format!("{number}.{task}"))
+    pending
+        .first()
+        .map_or_else(String::new, |task| format!("{number}.{task}"))
 }
 
 /// `5,6,9`, as 8.1.9 lists them; long runs as ranges.

@@ -18,7 +18,10 @@ pub(super) struct Predecessors {
 
 impl From<&BTreeSet<SubmitSeq>> for Predecessors {
     fn from(found: &BTreeSet<SubmitSeq>) -> Self {
-        Predecessors { found: found.iter().copied().collect(), missing: Vec::new() }
+        Predecessors {
+            found: found.iter().copied().collect(),
+            missing: Vec::new(),
+        }
     }
 }
 
@@ -47,7 +50,10 @@ pub(super) fn resolve(
         let refusal = Diagnostic::new(Code::BadValue, "denied: the job would wait for itself");
         return Err(refusal.at("-hold_jid").fix("name jobs that do not wait for it"));
     }
-    Ok(Predecessors { found: found.into_iter().collect(), missing })
+    Ok(Predecessors {
+        found: found.into_iter().collect(),
+        missing,
+    })
 }
 
 /// The jobs that one number, name or pattern means now, as [`resolve`] does.
@@ -55,7 +61,9 @@ fn named(state: &State, owner: &UserName, own: Option<SubmitSeq>, name: &str) ->
     match select::number(name) {
         Some(number) => state.job(number).map(|job| job.seq).into_iter().collect(),
         None => {
-            let earlier = select::own_jobs_named(state, owner, name).into_iter().map(|job| job.seq);
+            let earlier = select::own_jobs_named(state, owner, name)
+                .into_iter()
+                .map(|job| job.seq);
             earlier.filter(|seq| own.is_none_or(|own| *seq < own)).collect()
         }
     }
@@ -96,7 +104,9 @@ pub(super) fn resolve_array(
         if (theirs.first(), theirs.last()) != (ours.first(), ours.last()) {
             let what = "This array job must have the same range of sub-tasks as the dependent array job specified with -hold_jid_ad";
             let why = format!("this one has {ours}, job {} has {theirs}", state.jobs[seq].number);
-            return Err(refused(what).why(why).fix("give -t the same first and last task; steps may differ"));
+            return Err(refused(what)
+                .why(why)
+                .fix("give -t the same first and last task; steps may differ"));
         }
     }
     Ok(predecessors)

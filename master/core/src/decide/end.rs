@@ -40,7 +40,11 @@ enum Fault {
 
 /// Decides about an end.
 pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Outcome {
-    let plain = |then, failed| Outcome { then, failed, queue_error: None };
+    let plain = |then, failed| Outcome {
+        then,
+        failed,
+        queue_error: None,
+    };
     if placement.deleting {
         return plain(Then::Done, result.failed);
     }
@@ -55,13 +59,24 @@ pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &
     match fault(failed, result.exit) {
         Fault::None => plain(Then::Done, failed),
         Fault::Rerun => plain(Then::Requeued, failed),
-        Fault::Job => plain(Then::Error { reason: error_reason(failed, result) }, failed),
+        Fault::Job => plain(
+            Then::Error {
+                reason: error_reason(failed, result),
+            },
+            failed,
+        ),
         Fault::Lost if is_rerunnable(state, job, placement) => plain(Then::Requeued, failed),
         Fault::Lost => plain(Then::Done, failed),
-        Fault::Host => Outcome { then: Then::Requeued, failed, queue_error: Some(queue_error(job, placement, result)) },
-        Fault::HostAfterJob => {
-            Outcome { then: Then::Done, failed, queue_error: Some(queue_error(job, placement, result)) }
-        }
+        Fault::Host => Outcome {
+            then: Then::Requeued,
+            failed,
+            queue_error: Some(queue_error(job, placement, result)),
+        },
+        Fault::HostAfterJob => Outcome {
+            then: Then::Done,
+            failed,
+            queue_error: Some(queue_error(job, placement, result)),
+        },
     }
 }
 
@@ -106,9 +121,16 @@ fn error_reason(failed: Failed, result: &TaskResult) -> String {
 /// In the words of 8.1.9, with the reason that the host gave.
 fn queue_error(job: &Job, placement: &Placement, result: &TaskResult) -> String {
     let queue = &placement.master().queue;
-    let what =
-        format!("queue {queue} marked QERROR as result of job {}'s failure at host {}", job.number, placement.host());
-    if result.reason.is_empty() { what } else { format!("{what}: {}", result.reason) }
+    let what = format!(
+        "queue {queue} marked QERROR as result of job {}'s failure at host {}",
+        job.number,
+        placement.host()
+    );
+    if result.reason.is_empty() {
+        what
+    } else {
+        format!("{what}: {}", result.reason)
+    }
 }
 
 /// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`; of a checkpointing job its `when`.
@@ -116,7 +138,12 @@ pub(super) fn is_rerunnable(state: &State, job: &Job, placement: &Placement) -> 
     if job.spec.checkpoint.is_some() {
         return state.config.checkpoint_when(&job.spec).unknown;
     }
-    let queue = || state.config.settings_in(placement.master()).is_some_and(|settings| settings.rerun.0);
+    let queue = || {
+        state
+            .config
+            .settings_in(placement.master())
+            .is_some_and(|settings| settings.rerun.0)
+    };
     job.spec.rerunnable.unwrap_or_else(queue)
 }
 
@@ -140,7 +167,10 @@ pub(super) fn record(
         job_name: spec.name.clone(),
         job_number: job.number,
         account: spec.account.clone().unwrap_or_else(|| "sge".to_owned()),
-        priority: state.config.settings_in(placement.master()).map_or(0, |settings| settings.priority),
+        priority: state
+            .config
+            .settings_in(placement.master())
+            .map_or(0, |settings| settings.priority),
         submitted: job.submitted,
         started,
         ended,
@@ -160,7 +190,10 @@ pub(super) fn record(
         maps: placement.maps.clone(),
         pe_task: None,
         reservation: spec.reservation.map(|id| {
-            let granted = state.reservations.get(&id).map_or(Wall(0), |reservation| reservation.submitted);
+            let granted = state
+                .reservations
+                .get(&id)
+                .map_or(Wall(0), |reservation| reservation.submitted);
             (id, granted)
         }),
     }
@@ -176,8 +209,9 @@ pub(super) fn slave_record(
 ) -> AccountingRecord {
     let before = |at: Wall, ms: u64| Wall(at.0.saturating_sub_unsigned(ms));
     let never = result.exit == Exit::NotStarted && slave.started.is_none();
-    let started =
-        slave.started.unwrap_or_else(|| before(before(state.now.wall, result.ended_ago_ms), result.wallclock_ms));
+    let started = slave
+        .started
+        .unwrap_or_else(|| before(before(state.now.wall, result.ended_ago_ms), result.wallclock_ms));
     let (started, ended) = if never {
         (Wall(0), Wall(0))
     } else {
@@ -187,7 +221,10 @@ pub(super) fn slave_record(
         key,
         queue: slave.instance.queue.clone(),
         host: slave.instance.host.clone(),
-        priority: state.config.settings_in(&slave.instance).map_or(0, |settings| settings.priority),
+        priority: state
+            .config
+            .settings_in(&slave.instance)
+            .map_or(0, |settings| settings.priority),
         started,
         ended,
         rusage: result.rusage,
@@ -203,7 +240,8 @@ fn times(placement: &Placement, result: &TaskResult, now: Now) -> (Wall, Wall) {
         return (Wall(0), Wall(0));
     }
     let before = |at: Wall, ms: u64| Wall(at.0.saturating_sub_unsigned(ms));
-    let started =
-        placement.started.unwrap_or_else(|| before(before(now.wall, result.ended_ago_ms), result.wallclock_ms));
+    let started = placement
+        .started
+        .unwrap_or_else(|| before(before(now.wall, result.ended_ago_ms), result.wallclock_ms));
     (started, Wall(started.0.saturating_add_unsigned(result.wallclock_ms)))
 }

@@ -60,11 +60,21 @@ impl Errands {
 
     /// The refusal of one more of a user, where there are as many as may be.
     fn full(&self, caller: &Caller) -> Option<Diagnostic> {
-        let own = self.0.iter().filter(|errand| errand.caller.user() == caller.user()).count();
+        let own = self
+            .0
+            .iter()
+            .filter(|errand| errand.caller.user() == caller.user())
+            .count();
         let what = if own >= ERRANDS_EACH {
-            format!("{own} commands of {} about many jobs are being carried out already", caller.user())
+            format!(
+                "{own} commands of {} about many jobs are being carried out already",
+                caller.user()
+            )
         } else if self.0.len() >= ERRANDS_MAX {
-            format!("{} commands about many jobs are being carried out already", self.0.len())
+            format!(
+                "{} commands about many jobs are being carried out already",
+                self.0.len()
+            )
         } else {
             return None;
         };
@@ -117,10 +127,17 @@ pub(super) fn begin(
 
 /// Does a little of one of the commands that have jobs left.
 pub(crate) fn go_on(turn: &mut Turn<'_>) {
-    let Some(mut errand) = turn.errands_mut().0.pop_front() else { return };
+    let Some(mut errand) = turn.errands_mut().0.pop_front() else {
+        return;
+    };
     turn.acting(errand.actor.clone(), Some(errand.request.id), |turn| {
         if errand.step(turn) {
-            requests::answered(turn, errand.request, Reply::answers(errand.answers.into()), errand.has_changed);
+            requests::answered(
+                turn,
+                errand.request,
+                Reply::answers(errand.answers.into()),
+                errand.has_changed,
+            );
         } else {
             turn.errands_mut().0.push_back(errand);
         }
@@ -133,7 +150,10 @@ impl Errand {
         let mut said = Vec::new();
         for selected in self.rest.by_ref().take(JOBS) {
             // It may have left since.
-            if selected.as_ref().is_ok_and(|selected| !turn.state().jobs.contains_key(&selected.seq)) {
+            if selected
+                .as_ref()
+                .is_ok_and(|selected| !turn.state().jobs.contains_key(&selected.seq))
+            {
                 continue;
             }
             match &self.deed {

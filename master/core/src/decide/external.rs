@@ -56,7 +56,12 @@ pub(super) fn follow(turn: &mut Turn<'_>) {
     match (is_wanted, turn.external()) {
         (false, External::Off) | (true, External::Silent) => {}
         (false, External::Leased { .. } | External::Silent) => {
-            change(turn, External::Off, Placing::BuiltIn, "the algorithm is no longer external".to_owned());
+            change(
+                turn,
+                External::Off,
+                Placing::BuiltIn,
+                "the algorithm is no longer external".to_owned(),
+            );
         }
         (true, External::Off) => {
             let until = lease_end(turn);
@@ -65,9 +70,9 @@ pub(super) fn follow(turn: &mut Turn<'_>) {
         }
         (true, External::Leased { until, .. }) if *until > turn.now.tick => {}
         (true, External::Leased { holder, .. }) => {
-            let who = holder
-                .as_ref()
-                .map_or("no external scheduler".to_owned(), |name| format!("nothing of scheduler {name}"));
+            let who = holder.as_ref().map_or("no external scheduler".to_owned(), |name| {
+                format!("nothing of scheduler {name}")
+            });
             let seconds = turn.state().config.scheduler.external_timeout_s();
             let why = format!("{who} was heard for {seconds} s (EXTERNAL_TIMEOUT)");
             change(turn, External::Silent, Placing::BuiltIn, why);
@@ -80,11 +85,20 @@ pub(super) fn command(turn: &mut Turn<'_>, request: Orders) -> Reply {
     if let Err(refusal) = may_order(turn, &request) {
         return Reply::refusal(refusal);
     }
-    let Orders { scheduler, orders, last } = request;
+    let Orders {
+        scheduler,
+        orders,
+        last,
+    } = request;
     let mut asked = Asked::default();
     let verdicts = orders.iter().map(|order| verdict(turn, order, &mut asked)).collect();
     if last {
-        change(turn, External::Silent, Placing::BuiltIn, format!("scheduler {scheduler} has said that it goes"));
+        change(
+            turn,
+            External::Silent,
+            Placing::BuiltIn,
+            format!("scheduler {scheduler} has said that it goes"),
+        );
     } else {
         renew(turn, scheduler);
     }
@@ -100,8 +114,10 @@ fn may_order(turn: &Turn<'_>, request: &Orders) -> Result<(), Diagnostic> {
         );
     }
     if request.orders.len() > ORDERS_MAX {
-        let what =
-            format!("denied: {} orders in one request are above the limit of {ORDERS_MAX}", request.orders.len());
+        let what = format!(
+            "denied: {} orders in one request are above the limit of {ORDERS_MAX}",
+            request.orders.len()
+        );
         return Err(Diagnostic::new(Code::Overloaded, what).fix("send them in several requests"));
     }
     match turn.external() {
@@ -110,7 +126,9 @@ fn may_order(turn: &Turn<'_>, request: &Orders) -> Result<(), Diagnostic> {
             let what = format!("denied: jobs are placed by algorithm {algorithm} of the master");
             Err(Diagnostic::new(Code::WrongState, what).fix("set algorithm external: qconf -msconf"))
         }
-        External::Leased { holder: Some(holder), .. } if *holder != request.scheduler => {
+        External::Leased {
+            holder: Some(holder), ..
+        } if *holder != request.scheduler => {
             let what = format!("denied: scheduler {holder} places jobs");
             Err(Diagnostic::new(Code::WrongState, what)
                 .fix("stop it, or wait until it has been silent for EXTERNAL_TIMEOUT"))
@@ -124,7 +142,9 @@ fn verdict(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Verdict {
     let first = EventSeq(turn.state().last.0 + 1);
     match orders::execute(turn, order, asked) {
         // An order for what is so already leads to no event.
-        Ok(()) => Verdict::Accepted { seq: first.min(turn.state().last) },
+        Ok(()) => Verdict::Accepted {
+            seq: first.min(turn.state().last),
+        },
         Err(why) => Verdict::Refused(why),
     }
 }
@@ -133,12 +153,21 @@ fn renew(turn: &mut Turn<'_>, scheduler: String) {
     let until = lease_end(turn);
     let is_known = matches!(turn.external(), External::Leased { holder: Some(_), .. });
     let why = format!("scheduler {scheduler} gives orders");
-    let leased = External::Leased { holder: Some(scheduler), until };
-    if is_known { *turn.external_mut() = leased } else { change(turn, leased, Placing::External, why) }
+    let leased = External::Leased {
+        holder: Some(scheduler),
+        until,
+    };
+    if is_known {
+        *turn.external_mut() = leased
+    } else {
+        change(turn, leased, Placing::External, why)
+    }
 }
 
 fn lease_end(turn: &Turn<'_>) -> Tick {
-    turn.now.tick.plus_ms(turn.state().config.scheduler.external_timeout_s().saturating_mul(1000))
+    turn.now
+        .tick
+        .plus_ms(turn.state().config.scheduler.external_timeout_s().saturating_mul(1000))
 }
 
 fn change(turn: &mut Turn<'_>, external: External, placing: Placing, why: String) {

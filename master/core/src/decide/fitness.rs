@@ -111,11 +111,19 @@ pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<
     let root_commands = root_commands.filter(|lines| is_sendable(lines));
     let record = turn.fitness_mut().of(host);
     record.root_commands.clone_from(&root_commands);
-    let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else { return };
+    let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else {
+        return;
+    };
     record.last_commands = Some(lines.clone());
-    let of_host = turn.state().instances.iter().filter(|(instance, _)| instance.host == *host);
+    let of_host = turn
+        .state()
+        .instances
+        .iter()
+        .filter(|(instance, _)| instance.host == *host);
     let mended = of_host.filter(|(_, state)| state.errors.iter().any(|error| is_mended(error, &lines)));
-    let mended: Vec<_> = mended.map(|(instance, state)| (instance.clone(), state.clone())).collect();
+    let mended: Vec<_> = mended
+        .map(|(instance, state)| (instance.clone(), state.clone()))
+        .collect();
     for (instance, mut state) in mended {
         state.errors.retain(|error| !is_mended(error, &lines));
         turn.record(Event::InstanceChanged { instance, state });
@@ -128,9 +136,13 @@ fn is_mended(error: &str, lines: &[String]) -> bool {
     if is_about_host(error) {
         return false;
     }
-    let unlisted = error.strip_suffix(NOT_LISTED).and_then(|text| text.strip_suffix(": ")?.rsplit_once("root@"));
+    let unlisted = error
+        .strip_suffix(NOT_LISTED)
+        .and_then(|text| text.strip_suffix(": ")?.rsplit_once("root@"));
     match unlisted {
-        Some((_, program)) => lines.iter().any(|line| line.split_ascii_whitespace().next() == Some(program)),
+        Some((_, program)) => lines
+            .iter()
+            .any(|line| line.split_ascii_whitespace().next() == Some(program)),
         None => error.contains(LISTED_OTHERWISE),
     }
 }
@@ -142,8 +154,15 @@ pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, re
     if placement.deleting || placement.rescheduling || placement.migrating {
         return None;
     }
-    let failure = FailedStart { owner: job.spec.owner.user.clone(), blame: result.blame };
-    let is_unfit = turn.observations().hosts.get(host).is_some_and(|known| known.unfit.is_some());
+    let failure = FailedStart {
+        owner: job.spec.owner.user.clone(),
+        blame: result.blame,
+    };
+    let is_unfit = turn
+        .observations()
+        .hosts
+        .get(host)
+        .is_some_and(|known| known.unfit.is_some());
     match result.blame {
         // Starts that were on their way when the first of them was refused are no further failures.
         Blame::Host if is_unfit => None,
@@ -151,7 +170,9 @@ pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, re
             pause(turn, host, &result.reason);
             show(turn, host);
             count(turn, host, key.seq, failure, &result.reason);
-            is_death(key, result).then(|| count_death(turn, host, key.seq, &result.reason)).flatten()
+            is_death(key, result)
+                .then(|| count_death(turn, host, key.seq, &result.reason))
+                .flatten()
         }
         Blame::Job | Blame::Queue => {
             count(turn, host, key.seq, failure, &result.reason);
@@ -173,12 +194,21 @@ fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) 
     let (state, now) = (turn.state(), turn.now.tick);
     let most = state.config.settings.qmaster().max_start_failures;
     let is_only_host = !state.config.resolved.keys().any(|instance| instance.host != *host);
-    if state.jobs.get(&seq)?.placements().any(|(_, placement)| placement.started.is_some()) {
+    if state
+        .jobs
+        .get(&seq)?
+        .placements()
+        .any(|(_, placement)| placement.started.is_some())
+    {
         turn.fitness_mut().deaths.remove(&seq);
         return None;
     }
     let Fitness { hosts: records, deaths } = turn.fitness_mut();
-    let new = || Deaths { count: 0, first: now, hosts: BTreeSet::new() };
+    let new = || Deaths {
+        count: 0,
+        first: now,
+        hosts: BTreeSet::new(),
+    };
     let Deaths { count, first, hosts } = deaths.entry(seq).or_insert_with(new);
     *count = count.saturating_add(1);
     hosts.insert(host.clone());
@@ -193,7 +223,9 @@ fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) 
 /// says itself keeps it from starting tasks, which it alone takes back.
 pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<String>) {
     let now = turn.now.tick;
-    let Some(record) = turn.fitness_mut().hosts.get_mut(host) else { return (false, None) };
+    let Some(record) = turn.fitness_mut().hosts.get_mut(host) else {
+        return (false, None);
+    };
     record.failed.clear();
     let was_paused = record.refused.take().is_some_and(|pause| pause.until > now);
     let said = record.said.clone();
@@ -218,15 +250,26 @@ fn pause(turn: &mut Turn<'_>, host: &HostName, why: &str) {
     let before = record.refused.as_ref().map(|pause| pause.length_ms);
     let length_ms = before.map_or(FIRST_PAUSE_MS, |before_ms| (2 * before_ms).min(LONGEST_PAUSE_MS));
     let until = now.plus_ms(length_ms);
-    record.refused = Some(Pause { why: why.to_owned(), until, length_ms });
+    record.refused = Some(Pause {
+        why: why.to_owned(),
+        until,
+        length_ms,
+    });
     turn.agents_mut().expect(until, host.clone(), Deadline::Pause);
 }
 
 /// Tells everybody whether a host can start tasks, where that has changed.
 pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
     let now = turn.now.tick;
-    let why = turn.fitness_mut().hosts.get(host).and_then(|record| record.unfit(now)).map(str::to_owned);
-    let Some(known) = turn.observations().hosts.get(host) else { return };
+    let why = turn
+        .fitness_mut()
+        .hosts
+        .get(host)
+        .and_then(|record| record.unfit(now))
+        .map(str::to_owned);
+    let Some(known) = turn.observations().hosts.get(host) else {
+        return;
+    };
     if known.unfit.as_deref() == why.as_deref() {
         return;
     }
@@ -236,12 +279,17 @@ pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
         Some(_) if was_unfit => {}
         Some(why) => {
             let what = format!("host {host} cannot start jobs and gets none until it can");
-            turn.effect(Effect::Warn(Diagnostic::new(Code::SystemRefused, what).why(why.clone())));
+            turn.effect(Effect::Warn(
+                Diagnostic::new(Code::SystemRefused, what).why(why.clone()),
+            ));
         }
         None if was_unfit && connected => turn.effect(Effect::Note(format!("host {host} can start jobs again"))),
         None => {}
     }
-    turn.observe(Observation::Unfit { host: host.clone(), why });
+    turn.observe(Observation::Unfit {
+        host: host.clone(),
+        why,
+    });
 }
 
 /// Counts a start that failed, and closes the host after too many in a row.
@@ -266,17 +314,26 @@ fn count(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, failure: FailedSt
 
 /// Puts the queue instances of a host into error, until an operator clears it.
 fn close(turn: &mut Turn<'_>, host: &HostName, failed: usize, why: &str) {
-    let on_host = turn.state().config.resolved.keys().filter(|instance| instance.host == *host);
+    let on_host = turn
+        .state()
+        .config
+        .resolved
+        .keys()
+        .filter(|instance| instance.host == *host);
     let instances: Vec<QueueInstanceName> = on_host.cloned().collect();
     for instance in instances {
         let mut state = turn.state().instances.get(&instance).cloned().unwrap_or_default();
         let queue = &instance.queue;
-        state.errors.push(format!("queue {queue} marked QERROR: {failed} {IN_A_ROW} {host}, the last one: {why}"));
+        state.errors.push(format!(
+            "queue {queue} marked QERROR: {failed} {IN_A_ROW} {host}, the last one: {why}"
+        ));
         turn.record(Event::InstanceChanged { instance, state });
     }
     let what = format!("host {host} is closed: {failed} starts of different jobs failed there in a row");
     let fix = format!("look at the host (gridwright doctor there), then open it: qmod -cq '*@{host}'");
-    turn.effect(Effect::Alarm(Alarm::HostClosed(Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix))));
+    turn.effect(Effect::Alarm(Alarm::HostClosed(
+        Diagnostic::new(Code::SystemRefused, what).why(why).fix(fix),
+    )));
 }
 
 impl Fitness {

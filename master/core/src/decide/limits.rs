@@ -91,7 +91,11 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
         pe_stop: pe.and_then(|pe| pe.stop_proc_args.value()).map(ToString::to_string),
         limits,
         queue,
-        restarted: if task.saved_pid.is_some() { 2 } else { u8::from(task.restarted) },
+        restarted: if task.saved_pid.is_some() {
+            2
+        } else {
+            u8::from(task.restarted)
+        },
         maps: placement.maps.clone(),
         checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
         slave: None,
@@ -115,7 +119,10 @@ pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         restarted: 0,
         maps: placement.maps.clone(),
         checkpoint: None,
-        slave: Some(SlaveOrder { instance: slave.instance.clone(), spec: slave.spec.clone() }),
+        slave: Some(SlaveOrder {
+            instance: slave.instance.clone(),
+            spec: slave.spec.clone(),
+        }),
     }
 }
 
@@ -129,7 +136,10 @@ fn checkpoint_order(
     let ckpt = config.checkpoint_of(spec)?;
     let by_command = ckpt.interface.saves_by_command();
     let command = |command: &CkptCommand| command.value().filter(|_| by_command).map(str::to_owned);
-    let min_s = config.settings_in(placement.master()).and_then(|queue| queue.min_cpu_interval.seconds()).unwrap_or(0);
+    let min_s = config
+        .settings_in(placement.master())
+        .and_then(|queue| queue.min_cpu_interval.seconds())
+        .unwrap_or(0);
     let goes_on = task.saved_pid.is_some() && ckpt.interface.restarts_by_command();
     Some(CheckpointOrder {
         name: ckpt.name.clone(),
@@ -149,18 +159,25 @@ fn checkpoint_order(
 pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Option<(&'static str, u64)> {
     let bounds = limits(&state.config, job, placement, placement.host(), true).get(LimitKind::Rt);
     let seconds = |amount: Option<Amount>| amount?.finite().and_then(|base| u64::try_from(base).ok());
-    let (soft, hard) = (seconds(bounds.soft).map(|s| ("s_rt", s)), seconds(bounds.hard).map(|s| ("h_rt", s)));
+    let (soft, hard) = (
+        seconds(bounds.soft).map(|s| ("s_rt", s)),
+        seconds(bounds.hard).map(|s| ("h_rt", s)),
+    );
     hard.into_iter().chain(soft).min_by_key(|(_, seconds)| *seconds)
 }
 
 /// The limits of a task on one of its hosts, for the slots that it has there. Where the master asks for something else than the other slots, the job
 /// itself, `is_master`, has those of all slots there, and a slave task those of the slots that are not the master's.
 fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostName, is_master: bool) -> LimitSet {
-    let Requests { hard, master, slaves, .. } = &*job.spec.requests;
+    let Requests {
+        hard, master, slaves, ..
+    } = &*job.spec.requests;
     let mut here: Vec<Granted> = placement.granted.clone();
     if master.is_empty() && slaves.is_empty() {
         // A master beside which no task runs has one slot all the same.
-        here.iter_mut().take(1).for_each(|first| first.slots = first.slots.max(1));
+        here.iter_mut()
+            .take(1)
+            .for_each(|first| first.slots = first.slots.max(1));
         here.retain(|granted| granted.instance.host == *host);
         return of_slots(config, hard, &here, host);
     }
@@ -173,18 +190,29 @@ fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostN
     }
     here.retain(|granted| granted.instance.host == *host && granted.slots > 0);
     let is_spared = pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && placement.host() == host;
-    let of_others = if is_spared { hard.clone() } else { [hard.as_slice(), slaves].concat() };
+    let of_others = if is_spared {
+        hard.clone()
+    } else {
+        [hard.as_slice(), slaves].concat()
+    };
     let others = of_slots(config, &of_others, &here, host);
     if !is_master {
         return others;
     }
-    let seat = [Granted { instance: placement.master().clone(), slots: 1 }];
+    let seat = [Granted {
+        instance: placement.master().clone(),
+        slots: 1,
+    }];
     let own = of_slots(config, &[hard.as_slice(), master].concat(), &seat, host);
     if here.is_empty() {
         return own;
     }
     // Who counts on nothing being asked of the slots beside it has what it asks for itself.
-    let alone = if is_spared { resolved(config, master) } else { Vec::new() };
+    let alone = if is_spared {
+        resolved(config, master)
+    } else {
+        Vec::new()
+    };
     together(&config.complex, &own, &others, &alone)
 }
 
@@ -193,13 +221,30 @@ fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted
     let requests = resolved(config, hard);
     let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = granted
         .iter()
-        .map(|granted| (queue_limits(config, &granted.instance), managed(config, &granted.instance), granted.slots))
+        .map(|granted| {
+            (
+                queue_limits(config, &granted.instance),
+                managed(config, &granted.instance),
+                granted.slots,
+            )
+        })
         .collect();
-    let grants: Vec<Grant<'_>> =
-        here.iter().map(|(queue, managed, slots)| Grant { queue, managed, slots: *slots }).collect();
+    let grants: Vec<Grant<'_>> = here
+        .iter()
+        .map(|(queue, managed, slots)| Grant {
+            queue,
+            managed,
+            slots: *slots,
+        })
+        .collect();
     let params = config.settings_of(host).execd_params.to_string();
     // Parameters were checked when the configuration was set; what a later version does not read sets no limit.
-    effective(&config.complex, &requests, &grants, &LimitSet::from_execd_params(&params).unwrap_or_default())
+    effective(
+        &config.complex,
+        &requests,
+        &grants,
+        &LimitSet::from_execd_params(&params).unwrap_or_default(),
+    )
 }
 
 /// Requests as numbers. One that lost its meaning when the complex changed is left out: it can limit nothing.
@@ -211,9 +256,31 @@ fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<Resolved> {
 /// The limits that the settings of an instance name; INFINITY is left to [`effective`].
 fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSet {
     let mut limits = LimitSet::default();
-    let Some(settings) = config.settings_in(instance) else { return limits };
-    let QueueInstanceSettings { s_rt, h_rt, s_cpu, h_cpu, s_fsize, h_fsize, s_data, h_data, .. } = &**settings;
-    let QueueInstanceSettings { s_stack, h_stack, s_core, h_core, s_rss, h_rss, s_vmem, h_vmem, .. } = &**settings;
+    let Some(settings) = config.settings_in(instance) else {
+        return limits;
+    };
+    let QueueInstanceSettings {
+        s_rt,
+        h_rt,
+        s_cpu,
+        h_cpu,
+        s_fsize,
+        h_fsize,
+        s_data,
+        h_data,
+        ..
+    } = &**settings;
+    let QueueInstanceSettings {
+        s_stack,
+        h_stack,
+        s_core,
+        h_core,
+        s_rss,
+        h_rss,
+        s_vmem,
+        h_vmem,
+        ..
+    } = &**settings;
     for (kind, soft, hard) in [
         (LimitKind::Rt, s_rt.amount(), h_rt.amount()),
         (LimitKind::Cpu, s_cpu.amount(), h_cpu.amount()),
@@ -236,42 +303,74 @@ fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<Att
         return BTreeSet::new();
     }
     let names = |values: &Assignments| -> Vec<AttributeName> {
-        let known = values.0.iter().filter_map(|(name, _)| config.complex.lookup(name.as_str()));
+        let known = values
+            .0
+            .iter()
+            .filter_map(|(name, _)| config.complex.lookup(name.as_str()));
         known.map(|attribute| attribute.name.clone()).collect()
     };
     let global = HostName::global();
     let hosts = [&instance.host, &global].map(|host| config.exec_hosts.get(host));
-    let mut managed: BTreeSet<AttributeName> =
-        hosts.iter().flatten().flat_map(|host| names(&host.complex_values)).collect();
-    managed.extend(config.settings_in(instance).into_iter().flat_map(|settings| names(&settings.complex_values)));
+    let mut managed: BTreeSet<AttributeName> = hosts
+        .iter()
+        .flatten()
+        .flat_map(|host| names(&host.complex_values))
+        .collect();
+    managed.extend(
+        config
+            .settings_in(instance)
+            .into_iter()
+            .flat_map(|settings| names(&settings.complex_values)),
+    );
     managed
 }
 
 /// Whether the default of a consumable can be a limit: only then it matters what is managed where.
 fn has_default_limits(complex: &Complex) -> bool {
-    let is_limit =
-        |name: &str| LimitKind::ATTRIBUTES.iter().any(|kind| Bound::ALL.iter().any(|b| kind.name(*b) == name));
-    complex.consumables().any(|(attribute, default)| default != Amount::ZERO && is_limit(attribute.name.as_str()))
+    let is_limit = |name: &str| {
+        LimitKind::ATTRIBUTES
+            .iter()
+            .any(|kind| Bound::ALL.iter().any(|b| kind.name(*b) == name))
+    };
+    complex
+        .consumables()
+        .any(|(attribute, default)| default != Amount::ZERO && is_limit(attribute.name.as_str()))
 }
 
 /// What a queue instance says about running jobs, with what the cluster adds.
 fn queue_execution(config: &Configuration, instance: &QueueInstanceName) -> QueueExecution {
     let settings = config.settings_of(&instance.host);
     let Some(queue) = config.settings_in(instance).map(Arc::as_ref) else {
-        return QueueExecution { min_uid: settings.min_uid, min_gid: settings.min_gid, ..QueueExecution::default() };
+        return QueueExecution {
+            min_uid: settings.min_uid,
+            min_gid: settings.min_gid,
+            ..QueueExecution::default()
+        };
     };
     QueueExecution {
         tmpdir: queue.tmpdir.to_string(),
         shell: queue.shell.to_string(),
         shell_start_mode: queue.shell_start_mode.to_string(),
         login_shells: settings.login_shells.0.clone(),
-        prolog: queue.prolog.value().or(settings.prolog.value()).map(ToString::to_string),
-        epilog: queue.epilog.value().or(settings.epilog.value()).map(ToString::to_string),
+        prolog: queue
+            .prolog
+            .value()
+            .or(settings.prolog.value())
+            .map(ToString::to_string),
+        epilog: queue
+            .epilog
+            .value()
+            .or(settings.epilog.value())
+            .map(ToString::to_string),
         starter_method: queue.starter_method.value().map(ToString::to_string),
         suspend_method: queue.suspend_method.value().map(ToString::to_string),
         resume_method: queue.resume_method.value().map(ToString::to_string),
         terminate_method: queue.terminate_method.value().map(ToString::to_string),
-        notify_s: queue.notify.seconds().and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(u32::MAX),
+        notify_s: queue
+            .notify
+            .seconds()
+            .and_then(|seconds| u32::try_from(seconds).ok())
+            .unwrap_or(u32::MAX),
         nice: queue.priority,
         min_uid: settings.min_uid,
         min_gid: settings.min_gid,

@@ -26,7 +26,9 @@ const SENSOR_TEXT: usize = 1_024;
 /// A host may report for itself, for `global`, and for other execution hosts (sensors/README.md
 /// "The protocol"); the rest is dropped.
 pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: LoadReport) {
-    let Some(host) = turn.agents().host_of(connection).cloned() else { return };
+    let Some(host) = turn.agents().host_of(connection).cloned() else {
+        return;
+    };
     agents::heard(turn, &host);
     let known = turn.observations().hosts.get(&host);
     let (last, has_reported) = known.map_or((0, false), |known| (known.sequence, known.reported.is_some()));
@@ -42,7 +44,11 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, mut report: 
     report.withdrawn.retain(|subject, _| is_subject(subject));
     let refused = keep_to_limits(turn, &host, &mut report);
     let at = turn.now.tick;
-    turn.observe(Observation::Load { host: host.clone(), at, report: Box::new(report) });
+    turn.observe(Observation::Load {
+        host: host.clone(),
+        at,
+        report: Box::new(report),
+    });
     tell_refused(turn, host, refused);
 }
 
@@ -92,12 +98,24 @@ fn tell_refused(turn: &mut Turn<'_>, host: HostName, refused: usize) {
 /// Takes the health of a host's sensors, as many as can be shown.
 pub(super) fn sensors(turn: &mut Turn<'_>, host: HostName, mut sensors: Vec<SensorStatus>) {
     sensors.truncate(SENSORS);
-    for SensorStatus { command, health, user, last_error, stderr, faults, .. } in &mut sensors {
+    for SensorStatus {
+        command,
+        health,
+        user,
+        last_error,
+        stderr,
+        faults,
+        ..
+    } in &mut sensors
+    {
         stderr.truncate(SENSOR_LINES);
         while faults.other_hosts.len() > FAULTS {
             faults.other_hosts.pop_last();
         }
-        let texts = [command, health, user, last_error].into_iter().chain(stderr).chain(&mut faults.examples);
+        let texts = [command, health, user, last_error]
+            .into_iter()
+            .chain(stderr)
+            .chain(&mut faults.examples);
         texts.for_each(shorten);
     }
     sensors.iter_mut().for_each(|sensor| add_strangers(turn, &host, sensor));
@@ -108,7 +126,11 @@ pub(super) fn sensors(turn: &mut Turn<'_>, host: HostName, mut sensors: Vec<Sens
 /// Counts values for hosts that are no execution hosts of the cell among those that the cell cannot
 /// use.
 fn add_strangers(turn: &Turn<'_>, host: &HostName, sensor: &mut SensorStatus) {
-    let ValueFaults { count, examples, other_hosts } = &mut sensor.faults;
+    let ValueFaults {
+        count,
+        examples,
+        other_hosts,
+    } = &mut sensor.faults;
     examples.truncate(FAULTS);
     let config = &turn.state().config;
     let canonical = config.host_names(&turn.site().naming, host);
@@ -145,7 +167,9 @@ fn tell_strangers(turn: &mut Turn<'_>, host: &HostName, sensors: &[SensorStatus]
             }
         }
     }
-    warnings.into_iter().for_each(|warning| turn.effect(Effect::Warn(warning)));
+    warnings
+        .into_iter()
+        .for_each(|warning| turn.effect(Effect::Warn(warning)));
 }
 
 fn shorten(text: &mut String) {

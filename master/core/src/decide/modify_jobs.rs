@@ -100,12 +100,18 @@ fn modify_jobs(
     target: &str,
     force: bool,
 ) -> Option<Vec<Answer>> {
-    let selection = JobSelection { targets: vec![select::target(target)?], ..JobSelection::default() };
+    let selection = JobSelection {
+        targets: vec![select::target(target)?],
+        ..JobSelection::default()
+    };
     let found: Vec<Selected> = select::select(turn.state(), caller, Owners::Everybody, &selection)
         .into_iter()
         .filter_map(Result::ok)
         .collect();
-    let answers = found.iter().flat_map(|selected| modify_one(turn, caller, action, selected, force)).collect();
+    let answers = found
+        .iter()
+        .flat_map(|selected| modify_one(turn, caller, action, selected, force))
+        .collect();
     (!found.is_empty()).then_some(answers)
 }
 
@@ -118,7 +124,11 @@ fn modify_one(
 ) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
     if !caller.may_act_for(&job.spec.owner.user) {
-        let what = format!("{} - you have no permission to modify job \"{}\"", caller.user(), job.number);
+        let what = format!(
+            "{} - you have no permission to modify job \"{}\"",
+            caller.user(),
+            job.number
+        );
         return vec![Answer::Refused(Diagnostic::new(Code::NotPermitted, what))];
     }
     match action {
@@ -136,8 +146,11 @@ fn modify_placed(
 ) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
     let (number, tasks) = (job.number, job.select(&selected.tasks));
-    let placed: Vec<TaskKey> =
-        job.placements().filter(|(task, _)| tasks.contains(*task)).map(|(_, placement)| placement.key).collect();
+    let placed: Vec<TaskKey> = job
+        .placements()
+        .filter(|(task, _)| tasks.contains(*task))
+        .map(|(_, placement)| placement.key)
+        .collect();
     if placed.is_empty() {
         let task = tasks.first().unwrap_or(TaskId(1));
         let what =
@@ -169,18 +182,27 @@ fn suspend(turn: &mut Turn<'_>, caller: &Caller, key: TaskKey, suspended: bool) 
 pub(super) fn reschedule(turn: &mut Turn<'_>, key: TaskKey, force: bool) -> Answer {
     let state = turn.state();
     let (job, _, placement) = state.placed(key).expect("it was found just now");
-    let (name, host, queue) = (job.task_name(key.task), placement.host().clone(), placement.master().queue.clone());
+    let (name, host, queue) = (
+        job.task_name(key.task),
+        placement.host().clone(),
+        placement.master().queue.clone(),
+    );
     if placement.deleting {
         let what = format!("{name} is being deleted and is not run again");
         return Answer::Refused(Diagnostic::new(Code::WrongState, what));
     }
     if !force && !end::is_rerunnable(state, job, placement) {
         if let Some(checkpoint) = &job.spec.checkpoint {
-            let what =
-                format!("{} requests ckpt object {checkpoint}. Therefore this job is not restartable.", job.number);
+            let what = format!(
+                "{} requests ckpt object {checkpoint}. Therefore this job is not restartable.",
+                job.number
+            );
             return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -c r, or use -f"));
         }
-        let what = format!("The job {} is running in queue {queue} where jobs are not rerunable.", job.number);
+        let what = format!(
+            "The job {} is running in queue {queue} where jobs are not rerunable.",
+            job.number
+        );
         return Answer::Refused(Diagnostic::new(Code::WrongState, what).fix("submit with -r y, or use -f"));
     }
     let done = Answer::Done(format!("Pushed rescheduling of {name} on host {host}"));
@@ -216,7 +238,11 @@ fn clear_error(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected) -> Ans
 fn in_error(job: &Job, selected: &Selected) -> Vec<TaskId> {
     let meant = |task: TaskId| selected.tasks.is_empty() || selected.tasks.iter().any(|range| range.contains(task));
     let is_error = |place: &Place| place.error().is_some();
-    job.tasks.iter().filter(|(task, state)| meant(**task) && is_error(&state.place)).map(|(task, _)| *task).collect()
+    job.tasks
+        .iter()
+        .filter(|(task, state)| meant(**task) && is_error(&state.place))
+        .map(|(task, _)| *task)
+        .collect()
 }
 
 fn clear(turn: &mut Turn<'_>, seq: SubmitSeq, failed: &[TaskId]) {
@@ -224,5 +250,8 @@ fn clear(turn: &mut Turn<'_>, seq: SubmitSeq, failed: &[TaskId]) {
     failed.iter().for_each(|task| {
         tasks.insert(*task);
     });
-    turn.record(Event::ErrorCleared { seq, tasks: tasks.ranges() });
+    turn.record(Event::ErrorCleared {
+        seq,
+        tasks: tasks.ranges(),
+    });
 }

@@ -39,9 +39,11 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::Objects(changes) => draft::change(turn, caller, &changes, Origin::Hand),
         Command::Import(import) => import::import(turn, caller, &import),
         Command::DryRun(command) => import::dry_run(turn, caller, &command),
-        Command::CreateToken { uses, valid_s, host_pattern } => {
-            hosts::create_token(turn, request, uses, valid_s, host_pattern)
-        }
+        Command::CreateToken {
+            uses,
+            valid_s,
+            host_pattern,
+        } => hosts::create_token(turn, request, uses, valid_s, host_pattern),
         Command::RevokeToken { id } => hosts::revoke_token(turn, &id),
         Command::RevokeHost { host } => hosts::revoke(turn, caller, &host),
         Command::RebindHost { host } => hosts::rebind(turn, caller, &host),
@@ -56,7 +58,12 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, com
         Command::Orders(orders) => external::command(turn, orders),
         Command::KillEventClients { ids } => {
             let is_manager = caller.is_manager();
-            turn.effect(Effect::CutOff { to: request.reply_to, ids, is_manager, by: caller.at_host() });
+            turn.effect(Effect::CutOff {
+                to: request.reply_to,
+                ids,
+                is_manager,
+                by: caller.at_host(),
+            });
             return None;
         }
         Command::Submit(_)
@@ -85,7 +92,10 @@ fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(),
         Command::KillEventClients { .. } => Ok(()),
         Command::TriggerScheduling if !caller.is_manager_elsewhere(turn.state()) => {
             let what = "starting scheduler monitoring requires manager privileges";
-            caller.must_be_manager().map_err(|refusal| Diagnostic { what: what.to_owned(), ..refusal })
+            caller.must_be_manager().map_err(|refusal| Diagnostic {
+                what: what.to_owned(),
+                ..refusal
+            })
         }
         _ => must_administer(turn, caller),
     }
@@ -104,6 +114,12 @@ fn must_administer(turn: &Turn<'_>, caller: &Caller) -> Result<(), Diagnostic> {
     }
     let what = format!("denied: root of host \"{host}\" is no manager");
     let refusal = Diagnostic::new(Code::HostNotPermitted, what).why("root counts on the master's host alone");
-    let master = turn.site().master_host.as_ref().map_or("the master's host", HostName::as_str);
-    Err(refusal.fix(format!("on {master} as root, or here as another manager: qconf -am USER adds one")))
+    let master = turn
+        .site()
+        .master_host
+        .as_ref()
+        .map_or("the master's host", HostName::as_str);
+    Err(refusal.fix(format!(
+        "on {master} as root, or here as another manager: qconf -am USER adds one"
+    )))
 }

@@ -22,11 +22,19 @@ pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
     for order in orders {
         if is_external {
             let why = stale("a scheduler outside the master places jobs");
-            turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
+            turn.effect(Effect::OrderRefused {
+                scheduler: scheduler.to_owned(),
+                order: Box::new(order),
+                why,
+            });
             continue;
         }
         if let Err(why) = execute(turn, &order, &mut asked) {
-            turn.effect(Effect::OrderRefused { scheduler: scheduler.to_owned(), order: Box::new(order), why });
+            turn.effect(Effect::OrderRefused {
+                scheduler: scheduler.to_owned(),
+                order: Box::new(order),
+                why,
+            });
         }
     }
 }
@@ -38,9 +46,13 @@ pub(super) struct Asked(Option<(Arc<JobSpec>, Demand)>);
 
 impl Asked {
     fn of(&mut self, config: &Configuration, spec: &Arc<JobSpec>) -> &Demand {
-        let known =
-            self.0.take().filter(|(last, _)| Arc::ptr_eq(last, spec) || Demand::source(last) == Demand::source(spec));
-        let (_, demand) = self.0.insert(known.unwrap_or_else(|| (spec.clone(), Demand::new(config, spec))));
+        let known = self
+            .0
+            .take()
+            .filter(|(last, _)| Arc::ptr_eq(last, spec) || Demand::source(last) == Demand::source(spec));
+        let (_, demand) = self
+            .0
+            .insert(known.unwrap_or_else(|| (spec.clone(), Demand::new(config, spec))));
         demand
     }
 }
@@ -73,12 +85,18 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     if granted.is_empty() || granted.iter().skip(1).any(|granted| granted.slots == 0) {
         return Err(stale("it grants no slots"));
     }
-    if let Some(why) = granted.iter().find_map(|granted| not_ready(turn, &granted.instance.host)) {
+    if let Some(why) = granted
+        .iter()
+        .find_map(|granted| not_ready(turn, &granted.instance.host))
+    {
         return Err(stale(&why));
     }
     let lost = |granted: &&Granted| state.is_unconfirmed(&granted.instance.host, seq, task);
     if let Some(granted) = granted.iter().find(lost) {
-        return Err(stale(&format!("an earlier attempt may still run on host {}", granted.instance.host)));
+        return Err(stale(&format!(
+            "an earlier attempt may still run on host {}",
+            granted.instance.host
+        )));
     }
     // Which tasks avoid which hosts was looked at above: another task of the job may go there.
     let demand = asked.of(&state.config, &job.spec);
@@ -90,7 +108,10 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
 fn not_ready(turn: &Turn<'_>, host: &HostName) -> Option<String> {
     match turn.observations().hosts.get(host).filter(|known| known.connected) {
         None => Some(format!("host {host} is not connected")),
-        Some(known) => known.unfit.as_ref().map(|why| format!("host {host} cannot start jobs: {why}")),
+        Some(known) => known
+            .unfit
+            .as_ref()
+            .map(|why| format!("host {host} cannot start jobs: {why}")),
     }
 }
 
@@ -103,8 +124,19 @@ fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) ->
     let maps = state.choose_ids(&state.jobs[&seq].spec, grant);
     let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free"))?;
     let attempts = state.jobs[&seq].tasks.get(&task).map_or(0, |task| task.attempts);
-    let key = TaskKey { cell: state.cell, seq, task, pe_task: 0, attempt: attempts + 1 };
-    turn.record(Event::TaskPlaced { key, granted: grant.slots.to_vec(), pe: grant.pe.cloned(), maps });
+    let key = TaskKey {
+        cell: state.cell,
+        seq,
+        task,
+        pe_task: 0,
+        attempt: attempts + 1,
+    };
+    turn.record(Event::TaskPlaced {
+        key,
+        granted: grant.slots.to_vec(),
+        pe: grant.pe.cloned(),
+        maps,
+    });
     tasks::send_start(turn, key);
     Ok(())
 }
@@ -122,7 +154,10 @@ fn reject_immediate(turn: &mut Turn<'_>, seq: SubmitSeq) -> Result<(), Diagnosti
 }
 
 fn suspend(turn: &mut Turn<'_>, key: TaskKey, suspended: bool) -> Result<(), Diagnostic> {
-    let (_, _, placement) = turn.state().placed(key).ok_or_else(|| stale("the task is not on a host"))?;
+    let (_, _, placement) = turn
+        .state()
+        .placed(key)
+        .ok_or_else(|| stale("the task is not on a host"))?;
     if placement.suspended_by_threshold != suspended {
         let before = tasks::is_stopped(turn, key);
         turn.record(Event::TaskThresholdSuspended { key, suspended });

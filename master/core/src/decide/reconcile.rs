@@ -58,7 +58,9 @@ fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
     if key.pe_task > 0 {
         return slaves::end_unknown(turn, key);
     }
-    let Some((_, _, placement)) = turn.state().placed(key) else { return true };
+    let Some((_, _, placement)) = turn.state().placed(key) else {
+        return true;
+    };
     if placement.started.is_some() {
         let reason = format!("host {} does not know the task any more", placement.host());
         let end = TaskEnd::vanished(turn, key, reason);

@@ -33,7 +33,9 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
         return;
     }
     turn.set_request(request.id);
-    let Some(reply) = command::decide(turn, request, &caller, command) else { return };
+    let Some(reply) = command::decide(turn, request, &caller, command) else {
+        return;
+    };
     let has_changed = turn.has_events();
     answered(turn, request, reply, has_changed);
 }
@@ -41,7 +43,10 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
 /// Answers a request that has been carried out.
 pub(super) fn answered(turn: &mut Turn<'_>, request: Request, reply: Reply, has_changed: bool) {
     if has_changed {
-        turn.record(Event::RequestAnswered { id: request.id, reply: Arc::new(without_secrets(&reply)) });
+        turn.record(Event::RequestAnswered {
+            id: request.id,
+            reply: Arc::new(without_secrets(&reply)),
+        });
     }
     answer(turn, request.reply_to, reply);
 }
@@ -58,5 +63,8 @@ fn without_secrets(reply: &Reply) -> Reply {
 }
 
 fn answer(turn: &mut Turn<'_>, to: ReplyTo, reply: Reply) {
-    turn.effect(Effect::Reply { to, reply: Box::new(reply) });
+    turn.effect(Effect::Reply {
+        to,
+        reply: Box::new(reply),
+    });
 }

@@ -38,11 +38,18 @@ pub(super) fn is_charged_as_reserved(state: &State, host: &HostName) -> bool {
 /// what was measured.
 fn reserved(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Usage) -> Usage {
     let slots = u64::from(placement.slots());
-    let charged = Usage { cpu_ms: wallclock_ms.saturating_mul(slots), ..used };
+    let charged = Usage {
+        cpu_ms: wallclock_ms.saturating_mul(slots),
+        ..used
+    };
     match requested_bytes(state, job, placement) {
         Some(bytes) => {
             let mem_kib_ms = (bytes / 1024).saturating_mul(wallclock_ms);
-            Usage { mem_kib_ms, maxvmem_bytes: bytes, ..charged }
+            Usage {
+                mem_kib_ms,
+                maxvmem_bytes: bytes,
+                ..charged
+            }
         }
         None => charged,
     }
@@ -57,7 +64,11 @@ pub(super) fn of_slave(state: &State, slave: &Slave, result: &TaskResult) -> Usa
 
 /// The use that the owner of a slave task is charged with: nothing likewise.
 pub(super) fn charged_of_slave(state: &State, slave: &Slave, used: Consumed) -> Consumed {
-    if is_charged_as_reserved(state, &slave.instance.host) { Consumed::default() } else { used }
+    if is_charged_as_reserved(state, &slave.instance.host) {
+        Consumed::default()
+    } else {
+        used
+    }
 }
 
 fn params(state: &State, host: &HostName) -> ExecdParams {
@@ -69,16 +80,29 @@ fn params(state: &State, host: &HostName) -> ExecdParams {
 fn requested_bytes(state: &State, job: &Job, placement: &Placement) -> Option<u64> {
     let of = |list: &[ResourceRequest], name: &str| {
         let requests = list.iter().rev();
-        let resolve =
-            |request: &ResourceRequest| ResourceList::from(vec![request.clone()]).resolve(&state.config.complex).ok();
-        let mut asked = requests.filter_map(resolve).flatten().filter(|resolved| resolved.attribute.as_str() == name);
+        let resolve = |request: &ResourceRequest| {
+            ResourceList::from(vec![request.clone()])
+                .resolve(&state.config.complex)
+                .ok()
+        };
+        let mut asked = requests
+            .filter_map(resolve)
+            .flatten()
+            .filter(|resolved| resolved.attribute.as_str() == name);
         asked.find_map(|resolved| u64::try_from(resolved.value.amount()?.finite()?).ok())
     };
-    let Requests { hard, master, slaves, .. } = &*job.spec.requests;
+    let Requests {
+        hard, master, slaves, ..
+    } = &*job.spec.requests;
     let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
     let is_spared =
         |granted: &&Granted| pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && granted.instance.host == *placement.host();
-    let spared: u32 = placement.granted.iter().filter(is_spared).map(|granted| granted.slots).sum();
+    let spared: u32 = placement
+        .granted
+        .iter()
+        .filter(is_spared)
+        .map(|granted| granted.slots)
+        .sum();
     // The slot of a master that is no task was not granted.
     let of_master = u32::from(spared == 0 && pe.is_none_or(|pe| pe.job_is_first_task.0));
     let others = u64::from(placement.slots() - spared - of_master);

@@ -45,13 +45,19 @@ fn copy(
     let job = &turn.state().jobs[&seq];
     let owner = &job.spec.owner.user;
     if !caller.may_act_for(owner) {
-        let what = format!("job rejected: {} is not allowed to resubmit jobs of user {owner}", caller.at_host());
+        let what = format!(
+            "job rejected: {} is not allowed to resubmit jobs of user {owner}",
+            caller.at_host()
+        );
         return Err(vec![Diagnostic::new(Code::NotPermitted, what)]);
     }
     let original = job.number;
     let (mut spec, mut texts) = alter::changed(caller, job, changes).map_err(|refusal| vec![refusal])?;
     // A copy starts as its original did when it was new: held only by what the user asks for now.
-    spec = JobSpec { holds: Holds::default(), ..spec };
+    spec = JobSpec {
+        holds: Holds::default(),
+        ..spec
+    };
     if let Some(change) = changes.holds {
         caller.may_change_holds(change).map_err(|refusal| vec![refusal])?;
         spec.holds = changed_holds(spec.holds, change);
@@ -62,7 +68,10 @@ fn copy(
     let mut answers: Vec<Answer> = texts.into_iter().map(Answer::Done).collect();
     match submit::accept(turn, caller, spec)? {
         Accepted::Verified(verified) => answers.extend(verified),
-        Accepted::Job { number, answers: warnings } => {
+        Accepted::Job {
+            number,
+            answers: warnings,
+        } => {
             let text = match array {
                 Some(range) => format!("Your job-array {number}.{range} (\"{name}\") has been submitted"),
                 None => format!("Your job {number} (\"{name}\") has been submitted"),

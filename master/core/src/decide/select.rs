@@ -40,7 +40,11 @@ pub(super) enum Missing {
 
 /// `5`, or `5-7:1`.
 pub(super) fn task_words(tasks: TaskRange) -> String {
-    if tasks.count() == 1 { tasks.first().to_string() } else { tasks.to_string() }
+    if tasks.count() == 1 {
+        tasks.first().to_string()
+    } else {
+        tasks.to_string()
+    }
 }
 
 /// Everything that a selection names, in its order.
@@ -53,7 +57,11 @@ pub(super) fn select(
     if selection.targets.is_empty() {
         return jobs_of_users(state, &selection.users);
     }
-    selection.targets.iter().flat_map(|target| select_target(state, caller, owners, selection, target)).collect()
+    selection
+        .targets
+        .iter()
+        .flat_map(|target| select_target(state, caller, owners, selection, target))
+        .collect()
 }
 
 fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missing>> {
@@ -61,7 +69,11 @@ fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missin
         .flat_map(|user| state.index.jobs_of(user))
         .map(|seq| Ok(Selected { seq, tasks: Vec::new() }))
         .collect();
-    if found.is_empty() && !users.is_empty() { vec![Err(Missing::Users(users.join(",")))] } else { found }
+    if found.is_empty() && !users.is_empty() {
+        vec![Err(Missing::Users(users.join(",")))]
+    } else {
+        found
+    }
 }
 
 fn select_target(
@@ -71,17 +83,31 @@ fn select_target(
     selection: &JobSelection,
     target: &JobTarget,
 ) -> Vec<Result<Selected, Missing>> {
-    let tasks = if target.tasks.is_empty() { &selection.tasks } else { &target.tasks };
+    let tasks = if target.tasks.is_empty() {
+        &selection.tasks
+    } else {
+        &target.tasks
+    };
     let jobs = match number(&target.job) {
-        Some(number) => match state.job(number).filter(|job| is_of(&selection.users, &job.spec.owner.user)) {
+        Some(number) => match state
+            .job(number)
+            .filter(|job| is_of(&selection.users, &job.spec.owner.user))
+        {
             Some(job) => vec![job],
             None => return vec![Err(Missing::Number(target.job.clone()))],
         },
         None => named(state, caller, owners, &selection.users, &target.job),
     };
     if jobs.is_empty() {
-        let users = if selection.users.is_empty() { caller.user().to_string() } else { selection.users.join(",") };
-        return vec![Err(Missing::Name { name: target.job.clone(), users })];
+        let users = if selection.users.is_empty() {
+            caller.user().to_string()
+        } else {
+            selection.users.join(",")
+        };
+        return vec![Err(Missing::Name {
+            name: target.job.clone(),
+            users,
+        })];
     }
     jobs.into_iter().flat_map(|job| select_tasks(job, tasks)).collect()
 }
@@ -92,9 +118,16 @@ fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>
         tasks.iter().partition(|range| !job.select(&[**range]).is_empty());
     let mut found = Vec::new();
     if tasks.is_empty() || !known.is_empty() {
-        found.push(Ok(Selected { seq: job.seq, tasks: known }));
+        found.push(Ok(Selected {
+            seq: job.seq,
+            tasks: known,
+        }));
     }
-    found.extend(unknown.into_iter().map(|tasks| Err(Missing::Tasks { job: job.number, tasks })));
+    found.extend(
+        unknown
+            .into_iter()
+            .map(|tasks| Err(Missing::Tasks { job: job.number, tasks })),
+    );
     found
 }
 
@@ -107,7 +140,9 @@ fn named<'a>(state: &'a State, caller: &Caller, whose: Owners, users: &[String],
         Owners::Everybody => true,
     };
     let owners = state.index.owners().filter(|owner| is_meant(owner));
-    let jobs = owners.flat_map(|owner| state.index.jobs_of(owner)).map(|seq| &state.jobs[&seq]);
+    let jobs = owners
+        .flat_map(|owner| state.index.jobs_of(owner))
+        .map(|seq| &state.jobs[&seq]);
     let mut found: Vec<&Job> = jobs.filter(|job| pattern.matches(&job.spec.name)).collect();
     found.sort_by_key(|job| job.seq);
     found
@@ -115,14 +150,20 @@ fn named<'a>(state: &'a State, caller: &Caller, whose: Owners, users: &[String],
 
 /// The jobs of one user whose names match, oldest first.
 pub(super) fn own_jobs_named<'a>(state: &'a State, owner: &UserName, name: &str) -> Vec<&'a Job> {
-    let Ok(pattern) = Expression::parse(name) else { return Vec::new() };
+    let Ok(pattern) = Expression::parse(name) else {
+        return Vec::new();
+    };
     let jobs = state.index.jobs_of(owner).map(|seq| &state.jobs[&seq]);
-    jobs.filter(|job| pattern.matches(&job.spec.name, Type::String)).collect()
+    jobs.filter(|job| pattern.matches(&job.spec.name, Type::String))
+        .collect()
 }
 
 /// Everybody with jobs whom one of the patterns names.
 fn owners<'a>(state: &'a State, users: &'a [String]) -> impl Iterator<Item = &'a UserName> {
-    state.index.owners().filter(|owner| users.iter().any(|user| names(user, owner)))
+    state
+        .index
+        .owners()
+        .filter(|owner| users.iter().any(|user| names(user, owner)))
 }
 
 fn is_of(users: &[String], owner: &UserName) -> bool {
@@ -146,8 +187,14 @@ pub(super) fn target(text: &str) -> Option<JobTarget> {
     match text.split_once('.').filter(|(job, _)| number(job).is_some()) {
         Some((job, tasks)) => {
             let tasks: Option<Vec<TaskRange>> = tasks.split(',').map(|range| TaskRange::parse(range).ok()).collect();
-            Some(JobTarget { job: job.to_owned(), tasks: tasks? })
+            Some(JobTarget {
+                job: job.to_owned(),
+                tasks: tasks?,
+            })
         }
-        None => Some(JobTarget { job: text.to_owned(), tasks: Vec::new() }),
+        None => Some(JobTarget {
+            job: text.to_owned(),
+            tasks: Vec::new(),
+        }),
     }
 }

@@ -33,9 +33,17 @@ pub(super) fn start(turn: &mut Turn<'_>, caller: &Caller, request: &SlaveRequest
         Err(refusal) => Reply::refusal(refusal),
         Ok(instance) => {
             let (_, _, placement) = turn.state().placed(request.task).expect("it was found just now");
-            let key = TaskKey { pe_task: placement.slaves().next(), ..request.task };
+            let key = TaskKey {
+                pe_task: placement.slaves().next(),
+                ..request.task
+            };
             let (from, spec) = (caller.host.clone(), request.spec.clone());
-            turn.record(Event::SlavePlaced { key, instance, from, spec });
+            turn.record(Event::SlavePlaced {
+                key,
+                instance,
+                from,
+                spec,
+            });
             tasks::send_start(turn, key);
             Reply::data(Data::Slave(key))
         }
@@ -52,14 +60,22 @@ fn instance_for(
     let state = turn.state();
     let gone = || Diagnostic::new(Code::UnknownJob, "error: the job of this command does not run any more");
     let (job, _, placement) = state.placed(task).ok_or_else(gone)?;
-    let refuse =
-        |code, why: String| Diagnostic::new(code, format!("error: executing task of job {} failed: {why}", job.number));
+    let refuse = |code, why: String| {
+        Diagnostic::new(
+            code,
+            format!("error: executing task of job {} failed: {why}", job.number),
+        )
+    };
     if *caller.user() != job.spec.owner.user {
         let why = format!("it is a job of {}, not of {}", job.spec.owner.user, caller.user());
         return Err(refuse(Code::NotPermitted, why));
     }
     // An agent vouches for processes of tasks that run on its host, and for no others.
-    if placement.granted.iter().all(|granted| granted.instance.host != caller.host) {
+    if placement
+        .granted
+        .iter()
+        .all(|granted| granted.instance.host != caller.host)
+    {
         let why = format!("host {}, from which this was asked, is none of its hosts", caller.host);
         return Err(refuse(Code::HostNotPermitted, why));
     }
@@ -81,8 +97,16 @@ fn instance_for(
 /// The parallel environment of the job, if it controls its slave tasks.
 fn controlled<'a>(state: &'a State, placement: &Placement) -> Result<&'a ParallelEnvironment, String> {
     let name = placement.pe.as_ref().ok_or("it is no parallel job")?;
-    let pe = state.config.pes.get(name).ok_or_else(|| format!("parallel environment {name} is gone"))?;
-    if pe.control_slaves.0 { Ok(pe) } else { Err(format!("control_slaves of parallel environment {name} is FALSE")) }
+    let pe = state
+        .config
+        .pes
+        .get(name)
+        .ok_or_else(|| format!("parallel environment {name} is gone"))?;
+    if pe.control_slaves.0 {
+        Ok(pe)
+    } else {
+        Err(format!("control_slaves of parallel environment {name} is FALSE"))
+    }
 }
 
 /// The first queue instance of a host in which a slot of the job is free. The job itself takes one
@@ -94,12 +118,24 @@ fn free_slot(
     host: &HostName,
 ) -> Result<QueueInstanceName, Diagnostic> {
     let what = |why: String| format!("error: executing task of job {} failed: {why}", job.number);
-    let here = || placement.granted.iter().filter(|granted| granted.instance.host == *host);
+    let here = || {
+        placement
+            .granted
+            .iter()
+            .filter(|granted| granted.instance.host == *host)
+    };
     if here().next().is_none() {
-        let mut hosts: Vec<&str> = placement.granted.iter().map(|granted| granted.instance.host.as_str()).collect();
+        let mut hosts: Vec<&str> = placement
+            .granted
+            .iter()
+            .map(|granted| granted.instance.host.as_str())
+            .collect();
         hosts.dedup();
-        return Err(Diagnostic::new(Code::HostNotPermitted, what(format!("host {host} was not granted to it")))
-            .fix(format!("use the hosts in $PE_HOSTFILE: {}", hosts.join(" "))));
+        return Err(Diagnostic::new(
+            Code::HostNotPermitted,
+            what(format!("host {host} was not granted to it")),
+        )
+        .fix(format!("use the hosts in $PE_HOSTFILE: {}", hosts.join(" "))));
     }
     let is_job = |instance: &QueueInstanceName| pe.job_is_first_task.0 && placement.master() == instance;
     let taken_in = |instance| placement.slaves().live_in(instance) + u32::from(is_job(instance));
@@ -109,10 +145,18 @@ fn free_slot(
     let slots: u32 = here().map(|granted| granted.slots).sum();
     let taken: u32 = here().map(|granted| taken_in(&granted.instance)).sum();
     let is_first_task = here().any(|granted| is_job(&granted.instance));
-    let job_itself = if is_first_task { ", the job itself one of them" } else { "" };
+    let job_itself = if is_first_task {
+        ", the job itself one of them"
+    } else {
+        ""
+    };
     let why = format!("{taken} tasks run there{job_itself}, and it has {slots} slots there");
     let fix = "wait until one of them has ended, or ask for more slots with -pe";
-    Err(Diagnostic::new(Code::WrongState, what(format!("no slot is free on host {host}"))).why(why).fix(fix))
+    Err(
+        Diagnostic::new(Code::WrongState, what(format!("no slot is free on host {host}")))
+            .why(why)
+            .fix(fix),
+    )
 }
 
 /// The host of a slave task says that it has ended.
@@ -125,10 +169,15 @@ pub(super) fn ended(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey,
 /// Records the end of a slave task.
 fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
     let (state, now) = (turn.state(), turn.now);
-    let Some((job, placement, slave)) = state.slave(key) else { return };
+    let Some((job, placement, slave)) = state.slave(key) else {
+        return;
+    };
     let result = &usage::with_known(turn, key, result);
-    let summary =
-        placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe)).is_some_and(|pe| pe.accounting_summary.0);
+    let summary = placement
+        .pe
+        .as_ref()
+        .and_then(|pe| state.config.pes.get(pe))
+        .is_some_and(|pe| pe.accounting_summary.0);
     let record = (!summary).then(|| {
         let whole = end::record(state, job, placement, result, result.failed, now);
         Box::new(end::slave_record(state, key, slave, whole, result))
@@ -139,16 +188,31 @@ fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
     let host = slave.instance.host.clone();
     turn.agents_mut().answered(&host, key);
     // Nothing ever exits 0 on failure: neither does the command of a task that never started.
-    let exit_status = if result.exit == Exit::NotStarted { NOT_STARTED } else { result.exit.status() };
+    let exit_status = if result.exit == Exit::NotStarted {
+        NOT_STARTED
+    } else {
+        result.exit.status()
+    };
     let (reason, rusage) = (result.reason.clone(), result.rusage);
-    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage, charged });
+    turn.record(Event::SlaveEnded {
+        key,
+        record,
+        exit_status,
+        reason,
+        usage,
+        rusage,
+        charged,
+    });
 }
 
 /// The host of a task says that it has ended. Its slave tasks end first, or are ended after a
 /// while: the task's own end is held until then, and its host repeats it until it is told to
 /// forget.
 pub(super) fn task_ended(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey, result: TaskResult) {
-    let has_slaves = turn.state().placed(key).is_some_and(|(_, _, placement)| !placement.slaves().live.is_empty());
+    let has_slaves = turn
+        .state()
+        .placed(key)
+        .is_some_and(|(_, _, placement)| !placement.slaves().live.is_empty());
     if has_slaves {
         turn.agents_mut().hold(key, result);
         if let Some(host) = turn.state().host_of(key).cloned() {
@@ -174,11 +238,16 @@ pub(super) fn end_leftovers(turn: &mut Turn<'_>, host: &HostName) {
 
 /// Ends a task whose end was held, once it has no slave tasks any more.
 fn end_task_if_alone(turn: &mut Turn<'_>, key: TaskKey) {
-    let is_alone = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.slaves().live.is_empty());
+    let is_alone = turn
+        .state()
+        .placed(key)
+        .is_some_and(|(_, _, placement)| placement.slaves().live.is_empty());
     if !is_alone {
         return;
     }
-    let Some(result) = turn.agents_mut().release(key) else { return };
+    let Some(result) = turn.agents_mut().release(key) else {
+        return;
+    };
     let host = turn.state().host_of(key).cloned();
     tasks::end(turn, key, TaskEnd::reported(result));
     if let Some(connection) = host.and_then(|host| turn.agents().connection(&host)) {
@@ -193,14 +262,21 @@ pub(super) fn give_up(turn: &mut Turn<'_>, key: TaskKey) {
     let slaves = of(turn, key);
     tell(turn, &slaves, TaskSignal::Terminate);
     for slave in slaves {
-        presume_ended(turn, slave, "the job was ended, and its host has not said what became of it");
+        presume_ended(
+            turn,
+            slave,
+            "the job was ended, and its host has not said what became of it",
+        );
     }
 }
 
 /// The same for those on hosts that are unknown.
 fn give_up_unheard(turn: &mut Turn<'_>, key: TaskKey) {
     for slave in of(turn, key) {
-        let is_unheard = turn.state().host_of(slave).is_some_and(|host| turn.agents().heard(host).is_none());
+        let is_unheard = turn
+            .state()
+            .host_of(slave)
+            .is_some_and(|host| turn.agents().heard(host).is_none());
         if is_unheard {
             presume_ended(turn, slave, "the job has ended, and its host is unknown");
         }
@@ -221,7 +297,9 @@ pub(super) fn give_up_on(turn: &mut Turn<'_>, host: &HostName) {
 /// Its host does not know a slave task: one that ran there, or is not to run any more, has ended;
 /// whether it has.
 pub(super) fn end_unknown(turn: &mut Turn<'_>, key: TaskKey) -> bool {
-    let Some((_, placement, slave)) = turn.state().slave(key) else { return true };
+    let Some((_, placement, slave)) = turn.state().slave(key) else {
+        return true;
+    };
     let is_ending = placement.deleting || placement.rescheduling || turn.agents().is_held(task_of(key));
     match (slave.started, is_ending) {
         (None, false) => return false,
@@ -238,7 +316,15 @@ fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let reason = "the job ended before the task was started".to_owned();
     let (usage, rusage) = (Usage::NONE, Rusage::NONE);
     let (record, exit_status, charged) = (None, NOT_STARTED, None);
-    turn.record(Event::SlaveEnded { key, record, exit_status, reason, usage, rusage, charged });
+    turn.record(Event::SlaveEnded {
+        key,
+        record,
+        exit_status,
+        reason,
+        usage,
+        rusage,
+        charged,
+    });
 }
 
 fn presume_ended(turn: &mut Turn<'_>, key: TaskKey, reason: &str) {
@@ -254,7 +340,10 @@ pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
 
 fn tell(turn: &mut Turn<'_>, slaves: &[TaskKey], signal: TaskSignal) {
     for &key in slaves {
-        let connection = turn.state().host_of(key).and_then(|host| turn.agents().connection(host));
+        let connection = turn
+            .state()
+            .host_of(key)
+            .and_then(|host| turn.agents().connection(host));
         if let Some(connection) = connection {
             turn.send(connection, MasterMessage::Signal { key, signal });
         }
@@ -263,6 +352,14 @@ fn tell(turn: &mut Turn<'_>, slaves: &[TaskKey], signal: TaskSignal) {
 
 /// The slave tasks of a task that have not ended.
 fn of(turn: &Turn<'_>, key: TaskKey) -> Vec<TaskKey> {
-    let live = turn.state().placed(key).into_iter().flat_map(|(_, _, placement)| placement.slaves().live.keys());
-    live.map(|number| TaskKey { pe_task: *number, ..key }).collect()
+    let live = turn
+        .state()
+        .placed(key)
+        .into_iter()
+        .flat_map(|(_, _, placement)| placement.slaves().live.keys());
+    live.map(|number| TaskKey {
+        pe_task: *number,
+        ..key
+    })
+    .collect()
 }

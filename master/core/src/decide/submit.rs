@@ -24,13 +24,24 @@ const LAST_NUMBER: u32 = 9_999_999;
 /// Decides a submission. A job that is refused, or only to be verified, takes no number.
 pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Reply {
     // Who submits and from where is what the socket says, whatever the client wrote.
-    let spec = JobSpec { owner: caller.owner.clone().into(), submit_host: caller.host.clone(), ..spec };
+    let spec = JobSpec {
+        owner: caller.owner.clone().into(),
+        submit_host: caller.host.clone(),
+        ..spec
+    };
     match accept(turn, caller, spec) {
         Ok(Accepted::Verified(answers)) => Reply::answers(answers),
         Ok(Accepted::Job { number, answers }) => {
             let job = turn.state().job(number).expect("it was accepted just now");
-            let data = Data::Submitted { number, name: job.spec.name.clone(), array: job.spec.array };
-            Reply { answers, ..Reply::data(data) }
+            let data = Data::Submitted {
+                number,
+                name: job.spec.name.clone(),
+                array: job.spec.array,
+            };
+            Reply {
+                answers,
+                ..Reply::data(data)
+            }
         }
         Err(refusals) => Reply::answers(refusals.into_iter().map(Answer::Refused).collect()),
     }
@@ -75,7 +86,13 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     // All who keep the job share with others what it has in common with them.
     let spec = turn.state().index.commons.shared(&Arc::new(spec));
     let (waits_for, array_waits_for) = (plain.found, array.found);
-    turn.record(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for });
+    turn.record(Event::JobSubmitted {
+        seq,
+        number,
+        spec,
+        waits_for,
+        array_waits_for,
+    });
     Ok(Accepted::Job { number, answers })
 }
 
@@ -92,7 +109,11 @@ fn unadmitted(state: &State, spec: &JobSpec) -> Option<Answer> {
 /// The warning that a reservation has no effect, with the setting that prevents it.
 pub(super) fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Answer> {
     let why = crate::explain::vain_reservation(state, spec)?;
-    Some(Answer::Warning(Diagnostic::new(Code::NotSupported, format!("warning: {}", why.text)).at("-R y").fix(why.fix)))
+    Some(Answer::Warning(
+        Diagnostic::new(Code::NotSupported, format!("warning: {}", why.text))
+            .at("-R y")
+            .fix(why.fix),
+    ))
 }
 
 /// The next number that no job has.

@@ -26,30 +26,53 @@ impl TaskEnd {
 
     /// The host is gone, and the task runs again elsewhere.
     pub(super) fn lost(result: TaskResult) -> Self {
-        Self { result, then: Some(Then::Requeued) }
+        Self {
+            result,
+            then: Some(Then::Requeued),
+        }
     }
 
     /// A deletion that does not wait for the host.
     pub(super) fn forced(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
-        Self { result: presumed(turn, key, Failed::AFTER_JOB, reason), then: Some(Then::Done) }
+        Self {
+            result: presumed(turn, key, Failed::AFTER_JOB, reason),
+            then: Some(Then::Done),
+        }
     }
 
     /// Its host is unknown and its time is over.
     pub(super) fn overdue(turn: &Turn<'_>, key: TaskKey, limit: &str, seconds: u64, reason: String) -> Self {
         let result = presumed(turn, key, Failed::LIMIT_ENFORCED, reason);
         let reached = result.wallclock_ms / 1000;
-        let hit = LimitHit { limit: limit.to_owned(), value: seconds, reached, evidence: Evidence::Unknown };
-        Self { result: TaskResult { limit: Some(hit), ..result }, then: Some(Then::Done) }
+        let hit = LimitHit {
+            limit: limit.to_owned(),
+            value: seconds,
+            reached,
+            evidence: Evidence::Unknown,
+        };
+        Self {
+            result: TaskResult {
+                limit: Some(hit),
+                ..result
+            },
+            then: Some(Then::Done),
+        }
     }
 
     /// The host has no memory of a task that ran there.
     pub(super) fn vanished(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
-        Self { result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason), then: None }
+        Self {
+            result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason),
+            then: None,
+        }
     }
 
     /// The task runs on in the cell that this one is a copy of, if it does.
     pub(super) fn elsewhere(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
-        Self { result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason), then: Some(Then::Done) }
+        Self {
+            result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason),
+            then: Some(Then::Done),
+        }
     }
 }
 
@@ -62,9 +85,18 @@ pub(super) fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: St
     };
     let elapsed = |from: Wall| u64::try_from(turn.now.wall.0.saturating_sub(from.0)).unwrap_or(0);
     TaskResult {
-        exit: if started.is_some() { Exit::Signal { number: 9, core: false } } else { Exit::NotStarted },
+        exit: if started.is_some() {
+            Exit::Signal { number: 9, core: false }
+        } else {
+            Exit::NotStarted
+        },
         wallclock_ms: started.map_or(0, elapsed),
-        usage: turn.observations().usage.get(&key).copied().unwrap_or_else(Usage::default),
+        usage: turn
+            .observations()
+            .usage
+            .get(&key)
+            .copied()
+            .unwrap_or_else(Usage::default),
         ..TaskResult::not_started(if started.is_some() { failed } else { Failed::BEFORE_JOB }, reason)
     }
 }
@@ -88,8 +120,14 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
 /// before the host fell ill.
 fn runs(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, for_ms: u64) {
     let is_news = match key.pe_task {
-        0 => turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none()),
-        _ => turn.state().slave(key).is_some_and(|(_, _, slave)| slave.started.is_none()),
+        0 => turn
+            .state()
+            .placed(key)
+            .is_some_and(|(_, _, task)| task.started.is_none()),
+        _ => turn
+            .state()
+            .slave(key)
+            .is_some_and(|(_, _, slave)| slave.started.is_none()),
     };
     running(turn, key, for_ms);
     if is_news {
@@ -106,11 +144,20 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
         // Of a short task the host tells the end alone.
         runs(turn, host, key, result.ended_ago_ms.saturating_add(result.wallclock_ms));
     }
-    let never_ran = |turn: &Turn<'_>| turn.state().placed(key).is_some_and(|(_, _, task)| task.started.is_none());
+    let never_ran = |turn: &Turn<'_>| {
+        turn.state()
+            .placed(key)
+            .is_some_and(|(_, _, task)| task.started.is_none())
+    };
     if key.pe_task > 0 {
         slaves::ended(turn, connection, key, &result);
     } else if let Some(reason) = own_fault {
-        let failed = TaskResult { reason, failed: Failed::BEFORE_JOB, blame: Blame::Job, ..result };
+        let failed = TaskResult {
+            reason,
+            failed: Failed::BEFORE_JOB,
+            blame: Blame::Job,
+            ..result
+        };
         slaves::task_ended(turn, connection, key, failed);
     } else if result.is_hosts_fault() && never_ran(turn) {
         // As if it had not been given to that host: nobody has to clear anything, and nothing is accounted.
@@ -125,7 +172,13 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
 fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: TaskKey, state: &TaskReportState) {
     match state {
         TaskReportState::Accepted | TaskReportState::Running { .. } => {
-            turn.send(connection, MasterMessage::Signal { key, signal: TaskSignal::Terminate });
+            turn.send(
+                connection,
+                MasterMessage::Signal {
+                    key,
+                    signal: TaskSignal::Terminate,
+                },
+            );
         }
         TaskReportState::Ended(_) => {
             confirm_gone(turn, host, key);
@@ -137,8 +190,16 @@ fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: 
 
 /// The host does not run an attempt that was given up with it: its task may go there again.
 pub(super) fn confirm_gone(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
-    if turn.state().unconfirmed.get(host).is_some_and(|keys| keys.contains(&key)) {
-        turn.record(Event::TaskConfirmedGone { key, host: host.clone() });
+    if turn
+        .state()
+        .unconfirmed
+        .get(host)
+        .is_some_and(|keys| keys.contains(&key))
+    {
+        turn.record(Event::TaskConfirmedGone {
+            key,
+            host: host.clone(),
+        });
     }
 }
 
@@ -150,7 +211,10 @@ fn running(turn: &mut Turn<'_>, key: TaskKey, for_ms: u64) {
         if state.slave(key).is_some_and(|(_, _, slave)| slave.started.is_none()) {
             turn.record(Event::SlaveStarted { key, at });
         }
-    } else if state.placed(key).is_some_and(|(_, _, placement)| placement.started.is_none()) {
+    } else if state
+        .placed(key)
+        .is_some_and(|(_, _, placement)| placement.started.is_none())
+    {
         turn.record(Event::TaskStarted { key, at });
     }
 }
@@ -160,7 +224,9 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     slaves::give_up(turn, key);
     let now = turn.now;
     let state = turn.state();
-    let Some((job, _, placement)) = state.placed(key) else { return };
+    let Some((job, _, placement)) = state.placed(key) else {
+        return;
+    };
     let result = usage::with_known(turn, key, &task_end.result);
     let outcome = end::outcome(state, job, placement, &result);
     let (host, instance) = (placement.host().clone(), placement.master().clone());
@@ -173,21 +239,38 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let then = task_end.then.unwrap_or(outcome.then);
     turn.agents_mut().answered(&host, key);
     let saved_pid = task_end.result.saved_pid;
-    turn.record(Event::TaskEnded { key, record: Some(record), then, saved_pid, charged });
+    turn.record(Event::TaskEnded {
+        key,
+        record: Some(record),
+        then,
+        saved_pid,
+        charged,
+    });
     if let Some(error) = outcome.queue_error.filter(|_| is_configured) {
         instance_state.errors.push(error);
-        turn.record(Event::InstanceChanged { instance, state: instance_state });
+        turn.record(Event::InstanceChanged {
+            instance,
+            state: instance_state,
+        });
     }
     finish_if_empty(turn, key.seq);
 }
 
 /// Takes back a placement that never reached its host, or that the host could not start by its own fault.
 pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
-    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+    let Some((_, _, placement)) = turn.state().placed(key) else {
+        return;
+    };
     let then = if placement.deleting { Then::Done } else { Then::Requeued };
     let host = placement.host().clone();
     turn.agents_mut().answered(&host, key);
-    turn.record(Event::TaskEnded { key, record: None, then, saved_pid: None, charged: None });
+    turn.record(Event::TaskEnded {
+        key,
+        record: None,
+        then,
+        saved_pid: None,
+        charged: None,
+    });
     finish_if_empty(turn, key.seq);
 }
 
@@ -208,9 +291,15 @@ pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
 pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
     let mut told = turn.take_told();
     let state = turn.state();
-    let Some(host) = state.host_of(key).cloned() else { return };
-    let Some((job, task, placement)) = state.placed(task_of(key)) else { return };
-    let Some(connection) = turn.agents().connection(&host) else { return };
+    let Some(host) = state.host_of(key).cloned() else {
+        return;
+    };
+    let Some((job, task, placement)) = state.placed(task_of(key)) else {
+        return;
+    };
+    let Some(connection) = turn.agents().connection(&host) else {
+        return;
+    };
     let (spec, version) = (job.spec.clone(), job.version);
     let order = match placement.slaves().live.get(&key.pe_task) {
         Some(slave) => limits::slave_order(state, job, placement, key, slave),
@@ -232,7 +321,9 @@ pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
     if signal != TaskSignal::Migrate {
         slaves::signal(turn, key, signal);
     }
-    let Some((_, _, placement)) = turn.state().placed(key) else { return };
+    let Some((_, _, placement)) = turn.state().placed(key) else {
+        return;
+    };
     if let Some(connection) = turn.agents().connection(placement.host()) {
         turn.send(connection, MasterMessage::Signal { key, signal });
     }
@@ -241,7 +332,9 @@ pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
 /// Says again what is to be done to a task that its host knows: it may have been away when it was said first.
 pub(super) fn remind(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey) {
     let state = turn.state();
-    let Some((_, _, placement)) = state.placed(task_of(key)) else { return };
+    let Some((_, _, placement)) = state.placed(task_of(key)) else {
+        return;
+    };
     let is_slave = key.pe_task > 0;
     let is_over = is_slave && turn.agents().is_held(task_of(key));
     let signal = if placement.deleting || placement.rescheduling || is_over {
@@ -268,7 +361,10 @@ pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
 ///
 /// A checkpointing job that wants so moves in place of being stopped, and then nothing stops it any more.
 pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
-    let is_migrating = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.migrating);
+    let is_migrating = turn
+        .state()
+        .placed(key)
+        .is_some_and(|(_, _, placement)| placement.migrating);
     match (before, is_stopped(turn, key)) {
         // The command that should have moved it may have failed.
         (Some(false), Some(true)) if is_migrating => signal(turn, key, TaskSignal::Migrate),
@@ -282,7 +378,10 @@ pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bo
 
 /// The agent of a host is about to end: what wants to go on elsewhere then is moved first. The agent waits for it.
 pub(super) fn migrate_at_shutdown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
-    let is_here = turn.state().placed(key).is_some_and(|(_, _, placement)| placement.host() == host);
+    let is_here = turn
+        .state()
+        .placed(key)
+        .is_some_and(|(_, _, placement)| placement.host() == host);
     if is_here && may_migrate(turn, key, |when| when.shutdown) {
         migrate(turn, key);
     }
@@ -291,7 +390,9 @@ pub(super) fn migrate_at_shutdown(turn: &mut Turn<'_>, host: &HostName, key: Tas
 /// Whether a task is of a checkpointing job for such an occasion, and nothing else ends it already.
 fn may_migrate(turn: &Turn<'_>, key: TaskKey, occasion: fn(When) -> bool) -> bool {
     let state = turn.state();
-    let Some((job, _, placement)) = state.placed(key) else { return false };
+    let Some((job, _, placement)) = state.placed(key) else {
+        return false;
+    };
     let is_ending = placement.deleting || placement.rescheduling || placement.migrating;
     !is_ending && occasion(state.config.checkpoint_when(&job.spec))
 }

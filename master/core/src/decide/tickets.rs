@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 
 /// The nice values on Linux unless `PTF_MAX_PRIORITY` and `PTF_MIN_PRIORITY` of `execd_params` say
 /// otherwise.
-const RANGE: NiceRange = NiceRange { most_urgent: 0, least_urgent: 20 };
+const RANGE: NiceRange = NiceRange {
+    most_urgent: 0,
+    least_urgent: 20,
+};
 
 /// The nice values by which a host shares itself out; none unless `reprioritize` and
 /// `reprioritize_interval` are both set.
@@ -26,7 +29,11 @@ pub(super) fn range(config: &Configuration, host: &HostName) -> Option<NiceRange
 /// Whether tickets of running tasks are sent.
 pub fn is_on(config: &Configuration) -> bool {
     config.settings.reprioritize.0
-        && config.scheduler.reprioritize_interval.seconds().is_some_and(|seconds| seconds > 0)
+        && config
+            .scheduler
+            .reprioritize_interval
+            .seconds()
+            .is_some_and(|seconds| seconds > 0)
 }
 
 /// A scheduler says what the running tasks are worth. Only agents hear of it for which that is
@@ -49,7 +56,9 @@ pub(super) fn take(turn: &mut Turn<'_>, tickets: &[(TaskKey, i64)]) {
 fn by_host(state: &State, tickets: &[(TaskKey, i64)]) -> BTreeMap<HostName, Vec<(TaskKey, i64)>> {
     let mut by_host: BTreeMap<HostName, Vec<(TaskKey, i64)>> = BTreeMap::new();
     for (key, tickets) in tickets {
-        let Some((_, _, placement)) = state.placed(*key) else { continue };
+        let Some((_, _, placement)) = state.placed(*key) else {
+            continue;
+        };
         let mut slots: BTreeMap<&HostName, u32> = BTreeMap::new();
         for (index, granted) in placement.granted.iter().enumerate() {
             // A master that is no task has one slot even where no task is.
@@ -58,7 +67,10 @@ fn by_host(state: &State, tickets: &[(TaskKey, i64)]) -> BTreeMap<HostName, Vec<
         let all = i128::from(slots.values().sum::<u32>().max(1));
         for (host, slots) in slots {
             let part = i128::from(*tickets) * i128::from(slots) / all;
-            by_host.entry(host.clone()).or_default().push((*key, i64::try_from(part).unwrap_or(i64::MAX)));
+            by_host
+                .entry(host.clone())
+                .or_default()
+                .push((*key, i64::try_from(part).unwrap_or(i64::MAX)));
         }
     }
     by_host

@@ -123,8 +123,10 @@ impl<'a> Turn<'a> {
 
     /// Decides something that is on record as done by somebody else than who made the turn.
     pub fn acting(&mut self, actor: Actor, request: Option<RequestId>, decide: impl FnOnce(&mut Self)) {
-        let (actor, request) =
-            (std::mem::replace(&mut self.actor, actor), std::mem::replace(&mut self.request, request));
+        let (actor, request) = (
+            std::mem::replace(&mut self.actor, actor),
+            std::mem::replace(&mut self.request, request),
+        );
         decide(self);
         (self.actor, self.request) = (actor, request);
     }
@@ -160,7 +162,10 @@ impl<'a> Turn<'a> {
 
     /// Wants a message sent to an agent.
     pub fn send(&mut self, connection: ConnectionId, message: MasterMessage) {
-        self.effect(Effect::Send { connection, message: Box::new(message) });
+        self.effect(Effect::Send {
+            connection,
+            message: Box::new(message),
+        });
     }
 
     /// What was told of the last start, to be changed and given back.
@@ -235,7 +240,12 @@ impl<'a> Turn<'a> {
     /// Wants a scheduling pass if the start time of a job has come since the last input.
     pub fn trigger_due_starts(&mut self) {
         let Some(before) = self.before else { return };
-        if self.state().index.next_start(before.wall).is_some_and(|at| at <= self.now.wall) {
+        if self
+            .state()
+            .index
+            .next_start(before.wall)
+            .is_some_and(|at| at <= self.now.wall)
+        {
             self.effect(Effect::TriggerScheduling);
         }
     }

@@ -81,14 +81,32 @@ pub(super) fn clear(turn: &mut Turn<'_>, caller: &Caller, users: &[String]) -> R
     let is_known = |user: &String| config.users.contains_key(user) || turn.state().usage.has_user(user);
     let mut answers: Vec<Answer> = if users.is_empty() {
         let of_users = config.users.keys().map(|user| modified(user, "user"));
-        of_users.chain(config.projects.keys().map(|project| modified(project, "project"))).collect()
+        of_users
+            .chain(config.projects.keys().map(|project| modified(project, "project")))
+            .collect()
     } else {
-        users.iter().map(|user| if is_known(user) { modified(user, "user") } else { unknown(user) }).collect()
+        users
+            .iter()
+            .map(|user| {
+                if is_known(user) {
+                    modified(user, "user")
+                } else {
+                    unknown(user)
+                }
+            })
+            .collect()
     };
     if answers.is_empty() {
-        answers.push(Answer::Done(format!("{} cleared the usage of all users and projects", caller.at_host())));
+        answers.push(Answer::Done(format!(
+            "{} cleared the usage of all users and projects",
+            caller.at_host()
+        )));
     }
-    let known: Vec<UserName> = users.iter().filter(|user| is_known(user)).map(|user| user.as_str().into()).collect();
+    let known: Vec<UserName> = users
+        .iter()
+        .filter(|user| is_known(user))
+        .map(|user| user.as_str().into())
+        .collect();
     if users.is_empty() || !known.is_empty() {
         charge_all(turn);
         turn.record(Event::UsageCleared { users: known });
@@ -124,10 +142,23 @@ fn to_charge(turn: &Turn<'_>, key: TaskKey) -> Option<Consumed> {
 /// told.
 pub(super) fn with_known(turn: &Turn<'_>, key: TaskKey, result: &TaskResult) -> TaskResult {
     let state = turn.state();
-    let observed = turn.observations().usage.get(&key).map_or_else(Consumed::default, |usage| (*usage).into());
-    let is_measured = state.host_of(key).is_some_and(|host| !reserved::is_charged_as_reserved(state, host));
-    let known = if is_measured { observed.max(state.usage.paid(key)) } else { observed };
-    TaskResult { usage: result.usage.at_least(known), ..result.clone() }
+    let observed = turn
+        .observations()
+        .usage
+        .get(&key)
+        .map_or_else(Consumed::default, |usage| (*usage).into());
+    let is_measured = state
+        .host_of(key)
+        .is_some_and(|host| !reserved::is_charged_as_reserved(state, host));
+    let known = if is_measured {
+        observed.max(state.usage.paid(key))
+    } else {
+        observed
+    };
+    TaskResult {
+        usage: result.usage.at_least(known),
+        ..result.clone()
+    }
 }
 
 /// Whether anything rests on what running tasks use: the share tree, while it gives tickets.
@@ -137,5 +168,7 @@ fn is_wanted(config: &Configuration) -> bool {
 
 fn interval_ms(config: &Configuration) -> u64 {
     let (least, most) = INTERVAL_MS;
-    Decay::of(&config.scheduler).shortest_ms().map_or(most, |ms| (ms / PARTS_OF_HALF_LIFE).clamp(least, most))
+    Decay::of(&config.scheduler)
+        .shortest_ms()
+        .map_or(most, |ms| (ms / PARTS_OF_HALF_LIFE).clamp(least, most))
 }

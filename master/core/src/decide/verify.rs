@@ -34,13 +34,13 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
     let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
     let reasons = outcome.err().map(|reasons| said(turn, number, spec, &reasons));
     match (spec.validation, reasons) {
-        (Validation::Verify | Validation::Poke, None) => {
-            Ok(Verdict::OnlyAsked(Answer::Done("verification: found suitable queue(s)".to_owned())))
-        }
+        (Validation::Verify | Validation::Poke, None) => Ok(Verdict::OnlyAsked(Answer::Done(
+            "verification: found suitable queue(s)".to_owned(),
+        ))),
         (Validation::None | Validation::Warn | Validation::Refuse, None) => Ok(Verdict::GoOn(Vec::new())),
-        (Validation::Verify | Validation::Poke, Some(reasons)) => {
-            Err(vec![not_suitable(format!("{reasons}\nverification: no suitable queues"))])
-        }
+        (Validation::Verify | Validation::Poke, Some(reasons)) => Err(vec![not_suitable(format!(
+            "{reasons}\nverification: no suitable queues"
+        ))]),
         (Validation::Refuse, Some(reasons)) => {
             let nowhere = admitted_nowhere(&turn.state().config, spec).map(|what| format!("{what}\n"));
             let what = format!("{}error: no suitable queues", nowhere.unwrap_or_default());

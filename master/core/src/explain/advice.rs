@@ -55,28 +55,58 @@ struct Told {
 
 /// Why a job waits, or that it runs. An empty explanation of a job that is gone.
 pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanation {
-    let Some(job) = findings.state.jobs.get(&question.seq) else { return Explanation::default() };
+    let Some(job) = findings.state.jobs.get(&question.seq) else {
+        return Explanation::default();
+    };
     let part = Part::of(job, question.tasks);
     let known = header(findings, job, &part);
     if part.pending.is_empty() {
         let (summary, reasons) = on_hosts(findings.state, findings.observations, job, &part);
-        return Explanation { summary, reasons, ..known };
+        return Explanation {
+            summary,
+            reasons,
+            ..known
+        };
     }
     let demand = Demand::of_job(findings.state, job);
     let never = forever(findings.state, findings.observations, &job.spec);
-    let JobReasons { summary, reasons: mut of_job } = of_job(findings.state, job, &part, findings.now);
+    let JobReasons {
+        summary,
+        reasons: mut of_job,
+    } = of_job(findings.state, job, &part, findings.now);
     if let Some(waits) = summary {
-        let mut reasons =
-            tell(findings, &demand, question.zone, &with_never(&[], never.as_deref().unwrap_or_default()));
+        let mut reasons = tell(
+            findings,
+            &demand,
+            question.zone,
+            &with_never(&[], never.as_deref().unwrap_or_default()),
+        );
         reasons.append(&mut of_job);
-        let summary = if never.is_some() { format!("{waits} {NEVER_EITHER}") } else { waits };
-        return Explanation { summary, reasons, ..known };
+        let summary = if never.is_some() {
+            format!("{waits} {NEVER_EITHER}")
+        } else {
+            waits
+        };
+        return Explanation {
+            summary,
+            reasons,
+            ..known
+        };
     }
     let found = findings.of(job, &demand).to_vec();
     if found.is_empty() {
         let by_order = findings.observations.hosts.values().any(|host| host.connected);
-        let summary = if by_order { turn_comes(findings.state) } else { "No execution host is connected." };
-        return Explanation { summary: summary.to_owned(), by_order, reasons: of_job, ..known };
+        let summary = if by_order {
+            turn_comes(findings.state)
+        } else {
+            "No execution host is connected."
+        };
+        return Explanation {
+            summary: summary.to_owned(),
+            by_order,
+            reasons: of_job,
+            ..known
+        };
     }
     let by_order = never.is_none() && findings.is_only_kept(&demand);
     let told = with_never(&found, never.as_deref().unwrap_or_default());
@@ -89,13 +119,20 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
         (None, true) => ONLY_KEPT,
         (None, false) => NOT_NOW,
     };
-    Explanation { summary: summary.to_owned(), reasons, by_order, ..known }
+    Explanation {
+        summary: summary.to_owned(),
+        reasons,
+        by_order,
+        ..known
+    }
 }
 
 /// Creates the head of an explanation: the job, its number of waiting tasks, and the slots that are
 /// kept for it.
 fn header(findings: &Findings<'_>, job: &Job, part: &Part) -> Explanation {
-    let kept = findings.reservation(job.seq).map(|kept| (wall(findings.now, kept.at), kept.granted.clone()));
+    let kept = findings
+        .reservation(job.seq)
+        .map(|kept| (wall(findings.now, kept.at), kept.granted.clone()));
     let (starts, kept) = kept.map_or((None, Vec::new()), |(at, granted)| (Some(at), granted));
     Explanation {
         job: job.number.0,
@@ -128,15 +165,29 @@ fn turn_comes(state: &State) -> &'static str {
 /// look for the former where something else failed before, such as a queue that is full.
 fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
     let are_alike = |one: &Group, other: &Group| is_alike(&one.examples[0], &other.examples[0]);
-    let (as_found, unmet): (Vec<Group>, Vec<Group>) =
-        grouped(never.iter()).into_iter().partition(|group| found.iter().any(|found| are_alike(found, group)));
+    let (as_found, unmet): (Vec<Group>, Vec<Group>) = grouped(never.iter())
+        .into_iter()
+        .partition(|group| found.iter().any(|found| are_alike(found, group)));
     let mut told: Vec<Told> = unmet.into_iter().map(|group| Told { group, permanent: true }).collect();
-    told.extend(found.iter().map(|group| match as_found.iter().find(|never| are_alike(never, group)) {
-        Some(never) if knows_more(never, group) => Told { group: never.clone(), permanent: true },
-        never => Told { group: group.clone(), permanent: never.is_some() },
-    }));
+    told.extend(
+        found
+            .iter()
+            .map(|group| match as_found.iter().find(|never| are_alike(never, group)) {
+                Some(never) if knows_more(never, group) => Told {
+                    group: never.clone(),
+                    permanent: true,
+                },
+                never => Told {
+                    group: group.clone(),
+                    permanent: never.is_some(),
+                },
+            }),
+    );
     told.sort_by_key(|told| (!told.permanent, nearness(&told.group.nearest)));
-    let closed: Vec<PeName> = told.iter().filter_map(|told| closed_pe(&told.group.nearest.what)).collect();
+    let closed: Vec<PeName> = told
+        .iter()
+        .filter_map(|told| closed_pe(&told.group.nearest.what))
+        .collect();
     told.retain(|told| !follows(&told.group.nearest.what, &closed));
     told
 }
@@ -152,12 +203,19 @@ fn knows_more(never: &Group, now: &Group) -> bool {
 
 /// The environment to which the owner has no access, if that is the reason.
 fn closed_pe(what: &What) -> Option<PeName> {
-    if let What::NoPeAccess { pe } = what { Some(pe.clone()) } else { None }
+    if let What::NoPeAccess { pe } = what {
+        Some(pe.clone())
+    } else {
+        None
+    }
 }
 
 /// Whether a reason only follows from having no access to one of these environments.
 fn follows(what: &What, closed: &[PeName]) -> bool {
-    if let What::PeOffers { pe, slots: 0, of: None, .. } = what {
+    if let What::PeOffers {
+        pe, slots: 0, of: None, ..
+    } = what
+    {
         return closed.contains(pe);
     }
     matches!(what, What::NotInPe { pe } if closed.iter().any(|closed| closed.as_str() == pe))
@@ -186,15 +244,25 @@ pub(super) fn plain(text: String, hint: Option<String>) -> WaitReason {
 
 fn tell(findings: &Findings<'_>, demand: &Demand, zone: &Zone, told: &[Told]) -> Vec<WaitReason> {
     let cluster = findings.cluster().of_demand(findings.state, demand);
-    let teller = Teller { cluster, demand, zone, now: findings.now };
-    told.iter().map(|told| wait_reason(findings.state, &teller, told)).collect()
+    let teller = Teller {
+        cluster,
+        demand,
+        zone,
+        now: findings.now,
+    };
+    told.iter()
+        .map(|told| wait_reason(findings.state, &teller, told))
+        .collect()
 }
 
 /// A group of reasons, told by the nearest miss.
 fn wait_reason(state: &State, teller: &Teller<'_>, Told { group, permanent }: &Told) -> WaitReason {
     let reason = &group.nearest;
     let others = group.examples.iter().filter(|other| other.level != reason.level);
-    let named = std::iter::once(reason).chain(others).take(EXAMPLES_SHOWN).map(|reason| reason.level.to_string());
+    let named = std::iter::once(reason)
+        .chain(others)
+        .take(EXAMPLES_SHOWN)
+        .map(|reason| reason.level.to_string());
     let numbers = numbers(&teller.cluster, &reason.what);
     let mut context = ReasonContext {
         comparison: numbers.comparison,

@@ -36,7 +36,10 @@ pub fn never_suits(state: &State, observations: &Observations, spec: &JobSpec) -
 /// Whether a job has a place on an empty cluster, on hosts that have as much as it asks for in all.
 fn has_place(cluster: &Cluster<'_>, demand: &Demand) -> bool {
     let globally = fit_globally(cluster, demand);
-    let now = Cluster { mode: Mode::Now, ..*cluster };
+    let now = Cluster {
+        mode: Mode::Now,
+        ..*cluster
+    };
     let is_large = |host: &HostName| total_exceeded(&now, &now.ground(host).spot, demand).is_none();
     if demand.pe.is_some() {
         let mut large = Large::new(cluster, is_large);
@@ -67,7 +70,12 @@ struct Large<'c, 'a, F> {
 
 impl<'c, 'a, F: Fn(&HostName) -> bool> Large<'c, 'a, F> {
     fn new(cluster: &'c Cluster<'a>, is_large: F) -> Self {
-        Large { cluster, is_large, rest: cluster.config.resolved.keys(), order: Vec::new() }
+        Large {
+            cluster,
+            is_large,
+            rest: cluster.config.resolved.keys(),
+            order: Vec::new(),
+        }
     }
 }
 
@@ -83,8 +91,16 @@ impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
     fn beside(&mut self, site: Site<'a, 'a>) -> Vec<Site<'a, 'a>> {
         let config = self.cluster.config;
         let host = &site.instance.host;
-        let queues = config.sites.get(host).into_iter().flat_map(|site| &site.instances).map(|(queue, _)| queue);
-        let instances = queues.map(|queue| QueueInstanceName { queue: queue.clone(), host: host.clone() });
+        let queues = config
+            .sites
+            .get(host)
+            .into_iter()
+            .flat_map(|site| &site.instances)
+            .map(|(queue, _)| queue);
+        let instances = queues.map(|queue| QueueInstanceName {
+            queue: queue.clone(),
+            host: host.clone(),
+        });
         let known = instances.filter_map(|instance| config.resolved.get_key_value(&instance));
         let mut sites: Vec<_> = known.map(|(instance, _)| self.cluster.site(instance)).collect();
         sites.sort_by_key(|site| site.instance);
@@ -99,9 +115,10 @@ impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
 /// Whether one of the reasons is that an attribute is not known on a host whose load values are not known either.
 fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool {
     reasons.iter().any(|reason| match (&reason.what, &reason.level) {
-        (What::UnknownResource { .. }, Level::Instance(instance)) => {
-            observations.hosts.get(&instance.host).is_none_or(|host| host.reported.is_none() || host.unheard)
-        }
+        (What::UnknownResource { .. }, Level::Instance(instance)) => observations
+            .hosts
+            .get(&instance.host)
+            .is_none_or(|host| host.reported.is_none() || host.unheard),
         (_, _) => false,
     })
 }
@@ -111,7 +128,10 @@ fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool 
 fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
     let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
-    let now = Cluster { mode: Mode::Now, ..cluster };
+    let now = Cluster {
+        mode: Mode::Now,
+        ..cluster
+    };
     let mut small: BTreeMap<&HostName, What> = BTreeMap::new();
     let mut left: Vec<QueueInstanceName> = Vec::new();
     for instance in state.config.resolved.keys() {
@@ -124,7 +144,9 @@ fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> O
         return None;
     }
     let others = against(&cluster, &demand, &left).filter(|others| !is_perhaps_reported(observations, others))?;
-    let small = small.into_iter().map(|(host, what)| Reason::new(Level::Host(host.clone()), what));
+    let small = small
+        .into_iter()
+        .map(|(host, what)| Reason::new(Level::Host(host.clone()), what));
     Some(small.chain(others).collect())
 }
 
@@ -165,9 +187,17 @@ mod tests {
                 asked.set(asked.get() + 1);
                 true
             };
-            let found =
-                try_parallel(&cluster, &demand, &fit_globally(&cluster, &demand), &mut Large::new(&cluster, is_large));
-            assert_eq!((found.found.is_ok(), asked.get()), (request != "21", looked_at), "{request}");
+            let found = try_parallel(
+                &cluster,
+                &demand,
+                &fit_globally(&cluster, &demand),
+                &mut Large::new(&cluster, is_large),
+            );
+            assert_eq!(
+                (found.found.is_ok(), asked.get()),
+                (request != "21", looked_at),
+                "{request}"
+            );
         }
     }
 }

@@ -12,27 +12,29 @@ pub(super) fn hint(teller: &Teller<'_>, reason: &Reason) -> Option<String> {
     match what {
         What::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
         What::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
-        What::ClosedByCalendar | What::SuspendedByCalendar => {
-            Some(format!("qconf -sq {level} names its calendar, qconf -scal shows when it is open"))
-        }
+        What::ClosedByCalendar | What::SuspendedByCalendar => Some(format!(
+            "qconf -sq {level} names its calendar, qconf -scal shows when it is open"
+        )),
         What::Subordinate | What::Preempted => Some(
             "it gives way to a queue of its host that names it in subordinate_list, until that one has less to do"
                 .to_owned(),
         ),
-        What::InError => Some(format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}")),
-        What::Ambiguous => {
-            Some(format!("qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"))
-        }
+        What::InError => Some(format!(
+            "qstat -f -explain E says why; an operator clears it with qmod -cq {level}"
+        )),
+        What::Ambiguous => Some(format!(
+            "qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"
+        )),
         What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
         What::HostUnfit { .. } => Some("it opens by itself when that is mended".to_owned()),
         What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
-        What::UnknownResource { attribute } => {
-            Some(format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}"))
-        }
+        What::UnknownResource { attribute } => Some(format!(
+            "no host, queue or sensor there has {attribute}: qhost -F {attribute}"
+        )),
         What::NoAccess { .. } => Some(access_hint(teller, teller.barrier(level).as_ref())),
-        What::NoPeAccess { pe } => {
-            Some(format!("qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one"))
-        }
+        What::NoPeAccess { pe } => Some(format!(
+            "qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one"
+        )),
         What::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
         What::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
         What::Quota(denial) => {
@@ -64,7 +66,10 @@ fn access_hint(teller: &Teller<'_>, barrier: Option<&Barrier>) -> String {
     let user = &teller.demand.user;
     match barrier {
         Some(Barrier::Admits(lists)) if lists.len() == 1 => {
-            format!("qconf -su {0} shows who is in it; an operator admits {user} with qconf -au {user} {0}", lists[0])
+            format!(
+                "qconf -su {0} shows who is in it; an operator admits {user} with qconf -au {user} {0}",
+                lists[0]
+            )
         }
         Some(Barrier::Excludes(list)) => {
             format!("qconf -su {list} shows who is in it; an operator takes {user} out with qconf -du {user} {list}")
@@ -75,8 +80,12 @@ fn access_hint(teller: &Teller<'_>, barrier: Option<&Barrier>) -> String {
 
 /// A limit that the job alone exceeds is never kept, if nothing of it can be elsewhere.
 fn beyond(denial: &QuotaDenial) -> Option<String> {
-    let Some(needed) = &denial.needed else { return Some(format!("ask for it with -l {}", denial.attribute)) };
-    let (Value::Amount(needed), Value::Amount(limit)) = (needed, &denial.limit) else { return None };
+    let Some(needed) = &denial.needed else {
+        return Some(format!("ask for it with -l {}", denial.attribute));
+    };
+    let (Value::Amount(needed), Value::Amount(limit)) = (needed, &denial.limit) else {
+        return None;
+    };
     let set = denial.rule.split('/').next().unwrap_or_default();
     (denial.is_whole && needed > limit)
         .then(|| format!("the limit never allows so much: ask for less, or see qconf -srqs {set}"))
@@ -84,14 +93,21 @@ fn beyond(denial: &QuotaDenial) -> Option<String> {
 
 /// What to do about a reason that stays: a request above the largest capacity is never met.
 pub(super) fn too_much(group: &Group) -> Option<String> {
-    if let What::PeOffers { pe, slots, needed, of, .. } = &group.nearest.what {
+    if let What::PeOffers {
+        pe, slots, needed, of, ..
+    } = &group.nearest.what
+    {
         return match of {
             Some(of) => (needed > of).then(|| format!("PE \"{pe}\" never has more than {of} slots: ask for fewer")),
             None => (*slots > 0).then(|| format!("there are never more than {slots} slots for it: ask for fewer")),
         };
     }
-    let (What::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else { return None };
-    let Value::Amount(needed) = &shortage.needed else { return None };
+    let (What::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else {
+        return None;
+    };
+    let Value::Amount(needed) = &shortage.needed else {
+        return None;
+    };
     let most_text = number(&Value::Amount(most), shortage.r#type);
     (*needed > most).then(|| format!("there is never more than {most_text}: ask for less"))
 }

@@ -34,13 +34,17 @@ enum Good<'a> {
 /// Returns the holders of the missing good, those first that give it back first, and how many there are in all. The list is empty if
 /// others do not hold it.
 pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
-    let Some(good) = good(teller, &reason.level, &reason.what) else { return (Vec::new(), 0) };
+    let Some(good) = good(teller, &reason.level, &reason.what) else {
+        return (Vec::new(), 0);
+    };
     // There may be very many, so what costs more than a comparison is done for those alone that are shown.
     let mut first: BTreeSet<(bool, Option<Wall>, TaskKey, Amount)> = BTreeSet::new();
     let mut count: u32 = 0;
     let ledger = &teller.cluster.ledger;
     good.each(state, ledger, &mut |key, amount| {
-        let Some(booking) = ledger.booking(key).filter(|_| amount > Amount::ZERO) else { return };
+        let Some(booking) = ledger.booking(key).filter(|_| amount > Amount::ZERO) else {
+            return;
+        };
         count = count.saturating_add(1);
         let until = expected_end(teller.cluster.config, booking);
         let until = (until != NEVER && until > teller.now.tick).then(|| wall(teller.now, until));
@@ -63,10 +67,15 @@ impl Good<'_> {
                 Some(host) => {
                     let blocks = state.reservations.keys().map(|id| block_key(*id));
                     for key in state.index.on_host(host).chain(blocks) {
-                        ledger.booking(key).into_iter().for_each(|booking| found(key, booking.amount(*level, *name)));
+                        ledger
+                            .booking(key)
+                            .into_iter()
+                            .for_each(|booking| found(key, booking.amount(*level, *name)));
                     }
                 }
-                None => ledger.bookings().for_each(|(key, booking)| found(key, booking.amount(*level, *name))),
+                None => ledger
+                    .bookings()
+                    .for_each(|(key, booking)| found(key, booking.amount(*level, *name))),
             },
             Good::PeSlots(pe) => {
                 for (key, booking) in ledger.bookings().filter(|(_, booking)| booking.pe() == Some(*pe)) {
@@ -95,17 +104,30 @@ fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Goo
         let attribute = teller.cluster.config.complex.get(name);
         attribute.is_some_and(proto::complex::Attribute::is_exclusive)
     };
-    let slots = Good::Attribute { level, name: SLOTS, r#type: Type::Int };
+    let slots = Good::Attribute {
+        level,
+        name: SLOTS,
+        r#type: Type::Int,
+    };
     match what {
         What::Offers(shortage) if is_exclusive(&shortage.attribute) => Some(slots),
         What::Offers(shortage) => {
             shortage.capacity?;
-            Some(Good::Attribute { level, name: shortage.attribute.as_str(), r#type: shortage.r#type })
+            Some(Good::Attribute {
+                level,
+                name: shortage.attribute.as_str(),
+                r#type: shortage.r#type,
+            })
         }
         What::InUse { is_asked: true, .. } => Some(slots),
-        What::InUse { attribute, is_asked: false } => {
-            Some(Good::Attribute { level, name: attribute.as_str(), r#type: Type::Int })
-        }
+        What::InUse {
+            attribute,
+            is_asked: false,
+        } => Some(Good::Attribute {
+            level,
+            name: attribute.as_str(),
+            r#type: Type::Int,
+        }),
         What::Full { .. } => Some(slots),
         What::PeOffers { pe, of: Some(_), .. } => Some(Good::PeSlots(pe)),
         What::NoMore(no_more) => good(teller, level, &no_more.why),
@@ -148,7 +170,13 @@ fn holder(state: &State, key: TaskKey, amount: String, until: Option<Wall>) -> H
         let reservation = state.reservations.get(&id);
         let owner = reservation.map_or_else(String::new, |reservation| reservation.spec.owner.user.to_string());
         let until = reservation.map(|reservation| reservation.end);
-        return Holder { reservation: Some(id), owner, amount, until, ..Holder::default() };
+        return Holder {
+            reservation: Some(id),
+            owner,
+            amount,
+            until,
+            ..Holder::default()
+        };
     }
     let job = state.jobs.get(&key.seq);
     Holder {

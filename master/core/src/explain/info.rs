@@ -24,7 +24,9 @@ const NOT_FOR_EVERY_JOB: &str = "(Scheduler job information not available for ev
 
 /// The lines for a job, in the words of 8.1.9, as far as `schedd_job_info` has them shown.
 pub fn scheduling_info(findings: &mut Findings<'_>, seq: SubmitSeq) -> Vec<String> {
-    let Some(job) = findings.state.jobs.get(&seq) else { return Vec::new() };
+    let Some(job) = findings.state.jobs.get(&seq) else {
+        return Vec::new();
+    };
     let mut lines = info_of_all(findings);
     lines.extend(info_of_one(findings, job));
     lines
@@ -76,9 +78,17 @@ pub fn job_info(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
 
 /// Of a group of which not all are told: how many more, and which of all is nearest to being enough.
 fn summary(group: &Group, asked: &str) -> Option<String> {
-    let more = usize::try_from(group.count).unwrap_or(usize::MAX).saturating_sub(group.examples.len());
+    let more = usize::try_from(group.count)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(group.examples.len());
     let numbers = match &group.nearest.what {
-        What::Offers(Shortage { r#type, needed, free, capacity, .. }) => {
+        What::Offers(Shortage {
+            r#type,
+            needed,
+            free,
+            capacity,
+            ..
+        }) => {
             let of = capacity.map(|amount| format!(", capacity {}", message_text(&Value::Amount(amount), *r#type)));
             let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
             format!(": needed {needed}, free {free}{}", of.unwrap_or_default())
@@ -185,8 +195,11 @@ fn about_job(state: &State, job: &Job, now: Now) -> Vec<String> {
 }
 
 fn held(job: &Job) -> String {
-    let text =
-        if job.array_waits_for.is_empty() { "Job is in hold state" } else { "job dropped because of job dependencies" };
+    let text = if job.array_waits_for.is_empty() {
+        "Job is in hold state"
+    } else {
+        "job dropped because of job dependencies"
+    };
     text.to_owned()
 }
 

@@ -35,14 +35,26 @@ impl Part {
     /// The tasks in these ranges; no range means all.
     pub(super) fn of(job: &Job, ranges: &[TaskRange]) -> Part {
         let chosen = job.select(ranges);
-        let on_hosts = job.placements().map(|(task, _)| task).filter(|task| chosen.contains(*task)).collect();
-        Part { pending: job.pending_of(chosen), on_hosts, is_whole: ranges.is_empty() }
+        let on_hosts = job
+            .placements()
+            .map(|(task, _)| task)
+            .filter(|task| chosen.contains(*task))
+            .collect();
+        Part {
+            pending: job.pending_of(chosen),
+            on_hosts,
+            is_whole: ranges.is_empty(),
+        }
     }
 
     /// Whether one of the tasks may be started, as far as the task itself goes.
     fn has_eligible(&self, state: &State, job: &Job, now: Now) -> bool {
         let mut eligible = eligible_tasks(state, job, now);
-        if self.is_whole { eligible.next().is_some() } else { eligible.any(|task| self.pending.contains(task)) }
+        if self.is_whole {
+            eligible.next().is_some()
+        } else {
+            eligible.any(|task| self.pending.contains(task))
+        }
     }
 }
 
@@ -57,10 +69,20 @@ pub(super) struct JobReasons {
 pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReasons {
     let mut reasons = errors(job, part);
     let has_eligible = part.has_eligible(state, job, now);
-    let (in_error, is_array) = (reasons.iter().map(|reason| reason.count).sum::<u32>(), job.spec.array.is_some());
+    let (in_error, is_array) = (
+        reasons.iter().map(|reason| reason.count).sum::<u32>(),
+        job.spec.array.is_some(),
+    );
     if !has_eligible && in_error > 0 && in_error >= part.pending.len() {
-        let summary = if is_array { "Its tasks are in error." } else { "It is in error." };
-        return JobReasons { summary: Some(summary.to_owned()), reasons };
+        let summary = if is_array {
+            "Its tasks are in error."
+        } else {
+            "It is in error."
+        };
+        return JobReasons {
+            summary: Some(summary.to_owned()),
+            reasons,
+        };
     }
     let mut waits = Vec::new();
     if let Err(why) = job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
@@ -103,7 +125,10 @@ fn add(reasons: &mut Vec<WaitReason>, job: &Job, task: TaskId, text: &str, hint:
         }
         None => {
             let hint = (!hint.is_empty()).then(|| hint.to_owned());
-            reasons.push(WaitReason { examples: vec![name], ..plain(text.to_owned(), hint) });
+            reasons.push(WaitReason {
+                examples: vec![name],
+                ..plain(text.to_owned(), hint)
+            });
         }
     }
 }
@@ -117,51 +142,98 @@ fn task_name(job: &Job, task: TaskId) -> String {
 
 /// An error without the date and the ids that a shepherd puts in front: `11/25/2026 19:46:07 [2004:17602]: error: …`.
 fn without_head(error: &str) -> &str {
-    let Some((head, rest)) = error.split_once("]: ") else { return error };
+    let Some((head, rest)) = error.split_once("]: ") else {
+        return error;
+    };
     let is_head = head.starts_with(|first: char| first.is_ascii_digit())
         && head.contains(" [")
-        && head.chars().all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));
+        && head
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));
     if is_head { rest } else { error }
 }
 
 /// The holds that people set, with who releases each.
 fn holds(job: &Job, part: &Part) -> Vec<WaitReason> {
-    let of_fresh = job.untouched.iter().any(|task| part.pending.contains(task)).then_some(job.spec.holds);
-    let of_tasks = job.tasks.iter().filter(|(task, _)| part.pending.contains(**task)).map(|(_, task)| task.holds);
-    let all = of_fresh.into_iter().chain(of_tasks).fold(Holds::default(), |all, holds| Holds {
-        user: all.user || holds.user,
-        operator: all.operator || holds.operator,
-        system: all.system || holds.system,
-    });
+    let of_fresh = job
+        .untouched
+        .iter()
+        .any(|task| part.pending.contains(task))
+        .then_some(job.spec.holds);
+    let of_tasks = job
+        .tasks
+        .iter()
+        .filter(|(task, _)| part.pending.contains(**task))
+        .map(|(_, task)| task.holds);
+    let all = of_fresh
+        .into_iter()
+        .chain(of_tasks)
+        .fold(Holds::default(), |all, holds| Holds {
+            user: all.user || holds.user,
+            operator: all.operator || holds.operator,
+            system: all.system || holds.system,
+        });
     let (number, owner) = (job.number, &job.spec.owner.user);
     let kinds = [
-        (all.user, "user hold (u)", format!("{owner}, an operator or a manager releases it: qrls {number}")),
-        (all.operator, "operator hold (o)", format!("an operator or a manager releases it: qrls -h o {number}")),
-        (all.system, "system hold (s)", format!("a manager releases it: qrls -h s {number}")),
+        (
+            all.user,
+            "user hold (u)",
+            format!("{owner}, an operator or a manager releases it: qrls {number}"),
+        ),
+        (
+            all.operator,
+            "operator hold (o)",
+            format!("an operator or a manager releases it: qrls -h o {number}"),
+        ),
+        (
+            all.system,
+            "system hold (s)",
+            format!("a manager releases it: qrls -h s {number}"),
+        ),
     ];
     let set = kinds.into_iter().filter(|(is_set, _, _)| *is_set);
-    set.map(|(_, kind, hint)| plain(format!("it is held: {kind}"), Some(hint))).collect()
+    set.map(|(_, kind, hint)| plain(format!("it is held: {kind}"), Some(hint)))
+        .collect()
 }
 
 fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitReason {
     let text = why.text(state);
     let reason = |hint: Option<String>| plain(text.clone(), hint);
-    let until = |at: Wall| ReasonContext { until: Some(at), ..ReasonContext::default() };
+    let until = |at: Wall| ReasonContext {
+        until: Some(at),
+        ..ReasonContext::default()
+    };
     let number = job.number;
     match why {
         Ineligible::Held | Ineligible::NotPending | Ineligible::Error => reason(None),
         Ineligible::WaitsFor(jobs) => {
-            let predecessors = jobs.iter().take(NAMED).filter_map(|seq| predecessor(state, *seq, now)).collect();
-            let context = ReasonContext { predecessors, ..ReasonContext::default() };
-            WaitReason { context, ..reason(None) }
+            let predecessors = jobs
+                .iter()
+                .take(NAMED)
+                .filter_map(|seq| predecessor(state, *seq, now))
+                .collect();
+            let context = ReasonContext {
+                predecessors,
+                ..ReasonContext::default()
+            };
+            WaitReason {
+                context,
+                ..reason(None)
+            }
         }
         Ineligible::StartTime(at) => {
             let hint = format!("qalter -a gives it another time: qalter -a [CC]YYMMDDhhmm {number}");
-            WaitReason { context: until(*at), ..reason(Some(hint)) }
+            WaitReason {
+                context: until(*at),
+                ..reason(Some(hint))
+            }
         }
         Ineligible::AskedAgain(at) => {
             let hint = "the job, its prolog or its epilog ended with exit status 99; the pause grows if that goes on";
-            WaitReason { context: until(*at), ..reason(Some(hint.to_owned())) }
+            WaitReason {
+                context: until(*at),
+                ..reason(Some(hint.to_owned()))
+            }
         }
         Ineligible::TaskConcurrency(_) => reason(Some("more of its tasks may run with qalter -tc".to_owned())),
         Ineligible::ArrayInstances(_) => {
@@ -172,7 +244,10 @@ fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitRea
             let hint = "it goes on when one of them ends; a manager changes maxujobs with qconf -msconf";
             reason(Some(hint.to_owned()))
         }
-        Ineligible::ReservationTime(_, at) => WaitReason { context: until(*at), ..reason(None) },
+        Ineligible::ReservationTime(_, at) => WaitReason {
+            context: until(*at),
+            ..reason(None)
+        },
         Ineligible::NoReservation(_) => reason(Some("qalter -ar 0 lets it run without one".to_owned())),
         Ineligible::ReservationBroken(id) => reason(Some(format!("qrstat -explain -ar {id} names what fails"))),
     }
@@ -180,7 +255,9 @@ fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitRea
 
 /// A job that is waited for, and what it does.
 fn predecessor(state: &State, seq: SubmitSeq, now: Now) -> Option<Predecessor> {
-    let Some(job) = state.jobs.get(&seq) else { return ended_predecessor(state, seq) };
+    let Some(job) = state.jobs.get(&seq) else {
+        return ended_predecessor(state, seq);
+    };
     let named = |what: &str| Predecessor {
         job: job.number,
         name: job.spec.name.clone(),
@@ -192,7 +269,9 @@ fn predecessor(state: &State, seq: SubmitSeq, now: Now) -> Option<Predecessor> {
     };
     if let Some((_, placement)) = job.placements().next() {
         let booking = state.ledger.booking(placement.key);
-        let until = booking.map(|booking| expected_end(&state.config, booking)).filter(|at| *at != NEVER);
+        let until = booking
+            .map(|booking| expected_end(&state.config, booking))
+            .filter(|at| *at != NEVER);
         return Some(Predecessor {
             place: Some(placement.master().to_string()),
             since: placement.started,
@@ -230,11 +309,17 @@ pub(super) fn on_hosts(
     job: &Job,
     part: &Part,
 ) -> (String, Vec<WaitReason>) {
-    let placements: Vec<(TaskId, &Placement)> =
-        part.on_hosts.iter().filter_map(|task| Some((*task, job.tasks.get(task)?.place.placement()?))).collect();
+    let placements: Vec<(TaskId, &Placement)> = part
+        .on_hosts
+        .iter()
+        .filter_map(|task| Some((*task, job.tasks.get(task)?.place.placement()?)))
+        .collect();
     let mut reasons = Vec::new();
     for (task, placement) in placements.iter().take(TASKS_LOOKED_AT) {
-        for (text, hint) in stops(state, job.number, placement).into_iter().chain(stuck(observations, placement)) {
+        for (text, hint) in stops(state, job.number, placement)
+            .into_iter()
+            .chain(stuck(observations, placement))
+        {
             add(&mut reasons, job, *task, &text, &hint);
         }
     }
@@ -269,18 +354,37 @@ fn stops(state: &State, number: JobNumber, placement: &Placement) -> Vec<(String
     let queue = state.instances.get(instance);
     let by_queue = |is_set: bool, text: &str, hint: String| is_set.then(|| (format!("{text} {instance}"), hint));
     let own = [
-        placement.suspended.then(|| ("it is suspended".to_owned(), format!("qmod -usj {number} resumes it"))),
+        placement
+            .suspended
+            .then(|| ("it is suspended".to_owned(), format!("qmod -usj {number} resumes it"))),
         placement.suspended_by_threshold.then(|| {
             let hint = format!("qconf -sq {instance} shows suspend_thresholds; it goes on when the load has fallen");
             (format!("a suspend threshold of {instance} suspends it"), hint)
         }),
-        placement.preempted.then(|| (format!("it gives way to a superordinate queue of {instance}"), String::new())),
-        placement.deleting.then(|| ("it is being deleted".to_owned(), String::new())),
+        placement.preempted.then(|| {
+            (
+                format!("it gives way to a superordinate queue of {instance}"),
+                String::new(),
+            )
+        }),
+        placement
+            .deleting
+            .then(|| ("it is being deleted".to_owned(), String::new())),
     ];
-    let Some(queue) = queue else { return own.into_iter().flatten().collect() };
+    let Some(queue) = queue else {
+        return own.into_iter().flatten().collect();
+    };
     let of_queue = [
-        by_queue(queue.suspended, "an operator has suspended", format!("qmod -usq {instance} resumes it")),
-        by_queue(queue.calendar == CalendarState::Suspended, "a calendar has suspended", String::new()),
+        by_queue(
+            queue.suspended,
+            "an operator has suspended",
+            format!("qmod -usq {instance} resumes it"),
+        ),
+        by_queue(
+            queue.calendar == CalendarState::Suspended,
+            "a calendar has suspended",
+            String::new(),
+        ),
         by_queue(queue.subordinate, "a superordinate queue has suspended", String::new()),
     ];
     own.into_iter().chain(of_queue).flatten().collect()

@@ -19,9 +19,9 @@ pub(super) struct Numbers {
 /// A value as people write it: counts without decimals, other numbers without zeros at their end.
 pub(super) fn number(value: &Value, r#type: Type) -> String {
     match (value, r#type) {
-        (Value::Amount(amount), Type::Int | Type::RsMap) => {
-            amount.finite().map_or_else(|| message_text(value, r#type), |count| count.to_string())
-        }
+        (Value::Amount(amount), Type::Int | Type::RsMap) => amount
+            .finite()
+            .map_or_else(|| message_text(value, r#type), |count| count.to_string()),
         (Value::Amount(amount), Type::Double) if !amount.is_infinite() => {
             let text = message_text(value, r#type);
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -76,7 +76,10 @@ pub(super) fn numbers(cluster: &Cluster<'_>, what: &What) -> Numbers {
 }
 
 fn about(attribute: &str) -> Numbers {
-    Numbers { attribute: Some(attribute.to_owned()), ..Numbers::default() }
+    Numbers {
+        attribute: Some(attribute.to_owned()),
+        ..Numbers::default()
+    }
 }
 
 fn of_slots(needed: u32, free: u32, capacity: Option<u32>) -> Numbers {
@@ -90,8 +93,19 @@ fn of_slots(needed: u32, free: u32, capacity: Option<u32>) -> Numbers {
 }
 
 fn of_shortage(cluster: &Cluster<'_>, shortage: &Shortage) -> Numbers {
-    let Shortage { attribute, r#type, needed, free, capacity, .. } = shortage;
-    let comparison = if is_of_amount(cluster, shortage) { Comparison::Amount } else { Comparison::Value };
+    let Shortage {
+        attribute,
+        r#type,
+        needed,
+        free,
+        capacity,
+        ..
+    } = shortage;
+    let comparison = if is_of_amount(cluster, shortage) {
+        Comparison::Amount
+    } else {
+        Comparison::Value
+    };
     let capacity = capacity.filter(|_| comparison == Comparison::Amount);
     Numbers {
         attribute: Some(attribute.to_string()),

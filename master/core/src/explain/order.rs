@@ -26,8 +26,14 @@ pub enum Told {
 
 /// Where a job is in the order. `mine` are its priority numbers of the last pass.
 pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) -> Told {
-    let Some(job) = state.jobs.get(&seq) else { return Told::Nothing };
-    let known = Place { prior: mine.prior, terms: terms(state, job, mine), ..Place::default() };
+    let Some(job) = state.jobs.get(&seq) else {
+        return Told::Nothing;
+    };
+    let known = Place {
+        prior: mine.prior,
+        terms: terms(state, job, mine),
+        ..Place::default()
+    };
     let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => Some(why.text(state)),
         Ok(()) if eligible_tasks(state, job, now).next().is_some() => None,
@@ -40,22 +46,30 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
         let remark = format!(
             "none while it may not start ({why}): it is not looked at, and its urgency and tickets do not count"
         );
-        return Told::Apart(Place { remark: Some(remark), ..known });
+        return Told::Apart(Place {
+            remark: Some(remark),
+            ..known
+        });
     }
     match Algorithm::of(&state.config.scheduler) {
         Algorithm::Default => Told::Counted(Box::new(Counting::new(job, known, now))),
-        Algorithm::Fcfs => {
-            Told::Apart(without_place(known, "jobs start in the order of their submission (algorithm fcfs)"))
-        }
-        Algorithm::External => {
-            Told::Apart(without_place(known, "a scheduler outside the master places jobs (algorithm external)"))
-        }
+        Algorithm::Fcfs => Told::Apart(without_place(
+            known,
+            "jobs start in the order of their submission (algorithm fcfs)",
+        )),
+        Algorithm::External => Told::Apart(without_place(
+            known,
+            "a scheduler outside the master places jobs (algorithm external)",
+        )),
     }
 }
 
 /// The numbers of a job where something else than priorities decides.
 fn without_place(known: Place, why: &str) -> Place {
-    Place { remark: Some(format!("not by priority: {why}")), ..known }
+    Place {
+        remark: Some(format!("not by priority: {why}")),
+        ..known
+    }
 }
 
 /// What jobs are ordered by: the smallest is first.
@@ -66,7 +80,9 @@ fn key(job: &Job, prior: i64) -> Key {
 }
 
 fn is_in_order(state: &State, job: &Job, now: Now) -> bool {
-    let is_looked_at = job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)).is_ok();
+    let is_looked_at = job_eligible(state, job, now.wall)
+        .and_then(|()| user_eligible(state, job))
+        .is_ok();
     is_looked_at && eligible_tasks(state, job, now).next().is_some()
 }
 
@@ -85,7 +101,15 @@ pub struct Counting {
 impl Counting {
     fn new(job: &Job, known: Place, now: Now) -> Self {
         let mine = key(job, known.prior);
-        Self { mine, now, known, in_front: 0, of: 0, nearest: BTreeMap::new(), users: BTreeMap::new() }
+        Self {
+            mine,
+            now,
+            known,
+            in_front: 0,
+            of: 0,
+            nearest: BTreeMap::new(),
+            users: BTreeMap::new(),
+        }
     }
 
     /// Looks at a job, of which each is to be shown once; `prior` is its priority.
@@ -105,7 +129,14 @@ impl Counting {
             None => drop(self.users.insert(owner.clone(), 1)),
         }
         if self.nearest.len() < SHOWN || self.nearest.first_key_value().is_some_and(|(first, _)| *first < its) {
-            self.nearest.insert(its, InFront { job: other.number, owner: owner.clone(), prior });
+            self.nearest.insert(
+                its,
+                InFront {
+                    job: other.number,
+                    owner: owner.clone(),
+                    prior,
+                },
+            );
         }
         if self.nearest.len() > SHOWN {
             self.nearest.pop_first();
@@ -119,7 +150,13 @@ impl Counting {
         users.truncate(SHOWN);
         let in_front = self.nearest.values().rev().cloned().collect();
         let place = Some(self.in_front + 1);
-        Place { place, of: self.of, in_front, users_in_front: users, ..self.known.clone() }
+        Place {
+            place,
+            of: self.of,
+            in_front,
+            users_in_front: users,
+            ..self.known.clone()
+        }
     }
 }
 
@@ -129,20 +166,54 @@ fn terms(state: &State, job: &Job, numbers: &PriorityNumbers) -> Vec<PriorityTer
     let of = |name: &str, raw: i64, parts: &[(&str, i64)], normalised: i64, weight: i64| PriorityTerm {
         name: name.to_owned(),
         raw,
-        parts: parts.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect(),
+        parts: parts
+            .iter()
+            .map(|(name, number)| ((*name).to_owned(), *number))
+            .collect(),
         normalised,
         weight,
         value: product(normalised, weight),
     };
     let whole = |number: i64| number.saturating_mul(1_000_000);
-    let PriorityNumbers { npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, .. } = *numbers;
-    let PriorityNumbers { tckts, otckt, ftckt, stckt, .. } = *numbers;
+    let PriorityNumbers {
+        npprior,
+        nurg,
+        ntckts,
+        urg,
+        rrcontr,
+        wtcontr,
+        dlcontr,
+        ..
+    } = *numbers;
+    let PriorityNumbers {
+        tckts,
+        otckt,
+        ftckt,
+        stckt,
+        ..
+    } = *numbers;
     let urgent = [("resources", rrcontr), ("waiting", wtcontr), ("deadline", dlcontr)];
-    let ticketed = [("override", whole(otckt)), ("functional", whole(ftckt)), ("share tree", whole(stckt))];
+    let ticketed = [
+        ("override", whole(otckt)),
+        ("functional", whole(ftckt)),
+        ("share tree", whole(stckt)),
+    ];
     vec![
-        of("posix priority", whole(i64::from(job.spec.priority)), &[], npprior, conf.weight_priority.millionths()),
+        of(
+            "posix priority",
+            whole(i64::from(job.spec.priority)),
+            &[],
+            npprior,
+            conf.weight_priority.millionths(),
+        ),
         of("urgency", urg, &urgent, nurg, conf.weight_urgency.millionths()),
-        of("tickets", whole(tckts), &ticketed, ntckts, conf.weight_ticket.millionths()),
+        of(
+            "tickets",
+            whole(tckts),
+            &ticketed,
+            ntckts,
+            conf.weight_ticket.millionths(),
+        ),
     ]
 }
 

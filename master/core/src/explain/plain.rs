@@ -33,17 +33,29 @@ impl Teller<'_> {
         match &reason.what {
             What::Offers(shortage) => format!("{}cannot run {}", self.asked(), self.offer(level, shortage)),
             What::NoMore(no_more) => format!("{}{}", self.asked(), self.no_more(level, no_more)),
-            What::InUse { attribute, is_asked: true } => {
+            What::InUse {
+                attribute,
+                is_asked: true,
+            } => {
                 let (asked, place) = (self.asked(), preposition(level));
                 format!("{asked}cannot run {place} alone ({attribute}): other jobs run there")
             }
-            What::InUse { attribute, is_asked: false } => {
-                format!("cannot run {}: another job has it alone ({attribute})", preposition(level))
+            What::InUse {
+                attribute,
+                is_asked: false,
+            } => {
+                format!(
+                    "cannot run {}: another job has it alone ({attribute})",
+                    preposition(level)
+                )
             }
             What::UnknownResource { .. } => format!("{}{reason}", self.asked()),
             What::Overloaded(overload) => format!("queue instance \"{level}\" is overloaded: {}", threshold(overload)),
             What::SuspendAlarm(overload) => {
-                format!("queue instance \"{level}\" is in suspend alarm: {}", threshold(overload))
+                format!(
+                    "queue instance \"{level}\" is in suspend alarm: {}",
+                    threshold(overload)
+                )
             }
             What::ClosedByCalendar | What::SuspendedByCalendar => self.by_calendar(reason),
             What::NoAccess { .. } => format!("user {} {reason}{}", self.demand.user, self.lists(level)),
@@ -100,9 +112,21 @@ impl Teller<'_> {
     }
 
     fn offer(&self, level: &Level, shortage: &Shortage) -> String {
-        let Shortage { attribute, r#type, needed, free, .. } = shortage;
+        let Shortage {
+            attribute,
+            r#type,
+            needed,
+            free,
+            ..
+        } = shortage;
         let place = preposition(level);
-        if self.cluster.config.complex.get(attribute).is_some_and(proto::complex::Attribute::is_exclusive) {
+        if self
+            .cluster
+            .config
+            .complex
+            .get(attribute)
+            .is_some_and(proto::complex::Attribute::is_exclusive)
+        {
             return format!("{place} alone ({attribute}): other jobs run there");
         }
         match is_of_amount(&self.cluster, shortage) {
@@ -117,14 +141,30 @@ impl Teller<'_> {
     fn no_more(&self, level: &Level, NoMore { pe, slots, wanted, why }: &NoMore) -> String {
         let because = match why {
             What::Offers(shortage) => {
-                format!("it offers only {}={}", shortage.attribute, number(&shortage.free, shortage.r#type))
+                format!(
+                    "it offers only {}={}",
+                    shortage.attribute,
+                    number(&shortage.free, shortage.r#type)
+                )
             }
-            What::Overloaded(Overload { attribute, r#type, value: Some(value), limit, .. }) => {
-                format!("more would bring {attribute} from {} to {limit}", number(value, *r#type))
+            What::Overloaded(Overload {
+                attribute,
+                r#type,
+                value: Some(value),
+                limit,
+                ..
+            }) => {
+                format!(
+                    "more would bring {attribute} from {} to {limit}",
+                    number(value, *r#type)
+                )
             }
             other => self.sentence(&Reason::new(level.clone(), other.clone())),
         };
-        format!("finds {slots} slots {} in PE \"{pe}\" and needs {wanted} there, because {because}", preposition(level))
+        format!(
+            "finds {slots} slots {} in PE \"{pe}\" and needs {wanted} there, because {because}",
+            preposition(level)
+        )
     }
 
     fn pe_offers(&self, pe: &PeName, slots: u32, needed: u32, of: Option<u32>) -> String {
@@ -141,10 +181,20 @@ impl Teller<'_> {
 
     fn by_calendar(&self, reason: &Reason) -> String {
         let (what, level) = (&reason.what, &reason.level);
-        let Level::Instance(instance) = level else { return reason.to_string() };
-        let name = self.cluster.settings(instance).and_then(|settings| settings.calendar.value());
+        let Level::Instance(instance) = level else {
+            return reason.to_string();
+        };
+        let name = self
+            .cluster
+            .settings(instance)
+            .and_then(|settings| settings.calendar.value());
         let name = name.map_or_else(String::new, |name| format!(" \"{name}\""));
-        let state = self.cluster.instances.get(instance).map(|state| state.calendar).unwrap_or_default();
+        let state = self
+            .cluster
+            .instances
+            .get(instance)
+            .map(|state| state.calendar)
+            .unwrap_or_default();
         match (what, state) {
             (What::SuspendedByCalendar, _) => format!("queue instance \"{level}\" is suspended by its calendar{name}"),
             (_, CalendarState::On) => {
@@ -162,11 +212,17 @@ impl Teller<'_> {
     }
 
     fn lists(&self, level: &Level) -> String {
-        self.barrier(level).map_or_else(String::new, |barrier| barrier_words(&barrier))
+        self.barrier(level)
+            .map_or_else(String::new, |barrier| barrier_words(&barrier))
     }
 
     fn pe_lists(&self, pe: &PeName) -> String {
-        let barrier = self.cluster.config.pes.get(pe).and_then(|pe| pe_barrier(pe, self.demand));
+        let barrier = self
+            .cluster
+            .config
+            .pes
+            .get(pe)
+            .and_then(|pe| pe_barrier(pe, self.demand));
         barrier.map_or_else(String::new, |barrier| barrier_words(&barrier))
     }
 
@@ -175,23 +231,41 @@ impl Teller<'_> {
         denial.needed.as_ref()?;
         let rule = self.rule(&denial.rule)?;
         let shared = scope_words(&denial.scope.to_string());
-        let shared = if shared.is_empty() { String::new() } else { format!(", counted for {shared}") };
-        Some(format!("cannot run because rule \"{}\" ({rule}) has no room for it{shared}", denial.rule))
+        let shared = if shared.is_empty() {
+            String::new()
+        } else {
+            format!(", counted for {shared}")
+        };
+        Some(format!(
+            "cannot run because rule \"{}\" ({rule}) has no room for it{shared}",
+            denial.rule
+        ))
     }
 
     /// The rule that messages call so, without its name.
     fn rule(&self, called: &str) -> Option<Rule> {
         let (set, rule) = called.split_once('/')?;
-        let set: &QuotaSet = self.cluster.config.quotas.values().find(|known| known.name.as_str() == set)?;
+        let set: &QuotaSet = self
+            .cluster
+            .config
+            .quotas
+            .values()
+            .find(|known| known.name.as_str() == set)?;
         let rule = set.rules.get(set.rule_called(rule)?)?;
-        Some(Rule { name: None, ..rule.clone() })
+        Some(Rule {
+            name: None,
+            ..rule.clone()
+        })
     }
 }
 
 /// `user ann, host node1`, of a scope such as `ann////node1/`.
 fn scope_words(scope: &str) -> String {
     let named = scope.split('/').zip(SCOPE_WORDS).filter(|(name, _)| !name.is_empty());
-    named.map(|(name, word)| format!("{word} {name}")).collect::<Vec<_>>().join(", ")
+    named
+        .map(|(name, word)| format!("{word} {name}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn barrier_words(barrier: &Barrier) -> String {
@@ -203,10 +277,26 @@ fn barrier_words(barrier: &Barrier) -> String {
 
 /// `np_load_avg is 1.61, the threshold is 0.1`.
 fn threshold(overload: &Overload) -> String {
-    let Overload { attribute, r#type, relop: _, value, dominance, limit } = overload;
-    let Some(value) = value else { return format!("no value of {attribute} is known, the threshold is {limit}") };
-    let adjusted = if dominance.source == 'L' { ", adjusted for jobs that have just started or scaled," } else { "," };
-    format!("{attribute} is {}{adjusted} the threshold is {limit}", number(value, *r#type))
+    let Overload {
+        attribute,
+        r#type,
+        relop: _,
+        value,
+        dominance,
+        limit,
+    } = overload;
+    let Some(value) = value else {
+        return format!("no value of {attribute} is known, the threshold is {limit}");
+    };
+    let adjusted = if dominance.source == 'L' {
+        ", adjusted for jobs that have just started or scaled,"
+    } else {
+        ","
+    };
+    format!(
+        "{attribute} is {}{adjusted} the threshold is {limit}",
+        number(value, *r#type)
+    )
 }
 
 fn object(level: &Level) -> &'static str {

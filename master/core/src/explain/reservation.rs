@@ -20,9 +20,17 @@ pub fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Vain> {
     if !spec.reserve {
         return None;
     }
-    let vain = |text: &str, fix: &str| Some(Vain { text: text.to_owned(), fix: fix.to_owned() });
+    let vain = |text: &str, fix: &str| {
+        Some(Vain {
+            text: text.to_owned(),
+            fix: fix.to_owned(),
+        })
+    };
     if spec.immediate {
-        return vain("-R y has no effect: the job starts at once (-now y) or never", "leave one of both out");
+        return vain(
+            "-R y has no effect: the job starts at once (-now y) or never",
+            "leave one of both out",
+        );
     }
     if state.config.scheduler.max_reservation == 0 {
         return vain(

@@ -10,12 +10,23 @@ use proto::wire::view::{Explanation, Place, PriorityNumbers};
 
 fn explained(script: &str, job: u64) -> Explanation {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     explained_in(&lab, job)
 }
 
 fn explained_in(lab: &Lab, job: u64) -> Explanation {
-    explain(&mut lab.findings(), Question { seq: SubmitSeq(job), tasks: &[], zone: &Zone::utc() })
+    explain(
+        &mut lab.findings(),
+        Question {
+            seq: SubmitSeq(job),
+            tasks: &[],
+            zone: &Zone::utc(),
+        },
+    )
 }
 
 #[test]
@@ -51,9 +62,20 @@ fn a_host_with_several_queues_is_counted_once() {
          pass",
         1,
     );
-    let reason = explanation.reasons.iter().find(|reason| reason.level == "host").unwrap();
-    assert_eq!((reason.count, reason.examples.as_slice()), (2, &["a".to_owned(), "b".to_owned()][..]));
-    assert_eq!(reason.needed.as_deref(), Some("7"), "the slaves are nearer to it than the master");
+    let reason = explanation
+        .reasons
+        .iter()
+        .find(|reason| reason.level == "host")
+        .unwrap();
+    assert_eq!(
+        (reason.count, reason.examples.as_slice()),
+        (2, &["a".to_owned(), "b".to_owned()][..])
+    );
+    assert_eq!(
+        reason.needed.as_deref(),
+        Some("7"),
+        "the slaves are nearer to it than the master"
+    );
 }
 
 #[test]
@@ -72,7 +94,10 @@ fn the_nearest_miss_comes_first_with_its_numbers() {
         2,
     );
     let first = &explanation.reasons[0];
-    assert_eq!(first.text, "(-l mem=9G) cannot run at host \"a\" because it offers only mem=8.000G");
+    assert_eq!(
+        first.text,
+        "(-l mem=9G) cannot run at host \"a\" because it offers only mem=8.000G"
+    );
     assert_eq!((first.level.as_str(), first.count), ("host", 2));
     assert_eq!(first.examples, ["a", "b"]);
     assert_eq!(first.needed.as_deref(), Some("9.000G"));
@@ -83,7 +108,10 @@ fn the_nearest_miss_comes_first_with_its_numbers() {
         explanation.reasons[1].text,
         "(-l mem=9G) cannot run in queue \"all.q@c\" because job requests unknown resource (mem)"
     );
-    assert_eq!(explanation.summary, "No queue instance can take it now; what it needs may become free.");
+    assert_eq!(
+        explanation.summary,
+        "No queue instance can take it now; what it needs may become free."
+    );
 }
 
 #[test]
@@ -91,7 +119,11 @@ fn the_nearest_of_many_hosts_is_told_whichever_it_is_in_few_lines() {
     let mut script = "complex mem mem MEMORY <= YES YES 0 0\n".to_owned();
     let name = |n: u32| format!("h{n:04}");
     for n in 0..2000 {
-        script += &format!("host {} mem={}M\n", name(n), if n == 1500 { 8000 } else { 1000 + n % 7 });
+        script += &format!(
+            "host {} mem={}M\n",
+            name(n),
+            if n == 1500 { 8000 } else { 1000 + n % 7 }
+        );
     }
     let hosts: Vec<String> = (0..2000).map(name).collect();
     script += &format!("queue all.q {} slots=4\njob 1 -l mem=9000M\npass\n", hosts.join(","));
@@ -99,9 +131,15 @@ fn the_nearest_of_many_hosts_is_told_whichever_it_is_in_few_lines() {
     script.lines().for_each(|line| lab.line(line));
     let explanation = explained_in(&lab, 1);
     let first = &explanation.reasons[0];
-    assert_eq!((explanation.reasons.len(), first.count, first.examples[0].as_str()), (1, 2000, "h1500"));
+    assert_eq!(
+        (explanation.reasons.len(), first.count, first.examples[0].as_str()),
+        (1, 2000, "h1500")
+    );
     assert_eq!(first.free.as_deref(), Some("7.812G"));
-    assert_eq!(first.hint.as_deref(), Some("there is never more than 7.812G: ask for less"));
+    assert_eq!(
+        first.hint.as_deref(),
+        Some("there is never more than 7.812G: ask for less")
+    );
     let lines = scheduling_info(&mut lab.findings(), SubmitSeq(1));
     assert!(lines.len() < 30, "{}", lines.len());
     assert_eq!(
@@ -154,12 +192,21 @@ fn a_request_above_a_limit_is_told_although_the_queue_is_full() {
             "queue instance \"all.q@a\" dropped because it is full",
         ]
     );
-    assert!(explanation.summary.ends_with("waiting alone will not help."), "{}", explanation.summary);
+    assert!(
+        explanation.summary.ends_with("waiting alone will not help."),
+        "{}",
+        explanation.summary
+    );
 }
 
 #[test]
 fn more_than_there_will_ever_be_is_not_waited_for() {
-    for (job, waits) in [("-l lic=2", true), ("-l lic=3", false), ("-pe smp 2", true), ("-pe smp 5", false)] {
+    for (job, waits) in [
+        ("-l lic=2", true),
+        ("-l lic=3", false),
+        ("-pe smp 2", true),
+        ("-pe smp 5", false),
+    ] {
         let script = format!(
             "complex lic lic INT <= YES YES 0 0
              global lic=2
@@ -193,7 +240,10 @@ fn a_job_that_waits_for_a_reservation_of_another_says_so_and_that_one_when_it_st
     assert_eq!(kept.kept.len(), 1);
     assert_eq!(kept.reasons[0].needed.as_deref(), Some("5"));
     let held_back = explained(script, 3);
-    assert!(held_back.summary.contains("kept for jobs of higher priority"), "{held_back:?}");
+    assert!(
+        held_back.summary.contains("kept for jobs of higher priority"),
+        "{held_back:?}"
+    );
     assert_eq!(held_back.starts, None);
 }
 
@@ -204,19 +254,40 @@ fn a_wish_for_a_reservation_that_is_vain_names_the_setting() {
         job 1
         pass
         job 2 -R";
-    let texts =
-        |script: &str| -> Vec<String> { explained(script, 2).reasons.into_iter().map(|reason| reason.text).collect() };
-    assert!(texts(script).iter().any(|text| text.contains("max_reservation")), "{:?}", texts(script));
+    let texts = |script: &str| -> Vec<String> {
+        explained(script, 2)
+            .reasons
+            .into_iter()
+            .map(|reason| reason.text)
+            .collect()
+    };
+    assert!(
+        texts(script).iter().any(|text| text.contains("max_reservation")),
+        "{:?}",
+        texts(script)
+    );
     let script = format!("{script}\nconf max_reservation 1");
-    assert!(texts(&script).iter().any(|text| text.contains("default_duration")), "{:?}", texts(&script));
+    assert!(
+        texts(&script).iter().any(|text| text.contains("default_duration")),
+        "{:?}",
+        texts(&script)
+    );
     let script = format!("{script}\nconf default_duration 1:0:0");
-    assert!(!texts(&script).iter().any(|text| text.contains("-R y")), "{:?}", texts(&script));
+    assert!(
+        !texts(&script).iter().any(|text| text.contains("-R y")),
+        "{:?}",
+        texts(&script)
+    );
 }
 
 /// The place of a job where the priority of each is its number of tenths.
 fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     let numbers = |seq: SubmitSeq| {
         let prior = tenths[usize::try_from(seq.0).unwrap() - 1] * 100_000;
         PriorityNumbers {
@@ -254,11 +325,23 @@ fn the_place_of_a_job_counts_those_that_are_looked_at_before_it() {
     let last = placed(script, &[9, 3, 5, 9, 3, 4], 5).unwrap();
     assert_eq!((last.place, last.of, last.remark.clone()), (Some(4), 4, None));
     let jobs: Vec<_> = last.in_front.iter().map(|job| (job.job.0, job.prior)).collect();
-    assert_eq!(jobs, [(2, 300_000), (6, 400_000), (3, 500_000)], "the earlier one of two that are equal is in front");
+    assert_eq!(
+        jobs,
+        [(2, 300_000), (6, 400_000), (3, 500_000)],
+        "the earlier one of two that are equal is in front"
+    );
     assert_eq!(last.users_in_front.iter().map(|(_, count)| *count).sum::<u64>(), 3);
     assert_eq!(placed(script, &[9, 3, 5, 9, 3, 4], 3).unwrap().place, Some(1));
-    let terms: Vec<_> = last.terms.iter().map(|term| (term.name.as_str(), term.raw, term.value)).collect();
-    let expected = [("posix priority", 0, 500_000), ("urgency", 1_005_000_000, 25_000), ("tickets", 7_000_000, 0)];
+    let terms: Vec<_> = last
+        .terms
+        .iter()
+        .map(|term| (term.name.as_str(), term.raw, term.value))
+        .collect();
+    let expected = [
+        ("posix priority", 0, 500_000),
+        ("urgency", 1_005_000_000, 25_000),
+        ("tickets", 7_000_000, 0),
+    ];
     assert_eq!(terms, expected);
 }
 
@@ -302,11 +385,19 @@ fn what_is_kept_for_a_job_does_not_stand_against_it() {
 /// What is said of the slots of a job on the best host: the sentence, then
 /// `attribute: needed, free, capacity`.
 fn no_more(script: &str, job: u64) -> Vec<String> {
-    let told = explained(script, job).reasons.into_iter().filter(|reason| reason.text.contains(" there, because "));
+    let told = explained(script, job)
+        .reasons
+        .into_iter()
+        .filter(|reason| reason.text.contains(" there, because "));
     let number = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
     let numbers = told.map(|reason| {
         let (attribute, needed) = (number(reason.attribute), number(reason.needed));
-        format!("{} | {attribute}: {needed}, {}, {}", reason.text, number(reason.free), number(reason.capacity))
+        format!(
+            "{} | {attribute}: {needed}, {}, {}",
+            reason.text,
+            number(reason.free),
+            number(reason.capacity)
+        )
     });
     numbers.collect()
 }
@@ -337,8 +428,10 @@ fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() 
         ),
         (
             "-pe smp 9-12",
-            &["finds 8 slots in queue \"all.q@a\" in PE \"smp\" and needs 9 there, because it offers only \
-               slots=8 | slots: 9, 8, 8"],
+            &[
+                "finds 8 slots in queue \"all.q@a\" in PE \"smp\" and needs 9 there, because it offers only \
+               slots=8 | slots: 9, 8, 8",
+            ],
         ),
         (
             "-pe mpi 10 -l mem=3G",
@@ -357,18 +450,24 @@ fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() 
         ("-pe two 8 -l mem=1G", &[]),
         (
             "-pe four 4 -l mem=3G",
-            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\" and needs 4 there, because it offers only \
-               mem=8.000G | mem: 12.000G, 8.000G, 8.000G"],
+            &[
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\" and needs 4 there, because it offers only \
+               mem=8.000G | mem: 12.000G, 8.000G, 8.000G",
+            ],
         ),
         (
             "-pe apart 2 -l mem=3G",
-            &["(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\" and needs 3 there, because it offers only \
-               mem=8.000G | mem: 9.000G, 8.000G, 8.000G"],
+            &[
+                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\" and needs 3 there, because it offers only \
+               mem=8.000G | mem: 9.000G, 8.000G, 8.000G",
+            ],
         ),
         (
             "-pe smp 2 -l lic=1",
-            &["(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\" and needs 2 there, because it offers only \
-               lic=0 | lic: 1, 0, 0"],
+            &[
+                "(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\" and needs 2 there, because it offers only \
+               lic=0 | lic: 1, 0, 0",
+            ],
         ),
         ("-pe small 4", &[]),
     ] {
@@ -386,8 +485,10 @@ fn a_threshold_that_leaves_a_parallel_job_no_more_slots_is_told_with_the_load() 
          pass";
     assert_eq!(
         no_more(script, 1),
-        ["finds 3 slots in queue \"all.q@a\" in PE \"smp\" and needs 4 there, because more would bring np_load_avg \
-          from 0.5 to 1.75 | np_load_avg: 1.75, 0.5, -"]
+        [
+            "finds 3 slots in queue \"all.q@a\" in PE \"smp\" and needs 4 there, because more would bring np_load_avg \
+          from 0.5 to 1.75 | np_load_avg: 1.75, 0.5, -"
+        ]
     );
 }
 
@@ -402,10 +503,16 @@ fn an_environment_with_too_few_slots_left_is_told_with_all_of_them_and_no_host_i
          job 2 -pe smp 4
          pass";
     let reasons = explained(script, 2).reasons;
-    let told = reasons.iter().map(|reason| (reason.text.as_str(), reason.free.as_deref(), reason.capacity.as_deref()));
+    let told = reasons
+        .iter()
+        .map(|reason| (reason.text.as_str(), reason.free.as_deref(), reason.capacity.as_deref()));
     assert_eq!(
         told.collect::<Vec<_>>(),
-        [("cannot run in PE \"smp\": it has 5 slots in all, 3 in use, and 4 are needed", Some("2"), Some("5"))],
+        [(
+            "cannot run in PE \"smp\": it has 5 slots in all, 3 in use, and 4 are needed",
+            Some("2"),
+            Some("5")
+        )],
         "5 of 8 slots are free on the host"
     );
 }
@@ -417,7 +524,11 @@ fn what_leaves_no_more_on_a_host_is_no_line_of_scheduling_info() {
                   job 1 -pe smp 4 -l mem=3G\npass";
     script.lines().for_each(|line| lab.line(line));
     let lines = scheduling_info(&mut lab.findings(), SubmitSeq(1));
-    assert_eq!(lines, ["cannot run in PE \"smp\" because it only offers 2 slots"], "as by 8.1.9");
+    assert_eq!(
+        lines,
+        ["cannot run in PE \"smp\" because it only offers 2 slots"],
+        "as by 8.1.9"
+    );
 }
 
 #[test]
@@ -432,11 +543,26 @@ fn a_quota_in_the_way_of_a_parallel_job_is_told_with_what_the_whole_job_needs() 
         ("hosts {*} to slots=2", "-pe loose 2", ["3", "2", "2"], Some(never)),
         ("queues {*} to slots=5", "-pe mpi 8", ["8", "5", "5"], shown),
         ("queues {*} to slots=5", "-pe smp 6-8", ["6", "5", "5"], shown),
-        ("queues all.q,io.q to mem=10G", "-pe mpi 4 -l mem=3G", ["12.000G", "7.000G", "10.000G"], shown),
-        ("users {*} queues * to mem=10G", "-u u2 -pe mpi 3 -l mem=3G", ["9.000G", "7.000G", "10.000G"], of_u2),
+        (
+            "queues all.q,io.q to mem=10G",
+            "-pe mpi 4 -l mem=3G",
+            ["12.000G", "7.000G", "10.000G"],
+            shown,
+        ),
+        (
+            "users {*} queues * to mem=10G",
+            "-u u2 -pe mpi 3 -l mem=3G",
+            ["9.000G", "7.000G", "10.000G"],
+            of_u2,
+        ),
         ("users u2 to slots=3", "-u u2 -pe mpi 3", ["3", "2", "3"], of_u2),
         ("users u2 to slots=3", "-u u2 -pe mpi 4", ["4", "2", "3"], Some(never)),
-        ("hosts {*} to mem=3G", "-pe mpi 4 -l mem=2G", ["8.000G", "3.000G", "3.000G"], shown),
+        (
+            "hosts {*} to mem=3G",
+            "-pe mpi 4 -l mem=2G",
+            ["8.000G", "3.000G", "3.000G"],
+            shown,
+        ),
         ("queues all.q,io.q to slots=1", "", ["1", "0", "1"], shown),
     ] {
         let script = format!(
@@ -456,7 +582,11 @@ fn a_quota_in_the_way_of_a_parallel_job_is_told_with_what_the_whole_job_needs() 
              job 2 {job}
              pass"
         );
-        let told = explained(&script, 2).reasons.into_iter().find(|reason| reason.level == "quota").expect(job);
+        let told = explained(&script, 2)
+            .reasons
+            .into_iter()
+            .find(|reason| reason.level == "quota")
+            .expect(job);
         let numbers = [told.needed, told.free, told.capacity].map(Option::unwrap);
         assert_eq!(
             (numbers.each_ref().map(String::as_str), told.hint.as_deref()),

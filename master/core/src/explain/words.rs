@@ -69,7 +69,11 @@ impl fmt::Display for Reason {
             | What::HostUnfit { .. }
             | What::Full { .. }
             | What::Overloaded(_) => {
-                write!(f, "queue instance \"{level}\" dropped because it is {}", state(&self.what))
+                write!(
+                    f,
+                    "queue instance \"{level}\" dropped because it is {}",
+                    state(&self.what)
+                )
             }
             What::SuspendAlarm(overload) => {
                 let why = sentence_of_overload(overload);
@@ -83,29 +87,56 @@ impl fmt::Display for Reason {
                 write!(f, "cannot run at queue instance \"{level}\" because {why}")
             }
             What::WrongType { kind } => {
-                write!(f, "cannot run in queue instance \"{level}\" because it is not of type {kind}")
+                write!(
+                    f,
+                    "cannot run in queue instance \"{level}\" because it is not of type {kind}"
+                )
             }
             What::NotInPe { pe } => {
-                write!(f, "cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list")
+                write!(
+                    f,
+                    "cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list"
+                )
             }
             What::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
             What::MayRunThere => {
                 let host = host_of(level);
-                write!(f, "cannot run on host \"{host}\" until clean up of an previous run has finished")
+                write!(
+                    f,
+                    "cannot run on host \"{host}\" until clean up of an previous run has finished"
+                )
             }
             What::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
-            What::NoProject { project, excluded, whole_queue } => {
-                f.write_str(&no_project(project.as_deref(), *excluded, &guarded(level, *whole_queue)))
-            }
+            What::NoProject {
+                project,
+                excluded,
+                whole_queue,
+            } => f.write_str(&no_project(
+                project.as_deref(),
+                *excluded,
+                &guarded(level, *whole_queue),
+            )),
             What::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
             What::UnknownResource { attribute } => {
-                write!(f, "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})")
+                write!(
+                    f,
+                    "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})"
+                )
             }
             What::Forced { attribute } => {
-                write!(f, "does not request 'forced' resource \"{attribute}\" of {}", place(level))
+                write!(
+                    f,
+                    "does not request 'forced' resource \"{attribute}\" of {}",
+                    place(level)
+                )
             }
             What::Offers(shortage) => {
-                write!(f, "cannot run {} because it offers only {}", preposition(level), offer(shortage))
+                write!(
+                    f,
+                    "cannot run {} because it offers only {}",
+                    preposition(level),
+                    offer(shortage)
+                )
             }
             What::InUse { attribute, is_asked } => f.write_str(&in_use(level, attribute, *is_asked)),
             What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
@@ -135,15 +166,35 @@ fn only_so_many(level: &Level, no_more: &NoMore) -> String {
     let NoMore { pe, slots, wanted, why } = no_more;
     let because = match why {
         What::Offers(shortage) => format!("it offers only {}", offer(shortage)),
-        What::Overloaded(Overload { attribute, r#type, value: Some(value), limit, .. }) => {
-            format!("more would bring {attribute} from {} to {limit}", message_text(value, *r#type))
+        What::Overloaded(Overload {
+            attribute,
+            r#type,
+            value: Some(value),
+            limit,
+            ..
+        }) => {
+            format!(
+                "more would bring {attribute} from {} to {limit}",
+                message_text(value, *r#type)
+            )
         }
         other => Reason::new(level.clone(), other.clone()).to_string(),
     };
-    format!("finds {slots} slots {} in PE \"{pe}\", where {wanted} would do, because {because}", preposition(level))
+    format!(
+        "finds {slots} slots {} in PE \"{pe}\", where {wanted} would do, because {because}",
+        preposition(level)
+    )
 }
 
-fn over_quota(QuotaDenial { rule, scope, attribute, needed, .. }: &QuotaDenial) -> String {
+fn over_quota(
+    QuotaDenial {
+        rule,
+        scope,
+        attribute,
+        needed,
+        ..
+    }: &QuotaDenial,
+) -> String {
     match needed {
         Some(_) => format!("cannot run because it exceeds limit \"{scope}\" in rule \"{rule}\""),
         None => format!("does not request 'forced' resource \"{attribute}\" of rule \"{rule}\""),
@@ -179,22 +230,50 @@ fn host_of(level: &Level) -> &str {
 
 /// `np_load_avg=1.900000 (no load adjustment) >= 1.75`.
 pub fn sentence_of_overload(overload: &Overload) -> String {
-    let Overload { attribute, r#type, relop, value, dominance, limit } = overload;
+    let Overload {
+        attribute,
+        r#type,
+        relop,
+        value,
+        dominance,
+        limit,
+    } = overload;
     match value {
         None => format!("no complex attribute for threshold {attribute}"),
         Some(value) => {
-            let adjusted =
-                if dominance.source == 'L' { "with load adjustment or scaling" } else { "no load adjustment" };
-            let relop = if r#type.is_numeric() { relop.as_str() } else { Relop::NotEqual.as_str() };
-            format!("{attribute}={} ({adjusted}) {relop} {limit}", message_text(value, *r#type))
+            let adjusted = if dominance.source == 'L' {
+                "with load adjustment or scaling"
+            } else {
+                "no load adjustment"
+            };
+            let relop = if r#type.is_numeric() {
+                relop.as_str()
+            } else {
+                Relop::NotEqual.as_str()
+            };
+            format!(
+                "{attribute}={} ({adjusted}) {relop} {limit}",
+                message_text(value, *r#type)
+            )
         }
     }
 }
 
 /// `gc:lic=1.000000`.
 fn offer(shortage: &Shortage) -> String {
-    let Shortage { attribute, r#type, dominance, free, .. } = shortage;
-    format!("{}{}:{attribute}={}", dominance.level, dominance.source, message_text(free, *r#type))
+    let Shortage {
+        attribute,
+        r#type,
+        dominance,
+        free,
+        ..
+    } = shortage;
+    format!(
+        "{}{}:{attribute}={}",
+        dominance.level,
+        dominance.source,
+        message_text(free, *r#type)
+    )
 }
 
 /// `globally`, `at host "node1"`, `in queue "all.q@node1"`.

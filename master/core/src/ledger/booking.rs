@@ -65,20 +65,54 @@ struct Stored {
 
 impl From<Stored> for Booking {
     fn from(stored: Stored) -> Booking {
-        let Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart } = stored;
+        let Stored {
+            at,
+            requested,
+            taken,
+            granted,
+            pe,
+            maps,
+            held,
+            who,
+            requested_apart,
+        } = stored;
         let charges = Arc::new(Charges::stored(requested, requested_apart, taken));
-        Booking { at, charges, granted: granted.into(), pe: pe.map(Box::new), ids: Ids::new(maps, held), who }
+        Booking {
+            at,
+            charges,
+            granted: granted.into(),
+            pe: pe.map(Box::new),
+            ids: Ids::new(maps, held),
+            who,
+        }
     }
 }
 
 impl From<Booking> for Stored {
     fn from(booking: Booking) -> Stored {
-        let Booking { at, charges, granted, pe, ids, who } = booking;
+        let Booking {
+            at,
+            charges,
+            granted,
+            pe,
+            ids,
+            who,
+        } = booking;
         let (maps, held) = ids.map_or_else(Default::default, |ids| (ids.maps, ids.held));
         let (granted, pe) = (granted.into(), pe.map(|pe| *pe));
         let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
         let requested_apart = charges.requests_apart().to_vec();
-        Stored { at, requested, taken, granted, pe, maps, held, who, requested_apart }
+        Stored {
+            at,
+            requested,
+            taken,
+            granted,
+            pe,
+            maps,
+            held,
+            who,
+            requested_apart,
+        }
     }
 }
 
@@ -162,7 +196,14 @@ impl Booking {
             master.slots += 1;
         }
         let ids = Ids::new(grant.maps.to_vec(), held(&config.complex, grant.maps));
-        Booking { at, charges, granted: granted.into(), pe, ids, who: None }
+        Booking {
+            at,
+            charges,
+            granted: granted.into(),
+            pe,
+            ids,
+            who: None,
+        }
     }
 
     /// The booking under another complex.
@@ -171,7 +212,11 @@ impl Booking {
         let charges = Charges::of(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
         let held = held(complex, self.maps());
         let ids = self.ids.and_then(|ids| Ids::new(ids.maps, held));
-        Booking { charges: Arc::new(charges), ids, ..self }
+        Booking {
+            charges: Arc::new(charges),
+            ids,
+            ..self
+        }
     }
 
     /// The booking with its owner.
@@ -201,14 +246,19 @@ impl Booking {
 
     /// The amounts at a level by attribute, each once.
     pub fn entries_at(&self, level: At<'_>) -> Vec<Entry> {
-        self.use_at(level).map_or_else(Vec::new, |place| self.entries_of(&place))
+        self.use_at(level)
+            .map_or_else(Vec::new, |place| self.entries_of(&place))
     }
 
     fn entries_of(&self, place: &Use<'_>) -> Vec<Entry> {
         let level = place.at.to_level();
         let mut entries = Vec::new();
         self.each_at(place, |attribute, amount| {
-            entries.push(Entry { level: level.clone(), attribute: attribute.clone(), amount });
+            entries.push(Entry {
+                level: level.clone(),
+                attribute: attribute.clone(),
+                amount,
+            });
         });
         entries
     }
@@ -254,7 +304,9 @@ impl Booking {
         let level = level.into();
         let held = self.held().iter().map(|entry| &entry.attribute);
         let taken = held.chain(self.charges.taken().iter().map(|taken| &taken.attribute));
-        taken.filter(|attribute| of.contains(*attribute)).any(|attribute| self.amount(level, attribute) > Amount::ZERO)
+        taken
+            .filter(|attribute| of.contains(*attribute))
+            .any(|attribute| self.amount(level, attribute) > Amount::ZERO)
     }
 
     /// How much of a consumable the task takes at a level.
@@ -268,9 +320,15 @@ impl Booking {
             return entry.amount;
         }
         let all = self.charges.taken();
-        let Some(first) = all.iter().position(|taken| taken.attribute == *attribute) else { return Amount::ZERO };
-        let Some(place) = self.use_at(level) else { return Amount::ZERO };
-        let more = all.get(first + 1).filter(|next| next.whose == Whose::Slaves && next.attribute == *attribute);
+        let Some(first) = all.iter().position(|taken| taken.attribute == *attribute) else {
+            return Amount::ZERO;
+        };
+        let Some(place) = self.use_at(level) else {
+            return Amount::ZERO;
+        };
+        let more = all
+            .get(first + 1)
+            .filter(|next| next.whose == Whose::Slaves && next.attribute == *attribute);
         let amount = all[first].at(&place);
         more.map_or(amount, |more| amount.saturating_add(more.at(&place)))
     }
@@ -334,7 +392,14 @@ impl Booking {
                 let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
                 let slaves = self.slaves_among(0, *slots);
                 let slave_hosts = u32::from(slaves > 0);
-                let whole = levels.map(|at| Use { at, slots: *slots, master: true, hosts: 1, slaves, slave_hosts });
+                let whole = levels.map(|at| Use {
+                    at,
+                    slots: *slots,
+                    master: true,
+                    hosts: 1,
+                    slaves,
+                    slave_hosts,
+                });
                 (Some(whole), Vec::new())
             }
             _ => (None, self.uses_of_several()),
@@ -347,7 +412,14 @@ impl Booking {
         let mut instances = Vec::with_capacity(self.granted.len());
         for (index, Granted { instance, slots }) in self.granted.iter().enumerate() {
             let (master, slaves) = (index == 0, self.slaves_among(index, *slots));
-            let none = Use { at: At::Host(&instance.host), slots: 0, master, hosts: 1, slaves: 0, slave_hosts: 0 };
+            let none = Use {
+                at: At::Host(&instance.host),
+                slots: 0,
+                master,
+                hosts: 1,
+                slaves: 0,
+                slave_hosts: 0,
+            };
             let host = hosts.entry(&instance.host).or_insert(none);
             let is_first = u32::from(host.slots == 0);
             let slave_hosts = u32::from(host.slaves == 0 && slaves > 0);
@@ -355,7 +427,14 @@ impl Booking {
             host.slaves += slaves;
             host.slave_hosts = u32::from(host.slaves > 0);
             let at = At::Instance(instance);
-            instances.push(Use { at, slots: *slots, master, hosts: is_first, slaves, slave_hosts });
+            instances.push(Use {
+                at,
+                slots: *slots,
+                master,
+                hosts: is_first,
+                slaves,
+                slave_hosts,
+            });
         }
         let global = self.use_at(At::Global);
         global.into_iter().chain(hosts.into_values()).chain(instances).collect()
@@ -369,11 +448,26 @@ impl Booking {
             At::Host(host) => (self.slots(|known| known.host == *host), first.instance.host == *host, 1),
             At::Instance(instance) => {
                 let is_first = u32::from(self.is_first_on_host(instance));
-                (self.slots(|known| known == instance), first.instance == *instance, is_first)
+                (
+                    self.slots(|known| known == instance),
+                    first.instance == *instance,
+                    is_first,
+                )
             }
         };
-        let (slaves, slave_hosts) = if self.charges.is_apart() { self.slaves_at(at) } else { (0, 0) };
-        (slots > 0).then_some(Use { at, slots, master, hosts, slaves, slave_hosts })
+        let (slaves, slave_hosts) = if self.charges.is_apart() {
+            self.slaves_at(at)
+        } else {
+            (0, 0)
+        };
+        (slots > 0).then_some(Use {
+            at,
+            slots,
+            master,
+            hosts,
+            slaves,
+            slave_hosts,
+        })
     }
 
     /// The number of slots, among those in one of its queue instances, to which requests of slaves
@@ -412,20 +506,31 @@ impl Booking {
     }
 
     fn slots(&self, counts: impl Fn(&QueueInstanceName) -> bool) -> u32 {
-        self.granted.iter().filter(|granted| counts(&granted.instance)).map(|granted| granted.slots).sum()
+        self.granted
+            .iter()
+            .filter(|granted| counts(&granted.instance))
+            .map(|granted| granted.slots)
+            .sum()
     }
 
     /// How many hosts it has.
     fn hosts(&self) -> u32 {
         let count = match &*self.granted {
             [_] => 1,
-            several => several.iter().map(|granted| &granted.instance.host).collect::<BTreeSet<_>>().len(),
+            several => several
+                .iter()
+                .map(|granted| &granted.instance.host)
+                .collect::<BTreeSet<_>>()
+                .len(),
         };
         u32::try_from(count).expect("a task has fewer hosts than slots, which are counted in 32 bits")
     }
 
     fn is_first_on_host(&self, instance: &QueueInstanceName) -> bool {
-        let first = self.granted.iter().find(|granted| granted.instance.host == instance.host);
+        let first = self
+            .granted
+            .iter()
+            .find(|granted| granted.instance.host == instance.host);
         first.is_some_and(|granted| granted.instance == *instance)
     }
 }
@@ -433,11 +538,19 @@ impl Booking {
 /// A task has as much of a resource map as it has ids, however the map is charged now: an id is
 /// never free while a task has it.
 fn held(complex: &Complex, maps: &[GrantedIds]) -> Vec<Entry> {
-    let is_map = |name: &str| complex.lookup(name).is_some_and(|attribute| attribute.r#type == Type::RsMap);
+    let is_map = |name: &str| {
+        complex
+            .lookup(name)
+            .is_some_and(|attribute| attribute.r#type == Type::RsMap)
+    };
     let maps = maps.iter().filter(|map| is_map(map.attribute.as_str()));
     let entry = |map: &GrantedIds| {
         let amount = Amount::from_base(i64::try_from(map.ids.len()).expect("a map has at most IDS_MAX ids"));
-        Entry { level: Level::of_host(&map.host), attribute: map.attribute.clone(), amount }
+        Entry {
+            level: Level::of_host(&map.host),
+            attribute: map.attribute.clone(),
+            amount,
+        }
     };
     maps.map(entry).collect()
 }

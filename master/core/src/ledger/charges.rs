@@ -82,7 +82,11 @@ impl Charges {
             list.iter().filter_map(|request| numeric(complex, request)).collect()
         };
         let of = |list, whose| {
-            let asked = move |(attribute, amount)| Asked { attribute, whose, amount };
+            let asked = move |(attribute, amount)| Asked {
+                attribute,
+                whose,
+                amount,
+            };
             numbers(list).into_iter().map(asked)
         };
         let apart = of(&requests.master, Whose::Master).chain(of(&requests.slaves, Whose::Slaves));
@@ -91,13 +95,30 @@ impl Charges {
 
     /// The charges of requests that were read before, perhaps under another complex.
     pub(super) fn of(complex: &Complex, requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>) -> Charges {
-        let slots = complex.lookup(SLOTS).map_or_else(|| SLOTS.into(), |attribute| attribute.name.clone());
+        let slots = complex
+            .lookup(SLOTS)
+            .map_or_else(|| SLOTS.into(), |attribute| attribute.name.clone());
         let (kind, exclusive, whose) = (Consumable::Yes, false, Whose::All);
-        let mut taken = vec![Taken { attribute: slots, kind, exclusive, amount: Amount::from_base(1), whose }];
-        for (attribute, default) in complex.consumables().filter(|(attribute, _)| attribute.name.as_str() != SLOTS) {
+        let mut taken = vec![Taken {
+            attribute: slots,
+            kind,
+            exclusive,
+            amount: Amount::from_base(1),
+            whose,
+        }];
+        for (attribute, default) in complex
+            .consumables()
+            .filter(|(attribute, _)| attribute.name.as_str() != SLOTS)
+        {
             let mut take = |whose, amount| {
                 let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
-                let one = Taken { attribute: attribute.name.clone(), kind, exclusive, amount, whose };
+                let one = Taken {
+                    attribute: attribute.name.clone(),
+                    kind,
+                    exclusive,
+                    amount,
+                    whose,
+                };
                 taken.extend((amount > Amount::ZERO).then_some(one));
             };
             let asked = requested.iter().find(|(name, _)| *name == attribute.name);
@@ -116,11 +137,23 @@ impl Charges {
 
     /// Stored charges.
     pub(super) fn stored(requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>, taken: Vec<Taken>) -> Charges {
-        let place = Use { at: At::Global, slots: 1, master: true, hosts: 1, slaves: 0, slave_hosts: 0 };
+        let place = Use {
+            at: At::Global,
+            slots: 1,
+            master: true,
+            hosts: 1,
+            slaves: 0,
+            slave_hosts: 0,
+        };
         let amounts = taken.iter().map(|taken| (taken.attribute.clone(), taken.at(&place)));
         let mut one_slot: Vec<_> = amounts.filter(|(_, amount)| *amount > Amount::ZERO).collect();
         one_slot.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Charges { requested, apart, taken, one_slot }
+        Charges {
+            requested,
+            apart,
+            taken,
+            one_slot,
+        }
     }
 
     /// The separate numeric requests of the master and of the other slots.
@@ -140,16 +173,27 @@ impl Charges {
     {
         let each = self.requested.iter().find(|(name, _)| name == attribute);
         let each = each.map(|(_, amount)| (*amount, place.slots));
-        let apart = self.apart.iter().filter(|asked| asked.attribute == *attribute).map(|asked| {
-            let slots = if asked.whose == Whose::Master { u32::from(place.master) } else { place.slaves };
-            (asked.amount, slots)
-        });
+        let apart = self
+            .apart
+            .iter()
+            .filter(|asked| asked.attribute == *attribute)
+            .map(|asked| {
+                let slots = if asked.whose == Whose::Master {
+                    u32::from(place.master)
+                } else {
+                    place.slaves
+                };
+                (asked.amount, slots)
+            });
         let all = each.into_iter().chain(apart);
         match counted {
-            Counted::EachSlot => {
-                all.map(|(amount, slots)| amount.times(slots)).fold(Amount::ZERO, Amount::saturating_add)
-            }
-            Counted::Once => all.map(|(amount, slots)| amount.times(slots.min(1))).max().unwrap_or_default(),
+            Counted::EachSlot => all
+                .map(|(amount, slots)| amount.times(slots))
+                .fold(Amount::ZERO, Amount::saturating_add),
+            Counted::Once => all
+                .map(|(amount, slots)| amount.times(slots.min(1)))
+                .max()
+                .unwrap_or_default(),
         }
     }
 
@@ -163,7 +207,11 @@ impl Charges {
     where
         AttributeName: PartialEq<N>,
     {
-        let each = self.requested.iter().find(|(name, _)| name == attribute).map(|(_, amount)| *amount);
+        let each = self
+            .requested
+            .iter()
+            .find(|(name, _)| name == attribute)
+            .map(|(_, amount)| *amount);
         let of_master = |asked: &&Asked| asked.whose == Whose::Master && asked.attribute == *attribute;
         each.or_else(|| self.apart.iter().find(of_master).map(|asked| asked.amount))
     }
@@ -176,7 +224,11 @@ impl Charges {
 
     /// The attributes that are requested in numbers, or taken. Some come more than once.
     pub fn attributes(&self) -> impl Iterator<Item = &AttributeName> {
-        let asked = self.requested.iter().map(|(name, _)| name).chain(self.apart.iter().map(|asked| &asked.attribute));
+        let asked = self
+            .requested
+            .iter()
+            .map(|(name, _)| name)
+            .chain(self.apart.iter().map(|asked| &asked.attribute));
         asked.chain(self.taken.iter().map(|taken| &taken.attribute))
     }
 

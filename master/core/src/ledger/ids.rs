@@ -57,14 +57,23 @@ pub fn choose_ids<'l>(
     let booking = Booking::new(config, charges, grant, Tick(0));
     let mut chosen = Vec::new();
     for entry in booking.entries() {
-        let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else { continue };
+        let Some((host, map)) = map_at(config, &entry.level, &entry.attribute) else {
+            continue;
+        };
         let count = usize::try_from(entry.amount.finite()?).ok()?;
         let mut used = BTreeMap::new();
-        for (id, times) in ledgers.clone().flat_map(|ledger| ledger.ids_in_use(&entry.attribute, &host)) {
+        for (id, times) in ledgers
+            .clone()
+            .flat_map(|ledger| ledger.ids_in_use(&entry.attribute, &host))
+        {
             *used.entry(id).or_default() += times;
         }
         let ids = first_free(used, &map, count)?;
-        chosen.push(GrantedIds { attribute: entry.attribute.clone(), host, ids });
+        chosen.push(GrantedIds {
+            attribute: entry.attribute.clone(),
+            host,
+            ids,
+        });
     }
     Some(chosen)
 }
@@ -84,7 +93,11 @@ fn first_free(mut used: BTreeMap<String, u32>, map: &IdMap, count: usize) -> Opt
 impl Ledger {
     /// How often each id of an attribute is in use at a host, or globally for the host `global`.
     fn ids_in_use(&self, attribute: &AttributeName, host: &HostName) -> BTreeMap<String, u32> {
-        self.ids.0.get(&(attribute.clone(), host.clone())).cloned().unwrap_or_default()
+        self.ids
+            .0
+            .get(&(attribute.clone(), host.clone()))
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -99,7 +112,10 @@ fn map_at(config: &Configuration, level: &Level, name: &AttributeName) -> Option
         Level::Host(host) => host.clone(),
         Level::Instance(_) => return None,
     };
-    config.complex.lookup(name.as_str()).filter(|attribute| is_map(attribute))?;
+    config
+        .complex
+        .lookup(name.as_str())
+        .filter(|attribute| is_map(attribute))?;
     let text = config.exec_hosts.get(&host)?.complex_values.value(name.as_str())?;
     IdMap::parse(text).ok().map(|map| (host, map))
 }

@@ -25,7 +25,11 @@ pub enum Level {
 impl Level {
     /// The level of an execution host object: `global` is the cluster.
     pub fn of_host(host: &HostName) -> Level {
-        if *host == HostName::global() { Level::Global } else { Level::Host(host.clone()) }
+        if *host == HostName::global() {
+            Level::Global
+        } else {
+            Level::Host(host.clone())
+        }
     }
 }
 
@@ -119,7 +123,9 @@ impl OnHost {
 
     /// The bookings in the instance of a queue there, if tasks use it.
     pub fn instance(&self, queue: &QueueName) -> Option<&AtLevel> {
-        self.used_instances().find(|(known, _)| known == queue).map(|(_, there)| there)
+        self.used_instances()
+            .find(|(known, _)| known == queue)
+            .map(|(_, there)| there)
     }
 
     pub(super) fn used_instances(&self) -> impl Iterator<Item = &(QueueName, AtLevel)> {
@@ -175,7 +181,8 @@ impl AtLevel {
     /// 6.2).
     pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
         let mut total = Total::default();
-        self.since(since).for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));
+        self.since(since)
+            .for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));
         total.amount()
     }
 
@@ -214,7 +221,10 @@ impl AtLevel {
         }
         let mut at = 0;
         for (attribute, amount) in taken {
-            at += self.totals[at..].iter().take_while(|(name, _)| name < attribute).count();
+            at += self.totals[at..]
+                .iter()
+                .take_while(|(name, _)| name < attribute)
+                .count();
             match self.totals.get_mut(at).filter(|(name, _)| name == attribute) {
                 Some((_, total)) => total.add(*amount),
                 None => self.totals.insert(at, (attribute.clone(), Total::of(*amount))),
@@ -299,7 +309,10 @@ impl Total {
 
     pub(crate) fn subtract_all(&mut self, other: Total) {
         self.finite -= other.finite;
-        self.infinite = self.infinite.checked_sub(other.infinite).expect("what is released was booked");
+        self.infinite = self
+            .infinite
+            .checked_sub(other.infinite)
+            .expect("what is released was booked");
         assert!(self.finite >= 0, "less than nothing is booked");
     }
 

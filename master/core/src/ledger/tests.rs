@@ -16,14 +16,21 @@ fn config(lines: &str) -> Configuration {
 
 fn granted(parts: &[(&str, u32)]) -> Vec<Granted> {
     let part = |(host, slots): &(&str, u32)| Granted {
-        instance: QueueInstanceName { queue: "all.q".into(), host: (*host).into() },
+        instance: QueueInstanceName {
+            queue: "all.q".into(),
+            host: (*host).into(),
+        },
         slots: *slots,
     };
     parts.iter().map(part).collect()
 }
 
 fn key(seq: u64) -> TaskKey {
-    TaskKey { seq: SubmitSeq(seq), attempt: 1, ..Ledger::FIRST_KEY }
+    TaskKey {
+        seq: SubmitSeq(seq),
+        attempt: 1,
+        ..Ledger::FIRST_KEY
+    }
 }
 
 fn host(name: &str) -> Level {
@@ -36,7 +43,11 @@ fn instance(name: &str) -> Level {
 
 fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKey, grant: Grant<'_>, at: Tick) {
     let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
-    ledger.book(config, key, Arc::new(Booking::new(config, charges, grant, at).of(Arc::new(Who::of(spec)))));
+    ledger.book(
+        config,
+        key,
+        Arc::new(Booking::new(config, charges, grant, at).of(Arc::new(Who::of(spec)))),
+    );
 }
 
 fn asked_since(ledger: &Ledger, level: &Level, since: u64) -> Amount {
@@ -60,9 +71,20 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
         let config = config(&format!("mem mem MEMORY <= YES {kind} 0 0"));
         let mut ledger = Ledger::default();
         let spec = spec(&["-l", "mem=100M"], &mut Vec::new());
-        book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted(&[("a", 4), ("b", 4)]), None), Tick(5));
-        for (level, amount) in [(host("a"), at_a), (host("b"), at_b), (instance("a"), at_a), (Level::Global, globally)]
-        {
+        book(
+            &mut ledger,
+            &config,
+            &spec,
+            key(1),
+            Grant::of_slots(&granted(&[("a", 4), ("b", 4)]), None),
+            Tick(5),
+        );
+        for (level, amount) in [
+            (host("a"), at_a),
+            (host("b"), at_b),
+            (instance("a"), at_a),
+            (Level::Global, globally),
+        ] {
             assert_eq!(ledger.booked(&level, "mem"), mebibytes(amount), "{kind} at {level}");
         }
         assert_eq!(ledger.slots(&Level::Global), 8);
@@ -77,7 +99,14 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
 fn a_default_is_booked_unless_the_job_asks() {
     let config = config("def def INT <= YES YES 2 0");
     let mut ledger = Ledger::default();
-    book(&mut ledger, &config, &plain_spec(), key(1), Grant::of_slots(&granted(&[("a", 3)]), None), Tick(1));
+    book(
+        &mut ledger,
+        &config,
+        &plain_spec(),
+        key(1),
+        Grant::of_slots(&granted(&[("a", 3)]), None),
+        Tick(1),
+    );
     assert_eq!(ledger.booked(&host("a"), "def"), Amount::from_base(6));
     book(
         &mut ledger,
@@ -95,25 +124,50 @@ fn what_was_asked_since_a_sample_is_told_until_a_later_one() {
     let config = config("");
     let mut ledger = Ledger::default();
     let spec = spec(&["-l", "mem_free=2G"], &mut Vec::new());
-    book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted(&[("a", 2), ("b", 1)]), None), Tick(100));
+    book(
+        &mut ledger,
+        &config,
+        &spec,
+        key(1),
+        Grant::of_slots(&granted(&[("a", 2), ("b", 1)]), None),
+        Tick(100),
+    );
     let gibibytes = |count: i64| mebibytes(count << 10);
-    for (level, since, asked) in
-        [(host("a"), 100, 4), (host("a"), 101, 0), (host("b"), 50, 2), (Level::Global, 50, 6), (host("c"), 50, 0)]
-    {
-        assert_eq!(asked_since(&ledger, &level, since), gibibytes(asked), "{level} since {since}");
+    for (level, since, asked) in [
+        (host("a"), 100, 4),
+        (host("a"), 101, 0),
+        (host("b"), 50, 2),
+        (Level::Global, 50, 6),
+        (host("c"), 50, 0),
+    ] {
+        assert_eq!(
+            asked_since(&ledger, &level, since),
+            gibibytes(asked),
+            "{level} since {since}"
+        );
     }
-    assert_eq!(ledger.booked(&host("a"), "mem_free"), Amount::ZERO, "it is no consumable");
+    assert_eq!(
+        ledger.booked(&host("a"), "mem_free"),
+        Amount::ZERO,
+        "it is no consumable"
+    );
 }
 
 #[test]
 fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
     let requests = |common: &[&str], master: &str, slaves: &str| {
         let apart = ["-scope", "master", "-l", master, "-scope", "slave", "-l", slaves];
-        spec(&[common, if master.is_empty() { &[] } else { &apart }].concat(), &mut Vec::new())
+        spec(
+            &[common, if master.is_empty() { &[] } else { &apart }].concat(),
+            &mut Vec::new(),
+        )
     };
     let two_queues = |host: &str| {
         let part = |queue: &str, slots| Granted {
-            instance: QueueInstanceName { queue: queue.into(), host: host.into() },
+            instance: QueueInstanceName {
+                queue: queue.into(),
+                host: host.into(),
+            },
             slots,
         };
         vec![part("all.q", 2), part("io.q", 3)]
@@ -121,15 +175,50 @@ fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
     for (spec, granted, each_slot, once) in [
         (requests(&["-l", "mem_free=2G"], "", ""), granted(&[("a", 3)]), 6, 2),
         (requests(&["-l", "mem_free=2G"], "", ""), two_queues("a"), 10, 2),
-        (requests(&[], "mem_free=5G", "mem_free=2G"), granted(&[("a", 3), ("b", 2)]), 9, 5),
-        (requests(&[], "mem_free=1G", "mem_free=2G"), granted(&[("a", 3), ("b", 2)]), 5, 2),
-        (requests(&[], "mem_free=1G", "mem_free=2G"), granted(&[("a", 1), ("b", 2)]), 1, 1),
-        (requests(&[], "mem_free=5G", "mem_free=2G"), granted(&[("b", 3), ("a", 2)]), 4, 2),
+        (
+            requests(&[], "mem_free=5G", "mem_free=2G"),
+            granted(&[("a", 3), ("b", 2)]),
+            9,
+            5,
+        ),
+        (
+            requests(&[], "mem_free=1G", "mem_free=2G"),
+            granted(&[("a", 3), ("b", 2)]),
+            5,
+            2,
+        ),
+        (
+            requests(&[], "mem_free=1G", "mem_free=2G"),
+            granted(&[("a", 1), ("b", 2)]),
+            1,
+            1,
+        ),
+        (
+            requests(&[], "mem_free=5G", "mem_free=2G"),
+            granted(&[("b", 3), ("a", 2)]),
+            4,
+            2,
+        ),
     ] {
         let (config, mut ledger) = (config(""), Ledger::default());
-        book(&mut ledger, &config, &spec, key(1), Grant::of_slots(&granted, None), Tick(100));
-        assert_eq!(asked(&ledger, &host("a"), Counted::EachSlot, 0), mebibytes(each_slot << 10), "{granted:?}");
-        assert_eq!(asked(&ledger, &host("a"), Counted::Once, 0), mebibytes(once << 10), "{granted:?}");
+        book(
+            &mut ledger,
+            &config,
+            &spec,
+            key(1),
+            Grant::of_slots(&granted, None),
+            Tick(100),
+        );
+        assert_eq!(
+            asked(&ledger, &host("a"), Counted::EachSlot, 0),
+            mebibytes(each_slot << 10),
+            "{granted:?}"
+        );
+        assert_eq!(
+            asked(&ledger, &host("a"), Counted::Once, 0),
+            mebibytes(once << 10),
+            "{granted:?}"
+        );
     }
 }
 
@@ -137,7 +226,14 @@ fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
 fn a_changed_complex_books_what_tasks_asked_for_when_they_were_placed() {
     let mut ledger = Ledger::default();
     let spec = spec(&["-l", "mem_free=2G"], &mut Vec::new());
-    book(&mut ledger, &config(""), &spec, key(1), Grant::of_slots(&granted(&[("a", 2)]), None), Tick(100));
+    book(
+        &mut ledger,
+        &config(""),
+        &spec,
+        key(1),
+        Grant::of_slots(&granted(&[("a", 2)]), None),
+        Tick(100),
+    );
     let mut lines: Vec<String> = Complex::built_in().to_string().lines().map(str::to_owned).collect();
     lines.retain(|line| !line.starts_with("mem_free"));
     lines.push("mem_free mf MEMORY <= YES YES 1G 0".to_owned());
@@ -155,8 +251,22 @@ fn what_is_unbounded_can_be_given_back() {
     let mut ledger = Ledger::default();
     let unbounded = spec(&["-l", "lic=INFINITY"], &mut Vec::new());
     let one = spec(&["-l", "lic=1"], &mut Vec::new());
-    book(&mut ledger, &config, &one, key(1), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
-    book(&mut ledger, &config, &unbounded, key(2), Grant::of_slots(&granted(&[("a", 1)]), None), Tick(1));
+    book(
+        &mut ledger,
+        &config,
+        &one,
+        key(1),
+        Grant::of_slots(&granted(&[("a", 1)]), None),
+        Tick(1),
+    );
+    book(
+        &mut ledger,
+        &config,
+        &unbounded,
+        key(2),
+        Grant::of_slots(&granted(&[("a", 1)]), None),
+        Tick(1),
+    );
     assert!(ledger.booked(&host("a"), "lic").is_infinite());
     ledger.release(key(2));
     assert_eq!(ledger.booked(&host("a"), "lic"), Amount::from_base(1));

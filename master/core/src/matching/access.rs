@@ -26,7 +26,9 @@ impl Cluster<'_> {
     pub fn denied(&self, spot: &Spot<'_, '_>, demand: &Demand) -> Option<What> {
         let (guard, level) = (guard(spot)?, spot.level);
         if !admits(guard.users, guard.xusers, &demand.lists) {
-            return Some(What::NoAccess { whole_queue: self.is_same_everywhere(level) });
+            return Some(What::NoAccess {
+                whole_queue: self.is_same_everywhere(level),
+            });
         }
         let project = demand.project.as_ref();
         let excluded = project.is_some_and(|project| guard.xprojects.contains(project));
@@ -43,9 +45,14 @@ impl Cluster<'_> {
 
     /// Whether an object lets everybody in.
     pub fn is_open_to_all(&self, spot: &Spot<'_, '_>) -> bool {
-        guard(spot).is_none_or(|Guard { users, xusers, projects, xprojects }| {
-            users.is_empty() && xusers.is_empty() && projects.is_empty() && xprojects.is_empty()
-        })
+        guard(spot).is_none_or(
+            |Guard {
+                 users,
+                 xusers,
+                 projects,
+                 xprojects,
+             }| { users.is_empty() && xusers.is_empty() && projects.is_empty() && xprojects.is_empty() },
+        )
     }
 
     /// Whether the guards of a queue instance are those of its whole cluster queue.
@@ -64,7 +71,10 @@ impl Cluster<'_> {
         let spots = self.above(level);
         let admits_user = |user: &String| {
             let lists = self.config.access.lists_of_user(user);
-            spots.iter().filter_map(guard).all(|guard| admits(guard.users, guard.xusers, &lists))
+            spots
+                .iter()
+                .filter_map(guard)
+                .all(|guard| admits(guard.users, guard.xusers, &lists))
         };
         users.iter().any(admits_user)
     }

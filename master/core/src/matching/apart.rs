@@ -31,12 +31,22 @@ impl Apart {
             let (known, not_known) = resolved(complex, list);
             unknown.extend(not_known);
             for request in known {
-                let at = all.iter().position(|apart| apart.attribute.name == request.attribute.name);
+                let at = all
+                    .iter()
+                    .position(|apart| apart.attribute.name == request.attribute.name);
                 let at = at.unwrap_or_else(|| {
-                    all.push(Apart { attribute: request.attribute.clone(), master: None, slaves: None });
+                    all.push(Apart {
+                        attribute: request.attribute.clone(),
+                        master: None,
+                        slaves: None,
+                    });
                     all.len() - 1
                 });
-                let side = if is_master { &mut all[at].master } else { &mut all[at].slaves };
+                let side = if is_master {
+                    &mut all[at].master
+                } else {
+                    &mut all[at].slaves
+                };
                 side.get_or_insert(request);
             }
         }
@@ -76,19 +86,27 @@ impl Cluster<'_> {
         let [of_master, of_slaves] = apart.asked();
         if attribute.requestable == Requestable::Forced && spot.value(&attribute.name).is_some() {
             let is_short = [of_master.is_none(), of_slaves.is_none()];
-            let what = || What::Forced { attribute: attribute.name.clone() };
+            let what = || What::Forced {
+                attribute: attribute.name.clone(),
+            };
             fit.limit(self, spot.level, role.most_without(is_short), slots, || Some(what()));
         }
         if attribute.is_exclusive() {
             if self.has_exclusive(spot, attribute) {
                 fit.define(index);
-                let mut why = [&apart.master, &apart.slaves]
-                    .map(|side| side.as_ref().and_then(|request| self.excluded(spot, request, Role::Master)));
+                let mut why = [&apart.master, &apart.slaves].map(|side| {
+                    side.as_ref()
+                        .and_then(|request| self.excluded(spot, request, Role::Master))
+                });
                 let most = match role {
                     // A companion does not ask to be alone, and is not where another job is alone.
                     Role::Companion => {
                         let (attribute, wanted) = (attribute.clone(), Wanted::Amount(Amount::ZERO));
-                        let nothing = Request { attribute, wanted, implied: true };
+                        let nothing = Request {
+                            attribute,
+                            wanted,
+                            implied: true,
+                        };
                         why = [None, self.excluded(spot, &nothing, Role::Slave)];
                         if why[1].is_some() { 0 } else { u32::MAX }
                     }
@@ -97,7 +115,9 @@ impl Cluster<'_> {
                     }
                 };
                 let [master, slaves] = why;
-                fit.limit(self, spot.level, most, slots, || master.filter(|_| role.has_master()).or(slaves));
+                fit.limit(self, spot.level, most, slots, || {
+                    master.filter(|_| role.has_master()).or(slaves)
+                });
             }
             return;
         }
@@ -105,8 +125,14 @@ impl Cluster<'_> {
             // An implied request asks only where a capacity is set.
             let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
             fit.define(index);
-            let master = apart.master.as_ref().filter(|request| role.has_master() && (is_set || !request.implied));
-            let slaves = apart.slaves.as_ref().filter(|request| role.has_slaves() && (is_set || !request.implied));
+            let master = apart
+                .master
+                .as_ref()
+                .filter(|request| role.has_master() && (is_set || !request.implied));
+            let slaves = apart
+                .slaves
+                .as_ref()
+                .filter(|request| role.has_slaves() && (is_set || !request.implied));
             let left = master.and_then(|master| beside(master, &offer));
             let left = left.as_ref().unwrap_or(&offer);
             let most = if master.is_some_and(|master| room(master, &offer, role) == 0) {
@@ -152,14 +178,17 @@ impl Cluster<'_> {
         apart: &'a [Apart],
     ) -> impl Iterator<Item = (&'a Request, Offer)> {
         let spot = self.global();
-        let requests = apart.iter().filter(|apart| apart.attribute.consumable == Consumable::Host);
+        let requests = apart
+            .iter()
+            .filter(|apart| apart.attribute.consumable == Consumable::Host);
         let requests = requests.filter(|apart| !apart.attribute.is_exclusive());
-        requests.filter_map(|apart| Some((apart.slaves.as_ref()?, apart.master.as_ref()))).flat_map(
-            move |(request, master)| {
+        requests
+            .filter_map(|apart| Some((apart.slaves.as_ref()?, apart.master.as_ref())))
+            .flat_map(move |(request, master)| {
                 let left = move |offer| master.and_then(|master| beside(master, &offer)).unwrap_or(offer);
-                self.offers(&spot, &request.attribute).map(move |offer| (request, left(offer)))
-            },
-        )
+                self.offers(&spot, &request.attribute)
+                    .map(move |offer| (request, left(offer)))
+            })
     }
 }
 
@@ -177,8 +206,17 @@ impl Role {
 
 /// What the master leaves of an offer. `None` if it leaves all of it.
 fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
-    let Request { attribute, wanted: Wanted::Amount(wanted), .. } = master else { return None };
-    let Some(Value::Amount(offered)) = offer.value else { return None };
+    let Request {
+        attribute,
+        wanted: Wanted::Amount(wanted),
+        ..
+    } = master
+    else {
+        return None;
+    };
+    let Some(Value::Amount(offered)) = offer.value else {
+        return None;
+    };
     let is_taken = match charge(master, offer, Role::Master) {
         Charge::EachSlot => true,
         Charge::Once => offer.capacity.is_some(),
@@ -189,5 +227,8 @@ fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
         return None;
     }
     let left = offered.checked_sub(*wanted).unwrap_or(Amount::from_base(i64::MIN));
-    Some(Offer { value: Some(Value::Amount(left)), ..*offer })
+    Some(Offer {
+        value: Some(Value::Amount(left)),
+        ..*offer
+    })
 }

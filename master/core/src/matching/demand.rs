@@ -133,7 +133,10 @@ impl Demand {
     /// The demand of a job of a state, and the hosts that it avoids for now.
     pub fn of_job(state: &State, job: &Job) -> Demand {
         let avoided_hosts = state.unconfirmed_hosts(job.seq).cloned().collect();
-        Demand { avoided_hosts, ..Demand::new(&state.config, &job.spec) }
+        Demand {
+            avoided_hosts,
+            ..Demand::new(&state.config, &job.spec)
+        }
     }
 
     /// The demand of a job under a configuration.
@@ -149,12 +152,25 @@ impl Demand {
 
     /// The part of a job that its demand follows from: jobs with equal parts ask for the same.
     pub fn source(spec: &JobSpec) -> impl Ord + '_ {
-        (&spec.requests, &spec.owner, &spec.project, &spec.checkpoint, spec.immediate, spec.reservation)
+        (
+            &spec.requests,
+            &spec.owner,
+            &spec.project,
+            &spec.checkpoint,
+            spec.immediate,
+            spec.reservation,
+        )
     }
 
     /// The demand of an advance reservation.
     pub fn of_reservation(config: &Configuration, spec: &ReservationSpec) -> Demand {
-        let ReservationSpec { owner, requests, checkpoint, immediate, .. } = spec;
+        let ReservationSpec {
+            owner,
+            requests,
+            checkpoint,
+            immediate,
+            ..
+        } = spec;
         let who = Who::of_owner(owner, None);
         let is_exempt = true;
         Demand {
@@ -176,7 +192,10 @@ impl Demand {
         };
         let not_asked = complex.forced().filter(|name| !is_asked(name)).cloned().collect();
         let implied: Vec<Request> = complex.consumables().filter_map(implied).collect();
-        let implied = implied.into_iter().filter(|request| !is_asked(&request.attribute.name)).collect::<Vec<_>>();
+        let implied = implied
+            .into_iter()
+            .filter(|request| !is_asked(&request.attribute.name))
+            .collect::<Vec<_>>();
         hard.extend(implied);
         Demand {
             hard,
@@ -230,7 +249,11 @@ impl Demand {
 
     /// Whether the master and the other slots of a parallel job are charged differently.
     pub fn charges_master(&self) -> bool {
-        self.is_apart() || self.hard.iter().any(|request| request.attribute.consumable == Consumable::Job)
+        self.is_apart()
+            || self
+                .hard
+                .iter()
+                .any(|request| request.attribute.consumable == Consumable::Job)
     }
 
     /// How many of its slots the master needs itself. None if it is not a task of its environment
@@ -255,7 +278,11 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
         let attribute = complex.shared(&request.name);
         let text = request.value.as_deref().unwrap_or("TRUE");
         match attribute.and_then(|attribute| Some((attribute.clone(), Wanted::read(attribute, text)?))) {
-            Some((attribute, wanted)) => known.push(Request { attribute, wanted, implied: false }),
+            Some((attribute, wanted)) => known.push(Request {
+                attribute,
+                wanted,
+                implied: false,
+            }),
             None => unknown.push(request.name.clone()),
         }
     }
@@ -266,7 +293,11 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
 /// slot, or not to be alone.
 pub(super) fn implied((attribute, default): (&Arc<Attribute>, Amount)) -> Option<Request> {
     let counts = default > Amount::ZERO || attribute.is_exclusive();
-    counts.then(|| Request { attribute: attribute.clone(), wanted: Wanted::Amount(default), implied: true })
+    counts.then(|| Request {
+        attribute: attribute.clone(),
+        wanted: Wanted::Amount(default),
+        implied: true,
+    })
 }
 
 fn patterns(texts: &[String]) -> Vec<QueuePattern> {
@@ -276,17 +307,30 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
 /// Hard requests by the full names of their attributes, in their order: jobs that ask for the same have one text.
 fn text(complex: &Complex, requests: &Requests) -> String {
     let named = |request: &ResourceRequest| {
-        let name = complex.lookup(&request.name).map_or(request.name.clone(), |attribute| attribute.name.to_string());
-        ResourceRequest { name, value: request.value.clone() }
+        let name = complex
+            .lookup(&request.name)
+            .map_or(request.name.clone(), |attribute| attribute.name.to_string());
+        ResourceRequest {
+            name,
+            value: request.value.clone(),
+        }
     };
     let listed = |list: &[ResourceRequest]| {
         let mut list: Vec<ResourceRequest> = list.iter().map(named).collect();
         list.sort_by(|one, other| one.name.cmp(&other.name));
         list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
-    let Requests { hard, master, slaves, .. } = requests;
+    let Requests {
+        hard, master, slaves, ..
+    } = requests;
     let lists = [("-l", hard), ("-scope master -l", master), ("-scope slave -l", slaves)];
     let asked = lists.into_iter().filter(|(_, list)| !list.is_empty());
-    let texts: Vec<String> = asked.map(|(option, list)| format!("{option} {}", listed(list))).collect();
-    if texts.is_empty() { "-l NONE".to_owned() } else { texts.join(" ") }
+    let texts: Vec<String> = asked
+        .map(|(option, list)| format!("{option} {}", listed(list)))
+        .collect();
+    if texts.is_empty() {
+        "-l NONE".to_owned()
+    } else {
+        texts.join(" ")
+    }
 }

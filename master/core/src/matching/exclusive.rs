@@ -25,21 +25,32 @@ impl Cluster<'_> {
         // A job that has a part of an object by a reservation has it alone only if the reservation
         // has.
         let name = attribute.name.as_str();
-        let shared = self.within().is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
+        let shared = self
+            .within()
+            .is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
         let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
         if alone && !shared && !taken && self.slots_taken(spot) > 0 {
-            return Some(What::InUse { attribute: attribute.name.clone(), is_asked: true });
+            return Some(What::InUse {
+                attribute: attribute.name.clone(),
+                is_asked: true,
+            });
         }
         if alone && (shared || self.slots_taken(spot) > 0) {
             return Some(What::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,
-                dominance: Dominance { level: spot.level.letter(), source: 'c' },
+                dominance: Dominance {
+                    level: spot.level.letter(),
+                    source: 'c',
+                },
                 needed: Value::Amount(Amount::TRUE),
                 free: Value::Amount(Amount::FALSE),
                 capacity: Some(Amount::TRUE),
             }));
         }
-        taken.then(|| What::InUse { attribute: attribute.name.clone(), is_asked: false })
+        taken.then(|| What::InUse {
+            attribute: attribute.name.clone(),
+            is_asked: false,
+        })
     }
 }

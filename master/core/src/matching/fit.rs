@@ -58,7 +58,9 @@ struct Marks {
 
 impl Marks {
     fn set(&mut self, index: usize) {
-        let Some(later) = index.checked_sub(64) else { return self.first |= 1 << index };
+        let Some(later) = index.checked_sub(64) else {
+            return self.first |= 1 << index;
+        };
         if later >= self.rest.len() {
             self.rest.resize(later + 1, false);
         }
@@ -74,12 +76,20 @@ impl Marks {
 impl Fit {
     /// The fit before any level was looked at: everything fits.
     pub fn anywhere() -> Fit {
-        Fit { slots: u32::MAX, reasons: Vec::new(), defined: Marks::default() }
+        Fit {
+            slots: u32::MAX,
+            reasons: Vec::new(),
+            defined: Marks::default(),
+        }
     }
 
     /// The fit as if every number of slots did fit.
     pub fn unlimited(&self) -> Fit {
-        Fit { slots: u32::MAX, reasons: Vec::new(), defined: self.defined.clone() }
+        Fit {
+            slots: u32::MAX,
+            reasons: Vec::new(),
+            defined: self.defined.clone(),
+        }
     }
 
     /// Whether so many slots fit.
@@ -108,7 +118,8 @@ impl Fit {
     ) {
         self.slots = self.slots.min(most);
         if most < slots && cluster.explains {
-            self.reasons.extend(why().map(|what| Reason::new(level.to_level(), what)));
+            self.reasons
+                .extend(why().map(|what| Reason::new(level.to_level(), what)));
         }
     }
 
@@ -137,8 +148,14 @@ impl Cluster<'_> {
         if spot.is_bare() {
             return fit;
         }
-        for attribute in demand.not_asked.iter().filter(|attribute| spot.value(*attribute).is_some()) {
-            fit.deny(self, spot.level, || What::Forced { attribute: attribute.clone() });
+        for attribute in demand
+            .not_asked
+            .iter()
+            .filter(|attribute| spot.value(*attribute).is_some())
+        {
+            fit.deny(self, spot.level, || What::Forced {
+                attribute: attribute.clone(),
+            });
         }
         for (index, request) in demand.hard.iter().enumerate() {
             if !self.explains && !fit.holds(slots) {
@@ -160,7 +177,9 @@ impl Cluster<'_> {
             return fit;
         }
         if let Some(name) = demand.unknown.first() {
-            fit.deny(self, site.spot.level, || What::UnknownResource { attribute: name.clone() });
+            fit.deny(self, site.spot.level, || What::UnknownResource {
+                attribute: name.clone(),
+            });
             return fit;
         }
         let undefined = demand.hard.iter().enumerate().find(|(index, request)| {
@@ -181,22 +200,30 @@ impl Cluster<'_> {
     /// requests.
     pub(super) fn serves_at(&self, spots: [&Spot<'_, '_>; 2], index: usize, request: &Request, above: &Fit) -> bool {
         let mut fit = above.clone();
-        spots.into_iter().for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, Role::Master));
+        spots
+            .into_iter()
+            .for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, Role::Master));
         fit.holds(1) && (request.implied || fit.defines(index))
     }
 
     /// The most hosts over which a job may be spread: HOST consumables are charged globally for
     /// each of them.
     pub fn hosts_at_most(&self, demand: &Demand) -> u32 {
-        let most = self.charged_each_host(demand).map(|(request, offer)| hosts(request, &offer));
+        let most = self
+            .charged_each_host(demand)
+            .map(|(request, offer)| hosts(request, &offer));
         most.min().unwrap_or(u32::MAX)
     }
 
     /// Global shortages of a job on so many hosts.
     pub fn missing_for_hosts(&self, demand: &Demand, count: u32) -> Vec<Reason> {
-        let short = self.charged_each_host(demand).filter(|(request, offer)| hosts(request, offer) < count);
+        let short = self
+            .charged_each_host(demand)
+            .filter(|(request, offer)| hosts(request, offer) < count);
         let shortage = |(request, offer): (&Request, Offer)| {
-            let Wanted::Amount(amount) = request.wanted else { return None };
+            let Wanted::Amount(amount) = request.wanted else {
+                return None;
+            };
             Some(What::Offers(Shortage {
                 attribute: request.attribute.name.clone(),
                 r#type: request.attribute.r#type,
@@ -206,7 +233,10 @@ impl Cluster<'_> {
                 capacity: offer.capacity,
             }))
         };
-        short.filter_map(shortage).map(|what| Reason::new(Level::Global, what)).collect()
+        short
+            .filter_map(shortage)
+            .map(|what| Reason::new(Level::Global, what))
+            .collect()
     }
 
     /// The requests of kind HOST that a capacity of the cluster limits.
@@ -214,8 +244,10 @@ impl Cluster<'_> {
         let spot = self.global();
         let is_meant = |attribute: &Attribute| attribute.consumable == Consumable::Host && !attribute.is_exclusive();
         let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
-        let offers =
-            requests.flat_map(move |request| self.offers(&spot, &request.attribute).map(move |offer| (request, offer)));
+        let offers = requests.flat_map(move |request| {
+            self.offers(&spot, &request.attribute)
+                .map(move |offer| (request, offer))
+        });
         let offers = offers.chain(self.charged_each_slave_host(&demand.apart));
         offers.filter(|(_, offer)| offer.capacity.is_some())
     }
@@ -246,7 +278,8 @@ impl Cluster<'_> {
             fit.slots = fit.slots.min(room);
             if room < slots && self.explains {
                 let what = shortage(spot.level, request, &offer, slots, role);
-                fit.reasons.extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
+                fit.reasons
+                    .extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
             }
         };
         let (first, second) = self.two_offers(spot, &request.attribute);
@@ -313,7 +346,9 @@ fn times(relop: Relop, wanted: Amount, offered: Amount) -> u32 {
     match relop {
         Relop::Less | Relop::LessEqual => {
             let fits = |slots: u32| relop.holds(wanted.times(slots), offered);
-            let Some((wanted, offered)) = wanted.finite().zip(offered.finite()) else { return all_or_none(fits(1)) };
+            let Some((wanted, offered)) = wanted.finite().zip(offered.finite()) else {
+                return all_or_none(fits(1));
+            };
             if wanted <= 0 || !fits(1) {
                 return all_or_none(fits(1));
             }

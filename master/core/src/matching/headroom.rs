@@ -92,7 +92,9 @@ impl Cluster<'_> {
     }
 
     fn number(&self, spot: &Spot<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
-        let Some(Value::Amount(left)) = offer.value else { return None };
+        let Some(Value::Amount(left)) = offer.value else {
+            return None;
+        };
         let shrinks = match offer.source {
             Source::Consumable => Shrinks::ByCharge,
             Source::Load | Source::CorrectedLoad if self.is_subtracted_now(spot, attribute) => Shrinks::ByRequest,
@@ -125,7 +127,10 @@ impl Headroom {
             row.is_some_and(|row| row.serves(item.wanted, item.implied, false) == Some(true))
         };
         let is_open = self.admits_all == Some(true);
-        is_open && tally.requests().is_some_and(|requests| requests.iter().enumerate().all(has))
+        is_open
+            && tally
+                .requests()
+                .is_some_and(|requests| requests.iter().enumerate().all(has))
     }
 
     /// Whether enough is left for the request with this number. `None` if numbers cannot decide.
@@ -137,12 +142,18 @@ impl Headroom {
         (index, request): (usize, &Request),
         is_defined: bool,
     ) -> Option<bool> {
-        let Wanted::Amount(wanted) = request.wanted else { return None };
+        let Wanted::Amount(wanted) = request.wanted else {
+            return None;
+        };
         if self.row(index, &request.attribute).is_none() {
             let numbers = cluster.numbers(spots, &request.attribute);
-            self.rows.push(Row { attribute: request.attribute.clone(), numbers });
+            self.rows.push(Row {
+                attribute: request.attribute.clone(),
+                numbers,
+            });
         }
-        self.row(index, &request.attribute)?.serves(wanted, request.implied, is_defined)
+        self.row(index, &request.attribute)?
+            .serves(wanted, request.implied, is_defined)
     }
 
     /// The row of an attribute. It most likely has this number, because many jobs request the same
@@ -150,14 +161,22 @@ impl Headroom {
     fn row(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Row> {
         let is_meant = |row: &&Row| Arc::ptr_eq(&row.attribute, attribute);
         // Many jobs request the same attributes in the same order.
-        self.rows.get(index).filter(is_meant).or_else(|| self.rows.iter().find(is_meant))
+        self.rows
+            .get(index)
+            .filter(is_meant)
+            .or_else(|| self.rows.iter().find(is_meant))
     }
 }
 
 impl Row {
     /// Whether enough is left for a wanted amount. `None` if numbers cannot decide.
     fn serves(&self, wanted: Amount, implied: bool, is_defined: bool) -> Option<bool> {
-        let mut counted = self.numbers.as_ref()?.iter().filter(|number| number.is_set || !implied).peekable();
+        let mut counted = self
+            .numbers
+            .as_ref()?
+            .iter()
+            .filter(|number| number.is_set || !implied)
+            .peekable();
         let is_defined = is_defined || implied || counted.peek().is_some();
         Some(is_defined && counted.all(|number| self.attribute.relop.holds(wanted, number.left)))
     }
@@ -172,7 +191,10 @@ impl Row {
             };
             // Below zero a sum may have become INFINITY.
             let taken = if takes { item.taken } else { Amount::ZERO };
-            let left = number.left.checked_sub(taken).filter(|left| !takes || !left.is_negative());
+            let left = number
+                .left
+                .checked_sub(taken)
+                .filter(|left| !takes || !left.is_negative());
             number.left = left.unwrap_or_default();
             left.is_some()
         })

@@ -57,7 +57,12 @@ impl Cluster<'_> {
             return Some(Load::Presumed);
         }
         let reported = Value::read(attribute, &entry.text)?;
-        let Value::Amount(amount) = reported else { return Some(Load::Known { value: reported, corrected: false }) };
+        let Value::Amount(amount) = reported else {
+            return Some(Load::Known {
+                value: reported,
+                corrected: false,
+            });
+        };
         let scaled = self.scaled(spot, attribute.name.as_str(), amount);
         let (expected, left) = if is_static {
             (scaled, scaled)
@@ -65,7 +70,10 @@ impl Cluster<'_> {
             let expected = self.expected(spot, attribute, scaled);
             (expected, self.less_booked(spot, attribute, expected, entry))
         };
-        Some(Load::Known { value: Value::Amount(left), corrected: expected != amount })
+        Some(Load::Known {
+            value: Value::Amount(left),
+            corrected: expected != amount,
+        })
     }
 
     /// The load value as reported, whatever the mode. `None` for a host that is not heard.
@@ -109,12 +117,20 @@ impl Cluster<'_> {
 
     /// Whether jobs that have just started are expected to change the load value of an attribute.
     pub(super) fn is_adjusted(&self, attribute: &Attribute) -> bool {
-        self.config.scheduler.job_load_adjustments.value(&attribute.name).is_some()
+        self.config
+            .scheduler
+            .job_load_adjustments
+            .value(&attribute.name)
+            .is_some()
     }
 
     fn scaled(&self, spot: &Spot<'_, '_>, name: &str, amount: Amount) -> Amount {
         let factor = spot.host.map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
-        if factor == Millionths::ONE { amount } else { amount.scaled(factor) }
+        if factor == Millionths::ONE {
+            amount
+        } else {
+            amount.scaled(factor)
+        }
     }
 
     /// The bookings that the value does not show: those since it was sampled, those so shortly
@@ -126,7 +142,9 @@ impl Cluster<'_> {
         let (name, counted) = (&attribute.name, self.counted(attribute));
         let [placed, planned] = spot.books;
         let since = |book: Option<&AtLevel>, since| {
-            book.map_or(Amount::ZERO, |book| book.requested_since(spot.level, name, counted, since))
+            book.map_or(Amount::ZERO, |book| {
+                book.requested_since(spot.level, name, counted, since)
+            })
         };
         sum([since(placed, self.settled(name, entry)), since(planned, Tick(0))].into_iter())
     }
@@ -148,7 +166,12 @@ impl Cluster<'_> {
 
     /// The time from which on bookings are not in a value.
     fn settled(&self, name: &AttributeName, entry: &LoadEntry) -> Tick {
-        Tick(entry.sampled.0.saturating_sub(self.config.scheduler.settle_ms(name.as_str())))
+        Tick(
+            entry
+                .sampled
+                .0
+                .saturating_sub(self.config.scheduler.settle_ms(name.as_str())),
+        )
     }
 
     /// The expected change of the value by jobs that have just started (`job_load_adjustments`).
@@ -177,7 +200,13 @@ impl Cluster<'_> {
     ///
     /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
     fn started_hundredths(&self, spot: &Spot<'_, '_>) -> u64 {
-        let decay_ms = self.config.scheduler.load_adjustment_decay_time.seconds().unwrap_or(0).saturating_mul(1000);
+        let decay_ms = self
+            .config
+            .scheduler
+            .load_adjustment_decay_time
+            .seconds()
+            .unwrap_or(0)
+            .saturating_mul(1000);
         if decay_ms == 0 {
             return 0;
         }
@@ -204,7 +233,10 @@ fn is_subtracted(attribute: &Attribute) -> bool {
 
 /// The divisor of an adjustment: the host's processors if the value is per processor, else one.
 fn shares(host: &Spot<'_, '_>, name: &str) -> i64 {
-    let entry = host.loads.filter(|_| name.starts_with("np_")).and_then(|values| values.named("num_proc"));
+    let entry = host
+        .loads
+        .filter(|_| name.starts_with("np_"))
+        .and_then(|values| values.named("num_proc"));
     let processors = entry.and_then(|entry| entry.text.trim().parse::<i64>().ok());
     processors.unwrap_or(1).max(1)
 }

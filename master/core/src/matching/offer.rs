@@ -63,20 +63,36 @@ pub struct Offer {
 impl Offer {
     /// The two letters before a shown value; the first is the level's.
     pub fn dominance(&self, level: char) -> Dominance {
-        Dominance { level, source: self.source.letter() }
+        Dominance {
+            level,
+            source: self.source.letter(),
+        }
     }
 
     fn fixed(value: Value) -> Offer {
-        Offer { value: Some(value), shared: false, source: Source::Fixed, capacity: None }
+        Offer {
+            value: Some(value),
+            shared: false,
+            source: Source::Fixed,
+            capacity: None,
+        }
     }
 
     fn load(load: Load, shared: bool) -> Offer {
         let (value, source) = match load {
-            Load::Known { value, corrected: false } => (Some(value), Source::Load),
+            Load::Known {
+                value,
+                corrected: false,
+            } => (Some(value), Source::Load),
             Load::Known { value, corrected: true } => (Some(value), Source::CorrectedLoad),
             Load::Presumed => (None, Source::Load),
         };
-        Offer { value, shared, source, capacity: None }
+        Offer {
+            value,
+            shared,
+            source,
+            capacity: None,
+        }
     }
 }
 
@@ -121,17 +137,25 @@ impl<'a> Cluster<'a> {
     }
 
     fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
-        let configured = spot.value(&attribute.name).and_then(|text| self.configured(spot, attribute, text));
-        let load = self.load(spot, attribute).map(|load| Offer::load(load, self.is_shared(attribute)));
+        let configured = spot
+            .value(&attribute.name)
+            .and_then(|text| self.configured(spot, attribute, text));
+        let load = self
+            .load(spot, attribute)
+            .map(|load| Offer::load(load, self.is_shared(attribute)));
         match (configured, load) {
             // A configured value of the same level wins over the load where nothing is more or less
             // restrictive.
             (Some(configured), Some(_)) if !is_ordered(attribute) => (Some(configured), None),
             // A fixed number that restricts a load value restricts all slots together, as the load
             // does.
-            (Some(configured), load @ Some(_)) => {
-                (Some(Offer { shared: self.is_shared(attribute), ..configured }), load)
-            }
+            (Some(configured), load @ Some(_)) => (
+                Some(Offer {
+                    shared: self.is_shared(attribute),
+                    ..configured
+                }),
+                load,
+            ),
             (configured, load) => (configured, load),
         }
     }
@@ -147,9 +171,14 @@ impl<'a> Cluster<'a> {
         instance: &QueueInstanceName,
         attribute: &Attribute,
     ) -> (Option<Offer>, Option<Offer>) {
-        let Some(settings) = spot.settings else { return (None, None) };
+        let Some(settings) = spot.settings else {
+            return (None, None);
+        };
         if attribute.name.as_str() == SLOTS {
-            return (Some(self.left(spot, attribute, Amount::from_base(i64::from(settings.slots)))), None);
+            return (
+                Some(self.left(spot, attribute, Amount::from_base(i64::from(settings.slots)))),
+                None,
+            );
         }
         let text = settings.complex_values.value(&attribute.name);
         let configured = text.and_then(|text| self.configured(spot, attribute, text));
@@ -176,7 +205,12 @@ impl<'a> Cluster<'a> {
         let booked = self.booked_at(spot, &attribute.name);
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
-        Offer { value, shared: true, source: Source::Consumable, capacity }
+        Offer {
+            value,
+            shared: true,
+            source: Source::Consumable,
+            capacity,
+        }
     }
 }
 
@@ -187,11 +221,25 @@ impl Cluster<'_> {
         if self.mode != Mode::Later {
             return capacity;
         }
-        let now = Cluster { mode: Mode::Now, window: None, ..*self };
-        let Some(Load::Known { value: Value::Amount(free), .. }) = now.load(spot, attribute) else { return capacity };
-        let others = capacity.checked_sub(now.booked_at(spot, &attribute.name)).and_then(|left| left.checked_sub(free));
+        let now = Cluster {
+            mode: Mode::Now,
+            window: None,
+            ..*self
+        };
+        let Some(Load::Known {
+            value: Value::Amount(free),
+            ..
+        }) = now.load(spot, attribute)
+        else {
+            return capacity;
+        };
+        let others = capacity
+            .checked_sub(now.booked_at(spot, &attribute.name))
+            .and_then(|left| left.checked_sub(free));
         let others = others.filter(|others| is_ordered(attribute) && *others > Amount::ZERO && !others.is_infinite());
-        others.and_then(|others| capacity.checked_sub(others)).unwrap_or(capacity)
+        others
+            .and_then(|others| capacity.checked_sub(others))
+            .unwrap_or(capacity)
     }
 }
 

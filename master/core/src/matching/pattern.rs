@@ -31,7 +31,11 @@ impl QueuePattern {
                 None => (queue, On::Hosts(Expression::parse(rest).ok())),
             },
         };
-        let queue = if queue.is_empty() { None } else { Expression::parse(queue).ok() };
+        let queue = if queue.is_empty() {
+            None
+        } else {
+            Expression::parse(queue).ok()
+        };
         QueuePattern { queue, on }
     }
 
@@ -42,10 +46,14 @@ impl QueuePattern {
         }
         match &self.on {
             On::AnyHost => true,
-            On::Hosts(hosts) => hosts.as_ref().is_some_and(|hosts| is_host(hosts, instance.host.as_str())),
+            On::Hosts(hosts) => hosts
+                .as_ref()
+                .is_some_and(|hosts| is_host(hosts, instance.host.as_str())),
             On::Groups(groups) => {
                 let of_host = config.groups_of.get(&instance.host).into_iter().flatten();
-                of_host.into_iter().any(|group| matches(groups.as_ref(), group.as_str(), Type::String))
+                of_host
+                    .into_iter()
+                    .any(|group| matches(groups.as_ref(), group.as_str(), Type::String))
             }
         }
     }

@@ -32,7 +32,10 @@ impl Cluster<'_> {
 
     fn has_one(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
         if request.attribute.is_exclusive() {
-            let mut defined = spots.iter().filter(|spot| self.has_exclusive(spot, &request.attribute)).peekable();
+            let mut defined = spots
+                .iter()
+                .filter(|spot| self.has_exclusive(spot, &request.attribute))
+                .peekable();
             return defined.peek().is_some()
                 && defined.all(|spot| self.excluded(spot, request, Role::Master).is_none());
         }

@@ -34,7 +34,9 @@ impl Cluster<'_> {
         if self.will_give_way(site.instance) {
             return Some(What::Subordinate);
         }
-        let slots = self.within().map_or(settings.slots, |reservation| reservation.block.slots_at(site.spot.level));
+        let slots = self.within().map_or(settings.slots, |reservation| {
+            reservation.block.slots_at(site.spot.level)
+        });
         (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
     }
 
@@ -62,54 +64,76 @@ impl Cluster<'_> {
     /// Whether planned tasks will make another queue instance of the host suspend this one. For
     /// running tasks its state says so.
     fn will_give_way(&self, instance: &QueueInstanceName) -> bool {
-        let Some(planned) = self.planned.filter(|_| self.mode == Mode::Now) else { return false };
+        let Some(planned) = self.planned.filter(|_| self.mode == Mode::Now) else {
+            return false;
+        };
         if self.config.causes.superordinates.is_empty() || planned.level(At::Host(&instance.host)).is_none() {
             return false;
         }
         let used = |above: &QueueInstanceName| match planned.level(At::Instance(above)) {
-            Some(_) => count(sum(self.ledgers().map(|ledger| ledger.booked(At::Instance(above), SLOTS)))),
+            Some(_) => count(sum(self
+                .ledgers()
+                .map(|ledger| ledger.booked(At::Instance(above), SLOTS)))),
             None => 0,
         };
-        self.config.suspended_on(&instance.host, used).any(|queue| *queue == instance.queue)
+        self.config
+            .suspended_on(&instance.host, used)
+            .any(|queue| *queue == instance.queue)
     }
 
     /// Whether the calendar of a queue instance closes it before a job would end.
     fn is_closing(&self, settings: &QueueInstanceSettings) -> bool {
         let calendar = || settings.calendar.value().map(|calendar| calendar.as_str());
-        self.window.is_some_and(|window| calendar().is_some_and(|calendar| window.closing.contains(calendar)))
+        self.window
+            .is_some_and(|window| calendar().is_some_and(|calendar| window.closing.contains(calendar)))
     }
 
     /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds
     /// that are reached.
     pub fn alarms(&self, instance: &QueueInstanceName) -> Vec<What> {
         let overloads = self.overloads(instance).into_iter().map(What::Overloaded);
-        overloads.chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm)).collect()
+        overloads
+            .chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm))
+            .collect()
     }
 
     /// Whether a load or suspend threshold of a queue instance is reached.
     pub fn is_in_alarm(&self, site: &Site<'_, '_>) -> bool {
-        let Some(settings) = site.spot.settings else { return false };
+        let Some(settings) = site.spot.settings else {
+            return false;
+        };
         let lists = [&settings.load_thresholds, &settings.suspend_thresholds];
-        lists.iter().any(|list| !list.is_empty() && !self.reached(site, list).is_empty())
+        lists
+            .iter()
+            .any(|list| !list.is_empty() && !self.reached(site, list).is_empty())
     }
 
     /// The suspend thresholds of a queue instance that are reached.
     pub fn suspend_alarms(&self, instance: &QueueInstanceName) -> Vec<Overload> {
         let site = self.site(instance);
-        site.spot.settings.map_or_else(Vec::new, |settings| self.reached(&site, &settings.suspend_thresholds))
+        site.spot
+            .settings
+            .map_or_else(Vec::new, |settings| self.reached(&site, &settings.suspend_thresholds))
     }
 
     /// The load thresholds of a queue instance that are reached.
     pub fn overloads(&self, instance: &QueueInstanceName) -> Vec<Overload> {
         let site = self.site(instance);
-        site.spot.settings.map_or_else(Vec::new, |settings| self.reached(&site, &settings.load_thresholds))
+        site.spot
+            .settings
+            .map_or_else(Vec::new, |settings| self.reached(&site, &settings.load_thresholds))
     }
 
     /// The most slots that one parallel job may take in a queue instance before its load thresholds
     /// are reached, given what jobs are expected to add to the load (ALGORITHMS.md section 6.4).
     pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
-        let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else { return u32::MAX };
-        let caps = settings.load_thresholds.iter().filter_map(|(name, limit)| self.slots_to(site, name, limit));
+        let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else {
+            return u32::MAX;
+        };
+        let caps = settings
+            .load_thresholds
+            .iter()
+            .filter_map(|(name, limit)| self.slots_to(site, name, limit));
         caps.min().unwrap_or(u32::MAX)
     }
 
@@ -126,7 +150,9 @@ impl Cluster<'_> {
     /// The slots that reach one threshold. `None` if slots do not change it.
     fn slots_to(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.get(name)?;
-        let per_slot = self.adjustment_of_one(&site.host.spot, attribute).filter(|units| *units > 0)?;
+        let per_slot = self
+            .adjustment_of_one(&site.host.spot, attribute)
+            .filter(|units| *units > 0)?;
         let (_, value) = self.resolved(&site.above(self), attribute)?;
         let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else {
             return None;
@@ -142,7 +168,10 @@ impl Cluster<'_> {
 
     /// The thresholds of a list that the values of a queue instance reach.
     pub fn reached(&self, site: &Site<'_, '_>, thresholds: &Assignments) -> Vec<Overload> {
-        thresholds.iter().filter_map(|(name, limit)| self.overload(site, name, limit)).collect()
+        thresholds
+            .iter()
+            .filter_map(|(name, limit)| self.overload(site, name, limit))
+            .collect()
     }
 
     fn overload(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<Overload> {
@@ -173,7 +202,14 @@ fn overload_at(attribute: &Attribute, dominance: Dominance, value: Value, limit:
 
 /// Why an instance takes no jobs in a state.
 fn out_of_service(state: &InstanceState) -> Option<What> {
-    let InstanceState { disabled, suspended, errors, calendar, subordinate, preempted } = state;
+    let InstanceState {
+        disabled,
+        suspended,
+        errors,
+        calendar,
+        subordinate,
+        preempted,
+    } = state;
     let causes = [
         (*disabled, What::Disabled),
         (*calendar == CalendarState::Off, What::ClosedByCalendar),
@@ -198,7 +234,10 @@ fn unknown(name: &AttributeName, limit: &str) -> Overload {
         r#type: proto::amount::Type::String,
         relop: Relop::Equal,
         value: None,
-        dominance: Dominance { level: 'h', source: 'l' },
+        dominance: Dominance {
+            level: 'h',
+            source: 'l',
+        },
         limit: limit.to_owned(),
     }
 }

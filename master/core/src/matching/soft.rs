@@ -11,16 +11,29 @@ impl Cluster<'_> {
     /// The unmet soft requests of a job at a queue instance: each soft `-l`, and the soft queue
     /// list.
     pub fn violations(&self, instance: &QueueInstanceName, demand: &Demand) -> u32 {
-        let spots = if demand.soft.is_empty() { Vec::new() } else { self.above(At::Instance(instance)) };
-        let unmet = demand.soft.iter().filter(|request| !self.meets(&spots, request)).count();
+        let spots = if demand.soft.is_empty() {
+            Vec::new()
+        } else {
+            self.above(At::Instance(instance))
+        };
+        let unmet = demand
+            .soft
+            .iter()
+            .filter(|request| !self.meets(&spots, request))
+            .count();
         let elsewhere = !is_in_queue_list(self.config, &demand.soft_queues, instance);
-        u32::try_from(unmet).unwrap_or(u32::MAX).saturating_add(u32::from(elsewhere))
+        u32::try_from(unmet)
+            .unwrap_or(u32::MAX)
+            .saturating_add(u32::from(elsewhere))
     }
 
     /// Whether each level that defines an attribute serves a request for one slot, and at least one
     /// does.
     fn meets(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
-        let mut offers = spots.iter().flat_map(|spot| self.offers(spot, &request.attribute)).peekable();
+        let mut offers = spots
+            .iter()
+            .flat_map(|spot| self.offers(spot, &request.attribute))
+            .peekable();
         offers.peek().is_some() && offers.all(|offer| serves(request, &offer))
     }
 }

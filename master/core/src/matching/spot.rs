@@ -62,7 +62,15 @@ impl<'a> Cluster<'a> {
         let host = self.config.sites.get(&*GLOBAL).and_then(|site| site.host.as_deref());
         let loads = self.observations.load.get(&*GLOBAL);
         let books = self.books(|ledger| ledger.level(At::Global));
-        Spot { level: At::Global, host, settings: None, loads, contact: None, books, tenants: &[] }
+        Spot {
+            level: At::Global,
+            host,
+            settings: None,
+            loads,
+            contact: None,
+            books,
+            tenants: &[],
+        }
     }
 
     /// Looks a host up.
@@ -76,7 +84,10 @@ impl<'a> Cluster<'a> {
             loads: self.observations.load.get(name),
             contact: self.observations.hosts.get(name),
             books: books.map(|book| book.map(OnHost::host)),
-            tenants: self.window.filter(|window| !window.is_now()).map_or(&[], |window| window.line.tenants(name)),
+            tenants: self
+                .window
+                .filter(|window| !window.is_now())
+                .map_or(&[], |window| window.line.tenants(name)),
         };
         Ground { spot, home, books }
     }
@@ -86,7 +97,10 @@ impl<'a> Cluster<'a> {
         let spot = Spot {
             level: At::Instance(instance),
             host: None,
-            settings: host.home.and_then(|site| site.settings(&instance.queue)).map(Arc::as_ref),
+            settings: host
+                .home
+                .and_then(|site| site.settings(&instance.queue))
+                .map(Arc::as_ref),
             loads: None,
             contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),

@@ -17,7 +17,9 @@ impl Cluster<'_> {
         if let Some(reservation) = self.within()
             && (!reservation.has(instance) || pe.is_some() && pe != reservation.pe.as_ref())
         {
-            return Some(What::NotReserved { reservation: reservation.id });
+            return Some(What::NotReserved {
+                reservation: reservation.id,
+            });
         }
         if demand.avoided_hosts.contains(&instance.host) {
             return Some(What::MayRunThere);
@@ -26,7 +28,11 @@ impl Cluster<'_> {
             && !settings.ckpt_list.contains(checkpoint)
         {
             let name = Some(checkpoint.clone()).filter(|_| !settings.ckpt_list.is_empty());
-            return Some(name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList { name }));
+            return Some(
+                name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList {
+                    name,
+                }),
+            );
         }
         if pe.is_some_and(|pe| demand.is_apart() && self.takes_none(instance, demand, pe)) {
             return Some(What::NotInSlaveQueues);

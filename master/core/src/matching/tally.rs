@@ -48,13 +48,22 @@ impl Tally {
         });
         let mut items: Vec<Item> = asked.collect();
         let asked = items.len();
-        for attribute in demand.charges.attributes().filter_map(|name| complex.shared(name.as_str())) {
+        for attribute in demand
+            .charges
+            .attributes()
+            .filter_map(|name| complex.shared(name.as_str()))
+        {
             if !items.iter().any(|item| Arc::ptr_eq(&item.attribute, attribute)) {
                 items.push(item(attribute, Amount::ZERO, true));
             }
         }
         let is_all = asked == demand.hard.len() && has_only_numbers(demand);
-        Tally { items: items.into(), asked, is_all, charges: demand.charges.clone() }
+        Tally {
+            items: items.into(),
+            asked,
+            is_all,
+            charges: demand.charges.clone(),
+        }
     }
 
     /// The hard requests, if only admission decides besides where the job may run.
@@ -65,14 +74,32 @@ impl Tally {
     /// The amounts of an attribute. It most likely has this number.
     pub(super) fn of(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Item> {
         let is_meant = |item: &&Item| Arc::ptr_eq(&item.attribute, attribute);
-        self.items.get(index).filter(is_meant).or_else(|| self.items.iter().find(is_meant))
+        self.items
+            .get(index)
+            .filter(is_meant)
+            .or_else(|| self.items.iter().find(is_meant))
     }
 }
 
 /// Whether a demand is for one slot and consists of amounts only.
 fn has_only_numbers(demand: &Demand) -> bool {
-    let Demand { apart, soft, unknown, not_asked, hard_queues, soft_queues, pe, .. } = demand;
-    let Demand { checkpoint, immediate, avoided_hosts, reservation, .. } = demand;
+    let Demand {
+        apart,
+        soft,
+        unknown,
+        not_asked,
+        hard_queues,
+        soft_queues,
+        pe,
+        ..
+    } = demand;
+    let Demand {
+        checkpoint,
+        immediate,
+        avoided_hosts,
+        reservation,
+        ..
+    } = demand;
     let has_queues = !hard_queues.is_empty() || !soft_queues.is_empty();
     let is_special = *immediate || pe.is_some() || checkpoint.is_some() || reservation.is_some();
     let has_more = !apart.is_empty() || !soft.is_empty() || !unknown.is_empty() || !not_asked.is_empty();

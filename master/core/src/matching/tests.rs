@@ -11,7 +11,11 @@ use std::sync::Arc;
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     lab
 }
 
@@ -26,8 +30,14 @@ fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
         globally.holds(1)
             && crate::sched::assign::assign_serial(&cluster, &demand, &globally, &cluster.site(instance)).is_ok()
     };
-    let hosts: Vec<&str> =
-        lab.state().config.resolved.keys().filter(fits).map(|instance| instance.host.as_str()).collect();
+    let hosts: Vec<&str> = lab
+        .state()
+        .config
+        .resolved
+        .keys()
+        .filter(fits)
+        .map(|instance| instance.host.as_str())
+        .collect();
     hosts.join(" ")
 }
 
@@ -36,8 +46,13 @@ fn verdict(lab: &Lab, options: &str, mode: Mode) -> Vec<String> {
     let words: Vec<&str> = options.split_whitespace().collect();
     let spec = spec(&words, &mut Vec::new());
     let asked = Demand::new(&lab.state().config, &spec).text;
-    let reasons = verify(lab.state(), lab.scheduler.model().observations(), &spec, mode).err().unwrap_or_default();
-    reasons.iter().map(|reason| crate::explain::sentence(reason, &asked)).collect()
+    let reasons = verify(lab.state(), lab.scheduler.model().observations(), &spec, mode)
+        .err()
+        .unwrap_or_default();
+    reasons
+        .iter()
+        .map(|reason| crate::explain::sentence(reason, &asked))
+        .collect()
 }
 
 /// `hc:lic=4.000000` and the like, as `qhost -F` prints them.
@@ -47,7 +62,10 @@ fn shown(views: &[ResourceView]) -> Vec<String> {
             ResourceValue::Amount(amount) => amount.qhost_text(view.r#type),
             ResourceValue::Text(text) => text.clone(),
         };
-        format!("{}{}:{}={value}", view.dominance.level, view.dominance.source, view.name)
+        format!(
+            "{}{}:{}={value}",
+            view.dominance.level, view.dominance.source, view.name
+        )
     };
     views.iter().map(text).collect()
 }
@@ -57,13 +75,20 @@ fn now(lab: &Lab) -> Cluster<'_> {
 }
 
 fn of_instance(lab: &Lab, host: &str, attribute: &str) -> String {
-    let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+    let instance = QueueInstanceName {
+        queue: "all.q".into(),
+        host: host.into(),
+    };
     shown(&now(lab).resources(&Level::Instance(instance), &[attribute.to_owned()])).join(" ")
 }
 
 fn of_host(lab: &Lab, host: &str, attribute: &str) -> String {
     let host = HostName::new(host);
-    let level = if host.is_global() { Level::Global } else { Level::Host(host) };
+    let level = if host.is_global() {
+        Level::Global
+    } else {
+        Level::Host(host)
+    };
     shown(&now(lab).resources(&level, &[attribute.to_owned()])).join(" ")
 }
 
@@ -185,7 +210,10 @@ fn numeric_load_is_shared_by_all_slots_and_a_queue_limit_is_not() {
     let lab = lab("host a | mem_free=8G
         pe smp 99 $pe_slots
         queue all.q a slots=9 h_vmem=4G");
-    assert_eq!(verdict(&lab, "-pe smp 2 -l mem_free=3G", Mode::Now), Vec::<String>::new());
+    assert_eq!(
+        verdict(&lab, "-pe smp 2 -l mem_free=3G", Mode::Now),
+        Vec::<String>::new()
+    );
     let refused = verdict(&lab, "-pe smp 4 -l mem_free=3G", Mode::Now);
     assert_eq!(refused, ["cannot run in PE \"smp\" because it only offers 2 slots"]);
     assert_eq!(verdict(&lab, "-pe smp 9 -l h_vmem=3G", Mode::Now), Vec::<String>::new());
@@ -204,11 +232,21 @@ fn load_is_asked_for_once_where_the_configuration_says_so() {
         pe smp 99 $pe_slots
         queue all.q a slots=9");
     for request in ["mem_free=3G", "mem_free=8G", "virtual_free=7G", "mem=2G"] {
-        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), Vec::<String>::new(), "{request}");
+        assert_eq!(
+            verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now),
+            Vec::<String>::new(),
+            "{request}"
+        );
     }
     for (request, said) in [
-        ("mem_free=9G", "cannot run at host \"a\" because it offers only hl:mem_free=8.000G"),
-        ("virtual_free=8G", "cannot run at host \"a\" because it offers only hf:virtual_free=7.000G"),
+        (
+            "mem_free=9G",
+            "cannot run at host \"a\" because it offers only hl:mem_free=8.000G",
+        ),
+        (
+            "virtual_free=8G",
+            "cannot run at host \"a\" because it offers only hf:virtual_free=7.000G",
+        ),
         ("mem=3G", "cannot run in PE \"smp\" because it only offers 2 slots"),
     ] {
         let refused = verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now).join("; ");
@@ -222,21 +260,38 @@ fn numbers_that_describe_a_host_are_asked_for_once_whatever_the_slots() {
         host a swap_total=8G mem_total=48G | m_core=2 m_socket=1 m_thread=4 num_proc=4 mem_total=64G swap_total=8G mem_free=64G
         pe smp 99 $pe_slots
         queue all.q a slots=9");
-    for request in
-        ["m_core=2", "m_socket=1", "m_thread=4", "num_proc=4", "mem_total=48G", "swap_total=2G", "mem_free=16G"]
-    {
-        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), Vec::<String>::new(), "{request}");
+    for request in [
+        "m_core=2",
+        "m_socket=1",
+        "m_thread=4",
+        "num_proc=4",
+        "mem_total=48G",
+        "swap_total=2G",
+        "mem_free=16G",
+    ] {
+        assert_eq!(
+            verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now),
+            Vec::<String>::new(),
+            "{request}"
+        );
     }
     let offers = |slots: u32| format!("cannot run in PE \"smp\" because it only offers {slots} slots");
     let at_host =
         |asked: &str, has: &str| format!("(-l {asked}) cannot run at host \"a\" because it offers only {has}");
     for (request, said) in [
         ("m_core=3", vec![at_host("m_core=3", "hl:m_core=2.000000"), offers(0)]),
-        ("mem_total=49G", vec![at_host("mem_total=49G", "hf:mem_total=48.000G"), offers(0)]),
+        (
+            "mem_total=49G",
+            vec![at_host("mem_total=49G", "hf:mem_total=48.000G"), offers(0)],
+        ),
         ("swap_total=3G", vec![offers(2)]),
         ("mem_free=17G", vec![offers(3)]),
     ] {
-        assert_eq!(verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now), said, "{request}");
+        assert_eq!(
+            verdict(&lab, &format!("-pe smp 4 -l {request}"), Mode::Now),
+            said,
+            "{request}"
+        );
     }
 }
 
@@ -274,7 +329,10 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
          host a mem=1024M | mem=900M io=10 np_load_avg=0.5
          queue all.q a slots=9 complex_values=mem=2G
          wait 10");
-    let instance = QueueInstanceName { queue: "all.q".into(), host: "a".into() };
+    let instance = QueueInstanceName {
+        queue: "all.q".into(),
+        host: "a".into(),
+    };
     // A value is sampled before the pass begins, or while it is under way: what it plans is in neither.
     for (now, request, tasks) in [
         (lab.now.tick, "io=3", 3),
@@ -289,7 +347,11 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
         let tally = Tally::new(&config.complex, &demand);
         let (mut planned, mut headroom, mut count) = (Ledger::default(), Headroom::default(), 0);
         loop {
-            let cluster = Cluster { planned: Some(&planned), now, ..self::now(&lab).untold() };
+            let cluster = Cluster {
+                planned: Some(&planned),
+                now,
+                ..self::now(&lab).untold()
+            };
             let site = cluster.site(&instance);
             let on_host = cluster.fit_level(Fit::anywhere(), &site.host.spot, &demand, 1, Role::Master);
             let fits = cluster.fit_instance(on_host, &site, &demand, 1, Role::Master).holds(1);
@@ -301,10 +363,19 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
             if !fits {
                 break;
             }
-            let granted = [Granted { instance: instance.clone(), slots: 1 }];
+            let granted = [Granted {
+                instance: instance.clone(),
+                slots: 1,
+            }];
             let booking = Booking::new(config, demand.charges.clone(), Grant::of_slots(&granted, None), now);
             headroom.take(&tally);
-            let key = TaskKey { cell: CellId(0), seq: SubmitSeq(count), task: TaskId(1), pe_task: 0, attempt: 0 };
+            let key = TaskKey {
+                cell: CellId(0),
+                seq: SubmitSeq(count),
+                task: TaskId(1),
+                pe_task: 0,
+                attempt: 0,
+            };
             planned.book(config, key, Arc::new(booking));
             count += 1;
         }
@@ -321,10 +392,18 @@ fn the_most_restrictive_level_is_shown() {
         host b lic=1
         host c
         queue all.q a,b,c slots=4 complex_values=lic=3");
-    for (host, text) in [("a", "qc:lic=3.000000"), ("b", "hc:lic=1.000000"), ("c", "qc:lic=3.000000")] {
+    for (host, text) in [
+        ("a", "qc:lic=3.000000"),
+        ("b", "hc:lic=1.000000"),
+        ("c", "qc:lic=3.000000"),
+    ] {
         assert_eq!(of_instance(&lab, host, "lic"), text);
     }
-    for (host, text) in [("global", "gc:lic=5.000000"), ("a", "hc:lic=4.000000"), ("c", "gc:lic=5.000000")] {
+    for (host, text) in [
+        ("global", "gc:lic=5.000000"),
+        ("a", "hc:lic=4.000000"),
+        ("c", "gc:lic=5.000000"),
+    ] {
         assert_eq!(of_host(&lab, host, "lic"), text);
     }
     lab.line("job 1 -t 1-5:1 -l lic=1");
@@ -443,7 +522,10 @@ fn an_empty_cluster_has_no_bookings_and_only_static_load() {
         ["(-l lic=6) cannot run globally because it offers only gc:lic=5.000000"]
     );
     // 8.1.9 calls load values that change unknown here; a host that reports one can be expected to have some.
-    assert_eq!(verdict(&lab, "-l mem_free=2G", Mode::EmptyCluster), Vec::<String>::new());
+    assert_eq!(
+        verdict(&lab, "-l mem_free=2G", Mode::EmptyCluster),
+        Vec::<String>::new()
+    );
     assert_eq!(
         verdict(&lab, "-l num_proc=3", Mode::EmptyCluster),
         ["(-l num_proc=3) cannot run at host \"a\" because it offers only hl:num_proc=4.000000"]
@@ -465,9 +547,23 @@ fn orders_are_checked_without_load_and_with_everything_else() {
         job 2 -pe two 4
         job 3 -q *@b");
     let check = |lab: &Lab, job: u64, parts: &[(&str, u32)], pe: Option<&str>| {
-        let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: host.into() };
-        let granted = parts.iter().map(|(host, slots)| Granted { instance: instance(host), slots: *slots }).collect();
-        let order = Order::Start { seq: SubmitSeq(job), task: TaskId(1), granted, pe: pe.map(Into::into) };
+        let instance = |host: &str| QueueInstanceName {
+            queue: "all.q".into(),
+            host: host.into(),
+        };
+        let granted = parts
+            .iter()
+            .map(|(host, slots)| Granted {
+                instance: instance(host),
+                slots: *slots,
+            })
+            .collect();
+        let order = Order::Start {
+            seq: SubmitSeq(job),
+            task: TaskId(1),
+            granted,
+            pe: pe.map(Into::into),
+        };
         check_start(lab.state(), lab.scheduler.model().observations(), &order, lab.now).is_ok()
     };
     assert!(check(&lab, 1, &[("a", 1)], None), "load is not asked");
@@ -475,7 +571,10 @@ fn orders_are_checked_without_load_and_with_everything_else() {
     assert!(!check(&lab, 1, &[("a", 2)], None), "a serial job has one slot");
     assert!(!check(&lab, 1, &[("x", 1)], None), "no such instance");
     assert!(check(&lab, 2, &[("a", 2), ("b", 2)], Some("two")));
-    assert!(!check(&lab, 2, &[("a", 3), ("b", 1)], Some("two")), "not as the rule spreads");
+    assert!(
+        !check(&lab, 2, &[("a", 3), ("b", 1)], Some("two")),
+        "not as the rule spreads"
+    );
     assert!(!check(&lab, 2, &[("a", 2), ("a", 2)], Some("two")), "an instance twice");
     assert!(!check(&lab, 2, &[("a", 2), ("b", 2)], None), "without its environment");
     assert!(check(&lab, 3, &[("b", 1)], None));
@@ -504,8 +603,19 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
             host: host.into(),
         };
         let slots = 6 / u32::try_from(hosts.len()).unwrap();
-        let granted = hosts.iter().map(|host| Granted { instance: instance(host), slots }).collect();
-        let order = Order::Start { seq: SubmitSeq(1), task: TaskId(1), granted, pe: Some("mpi".into()) };
+        let granted = hosts
+            .iter()
+            .map(|host| Granted {
+                instance: instance(host),
+                slots,
+            })
+            .collect();
+        let order = Order::Start {
+            seq: SubmitSeq(1),
+            task: TaskId(1),
+            granted,
+            pe: Some("mpi".into()),
+        };
         check_start(lab.state(), lab.scheduler.model().observations(), &order, lab.now).is_ok()
     };
     assert!(check(&lab, &["a", "b", "d"]));
@@ -513,7 +623,13 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
     assert!(!check(&lab, &["a", "b", "d"]));
     assert!(check(&lab, &["c", "d"]));
     // On the hosts with most room.
-    for line in ["pass", "= 2 big.q@c:4 big.q@d:4", "end 2", "pass", "= 1 big.q@c:3 big.q@d:3"] {
+    for line in [
+        "pass",
+        "= 2 big.q@c:4 big.q@d:4",
+        "end 2",
+        "pass",
+        "= 1 big.q@c:3 big.q@d:3",
+    ] {
         lab.line(line);
     }
     lab.line("job 3 -l node=1 -pe mpi 1");
@@ -549,10 +665,18 @@ fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have
         let list = proto::request::ResourceList::parse(request).unwrap();
         let requests = requests(&lab.state().config.complex, &Vec::from(list)).unwrap();
         let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), mode);
-        let hosts: Vec<&str> = ["a", "b"].into_iter().filter(|host| cluster.has(&level(host), &requests)).collect();
+        let hosts: Vec<&str> = ["a", "b"]
+            .into_iter()
+            .filter(|host| cluster.has(&level(host), &requests))
+            .collect();
         hosts.join(" ")
     };
-    let instance = |host: &str| Level::Instance(QueueInstanceName { queue: "all.q".into(), host: host.into() });
+    let instance = |host: &str| {
+        Level::Instance(QueueInstanceName {
+            queue: "all.q".into(),
+            host: host.into(),
+        })
+    };
     let host = |host: &str| Level::Host(host.into());
     for (request, of_queues, of_hosts) in [
         ("arch=lx", "a", "a"),
@@ -566,11 +690,18 @@ fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have
         ("excl", "a", ""),
         ("arch=lx,lic=4", "a", ""),
     ] {
-        assert_eq!(select(request, Mode::EmptyCluster, &instance), of_queues, "qselect -l {request}");
+        assert_eq!(
+            select(request, Mode::EmptyCluster, &instance),
+            of_queues,
+            "qselect -l {request}"
+        );
         assert_eq!(select(request, Mode::Now, &host), of_hosts, "qhost -l {request}");
     }
     let nosuch = proto::request::ResourceList::parse("nosuch=1").unwrap();
-    assert_eq!(requests(&lab.state().config.complex, &Vec::from(nosuch)), Err("nosuch".to_owned()));
+    assert_eq!(
+        requests(&lab.state().config.complex, &Vec::from(nosuch)),
+        Err("nosuch".to_owned())
+    );
 }
 
 #[test]
@@ -578,14 +709,24 @@ fn attributes_are_shown_in_the_order_of_8_1_9() {
     let lab = lab("complex lic lic INT <= YES YES 0 0
         host a lic=4 | mem_free=4G arch=lx load_avg=1
         queue all.q a slots=8");
-    let level = Level::Instance(QueueInstanceName { queue: "all.q".into(), host: "a".into() });
+    let level = Level::Instance(QueueInstanceName {
+        queue: "all.q".into(),
+        host: "a".into(),
+    });
     let names = |asked: &[&str]| {
         let asked: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
         let views = now(&lab).resources(&level, &asked);
-        views.iter().map(|view| view.name.to_string()).collect::<Vec<_>>().join(" ")
+        views
+            .iter()
+            .map(|view| view.name.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let all = names(&[]);
-    assert!(all.starts_with("load_avg arch num_proc mem_free np_load_avg lic qname hostname slots tmpdir"), "{all}");
+    assert!(
+        all.starts_with("load_avg arch num_proc mem_free np_load_avg lic qname hostname slots tmpdir"),
+        "{all}"
+    );
     assert!(all.ends_with("s_vmem h_vmem min_cpu_interval"), "{all}");
     assert_eq!(names(&["s", "lic", "mf", "nosuch"]), "mem_free lic slots");
     assert_eq!(names(&["nosuch"]), "");
@@ -599,7 +740,10 @@ fn attributes_of_a_site_are_shown_in_the_order_of_complex_values() {
         complex dd dd INT <= YES NO 0 0
         host a cc=4 aa=1 | dd=4
         queue all.q a slots=8 complex_values=bb=3,cc=9");
-    let level = Level::Instance(QueueInstanceName { queue: "all.q".into(), host: "a".into() });
+    let level = Level::Instance(QueueInstanceName {
+        queue: "all.q".into(),
+        host: "a".into(),
+    });
     let asked = ["aa", "bb", "cc", "dd"].map(str::to_owned);
     let shown = shown(&now(&lab).resources(&level, &asked));
     let names: Vec<&str> = shown.iter().map(|text| &text[3..5]).collect();

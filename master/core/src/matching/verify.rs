@@ -56,10 +56,17 @@ pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: 
 /// With everything that stands against it.
 pub fn check_start(state: &State, observations: &Observations, order: &Order, now: Now) -> Result<(), Vec<Reason>> {
     let (seq, granted, pe) = match order {
-        Order::Start { seq, task: _, granted, pe } => (seq, granted, pe.as_ref()),
+        Order::Start {
+            seq,
+            task: _,
+            granted,
+            pe,
+        } => (seq, granted, pe.as_ref()),
         Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
     };
-    let Some(job) = state.jobs.get(seq) else { return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]) };
+    let Some(job) = state.jobs.get(seq) else {
+        return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]);
+    };
     // The core decides which tasks avoid which hosts: another task of the job may go there.
     let demand = Demand::new(&state.config, &job.spec);
     check_grant(state, observations, &demand, Grant::of_slots(granted, pe), now)
@@ -82,7 +89,10 @@ pub fn check_grant(
     now: Now,
 ) -> Result<(), Vec<Reason>> {
     let (granted, pe) = (grant.slots, grant.pe);
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, observations, Mode::Order).of_demand(state, demand) };
+    let cluster = Cluster {
+        now: now.tick,
+        ..Cluster::of(state, observations, Mode::Order).of_demand(state, demand)
+    };
     let mut reasons = Vec::new();
     check_shape(&cluster, demand, granted, pe, &mut reasons);
     if reasons.is_empty() {
@@ -103,7 +113,9 @@ fn check_shape(
 ) {
     let slots = granted.iter().map(|granted| granted.slots).fold(0, u32::saturating_add);
     let once: BTreeMap<_, _> = granted.iter().map(|granted| (&granted.instance, ())).collect();
-    let own = pe.and_then(|pe| cluster.config.pes.get(pe)).map_or(1, |pe| demand.own_slots(pe));
+    let own = pe
+        .and_then(|pe| cluster.config.pes.get(pe))
+        .map_or(1, |pe| demand.own_slots(pe));
     let is_used = |(index, granted): (usize, &Granted)| granted.slots > 0 || index == 0 && own == 0;
     let sound = once.len() == granted.len() && !granted.is_empty() && granted.iter().enumerate().all(is_used);
     let fits = sound
@@ -120,7 +132,9 @@ fn check_shape(
 }
 
 fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &PeName, granted: &[Granted]) -> bool {
-    let Some(pe) = cluster.config.pes.get(name) else { return false };
+    let Some(pe) = cluster.config.pes.get(name) else {
+        return false;
+    };
     let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
     let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
     let by_host = slots_by_host(granted, 0, Role::Master);
@@ -151,12 +165,16 @@ fn check_instances(
             reasons.push(Reason::new(level, What::NoInstances));
             continue;
         }
-        let what = cluster.unsuitable(&site, demand, pe).or_else(|| cluster.out_of_service(&site));
+        let what = cluster
+            .unsuitable(&site, demand, pe)
+            .or_else(|| cluster.out_of_service(&site));
         reasons.extend(what.map(|what| Reason::new(level.clone(), what)));
         if index == 0 && pe.is_some() && !is_in_queue_list(cluster.config, &demand.master_queues, instance) {
             reasons.push(Reason::new(level.clone(), What::NotInMasterQueues));
         }
-        let is_beside_master = granted.first().is_some_and(|master| master.instance.host == instance.host);
+        let is_beside_master = granted
+            .first()
+            .is_some_and(|master| master.instance.host == instance.host);
         let holds_others = index > 0 || slots + extra > 1;
         let is_spared = is_beside_master && beside_master == Role::Companion;
         if holds_others && !is_spared && !cluster.takes_slaves(instance, demand) {
@@ -188,7 +206,11 @@ fn check_amounts(
     if beside_master == Role::Companion {
         // Companions take nothing that only slaves request: the master and the slaves count,
         // without them.
-        let slaves = by_host.values().filter(|(_, role)| *role == Role::Slave).map(|(slots, _)| *slots).sum::<u32>();
+        let slaves = by_host
+            .values()
+            .filter(|(_, role)| *role == Role::Slave)
+            .map(|(slots, _)| *slots)
+            .sum::<u32>();
         let fit = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, 1 + slaves, Role::Master);
         reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1 + slaves)).cloned());
     }
@@ -200,14 +222,23 @@ fn check_amounts(
             reasons.extend(on_host.reasons);
             continue;
         }
-        for (index, part) in granted.iter().enumerate().filter(|(_, part)| part.instance.host == *host) {
+        for (index, part) in granted
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| part.instance.host == *host)
+        {
             let (slots, role) = match index {
                 0 => (part.slots + extra, as_master),
                 _ if role == as_master => (part.slots, beside_master),
                 _ => (part.slots, Role::Slave),
             };
-            let fit =
-                cluster.fit_instance(on_host.clone(), &cluster.site_on(ground, &part.instance), demand, slots, role);
+            let fit = cluster.fit_instance(
+                on_host.clone(),
+                &cluster.site_on(ground, &part.instance),
+                demand,
+                slots,
+                role,
+            );
             reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(slots)).cloned());
         }
     }

@@ -75,8 +75,18 @@ fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
     match (at(&OF_HOSTS), at(&OF_QUEUES)) {
         (Some(at), _) => (0, at),
         (None, None) => {
-            let values = spots.iter().rev().filter_map(Spot::complex_values).flat_map(|values| values.iter());
-            (1, values.map(|(own, _)| own).position(|own| own == name).map_or(0, |at| at + 1))
+            let values = spots
+                .iter()
+                .rev()
+                .filter_map(Spot::complex_values)
+                .flat_map(|values| values.iter());
+            (
+                1,
+                values
+                    .map(|(own, _)| own)
+                    .position(|own| own == name)
+                    .map_or(0, |at| at + 1),
+            )
         }
         (None, Some(at)) => (2, at),
     }
@@ -89,9 +99,15 @@ impl Cluster<'_> {
     /// level defines.
     pub fn resources(&self, level: &Level, names: &[String]) -> Vec<ResourceView> {
         let is_named = |attribute: &Attribute| {
-            names.iter().any(|name| *name == attribute.name.as_str() || *name == attribute.shortcut)
+            names
+                .iter()
+                .any(|name| *name == attribute.name.as_str() || *name == attribute.shortcut)
         };
-        let shown = self.config.complex.iter().filter(|attribute| names.is_empty() || is_named(attribute));
+        let shown = self
+            .config
+            .complex
+            .iter()
+            .filter(|attribute| names.is_empty() || is_named(attribute));
         let spots = self.above(level);
         let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(&spots, attribute)).collect();
         views.sort_by_cached_key(|view| place(&spots, view.name.as_str()));
@@ -104,7 +120,12 @@ impl Cluster<'_> {
             Value::Amount(amount) => ResourceValue::Amount(amount),
             Value::Text(text) => ResourceValue::Text(text),
         };
-        Some(ResourceView { name: attribute.name.clone(), r#type: attribute.r#type, dominance, value })
+        Some(ResourceView {
+            name: attribute.name.clone(),
+            r#type: attribute.r#type,
+            dominance,
+            value,
+        })
     }
 
     /// The value of an attribute over levels, nearest first, with the two letters that tell where it comes from.
@@ -141,7 +162,12 @@ impl Cluster<'_> {
     fn exclusive_offer(&self, spot: &Spot<'_, '_>) -> Offer {
         let left = i64::from(self.slots_taken(spot) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));
-        Offer { value, shared: true, source: Source::Consumable, capacity: Some(Amount::TRUE) }
+        Offer {
+            value,
+            shared: true,
+            source: Source::Consumable,
+            capacity: Some(Amount::TRUE),
+        }
     }
 }
 

@@ -42,10 +42,18 @@ impl Class {
     /// The class of a job.
     pub fn of(config: &Configuration, rules: &Rules, job: &Job) -> Class {
         let spec = &job.spec;
-        let counts = |kind: usize| rules.functional.is_some_and(|functional| functional.weights[kind] > 0.0);
+        let counts = |kind: usize| {
+            rules
+                .functional
+                .is_some_and(|functional| functional.weights[kind] > 0.0)
+        };
         let object = |kind: usize, name: &str, shares: u32, tickets: u32| {
             let shares = if counts(kind) { shares } else { 0 };
-            (shares > 0 || tickets > 0).then(|| Object { name: name.to_owned(), shares, tickets })
+            (shares > 0 || tickets > 0).then(|| Object {
+                name: name.to_owned(),
+                shares,
+                tickets,
+            })
         };
         let user = config.users.get(spec.owner.user.as_str());
         let project = spec.project.as_ref().and_then(|name| config.projects.get(name));
@@ -58,7 +66,11 @@ impl Class {
                 project.and_then(|project| object(PROJECT, &project.name, project.fshare, project.oticket)),
                 department.and_then(|set| object(DEPARTMENT, &set.name, set.fshare, set.oticket)),
             ],
-            job_shares: if counts(JOB) || leaf.is_some() { spec.job_share } else { 0 },
+            job_shares: if counts(JOB) || leaf.is_some() {
+                spec.job_share
+            } else {
+                0
+            },
             override_tickets: spec.override_tickets,
             leaf,
             owner: (config.scheduler.maxujobs > 0).then(|| spec.owner.user.clone()),
@@ -67,7 +79,13 @@ impl Class {
 
     /// Whether its jobs have no tickets whatever happens.
     fn is_without(&self) -> bool {
-        let Class { objects, job_shares, override_tickets, leaf, owner: _ } = self;
+        let Class {
+            objects,
+            job_shares,
+            override_tickets,
+            leaf,
+            owner: _,
+        } = self;
         objects.iter().all(Option::is_none) && (*job_shares, *override_tickets) == (0, 0) && leaf.is_none()
     }
 }

@@ -26,15 +26,24 @@ fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f6
 
 /// A task's tickets: of each kind its part of the sum of shares.
 fn tickets(functional: &Functional, weights: [f64; 4], shares: [f64; 4], sums: [f64; 4]) -> f64 {
-    let of =
-        |kind: usize| if sums[kind] > 0.0 { weights[kind] * functional.pool * shares[kind] / sums[kind] } else { 0.0 };
+    let of = |kind: usize| {
+        if sums[kind] > 0.0 {
+            weights[kind] * functional.pool * shares[kind] / sums[kind]
+        } else {
+            0.0
+        }
+    };
     (0..4).map(of).sum()
 }
 
 /// Weights that add up to one.
 fn normalised(weights: [f64; 4]) -> [f64; 4] {
     let sum: f64 = weights.iter().sum();
-    if sum > 0.0 { weights.map(|weight| weight / sum) } else { weights }
+    if sum > 0.0 {
+        weights.map(|weight| weight / sum)
+    } else {
+        weights
+    }
 }
 
 /// The functional tickets of all classes.
@@ -60,13 +69,29 @@ pub fn price(
         (0..4).for_each(|kind| sums[kind] += f64::from(members.running) * shares[kind]);
     }
     let mut used = functional.weights;
-    (0..4).filter(|kind| sums[*kind] <= 0.0).for_each(|kind| used[kind] = 0.0);
+    (0..4)
+        .filter(|kind| sums[*kind] <= 0.0)
+        .for_each(|kind| used[kind] = 0.0);
     let used = normalised(used);
-    let running = classes.iter().filter(|(_, members)| members.running > 0).map(|(id, members)| {
-        (id, tickets(functional, used, shares(members, &counts, functional.is_shared, 0.0), sums))
-    });
+    let running = classes
+        .iter()
+        .filter(|(_, members)| members.running > 0)
+        .map(|(id, members)| {
+            (
+                id,
+                tickets(
+                    functional,
+                    used,
+                    shares(members, &counts, functional.is_shared, 0.0),
+                    sums,
+                ),
+            )
+        });
     let running = running.collect();
-    Found { running, pending: pending(functional, classes, lines, counts, sums, before) }
+    Found {
+        running,
+        pending: pending(functional, classes, lines, counts, sums, before),
+    }
 }
 
 /// The tickets of pending tasks: each as if it ran next, the largest first.
@@ -100,11 +125,18 @@ fn pending(
     }
     let mut last = None;
     for _ in 0..functional.most {
-        let Some(id) = contest.next(|id| candidate(id, &now) + before(id, found[&id].count())) else { break };
+        let Some(id) = contest.next(|id| candidate(id, &now) + before(id, found[&id].count())) else {
+            break;
+        };
         last = Some((id, now.sums));
         now.add(classes.get(id), is_shared);
         let ladder = found.get_mut(&id).expect("who wins takes part");
-        ladder.push(tickets(functional, weights, shares(classes.get(id), &now.counts, is_shared, 0.0), now.sums));
+        ladder.push(tickets(
+            functional,
+            weights,
+            shares(classes.get(id), &now.counts, is_shared, 0.0),
+            now.sums,
+        ));
         let place = ladder.count();
         if let Some(next) = lines.get_mut(&id).and_then(|line| line.get(place)) {
             contest.enter(candidate(id, &now) + before(id, place), next.seq, id);
@@ -117,7 +149,9 @@ fn pending(
             now.counts.remove(classes.get(id));
             now.sums = sums;
         }
-        found.iter_mut().for_each(|(id, ladder)| ladder.rest = candidate(*id, &now));
+        found
+            .iter_mut()
+            .for_each(|(id, ladder)| ladder.rest = candidate(*id, &now));
     }
     found
 }

@@ -28,7 +28,12 @@ pub struct Line<'a> {
 impl<'a> Line<'a> {
     /// The tasks of a class.
     pub fn new(members: &'a Members, known: &'a dyn Known) -> Line<'a> {
-        Line { known, jobs: members.pending.iter(), tasks: Vec::new(), begins: BTreeMap::new() }
+        Line {
+            known,
+            jobs: members.pending.iter(),
+            tasks: Vec::new(),
+            begins: BTreeMap::new(),
+        }
     }
 
     /// The task at a position, if there are so many.

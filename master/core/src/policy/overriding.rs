@@ -10,7 +10,11 @@ use std::collections::BTreeMap;
 
 /// The tickets of a task, given the number of tasks that count for each of its objects.
 fn tickets(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> f64 {
-    let stakes = members.stakes.iter().enumerate().filter_map(|(kind, stake)| Some((kind, stake.as_ref()?)));
+    let stakes = members
+        .stakes
+        .iter()
+        .enumerate()
+        .filter_map(|(kind, stake)| Some((kind, stake.as_ref()?)));
     let parts = stakes.map(|(kind, stake)| stake.tickets / counts.divisor(kind, stake.place, is_shared, more));
     members.override_tickets + parts.sum::<f64>()
 }
@@ -40,7 +44,9 @@ pub fn of_pending(
         }
     }
     for _ in 0..most {
-        let Some(id) = contest.next(|id| tickets(classes.get(id), &counts, is_shared, 1.0)) else { break };
+        let Some(id) = contest.next(|id| tickets(classes.get(id), &counts, is_shared, 1.0)) else {
+            break;
+        };
         let members = classes.get(id);
         let ladder = found.entry(id).or_default();
         ladder.push(tickets(members, &counts, is_shared, 1.0));

@@ -106,17 +106,25 @@ impl Prices {
         if class == Classes::WITHOUT {
             return Tickets::default();
         }
-        self.classes.get(class.index()).map_or_else(Tickets::default, |prices| prices.pending(seq))
+        self.classes
+            .get(class.index())
+            .map_or_else(Tickets::default, |prices| prices.pending(seq))
     }
 
     /// The tickets of each running task of a class.
     pub fn of_running(&self, class: ClassId) -> Tickets {
-        self.classes.get(class.index()).map_or_else(Tickets::default, |prices| prices.running)
+        self.classes
+            .get(class.index())
+            .map_or_else(Tickets::default, |prices| prices.running)
     }
 
     /// Notes that the next pending task of a job is planned, so that the one after it is next.
     pub fn take(&mut self, class: ClassId, seq: SubmitSeq) {
-        if let Some(prices) = self.classes.get_mut(class.index()).filter(|_| class != Classes::WITHOUT) {
+        if let Some(prices) = self
+            .classes
+            .get_mut(class.index())
+            .filter(|_| class != Classes::WITHOUT)
+        {
             *prices.taken.entry(seq).or_default() += 1;
             self.planned += 1;
         }

@@ -41,7 +41,11 @@ impl Counts {
 
     /// Among how many tasks an object divides what it has, where `more` tasks than run count: among one if it does not divide.
     pub fn divisor(&self, kind: usize, place: usize, is_divided: bool, more: f64) -> f64 {
-        if is_divided { (self.of(kind, place) + more).max(1.0) } else { 1.0 }
+        if is_divided {
+            (self.of(kind, place) + more).max(1.0)
+        } else {
+            1.0
+        }
     }
 
     /// One more task of a class.
@@ -87,9 +91,16 @@ impl Ladders {
 
 /// The order in which the policies are priced, with how many of those before each it rests on: those of the hierarchy first.
 fn order(hierarchy: &[TicketPolicy]) -> Vec<(TicketPolicy, usize)> {
-    let all = [TicketPolicy::Override, TicketPolicy::Functional, TicketPolicy::ShareTree];
+    let all = [
+        TicketPolicy::Override,
+        TicketPolicy::Functional,
+        TicketPolicy::ShareTree,
+    ];
     let named = hierarchy.iter().enumerate().map(|(at, policy)| (*policy, at));
-    let others = all.into_iter().filter(|policy| !hierarchy.contains(policy)).map(|policy| (policy, 0));
+    let others = all
+        .into_iter()
+        .filter(|policy| !hierarchy.contains(policy))
+        .map(|policy| (policy, 0));
     named.chain(others).collect()
 }
 
@@ -112,7 +123,14 @@ pub fn price(rules: &Rules, classes: &Classes, aims: Option<&Aims>, known: &dyn 
     for (id, members) in classes.iter().filter(|(_, members)| members.running > 0) {
         let overriding = overriding::of_running(members, &counts, is_shared);
         let share = aims.map_or(0.0, |aims| aims.running.of_running(members));
-        running.insert(id, Tickets { overriding, functional: 0.0, share });
+        running.insert(
+            id,
+            Tickets {
+                overriding,
+                functional: 0.0,
+                share,
+            },
+        );
     }
     let mut ladders = Ladders::default();
     for (policy, count) in order(&rules.hierarchy) {
@@ -132,7 +150,9 @@ pub fn price(rules: &Rules, classes: &Classes, aims: Option<&Aims>, known: &dyn 
                 }
             }
             TicketPolicy::ShareTree => {
-                let Some(Aims { pending: targets, .. }) = aims else { continue };
+                let Some(Aims { pending: targets, .. }) = aims else {
+                    continue;
+                };
                 let before = |id: ClassId, place: usize| ladders.before(earlier, id, place);
                 ladders.share = shares::of_pending(targets, classes, &mut lines, before, PRICED_TASKS);
             }
@@ -148,7 +168,10 @@ fn gather(
     mut ladders: Ladders,
     running: &BTreeMap<ClassId, Tickets>,
 ) -> Prices {
-    let mut prices = Prices { classes: vec![ClassPrices::default(); classes.size()], ..Prices::default() };
+    let mut prices = Prices {
+        classes: vec![ClassPrices::default(); classes.size()],
+        ..Prices::default()
+    };
     for (id, tickets) in running {
         prices.classes[id.index()].running = *tickets;
         prices.running += tickets.sum() * f64::from(classes.get(*id).running);

@@ -63,7 +63,13 @@ impl Rules {
     /// The rules of a configuration.
     pub fn of(config: &Configuration) -> Rules {
         let conf = &config.scheduler;
-        let weights = [conf.weight_user, conf.weight_project, conf.weight_department, conf.weight_job].map(number);
+        let weights = [
+            conf.weight_user,
+            conf.weight_project,
+            conf.weight_department,
+            conf.weight_job,
+        ]
+        .map(number);
         let functional = (conf.weight_tickets_functional > 0).then(|| Functional {
             pool: f64::from(conf.weight_tickets_functional),
             weights,
@@ -81,7 +87,9 @@ impl Rules {
             functional,
             sharing,
             is_override_shared: conf.share_override_tickets.0,
-            most_tasks: usize::try_from(conf.max_pending_tasks_per_job).unwrap_or(usize::MAX).max(1),
+            most_tasks: usize::try_from(conf.max_pending_tasks_per_job)
+                .unwrap_or(usize::MAX)
+                .max(1),
             hierarchy: hierarchy.clone(),
         }
     }
@@ -89,6 +97,7 @@ impl Rules {
     /// The number of starts after which a pass computes tickets anew: as many tasks have tickets of
     /// their own.
     pub fn priced_tasks(&self) -> usize {
-        self.functional.map_or(PRICED_TASKS, |functional| functional.most.clamp(1, PRICED_TASKS))
+        self.functional
+            .map_or(PRICED_TASKS, |functional| functional.most.clamp(1, PRICED_TASKS))
     }
 }

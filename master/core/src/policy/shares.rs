@@ -69,7 +69,10 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
     /// The classes with pending tasks at the leaves below a node.
     fn below(&self, node: usize, found: &mut Vec<ClassId>) {
         found.extend(self.of_leaf.get(&node).into_iter().flatten());
-        self.targets.nodes[node].children.iter().for_each(|child| self.below(*child, found));
+        self.targets.nodes[node]
+            .children
+            .iter()
+            .for_each(|child| self.below(*child, found));
     }
 
     /// A task of a class as it stands at its leaf.
@@ -99,7 +102,10 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
     /// The best task below a node that has not been handed up yet, with what it has there.
     fn next(&mut self, node: usize) -> Option<Rising> {
         if !std::mem::replace(&mut self.standings[node].is_begun, true) {
-            let parts = self.of_leaf.get(&node).map_or(self.targets.nodes[node].children.len(), Vec::len);
+            let parts = self
+                .of_leaf
+                .get(&node)
+                .map_or(self.targets.nodes[node].children.len(), Vec::len);
             for part in 0..parts {
                 if let Some(head) = self.next_of(node, part, None) {
                     self.standings[node].heads.push((head, part));
@@ -115,7 +121,11 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
         // In this order, because 8.1.9 rounds in this order.
         let tickets = self.targets.nodes[node].short / (standing.ahead + 1.0) * self.targets.pool;
         standing.ahead += f64::from(best.slots);
-        Some(Rising { key: Value(best.before.0 + tickets), tickets: Value(tickets), ..best })
+        Some(Rising {
+            key: Value(best.before.0 + tickets),
+            tickets: Value(tickets),
+            ..best
+        })
     }
 }
 
@@ -135,7 +145,14 @@ pub fn of_pending(
         }
     }
     let standings = targets.nodes.iter().map(|_| Standing::default()).collect();
-    let mut lines = Lines { targets, classes, lines, before, of_leaf, standings };
+    let mut lines = Lines {
+        targets,
+        classes,
+        lines,
+        before,
+        of_leaf,
+        standings,
+    };
     let root = lines.root();
     let tops = targets.nodes[root].children.clone();
     let mut heads: BinaryHeap<(Rising, usize)> =
@@ -151,7 +168,9 @@ pub fn of_pending(
         let rest = targets.pool * targets.nodes[top].short / (standing.ahead + 1.0);
         let mut classes = Vec::new();
         lines.below(top, &mut classes);
-        classes.into_iter().for_each(|class| found.entry(class).or_default().rest = rest);
+        classes
+            .into_iter()
+            .for_each(|class| found.entry(class).or_default().rest = rest);
     }
     found
 }

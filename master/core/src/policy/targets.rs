@@ -83,7 +83,11 @@ pub struct Targets {
 impl Targets {
     /// The targets of what has such tasks.
     pub fn new(sharing: &Sharing, classes: &Classes, usage: &Usage, among: Among) -> Targets {
-        let mut targets = Targets { pool: sharing.pool, nodes: Vec::new(), by_leaf: BTreeMap::new() };
+        let mut targets = Targets {
+            pool: sharing.pool,
+            nodes: Vec::new(),
+            by_leaf: BTreeMap::new(),
+        };
         targets.node(&sharing.tree, usage, place(0));
         for (_, members) in classes.iter() {
             targets.count(&sharing.tree, usage, members, among);
@@ -100,7 +104,11 @@ impl Targets {
         let written = &tree.nodes[leaf.node];
         let above = written.parent.map(|parent| self.node(tree, usage, place(parent)));
         let number = self.nodes.len();
-        let mut node = Active { shares: written.shares, usage: usage.of(&leaf), ..Active::default() };
+        let mut node = Active {
+            shares: written.shares,
+            usage: usage.of(&leaf),
+            ..Active::default()
+        };
         match above {
             Some(above) => self.nodes[above].children.push(number),
             None => (node.long, node.long_total, node.short, node.short_total) = (1.0, 1.0, 1.0, 1.0),
@@ -111,9 +119,15 @@ impl Targets {
     }
 
     fn count(&mut self, tree: &Tree, usage: &Usage, members: &Members, among: Among) {
-        let pending = if among == Among::All { members.waiting_tasks() as f64 } else { 0.0 };
+        let pending = if among == Among::All {
+            members.waiting_tasks() as f64
+        } else {
+            0.0
+        };
         let running = f64::from(members.running);
-        let Some(leaf) = members.leaf.as_ref().filter(|_| running + pending > 0.0) else { return };
+        let Some(leaf) = members.leaf.as_ref().filter(|_| running + pending > 0.0) else {
+            return;
+        };
         let number = self.node(tree, usage, leaf.clone());
         self.nodes[number].job_shares += members.job_shares * running;
         let mut at = Some(leaf.clone());
@@ -129,7 +143,11 @@ impl Targets {
     /// Sets the targets of what is below a node, from the top down.
     fn aim(&mut self, above: usize, compensation: f64) {
         let children = self.nodes[above].children.clone();
-        let Active { long_total, short_total, .. } = self.nodes[above];
+        let Active {
+            long_total,
+            short_total,
+            ..
+        } = self.nodes[above];
         let shares: f64 = children.iter().map(|child| self.nodes[*child].shares).sum();
         for child in &children {
             let node = &mut self.nodes[*child];
@@ -172,11 +190,17 @@ impl Targets {
     /// The tickets of each running task of a class: what its leaf is to get, divided among all that run there, by job shares where
     /// any of them has some.
     pub fn of_running(&self, members: &Members) -> f64 {
-        let Some(leaf) = self.place_of(members).map(|place| &self.nodes[place]) else { return 0.0 };
+        let Some(leaf) = self.place_of(members).map(|place| &self.nodes[place]) else {
+            return 0.0;
+        };
         let tickets = leaf.short_total * self.pool;
         // Whole tickets, as 8.1.9 has it.
         let by_shares = || (tickets * (members.job_shares / leaf.job_shares)).floor();
-        if leaf.job_shares > 0.0 { by_shares() } else { tickets / leaf.running.max(1.0) }
+        if leaf.job_shares > 0.0 {
+            by_shares()
+        } else {
+            tickets / leaf.running.max(1.0)
+        }
     }
 
     /// The active nodes, as places in the tree.
@@ -194,7 +218,11 @@ impl Active {
     /// How much it is to get in comparison with its siblings.
     fn part(&self) -> f64 {
         let used = self.usage.max(self.long_total);
-        if self.long_total > 0.0 { self.shares * self.shares / used } else { 0.0 }
+        if self.long_total > 0.0 {
+            self.shares * self.shares / used
+        } else {
+            0.0
+        }
     }
 }
 
@@ -204,9 +232,22 @@ mod tests {
 
     /// The short-term targets of two parts with these shares and usages.
     fn short_targets(shares: [f64; 2], usage: [f64; 2], compensation: f64) -> [f64; 2] {
-        let root = Active { long_total: 1.0, short_total: 1.0, children: vec![1, 2], ..Active::default() };
-        let part = |at: usize| Active { shares: shares[at], usage: usage[at], ..Active::default() };
-        let mut targets = Targets { pool: 1.0, nodes: vec![root, part(0), part(1)], by_leaf: BTreeMap::new() };
+        let root = Active {
+            long_total: 1.0,
+            short_total: 1.0,
+            children: vec![1, 2],
+            ..Active::default()
+        };
+        let part = |at: usize| Active {
+            shares: shares[at],
+            usage: usage[at],
+            ..Active::default()
+        };
+        let mut targets = Targets {
+            pool: 1.0,
+            nodes: vec![root, part(0), part(1)],
+            by_leaf: BTreeMap::new(),
+        };
         targets.aim(0, compensation);
         [targets.nodes[1].short, targets.nodes[2].short]
     }
@@ -222,7 +263,10 @@ mod tests {
         ] {
             let found = short_targets(shares, usage, compensation);
             let is_near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.000_006;
-            assert!(found.iter().zip(&expected).all(is_near), "{found:?} is not {expected:?}");
+            assert!(
+                found.iter().zip(&expected).all(is_near),
+                "{found:?} is not {expected:?}"
+            );
         }
     }
 }

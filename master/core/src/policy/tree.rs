@@ -41,7 +41,11 @@ pub struct Tree {
 impl Tree {
     /// The configured tree.
     pub fn of(tree: &ShareTree) -> Tree {
-        let mut made = Tree { nodes: Vec::new(), projects: BTreeMap::new(), users: BTreeMap::new() };
+        let mut made = Tree {
+            nodes: Vec::new(),
+            projects: BTreeMap::new(),
+            users: BTreeMap::new(),
+        };
         made.add(&tree.root, None, None);
         made
     }
@@ -50,7 +54,13 @@ impl Tree {
         let place = self.nodes.len();
         let is_project = parent.is_some() && written.kind == NodeKind::Project;
         let (name, shares) = (written.name.clone(), f64::from(written.shares));
-        self.nodes.push(Node { name: name.clone(), is_project, shares, parent, children: Vec::new() });
+        self.nodes.push(Node {
+            name: name.clone(),
+            is_project,
+            shares,
+            parent,
+            children: Vec::new(),
+        });
         let project = if is_project { Some(place) } else { above };
         if is_project {
             self.projects.entry(name).or_insert(place);
@@ -78,20 +88,33 @@ impl Tree {
         if let Some(node) = named(user).filter(|_| user != DEFAULT) {
             return Some(Leaf { node, user: None });
         }
-        named(DEFAULT).map(|node| Leaf { node, user: Some(user.to_owned()) })
+        named(DEFAULT).map(|node| Leaf {
+            node,
+            user: Some(user.to_owned()),
+        })
     }
 
     /// The project that a node stands for, or is below.
     pub fn project_of(&self, node: usize) -> Option<&str> {
         let node = &self.nodes[node];
-        if node.is_project { Some(&node.name) } else { self.project_of(node.parent?) }
+        if node.is_project {
+            Some(&node.name)
+        } else {
+            self.project_of(node.parent?)
+        }
     }
 
     /// The names from the root down, `/grp/u2`; `/` is the root.
     pub fn path(&self, node: usize) -> String {
-        let Some(parent) = self.nodes[node].parent else { return "/".to_owned() };
+        let Some(parent) = self.nodes[node].parent else {
+            return "/".to_owned();
+        };
         let above = self.path(parent);
         let name = &self.nodes[node].name;
-        if above == "/" { format!("/{name}") } else { format!("{above}/{name}") }
+        if above == "/" {
+            format!("/{name}")
+        } else {
+            format!("{above}/{name}")
+        }
     }
 }

@@ -68,7 +68,11 @@ impl Takes<'_> {
     fn prices(&self, part: Part, has_others: bool) -> (Amount, Amount) {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
         let other = if is_spared { Amount::ZERO } else { self.other };
-        let master = if part.side == Side::Master { self.master } else { Amount::ZERO };
+        let master = if part.side == Side::Master {
+            self.master
+        } else {
+            Amount::ZERO
+        };
         match (self.attribute.consumable, self.is_apart) {
             (Consumable::Yes | Consumable::No, _) => (master, other),
             (Consumable::Job, _) => (master, Amount::ZERO),
@@ -96,12 +100,21 @@ impl Takes<'_> {
         }
         let (once, each) = self.prices(part, true);
         let is_master = u32::from(part.side == Side::Master);
-        let numbers = || Some((self.left.checked_sub(once)?.finite()?, each.finite().filter(|each| *each > 0)?));
+        let numbers = || {
+            Some((
+                self.left.checked_sub(once)?.finite()?,
+                each.finite().filter(|each| *each > 0)?,
+            ))
+        };
         let others = numbers().map_or(0, |(left, each)| u32::try_from(left.max(0) / each).unwrap_or(u32::MAX));
         // One may be the master's, which may take less than the others do.
         let spare = u32::from(part.side == Side::Any && self.master < self.other);
         let slots = others.saturating_add(is_master).saturating_add(spare).min(part.slots);
-        if part.side == Side::Any || fits(slots) { slots } else { 0 }
+        if part.side == Side::Any || fits(slots) {
+            slots
+        } else {
+            0
+        }
     }
 
     /// Takes what slots take; there is room for it.
@@ -118,9 +131,18 @@ impl Takes<'_> {
     /// That there is no room for so many slots, whatever of them found room so far.
     pub(super) fn denial(&self, set: &QuotaSet, scope: &Scope, slots: u32) -> QuotaDenial {
         let side = Side::Master;
-        let needed = self.amount(Part { slots, side, is_new_host: true, is_first_other: true, is_beside: false });
+        let needed = self.amount(Part {
+            slots,
+            side,
+            is_new_host: true,
+            is_first_other: true,
+            is_beside: false,
+        });
         let (needed, limit) = (Some(Value::Amount(needed)), Value::Amount(self.limit));
-        QuotaDenial { used: Some(self.used), ..denial(set, scope, self.attribute, needed, limit) }
+        QuotaDenial {
+            used: Some(self.used),
+            ..denial(set, scope, self.attribute, needed, limit)
+        }
     }
 }
 
@@ -147,13 +169,24 @@ pub(super) fn claims<'a>(
     limit: &Limit,
     host: Option<&HostName>,
 ) -> Vec<Claim<'a>> {
-    let Some(attribute) = cluster.config.complex.lookup(limit.attribute.as_str()) else { return Vec::new() };
+    let Some(attribute) = cluster.config.complex.lookup(limit.attribute.as_str()) else {
+        return Vec::new();
+    };
     let denied = |whose, needed, limit| Claim::Denied(whose, Box::new(denial(set, scope, attribute, needed, limit)));
     let apart = demand.apart.iter().find(|apart| apart.attribute.name == attribute.name);
-    let each = || demand.hard.iter().find(|request| request.attribute.name == attribute.name);
+    let each = || {
+        demand
+            .hard
+            .iter()
+            .find(|request| request.attribute.name == attribute.name)
+    };
     let [master, other] = apart.map_or_else(|| [each(); 2], |apart| [apart.master.as_ref(), apart.slaves.as_ref()]);
     let sides = [(Whose::Master, master), (Whose::Slaves, other)];
-    let sides = if apart.is_some() { &sides[..] } else { &[(Whose::All, master)] };
+    let sides = if apart.is_some() {
+        &sides[..]
+    } else {
+        &[(Whose::All, master)]
+    };
     let allowed = value(cluster, limit, attribute, host);
     let mut claims = Vec::new();
     for (whose, request) in sides {
@@ -165,7 +198,9 @@ pub(super) fn claims<'a>(
         } else if attribute.consumable.is_consumable() {
             None
         } else {
-            let limited = asked.zip(allowed.clone()).filter(|(request, allowed)| !is_allowed(request, allowed));
+            let limited = asked
+                .zip(allowed.clone())
+                .filter(|(request, allowed)| !is_allowed(request, allowed));
             limited.map(|(request, allowed)| (Some(request.wanted.value()), allowed))
         };
         claims.extend(beyond.map(|(needed, limit)| denied(*whose, needed, limit)));
@@ -177,7 +212,16 @@ pub(super) fn claims<'a>(
         let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
         let is_apart = apart.is_some();
         let spares_companions = spares_companions && is_apart;
-        claims.push(Claim::Takes(Takes { attribute, master, other, is_apart, spares_companions, limit, used, left }));
+        claims.push(Claim::Takes(Takes {
+            attribute,
+            master,
+            other,
+            is_apart,
+            spares_companions,
+            limit,
+            used,
+            left,
+        }));
     }
     claims
 }
@@ -210,7 +254,11 @@ fn is_allowed(request: &Request, limit: &Value) -> bool {
 fn exclusive(cluster: &Cluster<'_>, asked: Option<&Request>, scope: &Scope, attribute: &Attribute) -> Option<Value> {
     let alone = asked.is_some_and(|request| request.wanted == Wanted::Amount(Amount::TRUE));
     let used = |name: &str| cluster.quota_used(scope, name) > Amount::ZERO;
-    let is_taken = if alone { used(SLOTS) } else { used(attribute.name.as_str()) };
+    let is_taken = if alone {
+        used(SLOTS)
+    } else {
+        used(attribute.name.as_str())
+    };
     is_taken.then_some(Value::Amount(Amount::FALSE))
 }
 
@@ -228,13 +276,23 @@ pub(super) fn value(
         LimitValue::Fixed(text) => return Value::read(attribute, text),
         LimitValue::Dynamic(formula) => formula,
     };
-    let mode = if cluster.mode == Mode::EmptyCluster { Mode::EmptyCluster } else { Mode::Now };
+    let mode = if cluster.mode == Mode::EmptyCluster {
+        Mode::EmptyCluster
+    } else {
+        Mode::Now
+    };
     let cluster = Cluster { mode, ..*cluster };
     let host = host?;
     let Some(millionths) = formula_value(&cluster, formula, &cluster.ground(host), &[]) else {
         return (mode == Mode::Now).then_some(Value::Amount(Amount::ZERO));
     };
     let units = millionths.max(0) * i128::from(attribute.r#type.base_units_in_one()) / i128::from(Millionths::ONE.0);
-    let whole = if attribute.r#type == Type::Bool { units.min(1) } else { units };
-    Some(Value::Amount(i64::try_from(whole).map_or(Amount::INFINITY, Amount::from_base)))
+    let whole = if attribute.r#type == Type::Bool {
+        units.min(1)
+    } else {
+        units
+    };
+    Some(Value::Amount(
+        i64::try_from(whole).map_or(Amount::INFINITY, Amount::from_base),
+    ))
 }

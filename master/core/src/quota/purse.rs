@@ -75,8 +75,11 @@ impl<'a> Purse<'a> {
         if self.is_boundless() {
             return slots;
         }
-        let scopes: Vec<_> =
-            self.limits.anywhere().map(|(set, limited)| (set.clone(), limited.scope.clone())).collect();
+        let scopes: Vec<_> = self
+            .limits
+            .anywhere()
+            .map(|(set, limited)| (set.clone(), limited.scope.clone()))
+            .collect();
         self.most_of(&scopes, None, slots, Side::Master)
     }
 
@@ -99,8 +102,18 @@ impl<'a> Purse<'a> {
     /// How many slots, of so many at most, the limits that hosts share leave at best. Limits with
     /// another value on each host do not count.
     pub fn most_shared(&mut self, scopes: &[Arc<Scope>], slots: u32) -> u32 {
-        let set = |scope: &Scope| self.cluster.config.quotas.get(&scope.set).filter(|set| set.enabled.0).cloned();
-        let scopes: Vec<_> = scopes.iter().filter_map(|scope| Some((set(scope)?, scope.clone()))).collect();
+        let set = |scope: &Scope| {
+            self.cluster
+                .config
+                .quotas
+                .get(&scope.set)
+                .filter(|set| set.enabled.0)
+                .cloned()
+        };
+        let scopes: Vec<_> = scopes
+            .iter()
+            .filter_map(|scope| Some((set(scope)?, scope.clone())))
+            .collect();
         self.most_of(&scopes, None, slots, Side::Any)
     }
 
@@ -143,7 +156,9 @@ impl<'a> Purse<'a> {
     /// Whether slots in two instances are taken from the same quotas.
     pub fn are_alike(&mut self, one: &QueueInstanceName, other: &QueueInstanceName) -> bool {
         let (one, other) = (self.scopes_of(one), self.scopes_of(other));
-        one.iter().map(|(_, scope)| scope).eq(other.iter().map(|(_, scope)| scope))
+        one.iter()
+            .map(|(_, scope)| scope)
+            .eq(other.iter().map(|(_, scope)| scope))
     }
 
     /// Takes all slots of a job, the master's instance first, which takes `extra` more slots.
@@ -186,7 +201,9 @@ impl<'a> Purse<'a> {
             return scopes.clone();
         }
         let limits = self.limits.at(self.cluster.config, &self.demand.who, self.pe, instance);
-        let scopes: Scopes = limits.map(|(set, limited)| (set.clone(), limited.scope.clone())).collect();
+        let scopes: Scopes = limits
+            .map(|(set, limited)| (set.clone(), limited.scope.clone()))
+            .collect();
         self.scopes.insert(instance.clone(), scopes.clone());
         scopes
     }
@@ -228,7 +245,10 @@ impl<'a> Purse<'a> {
                     Claim::Denied(_, denial) => (**denial).clone(),
                     Claim::Takes(takes) => {
                         let (needed, is_whole) = self.needed(set, scope, side);
-                        QuotaDenial { is_whole, ..takes.denial(set, scope, needed) }
+                        QuotaDenial {
+                            is_whole,
+                            ..takes.denial(set, scope, needed)
+                        }
                     }
                 };
                 let level = scope.host.clone().map_or(Level::Global, Level::Host);
@@ -242,14 +262,19 @@ impl<'a> Purse<'a> {
     /// For how many slots of the job a limit needs room, if all were there that can be; and whether
     /// all of them have to be.
     fn needed(&self, set: &QuotaSet, scope: &Scope, side: Side) -> (u32, bool) {
-        let Some(pe) = self.pe.and_then(|pe| self.cluster.config.pes.get(pe)) else { return (1, true) };
+        let Some(pe) = self.pe.and_then(|pe| self.cluster.config.pes.get(pe)) else {
+            return (1, true);
+        };
         let Rule { queues, hosts, .. } = &set.rules[scope.rule];
         let (least, extra) = (self.demand.least(), u32::from(!pe.job_is_first_task.0));
         let whole = least.saturating_add(extra);
         match self.demand.allocation_rule(pe) {
             AllocationRule::Fixed(each) if scope.host.is_some() => {
                 let has_master = side == Side::Master || scope.host == self.master_host;
-                (each.saturating_add(if has_master { extra } else { 0 }), queues.is_none())
+                (
+                    each.saturating_add(if has_master { extra } else { 0 }),
+                    queues.is_none(),
+                )
             }
             AllocationRule::PeSlots => (whole, queues.is_none()),
             AllocationRule::Fixed(_) | AllocationRule::FillUp | AllocationRule::RoundRobin => {

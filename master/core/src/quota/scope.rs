@@ -34,7 +34,11 @@ impl Who {
     /// A user with a project.
     pub fn of_owner(owner: &Owner, project: Option<String>) -> Who {
         let groups = std::iter::once(&owner.group).chain(&owner.groups).cloned().collect();
-        Who { user: owner.user.clone(), groups, project }
+        Who {
+            user: owner.user.clone(),
+            groups,
+            project,
+        }
     }
 }
 
@@ -60,7 +64,14 @@ pub struct Scope {
 
 impl Scope {
     fn new(set: &QuotaSet, index: usize, who: &Who, pe: Option<&PeName>, place: Option<&QueueInstanceName>) -> Scope {
-        let Rule { users, projects, pes, queues, hosts, .. } = &set.rules[index];
+        let Rule {
+            users,
+            projects,
+            pes,
+            queues,
+            hosts,
+            ..
+        } = &set.rules[index];
         let each = |filter: &Option<Filter>| filter.as_ref().is_some_and(|filter| filter.expanded);
         Scope {
             set: set.name.clone(),
@@ -81,7 +92,11 @@ impl fmt::Display for Scope {
         let pe = self.pe.as_ref().map_or("", PeName::as_str);
         let queue = self.queue.as_ref().map_or("", QueueName::as_str);
         let host = self.host.as_ref().map_or("", HostName::as_str);
-        write!(f, "{user}/{}/{pe}/{queue}/{host}/", self.project.as_deref().unwrap_or(""))
+        write!(
+            f,
+            "{user}/{}/{pe}/{queue}/{host}/",
+            self.project.as_deref().unwrap_or("")
+        )
     }
 }
 
@@ -116,7 +131,12 @@ impl Limits {
     pub fn of(config: &Configuration, who: &Who, pe: Option<&PeName>) -> Limits {
         let rules = |set: &Arc<QuotaSet>| {
             let mut by_place = Vec::new();
-            for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| is_for_job(config, rule, who, pe)) {
+            for (index, rule) in set
+                .rules
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| is_for_job(config, rule, who, pe))
+            {
                 let counted = counted(config, rule);
                 if rule.queues.is_some() || rule.hosts.is_some() {
                     by_place.push((index, counted));
@@ -132,7 +152,14 @@ impl Limits {
             }
             (!by_place.is_empty()).then(|| (set.clone(), Rules::ByPlace(by_place)))
         };
-        Limits { sets: config.quotas.values().filter(|set| set.enabled.0).filter_map(rules).collect() }
+        Limits {
+            sets: config
+                .quotas
+                .values()
+                .filter(|set| set.enabled.0)
+                .filter_map(rules)
+                .collect(),
+        }
     }
 
     /// Whether no set has a rule for the job.
@@ -160,10 +187,17 @@ impl Limits {
         self.sets.iter().filter_map(move |(set, rules)| match rules {
             Rules::Anywhere(limited) => Some((set, limited.clone())),
             Rules::ByPlace(rules) => {
-                let (index, counted) =
-                    rules.iter().find(|(index, _)| is_for_place(config, &set.rules[*index], instance))?;
+                let (index, counted) = rules
+                    .iter()
+                    .find(|(index, _)| is_for_place(config, &set.rules[*index], instance))?;
                 let scope = Arc::new(Scope::new(set, *index, who, pe, Some(instance)));
-                Some((set, Arc::new(Limited { scope, counted: counted.clone() })))
+                Some((
+                    set,
+                    Arc::new(Limited {
+                        scope,
+                        counted: counted.clone(),
+                    }),
+                ))
             }
         })
     }
@@ -173,7 +207,9 @@ impl Limits {
 fn counted(config: &Configuration, rule: &Rule) -> Arc<[AttributeName]> {
     let mut counted = BTreeSet::new();
     for limit in &rule.limits {
-        let Some(attribute) = config.complex.lookup(limit.attribute.as_str()) else { continue };
+        let Some(attribute) = config.complex.lookup(limit.attribute.as_str()) else {
+            continue;
+        };
         if attribute.consumable.is_consumable() {
             counted.insert(attribute.name.clone());
         }
@@ -185,21 +221,26 @@ fn counted(config: &Configuration, rule: &Rule) -> Arc<[AttributeName]> {
 }
 
 fn is_for_job(config: &Configuration, rule: &Rule, who: &Who, pe: Option<&PeName>) -> bool {
-    admits(rule.users.as_ref(), Some(()), |element, ()| is_user(config, element, who))
-        && admits(rule.projects.as_ref(), who.project.as_deref(), is_name)
+    admits(rule.users.as_ref(), Some(()), |element, ()| {
+        is_user(config, element, who)
+    }) && admits(rule.projects.as_ref(), who.project.as_deref(), is_name)
         && admits(rule.pes.as_ref(), pe.map(PeName::as_str), is_name)
 }
 
 fn is_for_place(config: &Configuration, rule: &Rule, instance: &QueueInstanceName) -> bool {
     admits(rule.queues.as_ref(), Some(instance.queue.as_str()), is_name)
-        && admits(rule.hosts.as_ref(), Some(&instance.host), |element, host| is_on(config, element, host))
+        && admits(rule.hosts.as_ref(), Some(&instance.host), |element, host| {
+            is_on(config, element, host)
+        })
 }
 
 /// Whether a filter matches a value, or the absence of one (ALGORITHMS.md section 15).
 ///
 /// Excluded values never match. A list of exclusions alone matches everything else, also no value.
 fn admits<T: Copy>(filter: Option<&Filter>, value: Option<T>, is: impl Fn(&Expression, T) -> bool) -> bool {
-    let Some(Filter { included, excluded, .. }) = filter else { return true };
+    let Some(Filter { included, excluded, .. }) = filter else {
+        return true;
+    };
     match value {
         None => included.is_empty(),
         Some(value) => {
@@ -228,7 +269,10 @@ pub(super) fn is_user(config: &Configuration, element: &Expression, who: &Who) -
 /// A member of an access list that the element names, by name or by one of the groups.
 fn is_member(config: &Configuration, element: &Expression, who: &Who) -> bool {
     let has = |set: &UserSet| set.has_user(who.user.as_str()) || who.groups.iter().any(|group| set.has_group(group));
-    config.user_sets.values().any(|set| has(set) && element.matches(&format!("@{}", set.name), Type::String))
+    config
+        .user_sets
+        .values()
+        .any(|set| has(set) && element.matches(&format!("@{}", set.name), Type::String))
 }
 
 /// A host, or a host in a group.

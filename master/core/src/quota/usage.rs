@@ -42,14 +42,20 @@ struct KnownJob {
 impl Known {
     fn get(&self, who: &Who, pe: Option<&PeName>) -> Option<&Arc<Limits>> {
         let jobs = self.of_user.get(&who.user)?;
-        jobs.iter().find(|job| job.pe.as_ref() == pe && *job.who == *who).map(|job| &job.limits)
+        jobs.iter()
+            .find(|job| job.pe.as_ref() == pe && *job.who == *who)
+            .map(|job| &job.limits)
     }
 
     fn keep(&mut self, who: &Arc<Who>, pe: Option<&PeName>, limits: Arc<Limits>) {
         if self.count == KNOWN_MAX {
             *self = Self::default();
         }
-        let job = KnownJob { who: who.clone(), pe: pe.cloned(), limits };
+        let job = KnownJob {
+            who: who.clone(),
+            pe: pe.cloned(),
+            limits,
+        };
         self.of_user.entry(who.user.clone()).or_default().push(job);
         self.count += 1;
     }
@@ -76,7 +82,15 @@ impl Usage {
 
     /// Those who use something of a rule of a set, in order; rules are counted from 0.
     pub fn scopes<'a>(&'a self, set: &'a QuotaName, rule: usize) -> impl Iterator<Item = &'a Scope> {
-        let first = Scope { set: set.clone(), rule, user: None, project: None, pe: None, queue: None, host: None };
+        let first = Scope {
+            set: set.clone(),
+            rule,
+            user: None,
+            project: None,
+            pe: None,
+            queue: None,
+            host: None,
+        };
         let later = self.used.range::<Scope, _>(first..).map(|(scope, _)| &**scope);
         later.take_while(move |scope| scope.set == *set && scope.rule == rule)
     }
@@ -95,9 +109,14 @@ impl Usage {
     ) -> impl Iterator<Item = (TaskKey, Amount)> + 'a {
         let amount_of = move |amounts: &Amounts| {
             let is_meant = |of: &Arc<Scope>, name: &AttributeName| **of == *scope && name == attribute;
-            amounts.iter().find(|(of, name, _)| is_meant(of, name)).map(|(_, _, total)| total.amount())
+            amounts
+                .iter()
+                .find(|(of, name, _)| is_meant(of, name))
+                .map(|(_, _, total)| total.amount())
         };
-        self.tasks.iter().filter_map(move |(key, amounts)| Some((*key, amount_of(amounts)?)))
+        self.tasks
+            .iter()
+            .filter_map(move |(key, amounts)| Some((*key, amount_of(amounts)?)))
     }
 
     /// What limits a job, as it was found when one of its tasks was counted, or else is found now.
@@ -109,7 +128,9 @@ impl Usage {
     /// Counts a task; what was counted for it is replaced.
     pub(crate) fn count(&mut self, config: &Configuration, key: TaskKey, booking: &Booking) {
         self.forget(key);
-        let Some(who) = booking.who().filter(|_| config.enabled_quotas().next().is_some()) else { return };
+        let Some(who) = booking.who().filter(|_| config.enabled_quotas().next().is_some()) else {
+            return;
+        };
         let limits = self.limits(config, who, booking.pe());
         if self.known.get(who, booking.pe()).is_none() {
             self.known.keep(who, booking.pe(), limits.clone());

@@ -16,7 +16,12 @@ use proto::wire::view::QuotaRow;
 pub fn rows(cluster: &Cluster<'_>, filter: &QuotaFilter) -> Vec<QuotaRow> {
     let mut rows = Vec::new();
     for set in cluster.config.enabled_quotas() {
-        for (index, rule) in set.rules.iter().enumerate().filter(|(_, rule)| is_asked(cluster.config, filter, rule)) {
+        for (index, rule) in set
+            .rules
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| is_asked(cluster.config, filter, rule))
+        {
             for limit in &rule.limits {
                 let attribute = cluster.config.complex.lookup(limit.attribute.as_str());
                 let is_named = |attribute: &&Attribute| {
@@ -24,7 +29,16 @@ pub fn rows(cluster: &Cluster<'_>, filter: &QuotaFilter) -> Vec<QuotaRow> {
                     filter.resources.is_empty() || filter.resources.iter().any(is_it)
                 };
                 if let Some(attribute) = attribute.filter(is_named) {
-                    rows.extend(rows_of(cluster, filter, &Place { set, index, limit, attribute }));
+                    rows.extend(rows_of(
+                        cluster,
+                        filter,
+                        &Place {
+                            set,
+                            index,
+                            limit,
+                            attribute,
+                        },
+                    ));
                 }
             }
         }
@@ -44,13 +58,18 @@ impl Place<'_> {
     fn row(&self, scope: Option<&Scope>, limit: String, used: Option<String>) -> QuotaRow {
         let rule = &self.set.rules[self.index];
         let is_whole = |name: &str| scope.and_then(|scope| one(name, scope)).is_none();
-        let expanded = rule.filters().filter(|(name, filter)| filter.expanded && is_whole(name));
+        let expanded = rule
+            .filters()
+            .filter(|(name, filter)| filter.expanded && is_whole(name));
         QuotaRow {
             rule: self.set.rule_name(self.index),
             resource: self.attribute.name.clone(),
             limit,
             used,
-            filters: rule.filters().map(|(name, filter)| (name.to_owned(), shown(name, filter, scope))).collect(),
+            filters: rule
+                .filters()
+                .map(|(name, filter)| (name.to_owned(), shown(name, filter, scope)))
+                .collect(),
             expanded: expanded.map(|(name, _)| name.to_owned()).collect(),
         }
     }
@@ -62,16 +81,18 @@ fn rows_of(cluster: &Cluster<'_>, filter: &QuotaFilter, place: &Place<'_>) -> Ve
         return vec![place.row(None, place.limit.value.to_string(), None)];
     }
     let scopes = cluster.ledger.quotas().scopes(&place.set.name, place.index);
-    let used = scopes.filter(|scope| is_meant(cluster.config, filter, scope)).filter_map(|scope| {
-        let used = cluster.quota_used(scope, attribute.name.as_str());
-        (used > Amount::ZERO).then(|| {
-            let limit = match value(cluster, place.limit, attribute, scope.host.as_ref()) {
-                Some(Value::Amount(limit)) => limit.qstat_text(attribute.r#type),
-                Some(Value::Text(_)) | None => place.limit.value.to_string(),
-            };
-            place.row(Some(scope), limit, Some(used.qstat_text(attribute.r#type)))
-        })
-    });
+    let used = scopes
+        .filter(|scope| is_meant(cluster.config, filter, scope))
+        .filter_map(|scope| {
+            let used = cluster.quota_used(scope, attribute.name.as_str());
+            (used > Amount::ZERO).then(|| {
+                let limit = match value(cluster, place.limit, attribute, scope.host.as_ref()) {
+                    Some(Value::Amount(limit)) => limit.qstat_text(attribute.r#type),
+                    Some(Value::Text(_)) | None => place.limit.value.to_string(),
+                };
+                place.row(Some(scope), limit, Some(used.qstat_text(attribute.r#type)))
+            })
+        });
     used.collect()
 }
 
@@ -96,7 +117,11 @@ fn one(filter: &str, scope: &Scope) -> Option<String> {
 /// Whether a rule may be about those who are asked for.
 fn is_asked(config: &Configuration, filter: &QuotaFilter, rule: &Rule) -> bool {
     let user = |element: &Expression, asked: &str| {
-        let who = Who { user: UserName::from(asked), groups: Vec::new(), project: None };
+        let who = Who {
+            user: UserName::from(asked),
+            groups: Vec::new(),
+            project: None,
+        };
         is_user(config, element, &who)
     };
     let host = |element: &Expression, asked: &str| is_on(config, element, &HostName::new(asked));
@@ -110,7 +135,9 @@ fn is_asked(config: &Configuration, filter: &QuotaFilter, rule: &Rule) -> bool {
 
 /// Whether one of the names or patterns asked for may match a filter of a rule.
 fn may_meet(filter: Option<&Filter>, asked: &[String], is: impl Fn(&Expression, &str) -> bool) -> bool {
-    let Some(Filter { included, excluded, .. }) = filter.filter(|_| !asked.is_empty()) else { return true };
+    let Some(Filter { included, excluded, .. }) = filter.filter(|_| !asked.is_empty()) else {
+        return true;
+    };
     asked.iter().any(|asked| {
         let pattern = Wildcards::new(asked);
         let is_alike = |element: &Expression| is(element, asked) || pattern.matches(element.as_str());
@@ -121,7 +148,9 @@ fn may_meet(filter: Option<&Filter>, asked: &[String], is: impl Fn(&Expression, 
 /// Whether those who share a limit are asked for, as far as they are single names.
 fn is_meant(config: &Configuration, filter: &QuotaFilter, scope: &Scope) -> bool {
     let meets = |name: Option<&str>, asked: &[String]| {
-        let Some(name) = name.filter(|_| !asked.is_empty()) else { return true };
+        let Some(name) = name.filter(|_| !asked.is_empty()) else {
+            return true;
+        };
         asked.iter().any(|asked| Wildcards::new(asked).matches(name))
     };
     let on = |host: &HostName| {

@@ -27,10 +27,21 @@ pub fn find(
     now: Now,
 ) -> Result<Assignment, Vec<Reason>> {
     let ahead = Ahead::for_advance(state, zone, now);
-    let span = Span { from: tick(now, start), until: tick(now, end) };
+    let span = Span {
+        from: tick(now, start),
+        until: tick(now, end),
+    };
     let closing = ahead.closings().within(now, span);
-    let window = Some(Window { line: ahead.line(), span, closing: &closing });
-    let cluster = Cluster { now: now.tick, window, ..Cluster::of(state, observations, Mode::Later) };
+    let window = Some(Window {
+        line: ahead.line(),
+        span,
+        closing: &closing,
+    });
+    let cluster = Cluster {
+        now: now.tick,
+        window,
+        ..Cluster::of(state, observations, Mode::Later)
+    };
     let globally = fit_globally(&cluster, demand);
     let instances = in_order(&cluster);
     if demand.pe.is_some() {
@@ -57,15 +68,17 @@ pub fn find(
 pub(super) fn assign_within(cluster: &Cluster<'_>, planned: Option<&Ledger>, demand: &Demand) -> Option<Assignment> {
     let cluster = Cluster { planned, ..*cluster };
     let granted = cluster.within()?.granted.iter().map(|granted| granted.instance.clone());
-    let open: Vec<QueueInstanceName> =
-        granted.filter(|instance| !cluster.is_in_alarm(&cluster.site(instance))).collect();
+    let open: Vec<QueueInstanceName> = granted
+        .filter(|instance| !cluster.is_in_alarm(&cluster.site(instance)))
+        .collect();
     let globally = fit_globally(&cluster, demand);
     if demand.pe.is_some() {
         return assign_parallel(&cluster, demand, &globally, &open).ok();
     }
-    globally
-        .holds(1)
-        .then(|| open.iter().find_map(|open| assign_serial(&cluster, demand, &globally, &cluster.site(open)).ok()))?
+    globally.holds(1).then(|| {
+        open.iter()
+            .find_map(|open| assign_serial(&cluster, demand, &globally, &cluster.site(open)).ok())
+    })?
 }
 
 /// All queue instances, best first.

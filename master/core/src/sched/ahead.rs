@@ -187,7 +187,8 @@ impl Ahead {
         self.forget_found();
         self.line.give_up_all();
         let ledgers = [&state.ledger, planned];
-        self.line.retain(|key| ledgers.iter().any(|ledger| ledger.booking(key).is_some()));
+        self.line
+            .retain(|key| ledgers.iter().any(|ledger| ledger.booking(key).is_some()));
         for ledger in ledgers {
             for (key, booking) in ledger.bookings() {
                 if !self.line.is_running(key, end(state, key, booking, state.now), booking) {
@@ -196,7 +197,10 @@ impl Ahead {
             }
         }
         self.keep_advance(state, state.now);
-        debug_assert!(self.line.is_like(&self.line_of(state, planned)), "what was not drawn anew is as it would be");
+        debug_assert!(
+            self.line.is_like(&self.line_of(state, planned)),
+            "what was not drawn anew is as it would be"
+        );
     }
 
     fn line_of(&self, state: &State, planned: &Ledger) -> TimeLine {
@@ -212,7 +216,9 @@ impl Ahead {
         for advance in state.reservations.values().filter(is_waiting) {
             let (from, until) = advance.span(now);
             let key = block_key(advance.id);
-            self.line.keep(key, Span { from, until }, |ledger| ledger.hold(key, advance.block.clone()));
+            self.line.keep(key, Span { from, until }, |ledger| {
+                ledger.hold(key, advance.block.clone())
+            });
         }
     }
 
@@ -223,7 +229,8 @@ impl Ahead {
         }
         if let Some(booking) = ledger.booking(key) {
             self.line.run(key, end(state, key, booking, now), booking, ledger);
-            self.taken.extend(booking.granted().iter().map(|part| part.instance.host.clone()));
+            self.taken
+                .extend(booking.granted().iter().map(|part| part.instance.host.clone()));
         }
     }
 
@@ -321,25 +328,39 @@ impl Ahead {
 
     /// Keeps slots for a task.
     pub fn keep(&mut self, state: &State, spec: &JobSpec, (seq, task): (SubmitSeq, TaskId), reservation: Reservation) {
-        let Reservation { at, length_ms, granted, pe } = &reservation;
+        let Reservation {
+            at,
+            length_ms,
+            granted,
+            pe,
+        } = &reservation;
         let key = super::model::plan_key(seq, task);
         let grant = Grant::of_slots(granted, pe.as_ref());
         self.line.keep(key, Span::new(*at, *length_ms), |ledger| {
             ledger.book(&state.config, key, state.booking(spec, grant, *at));
         });
-        self.taken.extend(reservation.granted.iter().map(|part| part.instance.host.clone()));
+        self.taken
+            .extend(reservation.granted.iter().map(|part| part.instance.host.clone()));
         self.reservations.insert((seq, task), reservation);
     }
 
     /// The calendars that close within the time that a job needs from now on.
     pub fn closing(&self, now: Now, length_ms: Option<u64>) -> BTreeSet<String> {
-        if self.is_on() { self.closings.within(now, Span::new(now.tick, length_ms)) } else { BTreeSet::new() }
+        if self.is_on() {
+            self.closings.within(now, Span::new(now.tick, length_ms))
+        } else {
+            BTreeSet::new()
+        }
     }
 
     /// The stretch of time that a job needs from now on. `None` if nobody plans ahead.
     pub fn window<'a>(&'a self, now: Now, length_ms: Option<u64>, closing: &'a BTreeSet<String>) -> Option<Window<'a>> {
         let span = Span::new(now.tick, length_ms);
-        self.is_on().then_some(Window { line: &self.line, span, closing })
+        self.is_on().then_some(Window {
+            line: &self.line,
+            span,
+            closing,
+        })
     }
 }
 
@@ -357,12 +378,23 @@ fn plans_ahead(state: &State) -> bool {
 
 /// How long an overdue task is expected to continue: until the next pass at the latest.
 pub(super) fn grace_ms(config: &Configuration) -> u64 {
-    config.scheduler.schedule_interval.seconds().unwrap_or(0).saturating_mul(1000).max(1)
+    config
+        .scheduler
+        .schedule_interval
+        .seconds()
+        .unwrap_or(0)
+        .saturating_mul(1000)
+        .max(1)
 }
 
 impl Reservation {
     /// A reservation from the result of a search.
     pub fn new(at: Tick, length_ms: Option<u64>, assignment: Assignment) -> Reservation {
-        Reservation { at, length_ms, granted: assignment.granted, pe: assignment.pe }
+        Reservation {
+            at,
+            length_ms,
+            granted: assignment.granted,
+            pe: assignment.pe,
+        }
     }
 }

@@ -26,6 +26,10 @@ impl Alarms {
             return self.starts.pop_first().map(|(_, seq)| seq);
         }
         let is_over = self.pauses.first().is_some_and(|(end, _)| *end <= now.tick);
-        if is_over { self.pauses.pop_first().map(|(_, seq)| seq) } else { None }
+        if is_over {
+            self.pauses.pop_first().map(|(_, seq)| seq)
+        } else {
+            None
+        }
     }
 }

@@ -52,7 +52,11 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     }
     // Some environments spare slots beside the master what only slaves request; which environment
     // it will be is not known yet.
-    let role = if demand.is_apart() { Role::MasterWithCompanions } else { Role::Master };
+    let role = if demand.is_apart() {
+        Role::MasterWithCompanions
+    } else {
+        Role::Master
+    };
     cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, role)
 }
 
@@ -68,7 +72,11 @@ pub fn assign_serial(
 ) -> Result<Assignment, Vec<Reason>> {
     admit(cluster, demand, site)?;
     let fit = fit_serial(cluster, demand, globally, site);
-    if fit.holds(1) { Ok(one_slot(site.instance)) } else { Err(fit.reasons) }
+    if fit.holds(1) {
+        Ok(one_slot(site.instance))
+    } else {
+        Err(fit.reasons)
+    }
 }
 
 /// One slot in a queue instance that is being filled, whose free amounts are known.
@@ -84,13 +92,24 @@ pub fn assign_filling(
 ) -> Result<Assignment, Vec<Reason>> {
     admit(cluster, demand, site)?;
     let fits = cluster.fits_in(headroom, globally, site, demand);
-    debug_assert_eq!(fits, fit_serial(cluster, demand, globally, site).holds(1), "{headroom:?}");
-    if fits { Ok(one_slot(site.instance)) } else { Err(Vec::new()) }
+    debug_assert_eq!(
+        fits,
+        fit_serial(cluster, demand, globally, site).holds(1),
+        "{headroom:?}"
+    );
+    if fits {
+        Ok(one_slot(site.instance))
+    } else {
+        Err(Vec::new())
+    }
 }
 
 /// Whether a queue instance takes jobs of a kind, and quotas leave a slot there.
 fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<(), Vec<Reason>> {
-    if let Some(what) = cluster.unsuitable(site, demand, None).or_else(|| cluster.out_of_service(site)) {
+    if let Some(what) = cluster
+        .unsuitable(site, demand, None)
+        .or_else(|| cluster.out_of_service(site))
+    {
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
     match cluster.config.enabled_quotas().next() {
@@ -106,7 +125,13 @@ fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &Sit
 
 /// One slot in a queue instance.
 pub fn one_slot(instance: &QueueInstanceName) -> Assignment {
-    Assignment { granted: vec![Granted { instance: instance.clone(), slots: 1 }], pe: None }
+    Assignment {
+        granted: vec![Granted {
+            instance: instance.clone(),
+            slots: 1,
+        }],
+        pe: None,
+    }
 }
 
 /// Slots for a parallel job in the environment that gives it most. Among equals, in the one that
@@ -123,7 +148,9 @@ pub fn assign_parallel(
     order: &[QueueInstanceName],
 ) -> Result<Assignment, Vec<Reason>> {
     let order: Vec<Site<'_, '_>> = order.iter().map(|instance| cluster.site(instance)).collect();
-    try_parallel(cluster, demand, globally, &mut Whole::new(&order)).found.map_err(|failure| failure.reasons)
+    try_parallel(cluster, demand, globally, &mut Whole::new(&order))
+        .found
+        .map_err(|failure| failure.reasons)
 }
 
 /// The result of a search for the slots of a parallel job.
@@ -156,13 +183,25 @@ pub fn try_parallel<'a, 'l>(
     let mut failure = Failure::default();
     let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
-    let Some(wanted) = &demand.pe else { return Tried { found: Err(failure), roomless: BTreeSet::new() } };
+    let Some(wanted) = &demand.pe else {
+        return Tried {
+            found: Err(failure),
+            roomless: BTreeSet::new(),
+        };
+    };
     for pe in environments(cluster, &wanted.name) {
         found = true;
         if !may_use_pe(pe, demand) {
-            let none = What::PeOffers { pe: pe.name.clone(), slots: 0, needed: wanted.slots.least(), of: None };
+            let none = What::PeOffers {
+                pe: pe.name.clone(),
+                slots: 0,
+                needed: wanted.slots.least(),
+                of: None,
+            };
             let denied = What::NoPeAccess { pe: pe.name.clone() };
-            failure.reasons.extend([denied, none].map(|what| Reason::new(Level::Global, what)));
+            failure
+                .reasons
+                .extend([denied, none].map(|what| Reason::new(Level::Global, what)));
             continue;
         }
         // No other environment could give more.
@@ -179,7 +218,13 @@ pub fn try_parallel<'a, 'l>(
                 let slots = granted.iter().map(|granted| granted.slots).sum();
                 let worth = (slots, Reverse(violations(cluster, demand, &granted)));
                 if best.as_ref().is_none_or(|(most, _)| worth > *most) {
-                    best = Some((worth, Assignment { granted, pe: Some(pe.name.clone()) }));
+                    best = Some((
+                        worth,
+                        Assignment {
+                            granted,
+                            pe: Some(pe.name.clone()),
+                        },
+                    ));
                 }
             }
             Err((why, scarce)) => {
@@ -189,10 +234,18 @@ pub fn try_parallel<'a, 'l>(
         }
     }
     if !found {
-        failure.reasons.push(Reason::new(Level::Global, What::NoSuchPe { pe: wanted.name.clone() }));
+        failure.reasons.push(Reason::new(
+            Level::Global,
+            What::NoSuchPe {
+                pe: wanted.name.clone(),
+            },
+        ));
     }
     let found = best.map(|(_, assignment)| assignment).ok_or(failure);
-    Tried { found, roomless: roomless.unwrap_or_default() }
+    Tried {
+        found,
+        roomless: roomless.unwrap_or_default(),
+    }
 }
 
 fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
@@ -205,7 +258,9 @@ pub fn environments<'a>(cluster: &Cluster<'a>, name: &str) -> impl Iterator<Item
     let pattern = Expression::parse(name).ok();
     let all = cluster.config.pes.values().map(AsRef::as_ref);
     all.filter(move |pe: &&ParallelEnvironment| {
-        pattern.as_ref().is_some_and(|pattern| pattern.matches(pe.name.as_str(), Type::String))
+        pattern
+            .as_ref()
+            .is_some_and(|pattern| pattern.matches(pe.name.as_str(), Type::String))
     })
 }
 
@@ -219,9 +274,26 @@ fn assign_in<'a, 'l>(
     roomless: &mut BTreeSet<HostName>,
 ) -> Result<Vec<Granted>, (Vec<Reason>, Vec<Reason>)> {
     let limits = Limits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
-    let mut enough = if supply.is_short() { limits.enough(cluster, demand, pe) } else { None };
-    let (look, mut rooms) = (Look { cluster, demand, globally, pe }, Rooms::default());
-    rooms.look(&look, supply, |room| enough.as_mut().is_some_and(|enough| enough.add(room)), roomless);
+    let mut enough = if supply.is_short() {
+        limits.enough(cluster, demand, pe)
+    } else {
+        None
+    };
+    let (look, mut rooms) = (
+        Look {
+            cluster,
+            demand,
+            globally,
+            pe,
+        },
+        Rooms::default(),
+    );
+    rooms.look(
+        &look,
+        supply,
+        |room| enough.as_mut().is_some_and(|enough| enough.add(room)),
+        roomless,
+    );
     // Quotas may leave less than the hosts have.
     while !rooms.are_all && !limits.leave_enough(demand, pe, &rooms.hosts) {
         let mut more = rooms.hosts.len();
@@ -235,7 +307,16 @@ fn assign_in<'a, 'l>(
     let known = if cluster.explains { hosts.clone() } else { Vec::new() };
     lay_out(cluster, demand, pe, limits, hosts).map_err(|why| {
         let reasons = rooms.into_reasons().into_iter().chain(why).collect();
-        (reasons, Scarcity { cluster, demand, globally, pe }.no_more(&known))
+        (
+            reasons,
+            Scarcity {
+                cluster,
+                demand,
+                globally,
+                pe,
+            }
+            .no_more(&known),
+        )
     })
 }
 
@@ -278,28 +359,51 @@ impl<'a> Limits<'a> {
         let mut purse = Purse::new(cluster, demand, Some(&pe.name));
         let within = purse.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
         if within < least {
-            let what = What::PeOffers { pe: pe.name.clone(), slots: within.min(most), needed: least, of: None };
+            let what = What::PeOffers {
+                pe: pe.name.clone(),
+                slots: within.min(most),
+                needed: least,
+                of: None,
+            };
             let offers = Reason::new(Level::Global, what);
             return Err(purse.into_denials().into_iter().chain([offers]).collect());
         }
-        Ok(Limits { purse, most, extra, most_elsewhere })
+        Ok(Limits {
+            purse,
+            most,
+            extra,
+            most_elsewhere,
+        })
     }
 
     /// When the first hosts are enough, apart from quotas. `None` if all hosts count.
     fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<Enough> {
-        let wanted = demand.pe.as_ref().filter(|_| cluster.hosts_at_most(demand) == u32::MAX)?;
+        let wanted = demand
+            .pe
+            .as_ref()
+            .filter(|_| cluster.hosts_at_most(demand) == u32::MAX)?;
         Enough::new(demand.allocation_rule(pe), &wanted.slots, self.most())
     }
 
     /// Whether the quotas leave so much on these hosts that further hosts change nothing.
     fn leave_enough(&self, demand: &Demand, pe: &ParallelEnvironment, hosts: &[HostRoom]) -> bool {
         demand.pe.as_ref().is_none_or(|wanted| {
-            quotas::leave_enough(&self.purse, demand.allocation_rule(pe), &wanted.slots, self.most(), self.extra, hosts)
+            quotas::leave_enough(
+                &self.purse,
+                demand.allocation_rule(pe),
+                &wanted.slots,
+                self.most(),
+                self.extra,
+                hosts,
+            )
         })
     }
 
     fn most(&self) -> Most {
-        Most { in_all: self.most, elsewhere: self.most_elsewhere }
+        Most {
+            in_all: self.most,
+            elsewhere: self.most_elsewhere,
+        }
     }
 }
 
@@ -314,7 +418,9 @@ pub fn lay_out(
     limits: Limits<'_>,
     hosts: Vec<HostRoom>,
 ) -> Result<Vec<Granted>, Vec<Reason>> {
-    let Some(wanted) = &demand.pe else { return Err(Vec::new()) };
+    let Some(wanted) = &demand.pe else {
+        return Err(Vec::new());
+    };
     let most = limits.most();
     let Limits { mut purse, extra, .. } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
@@ -325,8 +431,17 @@ pub fn lay_out(
         let mut reasons = purse.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
         let needed = wanted.slots.least();
-        let is_full = cluster.pe_slots_taken(&pe.name).saturating_add(needed).saturating_add(extra) > pe.slots;
-        let what = What::PeOffers { pe: pe.name.clone(), slots, needed, of: is_full.then_some(pe.slots) };
+        let is_full = cluster
+            .pe_slots_taken(&pe.name)
+            .saturating_add(needed)
+            .saturating_add(extra)
+            > pe.slots;
+        let what = What::PeOffers {
+            pe: pe.name.clone(),
+            slots,
+            needed,
+            of: is_full.then_some(pe.slots),
+        };
         reasons.push(Reason::new(Level::Global, what));
         reasons
     })

@@ -82,7 +82,10 @@ impl Categories {
 
     /// Counts a job out of a category.
     pub fn leave(&mut self, id: CategoryId) {
-        let known = self.by_id.get_mut(&id).expect("a job leaves the category that it entered");
+        let known = self
+            .by_id
+            .get_mut(&id)
+            .expect("a job leaves the category that it entered");
         known.jobs -= 1;
         if known.jobs == 0 {
             let Known { key, asked, .. } = *self.by_id.remove(&id).expect("it was there");
@@ -101,7 +104,13 @@ impl Categories {
     /// All categories, by number.
     pub fn listed(&self) -> Vec<Listed> {
         let listed = self.by_id.iter();
-        listed.map(|(id, known)| Listed { id: id.0, key: known.key.clone(), jobs: known.jobs }).collect()
+        listed
+            .map(|(id, known)| Listed {
+                id: id.0,
+                key: known.key.clone(),
+                jobs: known.jobs,
+            })
+            .collect()
     }
 
     /// A category, if it still exists.
@@ -116,15 +125,26 @@ impl Categories {
 
     /// Forgets all categories. Numbers continue.
     pub fn clear(&mut self) {
-        *self = Categories { last: self.last, ..Categories::default() };
+        *self = Categories {
+            last: self.last,
+            ..Categories::default()
+        };
     }
 
     fn look_up(&mut self, state: &State, job: &Job, asked: Option<Asked>) -> CategoryId {
         let demand = Demand::of_job(state, job);
         let key = CategoryKey::new(state, job, &demand);
-        let id = self.by_key.get(&key).copied().unwrap_or_else(|| self.create(state, key, demand));
+        let id = self
+            .by_key
+            .get(&key)
+            .copied()
+            .unwrap_or_else(|| self.create(state, key, demand));
         if let Some(asked) = asked {
-            self.by_id.get_mut(&id).expect("it was there or is new").asked.push(asked.clone());
+            self.by_id
+                .get_mut(&id)
+                .expect("it was there or is new")
+                .asked
+                .push(asked.clone());
             self.by_asked.insert(asked, id);
         }
         id
@@ -138,7 +158,16 @@ impl Categories {
         let category = Category::new(&state.config.complex, Arc::new(demand), length_ms);
         let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
-        self.by_id.insert(id, Box::new(Known { category, key, asked: Vec::new(), jobs: 0, resources }));
+        self.by_id.insert(
+            id,
+            Box::new(Known {
+                category,
+                key,
+                asked: Vec::new(),
+                jobs: 0,
+                resources,
+            }),
+        );
         id
     }
 }

@@ -51,7 +51,10 @@ struct Apart {
 impl Apart {
     fn new(complex: &Complex, requests: &[ResourceRequest]) -> Apart {
         let (known, unknown) = resolved(complex, requests);
-        Apart { known: values(&known), unknown: unknown.into_iter().collect() }
+        Apart {
+            known: values(&known),
+            unknown: unknown.into_iter().collect(),
+        }
     }
 }
 
@@ -102,7 +105,9 @@ impl CategoryKey {
             let texts = requests.iter().map(|(name, value)| match value {
                 Value::Text(text) => format!("{name}={text}"),
                 Value::Amount(amount) => {
-                    let of_type = complex.lookup(name.as_str()).map_or(Type::Int, |attribute| attribute.r#type);
+                    let of_type = complex
+                        .lookup(name.as_str())
+                        .map_or(Type::Int, |attribute| attribute.r#type);
                     format!("{name}={}", amount.print(of_type))
                 }
             });
@@ -111,25 +116,42 @@ impl CategoryKey {
         option("-U", &mut self.lists.iter().cloned());
         option("-u", &mut self.owner.iter().map(ToString::to_string));
         option("-P", &mut self.project.iter().cloned());
-        option("-l", &mut requests(&self.hard).into_iter().chain(self.unknown.iter().cloned()));
+        option(
+            "-l",
+            &mut requests(&self.hard).into_iter().chain(self.unknown.iter().cloned()),
+        );
         option("-q", &mut self.hard_queues.iter().cloned());
         option("-masterq", &mut self.master_queues.iter().cloned());
         option("-soft -l", &mut requests(&self.soft).into_iter());
         option("-soft -q", &mut self.soft_queues.iter().cloned());
         // After -soft or -scope, `-hard` is needed to mean hard requests again.
-        let hard = if self.soft.is_empty() && self.soft_queues.is_empty() { "" } else { "-hard " };
+        let hard = if self.soft.is_empty() && self.soft_queues.is_empty() {
+            ""
+        } else {
+            "-hard "
+        };
         for (scope, Apart { known, unknown }) in [("master", &self.master), ("slave", &self.slaves)] {
             let mut asked = requests(known).into_iter().chain(unknown.iter().cloned());
             option(&format!("{hard}-scope {scope} -l"), &mut asked);
         }
-        option(&format!("{hard}-scope slave -q"), &mut self.slave_queues.iter().cloned());
-        option("-pe", &mut self.pe.iter().map(|(name, slots)| format!("{name} {slots}")));
+        option(
+            &format!("{hard}-scope slave -q"),
+            &mut self.slave_queues.iter().cloned(),
+        );
+        option(
+            "-pe",
+            &mut self.pe.iter().map(|(name, slots)| format!("{name} {slots}")),
+        );
         option("-par", &mut self.allocation_rule.iter().map(ToString::to_string));
         option("-ckpt", &mut self.checkpoint.iter().cloned());
         option("-ar", &mut self.reservation.iter().map(ToString::to_string));
         option("-now", &mut self.immediate.then(|| "y".to_owned()).into_iter());
         option("not on", &mut self.avoided_hosts.iter().map(ToString::to_string));
-        if words.is_empty() { "-l NONE".to_owned() } else { words.join(" ") }
+        if words.is_empty() {
+            "-l NONE".to_owned()
+        } else {
+            words.join(" ")
+        }
     }
 }
 
@@ -142,7 +164,9 @@ fn is_owner_asked(state: &State) -> bool {
 
 fn values(requests: &[Request]) -> Vec<(AttributeName, Value)> {
     let asked = requests.iter().filter(|request| !request.implied);
-    let mut values: Vec<_> = asked.map(|request| (request.attribute.name.clone(), request.wanted.value())).collect();
+    let mut values: Vec<_> = asked
+        .map(|request| (request.attribute.name.clone(), request.wanted.value()))
+        .collect();
     values.sort_by(|(one, _), (other, _)| one.cmp(other));
     values
 }

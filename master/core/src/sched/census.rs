@@ -28,13 +28,22 @@ impl JobCounts {
         let mut counts = JobCounts::default();
         // Looking each instance of each task up costs more than all the rest, and mostly none is stopped.
         let some_queue_stops = state.instances.values().any(InstanceState::stops_tasks);
-        state.jobs.values().for_each(|job| *counts.of_kind(state, job, now, some_queue_stops) += 1);
+        state
+            .jobs
+            .values()
+            .for_each(|job| *counts.of_kind(state, job, now, some_queue_stops) += 1);
         counts
     }
 
     /// The jobs in all.
     pub fn all(&self) -> usize {
-        let JobCounts { pending, running, suspended, held, in_error } = self;
+        let JobCounts {
+            pending,
+            running,
+            suspended,
+            held,
+            in_error,
+        } = self;
         pending + running + suspended + held + in_error
     }
 
@@ -45,7 +54,11 @@ impl JobCounts {
                 false => placement.is_stopped(),
             };
             let is_running = job.placements().any(|(_, placement)| !is_stopped(placement));
-            return if is_running { &mut self.running } else { &mut self.suspended };
+            return if is_running {
+                &mut self.running
+            } else {
+                &mut self.suspended
+            };
         }
         if job_eligible(state, job, now.wall).is_ok() && eligible_tasks(state, job, now).next().is_some() {
             &mut self.pending

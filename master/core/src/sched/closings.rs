@@ -23,7 +23,11 @@ pub struct Closings {
 impl Closings {
     /// Closings of which nothing is known yet.
     pub fn new(zone: Zone) -> Closings {
-        Closings { zone, known: BTreeMap::new(), since: None }
+        Closings {
+            zone,
+            known: BTreeMap::new(),
+            since: None,
+        }
     }
 
     /// Notes that calendars, or the queues that use them, have changed.
@@ -36,12 +40,22 @@ impl Closings {
     pub fn refresh(&mut self, config: &Configuration, now: Wall) {
         let is_over = |closing: &&(Wall, Option<Wall>)| closing.1.is_some_and(|until| until <= now);
         let is_current = self.since.is_some_and(|since| since <= now);
-        if is_current && !self.known.values().filter_map(|closings| closings.first()).any(|first| is_over(&first)) {
+        if is_current
+            && !self
+                .known
+                .values()
+                .filter_map(|closings| closings.first())
+                .any(|first| is_over(&first))
+        {
             return;
         }
         let used: BTreeSet<&CalendarName> = config.causes.calendars.values().flatten().collect();
-        let calendars = used.into_iter().filter_map(|name| Some((name, config.calendars.get(name)?)));
-        self.known = calendars.map(|(name, calendar)| (name.clone(), closings(calendar, &self.zone, now))).collect();
+        let calendars = used
+            .into_iter()
+            .filter_map(|name| Some((name, config.calendars.get(name)?)));
+        self.known = calendars
+            .map(|(name, calendar)| (name.clone(), closings(calendar, &self.zone, now)))
+            .collect();
         self.since = Some(now);
     }
 
@@ -55,7 +69,11 @@ impl Closings {
         let closes = |closings: &[(Wall, Option<Wall>)]| {
             closings.iter().any(|(from, until)| {
                 let until = until.map_or(NEVER, |until| tick(now, until));
-                Span { from: tick(now, *from), until }.overlaps(&span)
+                Span {
+                    from: tick(now, *from),
+                    until,
+                }
+                .overlaps(&span)
             })
         };
         let closing = self.known.iter().filter(|(_, closings)| closes(closings));
@@ -65,7 +83,9 @@ impl Closings {
     /// When calendars open their queue instances again, in the order of time.
     pub fn openings(&self, now: Now) -> Vec<(Tick, CalendarName)> {
         let ends = self.known.iter().flat_map(|(name, closings)| {
-            closings.iter().filter_map(move |(_, until)| Some((tick(now, (*until)?), name.clone())))
+            closings
+                .iter()
+                .filter_map(move |(_, until)| Some((tick(now, (*until)?), name.clone())))
         });
         let mut ends: Vec<_> = ends.collect();
         ends.sort();
@@ -75,7 +95,8 @@ impl Closings {
 
 /// The tick at which the wall clock will show a time, unless it jumps. A past time is now.
 fn tick(now: Now, at: Wall) -> Tick {
-    now.tick.plus_ms(u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0))
+    now.tick
+        .plus_ms(u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0))
 }
 
 fn closings(calendar: &Calendar, zone: &Zone, now: Wall) -> Vec<(Wall, Option<Wall>)> {

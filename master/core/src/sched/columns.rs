@@ -36,7 +36,10 @@ impl Columns {
         for (attribute, _) in limited(demand) {
             let is_known = self.0.iter().any(|column| column.attribute.name == attribute.name);
             if !is_known && self.0.len() < MOST_COLUMNS {
-                self.0.push(Column { attribute: attribute.clone(), left: Vec::new() });
+                self.0.push(Column {
+                    attribute: attribute.clone(),
+                    left: Vec::new(),
+                });
             }
         }
         self.0.len() > before
@@ -96,9 +99,11 @@ fn limited(demand: &Demand) -> impl Iterator<Item = (&Attribute, Amount)> {
 fn least_left(cluster: &Cluster<'_>, site: &Site<'_, '_>, attribute: &Attribute) -> Amount {
     let spots = [site.spot, site.host.spot];
     let offers = spots.iter().flat_map(|spot| cluster.offers(spot, attribute));
-    let left = offers.filter(|offer| offer.capacity.is_some()).filter_map(|offer| match offer.value {
-        Some(Value::Amount(left)) => Some(left),
-        Some(Value::Text(_)) | None => None,
-    });
+    let left = offers
+        .filter(|offer| offer.capacity.is_some())
+        .filter_map(|offer| match offer.value {
+            Some(Value::Amount(left)) => Some(left),
+            Some(Value::Text(_)) | None => None,
+        });
     left.min().unwrap_or(Amount::INFINITY)
 }

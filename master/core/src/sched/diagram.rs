@@ -55,7 +55,10 @@ pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
         r#type: Type::Int,
     };
     let of = |level, object: &str, at: At<'_>, capacities: &Assignments| -> Vec<Use> {
-        let attributes = capacities.0.iter().filter_map(|(name, _)| config.complex.lookup(name.as_str()));
+        let attributes = capacities
+            .0
+            .iter()
+            .filter_map(|(name, _)| config.complex.lookup(name.as_str()));
         let consumables = attributes.filter(|attribute| attribute.consumable.is_consumable());
         let uses = consumables.map(|attribute| Use {
             level,
@@ -77,8 +80,17 @@ pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
     );
     let mut hosts = BTreeSet::new();
     for instance in booking.granted().iter().map(|part| &part.instance) {
-        if let Some(host) = config.exec_hosts.get(&instance.host).filter(|_| hosts.insert(&instance.host)) {
-            uses.extend(of('H', instance.host.as_str(), At::Host(&instance.host), &host.complex_values));
+        if let Some(host) = config
+            .exec_hosts
+            .get(&instance.host)
+            .filter(|_| hosts.insert(&instance.host))
+        {
+            uses.extend(of(
+                'H',
+                instance.host.as_str(),
+                At::Host(&instance.host),
+                &host.complex_values,
+            ));
         }
         let (name, at) = (instance.to_string(), At::Instance(instance));
         if let Some(settings) = config.resolved.get(instance) {
@@ -111,7 +123,9 @@ impl Entry {
             return;
         }
         for order in orders {
-            let Order::Start { seq, task, .. } = order else { continue };
+            let Order::Start { seq, task, .. } = order else {
+                continue;
+            };
             let (Some(job), Some(booking)) = (model.state().jobs.get(seq), model.planned(*seq, *task)) else {
                 continue;
             };
@@ -146,10 +160,13 @@ impl Entry {
         let mut reservations: Vec<_> = model.reservations().iter().collect();
         reservations.sort_by_key(|((seq, task), reservation)| (reservation.at, *seq, *task));
         for ((seq, task), reservation) in reservations {
-            let Some(job) = model.state().jobs.get(seq).filter(|_| text.len() < ENTRY_BYTES_MAX) else { continue };
+            let Some(job) = model.state().jobs.get(seq).filter(|_| text.len() < ENTRY_BYTES_MAX) else {
+                continue;
+            };
             let start_s = wall(now, reservation.at).seconds();
-            let length_s =
-                reservation.length_ms.map_or(NEVER_S - start_s, |length_ms| (length_ms / 1000).cast_signed());
+            let length_s = reservation
+                .length_ms
+                .map_or(NEVER_S - start_s, |length_ms| (length_ms / 1000).cast_signed());
             let grant = Grant::of_slots(&reservation.granted, reservation.pe.as_ref());
             let uses = uses(config, &model.state().booking(&job.spec, grant, reservation.at));
             write(&mut text, (job.number, *task), "RESERVING", (start_s, length_s), &uses);
@@ -169,19 +186,33 @@ fn running(
 ) {
     let ledgers = || std::iter::once(&state.ledger).chain(state.reservations.values().map(|advance| &advance.ledger));
     let bookings = ledgers().flat_map(|ledger| ledger.keys().filter_map(|key| Some((key, ledger.booking(key)?))));
-    let mut bookings: Vec<_> = bookings.filter(|(key, _)| !started.contains(&(key.seq, key.task))).collect();
+    let mut bookings: Vec<_> = bookings
+        .filter(|(key, _)| !started.contains(&(key.seq, key.task)))
+        .collect();
     bookings.sort_by_key(|(key, _)| *key);
     for (key, booking) in bookings {
         // What an advance reservation holds belongs to no job.
-        let Some((job, _, placement)) = state.placed(key) else { continue };
+        let Some((job, _, placement)) = state.placed(key) else {
+            continue;
+        };
         if text.len() + suspended.len() >= ENTRY_BYTES_MAX {
             return;
         }
         let is_suspended = placement.suspended || placement.suspended_by_threshold || placement.preempted;
-        let (out, word) = if is_suspended { (&mut *suspended, "SUSPENDED") } else { (&mut *text, "RUNNING") };
+        let (out, word) = if is_suspended {
+            (&mut *suspended, "SUSPENDED")
+        } else {
+            (&mut *text, "RUNNING")
+        };
         let start_s = placement.placed.seconds();
         let length_s = length_s(&state.config, booking, start_s, now);
-        write(out, (job.number, key.task), word, (start_s, length_s), &uses_of(&state.config, job, booking));
+        write(
+            out,
+            (job.number, key.task),
+            word,
+            (start_s, length_s),
+            &uses_of(&state.config, job, booking),
+        );
     }
 }
 
@@ -199,7 +230,11 @@ fn length_s(config: &Configuration, booking: &Booking, start_s: i64, now: Now) -
     if end == NEVER {
         return NEVER_S - start_s;
     }
-    let end = if end <= now.tick { now.tick.plus_ms(grace_ms(config)) } else { end };
+    let end = if end <= now.tick {
+        now.tick.plus_ms(grace_ms(config))
+    } else {
+        end
+    };
     (end.since_ms(booking.at()) / 1000).cast_signed()
 }
 
@@ -210,9 +245,19 @@ fn write(
     (start_s, length_s): (i64, i64),
     uses: &[Use],
 ) {
-    for Use { level, object, resource, amount, r#type } in uses {
+    for Use {
+        level,
+        object,
+        resource,
+        amount,
+        r#type,
+    } in uses
+    {
         let amount = amount.decimal_text(*r#type);
         // A string takes everything.
-        let _ = writeln!(out, "{job}:{task}:{word}:{start_s}:{length_s}:{level}:{object}:{resource}:{amount}");
+        let _ = writeln!(
+            out,
+            "{job}:{task}:{word}:{start_s}:{length_s}:{level}:{object}:{resource}:{amount}"
+        );
     }
 }

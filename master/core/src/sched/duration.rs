@@ -16,10 +16,12 @@ pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
     let of_master = demand.apart.iter().filter_map(|apart| apart.master.as_ref());
     let asked = demand.hard.iter().chain(of_master);
     let asked = asked.filter(|request| LIMITS.contains(&request.attribute.name.as_str()));
-    let asked = asked.filter(|request| !request.implied).filter_map(|request| match request.wanted {
-        Wanted::Amount(amount) => Some(amount),
-        Wanted::Text(_) => None,
-    });
+    let asked = asked
+        .filter(|request| !request.implied)
+        .filter_map(|request| match request.wanted {
+            Wanted::Amount(amount) => Some(amount),
+            Wanted::Text(_) => None,
+        });
     in_ms(config, asked.min())
 }
 
@@ -28,7 +30,10 @@ pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
 pub fn end(config: &Configuration, booking: &Booking) -> Tick {
     let asked = LIMITS.iter().filter_map(|name| booking.requested(*name)).min();
     let limit = || {
-        let settings = booking.granted().iter().filter_map(|granted| config.resolved.get(&granted.instance));
+        let settings = booking
+            .granted()
+            .iter()
+            .filter_map(|granted| config.resolved.get(&granted.instance));
         let limits = settings.flat_map(|settings| [settings.h_rt.amount(), settings.s_rt.amount()]);
         limits.min().filter(|limit| !limit.is_infinite())
     };
@@ -41,6 +46,8 @@ pub fn end(config: &Configuration, booking: &Booking) -> Tick {
 fn in_ms(config: &Configuration, limit: Option<Amount>) -> Option<u64> {
     let conf = &config.scheduler;
     let seconds = limit.unwrap_or_else(|| conf.default_duration.amount()).finite()?;
-    let seconds = u64::try_from(seconds).unwrap_or(0).saturating_add(conf.duration_offset_s());
+    let seconds = u64::try_from(seconds)
+        .unwrap_or(0)
+        .saturating_add(conf.duration_offset_s());
     Some(seconds.saturating_mul(1000))
 }

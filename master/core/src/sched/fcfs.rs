@@ -56,7 +56,14 @@ impl Fcfs {
         let suspensions = model.threshold_orders(now);
         let turns = model.queue.buckets().filter_map(|(_, id)| turn(model, id)).collect();
         let (rebuilds, failed) = (model.rebuilds, BTreeSet::new());
-        Fcfs { now, rebuilds, turns, ready: Ready::default(), suspensions, failed }
+        Fcfs {
+            now,
+            rebuilds,
+            turns,
+            ready: Ready::default(),
+            suspensions,
+            failed,
+        }
     }
 
     /// Tries about `budget` tasks.
@@ -75,10 +82,15 @@ impl Fcfs {
                     model.is_immediate(category) || model.is_within(category)
                 });
             }
-            let Some(next) = self.turns.pop() else { return Slice { orders, finished: true } };
+            let Some(next) = self.turns.pop() else {
+                return Slice { orders, finished: true };
+            };
             orders.extend(self.serve(model, next));
         }
-        Slice { orders, finished: false }
+        Slice {
+            orders,
+            finished: false,
+        }
     }
 
     /// Starts the next task of a job, or passes its category over.
@@ -108,7 +120,10 @@ impl Fcfs {
             immediate::start_whole(model, seq, category, self.now)
         } else {
             let assignment = model.assign(category, self.now);
-            assignment.map(|assignment| model.plan_start(seq, task, assignment, self.now)).into_iter().collect()
+            assignment
+                .map(|assignment| model.plan_start(seq, task, assignment, self.now))
+                .into_iter()
+                .collect()
         };
         if orders.is_empty() {
             self.failed.insert(category);
@@ -125,5 +140,10 @@ fn turn(model: &Model, bucket: BucketId) -> Option<Turn> {
     let seq = model.queue.first(bucket)?;
     let is_sorted = model.state.config.scheduler.user_sort();
     let running = if is_sorted { model.running_of_owner(seq) } else { 0 };
-    Some(Turn { priority: model.queue.at(bucket).priority, running: Reverse(running), seq: Reverse(seq), bucket })
+    Some(Turn {
+        priority: model.queue.at(bucket).priority,
+        running: Reverse(running),
+        seq: Reverse(seq),
+        bucket,
+    })
 }

@@ -68,7 +68,14 @@ impl Listing {
 impl Model {
     /// The priority numbers of a job: of its next pending task, or of each of its running ones.
     pub fn priority_of(&self, seq: SubmitSeq, of: Of, now: Now) -> PriorityNumbers {
-        numbers(&self.state, &self.queue, seq, of, self.queue.range(&self.state, now), now)
+        numbers(
+            &self.state,
+            &self.queue,
+            seq,
+            of,
+            self.queue.range(&self.state, now),
+            now,
+        )
     }
 
     /// Goes on with a listing by at most `count` jobs; whether all are in it. Each job has the numbers of the moment, as [`Model::priority_of`] says, at less
@@ -140,7 +147,10 @@ impl Model {
         let sharing = self.rules.sharing.as_ref()?;
         let usage = self.usage(&sharing.tree, now);
         let targets = |among: Among| Targets::new(sharing, &self.queue.classes, &usage, among);
-        Some(Aims { pending: targets(Among::All), running: targets(Among::Running) })
+        Some(Aims {
+            pending: targets(Among::All),
+            running: targets(Among::Running),
+        })
     }
 
     /// What was used below each node of the share tree.
@@ -149,7 +159,12 @@ impl Model {
         let mut usage = Usage::default();
         for account in self.accounts() {
             let used = self.used(account, now).weighted(&weights);
-            usage.add(tree, account.user.as_str(), account.project.as_deref(), used as f64 / 1e6);
+            usage.add(
+                tree,
+                account.user.as_str(),
+                account.project.as_deref(),
+                used as f64 / 1e6,
+            );
         }
         usage
     }
@@ -182,7 +197,9 @@ impl Model {
 
     /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
     pub(super) fn refile(&mut self, seq: SubmitSeq) {
-        let Some(job) = self.state.jobs.get(&seq) else { return self.forget(seq) };
+        let Some(job) = self.state.jobs.get(&seq) else {
+            return self.forget(seq);
+        };
         let limit = self.state.config.scheduler.maxujobs;
         let owner = Some(&job.spec.owner.user).filter(|_| limit > 0);
         if let Some(owner) = owner {
@@ -191,11 +208,24 @@ impl Model {
         self.alarms.note(job, self.time);
         let id = self.queue.bucket(seq).unwrap_or_else(|| {
             let (category, resources) = self.categories.enter(&self.state, job);
-            let urgency = Urgency { resources, deadline: job.spec.deadline };
+            let urgency = Urgency {
+                resources,
+                deadline: job.spec.deadline,
+            };
             let reserve = job.spec.reserve && !job.spec.immediate && job.spec.reservation.is_none();
             let immediate = job.spec.immediate || job.spec.reservation.is_some();
-            let class = self.queue.classes.enter(Class::of(&self.state.config, &self.rules, job));
-            let bucket = Bucket { class, category, urgency, priority: job.spec.priority, reserve, immediate };
+            let class = self
+                .queue
+                .classes
+                .enter(Class::of(&self.state.config, &self.rules, job));
+            let bucket = Bucket {
+                class,
+                category,
+                urgency,
+                priority: job.spec.priority,
+                reserve,
+                immediate,
+            };
             self.queue.number(bucket, owner)
         });
         let (rests, tasks) = self.counts(job, id, self.plans_of(seq));
@@ -205,7 +235,11 @@ impl Model {
     /// How a job of a bucket counts now, of which so many tasks are planned.
     pub(super) fn counts(&self, job: &Job, id: BucketId, planned: u32) -> (Rests, Tasks) {
         let class = self.queue.at(id).class;
-        let most = if class == Classes::WITHOUT || job.spec.array.is_none() { 1 } else { self.rules.most_tasks };
+        let most = if class == Classes::WITHOUT || job.spec.array.is_none() {
+            1
+        } else {
+            self.rules.most_tasks
+        };
         // Tasks that `-tc` keeps back have no tickets, and take none from others.
         let most = most.min(self.room_beside(job, planned)).max(1);
         let waiting = u32::try_from(self.count_startable(job, planned, self.time, most)).unwrap_or(u32::MAX);
@@ -220,9 +254,20 @@ impl Model {
         let running = on_host.saturating_sub(self.state.index.suspended_of(job.seq));
         // What it asks for is not looked at where nobody asks.
         let has_tickets = class != Classes::WITHOUT;
-        let pe = if has_tickets { job.spec.requests.pe.as_ref() } else { None };
+        let pe = if has_tickets {
+            job.spec.requests.pe.as_ref()
+        } else {
+            None
+        };
         let slots = pe.map_or(1, |pe| pe.slots.least());
-        (rests, Tasks { waiting, running, slots })
+        (
+            rests,
+            Tasks {
+                waiting,
+                running,
+                slots,
+            },
+        )
     }
 
     /// Forgets what a job asks for, and the job if it is gone.

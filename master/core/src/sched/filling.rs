@@ -34,7 +34,10 @@ impl Filling {
 
     /// The free amounts of a queue instance, if they are known.
     pub fn known(&self, instance: &QueueInstanceName) -> Option<&Headroom> {
-        self.0.iter().rfind(|filled| filled.instance == *instance).map(|filled| &filled.headroom)
+        self.0
+            .iter()
+            .rfind(|filled| filled.instance == *instance)
+            .map(|filled| &filled.headroom)
     }
 
     /// Makes room for another queue instance, and returns its index.
@@ -46,7 +49,11 @@ impl Filling {
         } else if self.0.len() == MOST_FILLING {
             self.0.remove(0);
         }
-        self.0.push(Filled { instance: instance.clone(), headroom, has_tasks: false });
+        self.0.push(Filled {
+            instance: instance.clone(),
+            headroom,
+            has_tasks: false,
+        });
         self.0.len() - 1
     }
 
@@ -54,7 +61,10 @@ impl Filling {
     /// one slot and no parallel environment.
     pub fn planned(&mut self, granted: &[Granted], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
         self.0.retain_mut(|filled| {
-            if granted.iter().all(|granted| granted.instance.host != filled.instance.host) {
+            if granted
+                .iter()
+                .all(|granted| granted.instance.host != filled.instance.host)
+            {
                 return true;
             }
             let stays = only_slot == Some(&filled.instance);

@@ -108,7 +108,12 @@ impl Category {
         (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
         self.in_vain = 0;
         let globally = fit_globally(cluster, &self.demand);
-        let attempt = Attempt { cluster, globally: &globally, filling, alarmed: Vec::new() };
+        let attempt = Attempt {
+            cluster,
+            globally: &globally,
+            filling,
+            alarmed: Vec::new(),
+        };
         let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
@@ -176,7 +181,11 @@ impl Category {
 
     /// The queue instances that take jobs and are not closed, best first.
     pub fn not_closed(&self, standings: &Standings) -> Vec<QueueInstanceName> {
-        standings.iter().filter(|standing| !self.closed.contains(standing.place)).map(name).collect()
+        standings
+            .iter()
+            .filter(|standing| !self.closed.contains(standing.place))
+            .map(name)
+            .collect()
     }
 
     fn close(&mut self, place: Place, reasons: &[Reason]) {
@@ -250,7 +259,10 @@ impl Category {
         let cluster = attempt.cluster;
         let demand = self.demand.clone();
         let sieve = standings.sieve(&demand);
-        let open: Vec<&Standing> = standings.iter().filter(|standing| self.is_open(standing.place, &sieve)).collect();
+        let open: Vec<&Standing> = standings
+            .iter()
+            .filter(|standing| self.is_open(standing.place, &sieve))
+            .collect();
         let counted = |(index, standing): (usize, &&Standing)| Reverse((self.wishes_left(cluster, standing), index));
         let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
         let (mut heap, mut found) = (BinaryHeap::from(counted), None);
@@ -281,7 +293,12 @@ impl Category {
     }
 
     fn try_on(&mut self, attempt: &mut Attempt<'_>, Standing { instance, place, .. }: &Standing) -> Option<Assignment> {
-        let Attempt { cluster, globally, filling, alarmed } = attempt;
+        let Attempt {
+            cluster,
+            globally,
+            filling,
+            alarmed,
+        } = attempt;
         let site = cluster.site(instance);
         let tried = match cluster.window {
             Some(window) if !window.is_now_on(instance) => assign_serial(cluster, &self.demand, globally, &site),
@@ -308,7 +325,16 @@ impl Category {
         let (suitability, sieve) = (Suitability::new(cluster, &demand), standings.sieve(&demand));
         let wishes = self.has_wishes();
         let rest = standings.iter();
-        let mut open = Open { category: self, cluster, places, standings, suitability, sieve, rest, order: Vec::new() };
+        let mut open = Open {
+            category: self,
+            cluster,
+            places,
+            standings,
+            suitability,
+            sieve,
+            rest,
+            order: Vec::new(),
+        };
         if !wishes {
             return try_parallel(cluster, &demand, globally, &mut open);
         }
@@ -327,7 +353,10 @@ impl Category {
         standings: &Standings,
         roomless: &BTreeSet<HostName>,
     ) {
-        let places = roomless.iter().filter_map(|host| places.site(host)).flat_map(|site| &site.places);
+        let places = roomless
+            .iter()
+            .filter_map(|host| places.site(host))
+            .flat_map(|site| &site.places);
         for Standing { instance, place, .. } in places.filter_map(|place| standings.of(*place)) {
             self.in_vain += 1;
             self.closed.insert(*place);
@@ -386,13 +415,19 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Supply<'a, 'l> for Open<'_, 'a, '
     }
 
     fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>> {
-        let places = self.places.site(&site.instance.host).map_or(&[][..], |site| &site.places);
+        let places = self
+            .places
+            .site(&site.instance.host)
+            .map_or(&[][..], |site| &site.places);
         if places.len() == 1 {
             return vec![site];
         }
         let mut standings: Vec<&'l Standing> = places.iter().filter_map(|place| self.standings.of(*place)).collect();
         standings.sort_unstable();
-        standings.into_iter().filter_map(|standing| self.look(standing)).collect()
+        standings
+            .into_iter()
+            .filter_map(|standing| self.look(standing))
+            .collect()
     }
 
     fn is_short(&self) -> bool {

@@ -46,7 +46,13 @@ pub struct Group {
 impl Group {
     fn new(reason: &Reason) -> Group {
         let (examples, nearest) = (vec![reason.clone()], reason.clone());
-        Group { count: 1, examples, nearest, most: capacity(reason), last: reason.level.clone() }
+        Group {
+            count: 1,
+            examples,
+            nearest,
+            most: capacity(reason),
+            last: reason.level.clone(),
+        }
     }
 
     fn add(&mut self, reason: &Reason) {
@@ -60,12 +66,19 @@ impl Group {
         if nearness(reason) < nearness(&self.nearest) {
             self.nearest = reason.clone();
         }
-        self.most = self.most.zip(capacity(reason)).map(|(most, capacity)| most.max(capacity));
+        self.most = self
+            .most
+            .zip(capacity(reason))
+            .map(|(most, capacity)| most.max(capacity));
     }
 }
 
 fn capacity(reason: &Reason) -> Option<Amount> {
-    if let What::Offers(shortage) = &reason.what { shortage.capacity } else { None }
+    if let What::Offers(shortage) = &reason.what {
+        shortage.capacity
+    } else {
+        None
+    }
 }
 
 /// Reasons of one kind, about one attribute and level, together.
@@ -140,30 +153,54 @@ pub struct Aside {
 impl<'a> Findings<'a> {
     /// Findings of one moment. Nothing is computed before it is asked for.
     pub fn new(state: &'a State, observations: &'a Observations, now: Now) -> Findings<'a> {
-        Findings { state, observations, now, ahead: None, known: Known::default() }
+        Findings {
+            state,
+            observations,
+            now,
+            ahead: None,
+            known: Known::default(),
+        }
     }
 
     /// Continues findings that were laid aside.
     pub fn resume(state: &'a State, observations: &'a Observations, aside: Aside) -> Findings<'a> {
         let Aside { now, ahead, known } = aside;
-        Findings { state, observations, now, ahead: ahead.map(Cow::Owned), known }
+        Findings {
+            state,
+            observations,
+            now,
+            ahead: ahead.map(Cow::Owned),
+            known,
+        }
     }
 
     /// Lays the findings aside.
     pub fn aside(self) -> Aside {
-        Aside { now: self.now, ahead: self.ahead.map(Cow::into_owned), known: self.known }
+        Aside {
+            now: self.now,
+            ahead: self.ahead.map(Cow::into_owned),
+            known: self.known,
+        }
     }
 
     /// The findings of a moment at which slots are kept for later.
     pub fn ahead(self, ahead: Cow<'a, Ahead>) -> Findings<'a> {
-        Findings { ahead: Some(ahead), ..self }
+        Findings {
+            ahead: Some(ahead),
+            ..self
+        }
     }
 
     /// When the first task of a job starts at the latest, as far as is known, and on which slots,
     /// if these are kept for it.
     pub fn reservation(&self, seq: SubmitSeq) -> Option<&Reservation> {
         let first = (seq, TaskId(0));
-        let mut kept = self.ahead.as_ref()?.reservations().range(first..).map(|((seq, _), kept)| (*seq, kept));
+        let mut kept = self
+            .ahead
+            .as_ref()?
+            .reservations()
+            .range(first..)
+            .map(|((seq, _), kept)| (*seq, kept));
         kept.next().filter(|(of, _)| *of == seq).map(|(_, kept)| kept)
     }
 
@@ -174,7 +211,10 @@ impl<'a> Findings<'a> {
 
     /// The cluster at that moment.
     pub fn cluster(&self) -> Cluster<'a> {
-        Cluster { now: self.now.tick, ..Cluster::of(self.state, self.observations, Mode::Now) }
+        Cluster {
+            now: self.now.tick,
+            ..Cluster::of(self.state, self.observations, Mode::Now)
+        }
     }
 
     /// The reasons against a task of a job, in the order of first mention; empty if it could start.
@@ -206,8 +246,13 @@ impl<'a> Findings<'a> {
 
     /// The tasks of a job that have a reservation.
     fn kept_for(&self, seq: SubmitSeq) -> impl Iterator<Item = TaskId> {
-        let kept = self.ahead.iter().flat_map(move |ahead| ahead.reservations().range((seq, TaskId(0))..));
-        kept.map(|(key, _)| *key).take_while(move |(of, _)| *of == seq).map(|(_, task)| task)
+        let kept = self
+            .ahead
+            .iter()
+            .flat_map(move |ahead| ahead.reservations().range((seq, TaskId(0))..));
+        kept.map(|(key, _)| *key)
+            .take_while(move |(of, _)| *of == seq)
+            .map(|(_, task)| task)
     }
 
     fn find(&self, demand: &Demand, ahead: Option<&Ahead>) -> Vec<Group> {
@@ -231,10 +276,18 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
         if let Some(what) = suitability.unsuitable(&cluster.site(instance)) {
             reasons.push(Reason::new(level(), what));
         } else if globally.reasons.is_empty() {
-            let alarms = || cluster.alarms(instance).into_iter().map(|what| Reason::new(level(), what)).collect();
+            let alarms = || {
+                cluster
+                    .alarms(instance)
+                    .into_iter()
+                    .map(|what| Reason::new(level(), what))
+                    .collect()
+            };
             let why = match demand.pe {
                 Some(_) => alarms(),
-                None => assign_serial(cluster, demand, &globally, &cluster.site(instance)).err().unwrap_or_else(alarms),
+                None => assign_serial(cluster, demand, &globally, &cluster.site(instance))
+                    .err()
+                    .unwrap_or_else(alarms),
             };
             match (why.is_empty(), &demand.pe) {
                 (false, _) => reasons.extend(why),
@@ -251,8 +304,10 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
     match try_parallel(cluster, demand, &globally, &mut Whole::new(&open)).found {
         Ok(_) => Vec::new(),
         Err(failure) => {
-            let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) =
-                failure.reasons.into_iter().partition(|reason| matches!(reason.level, Level::Instance(_)));
+            let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) = failure
+                .reasons
+                .into_iter()
+                .partition(|reason| matches!(reason.level, Level::Instance(_)));
             others.extend(reasons);
             others.extend(of_instances);
             others.extend(failure.no_more);

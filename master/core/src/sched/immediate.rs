@@ -15,9 +15,16 @@ pub fn start_whole(model: &mut Model, seq: SubmitSeq, category: CategoryId, now:
         let job = model.state.jobs.get(&seq);
         // The limits on running tasks of one job and of one user count as well.
         let may_start = job.is_some_and(|job| model.is_startable(job, *task, now)) && !model.is_owner_full(seq);
-        let Some(assignment) = model.assign(category, now).filter(|_| may_start) else { break };
+        let Some(assignment) = model.assign(category, now).filter(|_| may_start) else {
+            break;
+        };
         model.plan(seq, *task, &assignment, now);
-        orders.push(Order::Start { seq, task: *task, granted: assignment.granted, pe: assignment.pe });
+        orders.push(Order::Start {
+            seq,
+            task: *task,
+            granted: assignment.granted,
+            pe: assignment.pe,
+        });
     }
     if orders.is_empty() || orders.len() == tasks.len() {
         return orders;
@@ -33,7 +40,9 @@ pub fn reject(model: &mut Model, category: CategoryId) -> Vec<Order> {
         return Vec::new();
     }
     let alike = model.queue.buckets().filter(|(other, _)| other.category == category);
-    let jobs = alike.flat_map(|(_, id)| model.queue.jobs(id)).filter(|seq| model.starts_whole(*seq));
+    let jobs = alike
+        .flat_map(|(_, id)| model.queue.jobs(id))
+        .filter(|seq| model.starts_whole(*seq));
     let jobs: Vec<SubmitSeq> = jobs.collect();
     jobs.iter().for_each(|seq| model.give_up(*seq));
     jobs.into_iter().map(|seq| Order::RejectImmediate { seq }).collect()

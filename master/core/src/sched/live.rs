@@ -30,7 +30,9 @@ impl Model {
     /// Every account that has used something.
     pub fn accounts(&self) -> impl Iterator<Item = &Account> {
         let charged = &self.state.usage;
-        charged.names().chain(self.live.accounts().filter(|account| !charged.has(account)))
+        charged
+            .names()
+            .chain(self.live.accounts().filter(|account| !charged.has(account)))
     }
 }
 
@@ -72,7 +74,9 @@ impl Live {
                 self.set(account, left);
             }
             let known = observations.usage.get(&key).filter(|_| state.host_of(key).is_some());
-            let (Some(usage), Some(account)) = (known, state.account_of(key.seq)) else { continue };
+            let (Some(usage), Some(account)) = (known, state.account_of(key.seq)) else {
+                continue;
+            };
             let amounts = state.scaled(key, state.usage.beyond_paid(key, (*usage).into()));
             if !amounts.is_none() {
                 let sum = self.of(&account).plus(amounts);

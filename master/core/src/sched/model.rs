@@ -140,7 +140,11 @@ impl Model {
         // A job that is finished no longer knows who waited for it.
         let mut touched = self.touched_by(&record.event);
         let changed = self.state.apply(record);
-        self.time = if record.now.tick > self.time.tick { record.now } else { self.time };
+        self.time = if record.now.tick > self.time.tick {
+            record.now
+        } else {
+            self.time
+        };
         self.observations.follow(record);
         self.live.follow(&self.state, &self.observations, &record.event);
         for granted in &ended {
@@ -205,7 +209,10 @@ impl Model {
         let (job, advance) = (job_of(event), advance_of(event));
         let index = &self.state.index;
         let successors = job.into_iter().flat_map(|seq| index.successors(seq));
-        successors.chain(job).chain(advance.iter().flat_map(|id| index.jobs_within(*id))).collect()
+        successors
+            .chain(job)
+            .chain(advance.iter().flat_map(|id| index.jobs_within(*id)))
+            .collect()
     }
 
     /// Folds an observation in.
@@ -217,7 +224,9 @@ impl Model {
             Observation::Load { host, report, .. } => {
                 self.changed(host);
                 let others = report.values.keys().chain(report.withdrawn.keys()).chain(&settled);
-                others.filter(|subject| *subject != host).for_each(|subject| self.changed(subject));
+                others
+                    .filter(|subject| *subject != host)
+                    .for_each(|subject| self.changed(subject));
             }
             Observation::Contact { host, .. } | Observation::Unheard { host } | Observation::Unfit { host, .. } => {
                 self.host_changed(host)
@@ -260,8 +269,12 @@ impl Model {
             self.state.settle(seq, now.tick);
             self.refile(seq);
         }
-        let over: Vec<SubmitSeq> =
-            self.paused.iter().filter(|(_, end)| **end <= now.tick).map(|(seq, _)| *seq).collect();
+        let over: Vec<SubmitSeq> = self
+            .paused
+            .iter()
+            .filter(|(_, end)| **end <= now.tick)
+            .map(|(seq, _)| *seq)
+            .collect();
         for seq in over {
             self.paused.remove(&seq);
             self.refile(seq);
@@ -296,13 +309,23 @@ impl Model {
         let category = self.categories.get_mut(category)?;
         if let Some(id) = category.demand.reservation {
             let planned = self.planned_within.get(&id);
-            return assign_within(&cluster.of_demand(&self.state, &category.demand), planned, &category.demand);
+            return assign_within(
+                &cluster.of_demand(&self.state, &category.demand),
+                planned,
+                &category.demand,
+            );
         }
         self.standings.refresh(&cluster, &self.places);
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
         let cluster = Cluster { window, ..cluster };
-        category.assign(&cluster, &self.places, &mut self.standings, &self.changes, &mut self.filling)
+        category.assign(
+            &cluster,
+            &self.places,
+            &mut self.standings,
+            &self.changes,
+            &mut self.filling,
+        )
     }
 
     /// Gives up what is kept for tasks that no longer wait for it.
@@ -311,8 +334,16 @@ impl Model {
             let job = self.state.jobs.get(seq).filter(|job| job.spec.reserve);
             job.is_some_and(|job| self.is_startable(job, *task, now))
         };
-        let unwanted: Vec<_> = self.ahead.reservations().keys().filter(|key| !is_wanted(key)).copied().collect();
-        unwanted.into_iter().for_each(|(seq, task)| drop(self.ahead.give_up(seq, task)));
+        let unwanted: Vec<_> = self
+            .ahead
+            .reservations()
+            .keys()
+            .filter(|key| !is_wanted(key))
+            .copied()
+            .collect();
+        unwanted
+            .into_iter()
+            .for_each(|(seq, task)| drop(self.ahead.give_up(seq, task)));
     }
 
     /// Gives up what is kept for a task, which may start now.
@@ -347,10 +378,19 @@ impl Model {
         let open = || category.not_closed(&self.standings);
         let (demand, length_ms, before) = (category.demand.as_ref(), category.length_ms, self.ahead.last_search(id));
         let is_doubtful = self.ahead.is_doubtful(id);
-        let earliest =
-            Search { cluster, ahead: &self.ahead, demand, length_ms, now, is_doubtful }.earliest(open, before);
+        let earliest = Search {
+            cluster,
+            ahead: &self.ahead,
+            demand,
+            length_ms,
+            now,
+            is_doubtful,
+        }
+        .earliest(open, before);
         self.ahead.searched(id, earliest.is_some());
-        let Some((at, assignment, found)) = earliest else { return false };
+        let Some((at, assignment, found)) = earliest else {
+            return false;
+        };
         let reservation = Reservation::new(at, length_ms, assignment);
         if let Some(found) = found {
             self.ahead.keep_search(id, found);
@@ -377,13 +417,19 @@ impl Model {
     /// What a pass looks at, with what is planned.
     fn cluster(&self, now: Now) -> Cluster<'_> {
         let cluster = Cluster::of(&self.state, &self.observations, Mode::Now).untold();
-        Cluster { planned: Some(&self.planned), now: now.tick, ..cluster }
+        Cluster {
+            planned: Some(&self.planned),
+            now: now.tick,
+            ..cluster
+        }
     }
 
     /// What is booked for a task that is planned and not judged by the core yet.
     pub fn planned(&self, seq: SubmitSeq, task: TaskId) -> Option<&Booking> {
         let mut ledgers = std::iter::once(&self.planned).chain(self.planned_within.values());
-        ledgers.find_map(|ledger| ledger.booking(plan_key(seq, task))).map(AsRef::as_ref)
+        ledgers
+            .find_map(|ledger| ledger.booking(plan_key(seq, task)))
+            .map(AsRef::as_ref)
     }
 
     /// Whether no queue instance takes jobs now.
@@ -399,22 +445,32 @@ impl Model {
 
     /// Whether slots that are taken for all others may be free for the jobs of a category.
     pub(super) fn is_within(&self, category: CategoryId) -> bool {
-        self.categories.get(category).is_some_and(|category| category.demand.reservation.is_some())
+        self.categories
+            .get(category)
+            .is_some_and(|category| category.demand.reservation.is_some())
     }
 
     /// Whether the jobs of a category start at once or never.
     pub(super) fn is_immediate(&self, category: CategoryId) -> bool {
-        self.categories.get(category).is_some_and(|category| category.demand.immediate)
+        self.categories
+            .get(category)
+            .is_some_and(|category| category.demand.immediate)
     }
 
     /// Whether a job is immediate and nothing of it has started: where the core has refused a part, the rest waits as others do.
     pub(super) fn starts_whole(&self, seq: SubmitSeq) -> bool {
-        self.state.jobs.get(&seq).is_some_and(|job| job.spec.immediate && job.active == 0 && self.plans_of(seq) == 0)
+        self.state
+            .jobs
+            .get(&seq)
+            .is_some_and(|job| job.spec.immediate && job.active == 0 && self.plans_of(seq) == 0)
     }
 
     /// The tasks of a job that nothing of the job itself keeps from starting, rising.
     pub(super) fn eligible(&self, seq: SubmitSeq) -> Vec<TaskId> {
-        self.state.jobs.get(&seq).map_or_else(Vec::new, |job| eligible_tasks(&self.state, job, self.time).collect())
+        self.state
+            .jobs
+            .get(&seq)
+            .map_or_else(Vec::new, |job| eligible_tasks(&self.state, job, self.time).collect())
     }
 
     /// Gives a job up that should have started at once.
@@ -450,7 +506,10 @@ impl Model {
         let planned = self.plans.of_array(job.seq);
         let is_planned = job.spec.array.is_none() && self.plans_of(job.seq) > 0;
         let may_start = !is_planned && self.may_start(job, now);
-        may_start.then(|| eligible_beside(&self.state, job, planned, now)).into_iter().flatten()
+        may_start
+            .then(|| eligible_beside(&self.state, job, planned, now))
+            .into_iter()
+            .flatten()
     }
 
     /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are
@@ -485,7 +544,10 @@ impl Model {
     pub(super) fn running_of_owner(&self, seq: SubmitSeq) -> u32 {
         let Some(job) = self.state.jobs.get(&seq) else { return 0 };
         let owner = &job.spec.owner.user;
-        self.state.index.active_of(owner).saturating_add(self.plans.of_owner(owner))
+        self.state
+            .index
+            .active_of(owner)
+            .saturating_add(self.plans.of_owner(owner))
     }
 
     /// How many more tasks of a job may run at a time.
@@ -495,10 +557,18 @@ impl Model {
 
     /// How many more tasks of a job of which so many are planned may run at a time.
     pub(super) fn room_beside(&self, job: &Job, planned: u32) -> usize {
-        let limits = [job.spec.task_concurrency, Some(self.state.config.settings.max_aj_instances)];
-        let limits = limits.into_iter().flatten().filter(|limit| *limit > 0 && job.spec.array.is_some());
+        let limits = [
+            job.spec.task_concurrency,
+            Some(self.state.config.settings.max_aj_instances),
+        ];
+        let limits = limits
+            .into_iter()
+            .flatten()
+            .filter(|limit| *limit > 0 && job.spec.array.is_some());
         let active = job.active.saturating_add(planned);
-        limits.min().map_or(usize::MAX, |limit| limit.saturating_sub(active) as usize)
+        limits
+            .min()
+            .map_or(usize::MAX, |limit| limit.saturating_sub(active) as usize)
     }
 
     /// As [`job_eligible`], with planned tasks counted as running.
@@ -535,12 +605,15 @@ impl Model {
     /// The slots that an event frees, or may.
     fn granted_of(&self, event: &Event) -> Vec<Granted> {
         match (event, advance_of(event)) {
-            (Event::TaskEnded { key, .. }, _) => {
-                self.state.placed(*key).map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone())
-            }
-            (Event::ReservationChanged { .. } | Event::ReservationEnded { .. }, Some(id)) => {
-                self.state.reservations.get(&id).map_or_else(Vec::new, |advance| advance.granted.clone())
-            }
+            (Event::TaskEnded { key, .. }, _) => self
+                .state
+                .placed(*key)
+                .map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone()),
+            (Event::ReservationChanged { .. } | Event::ReservationEnded { .. }, Some(id)) => self
+                .state
+                .reservations
+                .get(&id)
+                .map_or_else(Vec::new, |advance| advance.granted.clone()),
             _ => Vec::new(),
         }
     }
@@ -548,23 +621,51 @@ impl Model {
     /// The subjects of a report from whose values no longer all is subtracted that was, changed or not: jobs started there since
     /// the report before, or so shortly before it that it did not show them.
     fn settled_by(&self, observation: &Observation) -> Vec<HostName> {
-        let Observation::Load { host, .. } = observation else { return Vec::new() };
-        let settle_ms = self.state.config.scheduler.settle_times().map(|(_, seconds)| seconds * 1000).max();
-        let subjects = self.observations.hosts.get(host).into_iter().flat_map(|known| &known.subjects);
+        let Observation::Load { host, .. } = observation else {
+            return Vec::new();
+        };
+        let settle_ms = self
+            .state
+            .config
+            .scheduler
+            .settle_times()
+            .map(|(_, seconds)| seconds * 1000)
+            .max();
+        let subjects = self
+            .observations
+            .hosts
+            .get(host)
+            .into_iter()
+            .flat_map(|known| &known.subjects);
         let has_recent = |subject: &&HostName| {
             let values = self.observations.load.get(*subject).into_iter().flat_map(Loads::values);
-            let oldest = values.filter(|entry| entry.reporter == *host).map(|entry| entry.sampled.0).min();
-            let level = if subject.is_global() { Level::Global } else { Level::Host((*subject).clone()) };
+            let oldest = values
+                .filter(|entry| entry.reporter == *host)
+                .map(|entry| entry.sampled.0)
+                .min();
+            let level = if subject.is_global() {
+                Level::Global
+            } else {
+                Level::Host((*subject).clone())
+            };
             oldest.is_some_and(|oldest| {
                 let since = Tick(oldest.saturating_sub(settle_ms.unwrap_or(0)));
                 self.state.ledger.since(&level, since).next().is_some()
             })
         };
-        subjects.filter(|subject| *subject != host).filter(has_recent).cloned().collect()
+        subjects
+            .filter(|subject| *subject != host)
+            .filter(has_recent)
+            .cloned()
+            .collect()
     }
 
     fn changed(&mut self, subject: &HostName) {
-        if subject.is_global() { self.everything_changed() } else { self.host_changed(subject) }
+        if subject.is_global() {
+            self.everything_changed()
+        } else {
+            self.host_changed(subject)
+        }
     }
 
     /// Something may have become possible on a host.
@@ -584,8 +685,10 @@ impl Model {
     fn objects_changed(&mut self, objects: &[StoredObject], touched: &Touched) {
         let is_about_jobs = |object: &StoredObject| {
             let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
-            matches!(object.kind, ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf)
-                || matches!(object.kind, ObjectKind::Project | ObjectKind::ShareTree)
+            matches!(
+                object.kind,
+                ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf
+            ) || matches!(object.kind, ObjectKind::Project | ObjectKind::ShareTree)
                 || matches!(object.kind, ObjectKind::ResourceQuota | ObjectKind::UserSet)
                 || object.kind == ObjectKind::ClusterConf && is_global
         };
@@ -600,12 +703,18 @@ impl Model {
             self.gave_back(false);
             self.ahead.outdate(&self.state);
         }
-        if objects.iter().any(|object| matches!(object.kind, ObjectKind::Calendar | ObjectKind::Queue)) {
+        if objects
+            .iter()
+            .any(|object| matches!(object.kind, ObjectKind::Calendar | ObjectKind::Queue))
+        {
             self.ahead.outdate_ends(&self.state);
         }
         for host in &touched.hosts {
             let resolved = &self.state.config.resolved;
-            let instance = |queue: &QueueName| QueueInstanceName { queue: queue.clone(), host: host.clone() };
+            let instance = |queue: &QueueName| QueueInstanceName {
+                queue: queue.clone(),
+                host: host.clone(),
+            };
             let of_host = self.state.config.queues.keys().map(instance);
             let of_host = of_host.filter(|instance| resolved.contains_key(instance)).collect();
             self.set_places(host, of_host);
@@ -639,7 +748,9 @@ impl Model {
         for instance in self.state.config.resolved.keys() {
             by_host.entry(instance.host.clone()).or_default().push(instance.clone());
         }
-        by_host.into_iter().for_each(|(host, instances)| drop(self.places.set(&host, instances)));
+        by_host
+            .into_iter()
+            .for_each(|(host, instances)| drop(self.places.set(&host, instances)));
         self.ahead.outdate(&self.state);
         self.standings = Standings::new();
         self.changes.everything();
@@ -654,5 +765,11 @@ impl Model {
 
 /// The key under which a planned task is booked: it has no attempt yet.
 pub(super) fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
-    TaskKey { cell: CellId(0), seq, task, pe_task: 0, attempt: 0 }
+    TaskKey {
+        cell: CellId(0),
+        seq,
+        task,
+        pe_task: 0,
+        attempt: 0,
+    }
 }

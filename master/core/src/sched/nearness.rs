@@ -39,8 +39,12 @@ fn missing_slots(slots: u32, needed: u32) -> u64 {
 }
 
 fn missing(shortage: &Shortage) -> u64 {
-    let (Value::Amount(needed), Value::Amount(free)) = (&shortage.needed, &shortage.free) else { return 1000 };
-    let (Some(needed), Some(free)) = (needed.finite(), free.finite()) else { return 1000 };
+    let (Value::Amount(needed), Value::Amount(free)) = (&shortage.needed, &shortage.free) else {
+        return 1000;
+    };
+    let (Some(needed), Some(free)) = (needed.finite(), free.finite()) else {
+        return 1000;
+    };
     thousandths(needed.abs_diff(free), needed.unsigned_abs())
 }
 

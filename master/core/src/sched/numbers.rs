@@ -29,7 +29,9 @@ pub(super) fn numbers(
     range: Option<Range>,
     now: Now,
 ) -> PriorityNumbers {
-    let Some(job) = state.jobs.get(&seq) else { return PriorityNumbers::default() };
+    let Some(job) = state.jobs.get(&seq) else {
+        return PriorityNumbers::default();
+    };
     let prices = queue.prices();
     let npprior = shown(posix_part(job.spec.priority));
     let filed = queue.filed(seq);
@@ -38,9 +40,21 @@ pub(super) fn numbers(
         return PriorityNumbers::default();
     }
     let (Some(filed), Some(range)) = (filed.filter(|filed| filed.rests != Rests::Apart), range) else {
-        let ntckts = if is_in_error(job) { normalised_tickets(prices, Tickets::default()) / FINE } else { 0 };
-        let prior = rounded(i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts, ONE);
-        return PriorityNumbers { prior: shown(prior), npprior, ntckts: shown(ntckts), ..PriorityNumbers::default() };
+        let ntckts = if is_in_error(job) {
+            normalised_tickets(prices, Tickets::default()) / FINE
+        } else {
+            0
+        };
+        let prior = rounded(
+            i128::from(state.config.scheduler.weight_ticket.millionths()) * ntckts,
+            ONE,
+        );
+        return PriorityNumbers {
+            prior: shown(prior),
+            npprior,
+            ntckts: shown(ntckts),
+            ..PriorityNumbers::default()
+        };
     };
     let bucket = queue.at(filed.bucket);
     let parts = parts(state, seq, bucket.urgency, now);
@@ -51,7 +65,10 @@ pub(super) fn numbers(
     };
     let normalised = normalised_tickets(prices, tickets);
     let numbers = PriorityNumbers {
-        prior: shown(printable(fine_priority(state, job.spec.priority, urgency, normalised), ONE * FINE)),
+        prior: shown(printable(
+            fine_priority(state, job.spec.priority, urgency, normalised),
+            ONE * FINE,
+        )),
         npprior,
         nurg: shown(printable(urgency, FINE)),
         ntckts: shown(printable(normalised, FINE)),
@@ -71,7 +88,16 @@ pub(super) fn numbers(
 
 /// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs. They are ordered by it all the same.
 fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
-    PriorityNumbers { prior: 0, ntckts: 0, otckt: 0, ftckt: 0, stckt: 0, tckts: 0, share: 0, ..numbers }
+    PriorityNumbers {
+        prior: 0,
+        ntckts: 0,
+        otckt: 0,
+        ftckt: 0,
+        stckt: 0,
+        tckts: 0,
+        share: 0,
+        ..numbers
+    }
 }
 
 /// The part of a task of what all pending, or all running tasks have, in millionths.
@@ -80,7 +106,11 @@ fn share(prices: &Prices, tickets: Tickets, of: Of) -> i64 {
         Of::Pending => prices.pending,
         Of::Running => prices.running,
     };
-    if all > 0.0 { shown(printable((tickets.sum() / all * (ONE * FINE) as f64) as i128, FINE)) } else { 0 }
+    if all > 0.0 {
+        shown(printable((tickets.sum() / all * (ONE * FINE) as f64) as i128, FINE))
+    } else {
+        0
+    }
 }
 
 /// Tickets as they are shown: the part behind the point is left out.
@@ -89,7 +119,9 @@ fn whole(tickets: f64) -> i64 {
 }
 
 fn is_in_error(job: &Job) -> bool {
-    job.tasks.values().any(|task| matches!(task.place, Place::Pending { error: Some(_) }))
+    job.tasks
+        .values()
+        .any(|task| matches!(task.place, Place::Pending { error: Some(_) }))
 }
 
 fn shown(millionths: i128) -> i64 {
@@ -101,7 +133,11 @@ fn shown(millionths: i128) -> i64 {
 fn printable(number: i128, divisor: i128) -> i128 {
     let near = rounded(number, divisor);
     let is_middle = near % 10 == 5 || near % 10_000 == 5_000;
-    if is_middle { near + (number - near * divisor).signum() } else { near }
+    if is_middle {
+        near + (number - near * divisor).signum()
+    } else {
+        near
+    }
 }
 
 /// The quotient of a number that is not negative, rounded to nearest.
@@ -116,8 +152,12 @@ mod tests {
     #[test]
     fn what_is_rounded_twice_is_what_it_is_when_rounded_once() {
         // 0.4289254 is 0.42893, 0.5154545 is 0.51545 and 0.0349999 is 0.03; 0.125 is the middle.
-        for (number, expected) in [(4_289_254, 428_926), (5_154_545, 515_454), (349_996, 34_999), (1_250_000, 125_000)]
-        {
+        for (number, expected) in [
+            (4_289_254, 428_926),
+            (5_154_545, 515_454),
+            (349_996, 34_999),
+            (1_250_000, 125_000),
+        ] {
             assert_eq!(printable(number, 10), expected, "{number}");
         }
         assert_eq!(printable(3_333_333, 10), 333_333);

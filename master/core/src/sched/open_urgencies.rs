@@ -62,9 +62,16 @@ mod tests {
 
     #[test]
     fn the_ends_of_an_urgency_are_those_of_the_buckets_that_count() {
-        let urgency = |resources: i128| Urgency { resources, deadline: None };
-        let jobs =
-            |oldest: u64, youngest: u64| Some(EndJobs { oldest: SubmitSeq(oldest), youngest: SubmitSeq(youngest) });
+        let urgency = |resources: i128| Urgency {
+            resources,
+            deadline: None,
+        };
+        let jobs = |oldest: u64, youngest: u64| {
+            Some(EndJobs {
+                oldest: SubmitSeq(oldest),
+                youngest: SubmitSeq(youngest),
+            })
+        };
         let mut open = OpenUrgencies::default();
         let buckets = [0, 1, 2].map(BucketId::of_test);
         for (of, bucket, before, now, expected) in [

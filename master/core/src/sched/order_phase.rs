@@ -123,7 +123,10 @@ impl Shelf {
     /// The oldest and the youngest of its pending jobs. `None` if their urgency does not count.
     fn open_ends(&self) -> Option<EndJobs> {
         let ((oldest, ()), (youngest, ())) = (self.pending.first()?, self.pending.last()?);
-        (!self.is_shut).then_some(EndJobs { oldest: *oldest, youngest: *youngest })
+        (!self.is_shut).then_some(EndJobs {
+            oldest: *oldest,
+            youngest: *youngest,
+        })
     }
 }
 
@@ -136,8 +139,17 @@ impl Queue {
         }
         let is_shut = owner.is_some_and(|owner| self.full_owners.contains(owner));
         self.classes.shut(bucket.class, is_shut);
-        let shelf = Shelf { bucket, pending: Jobs::new(), filed: 0, owner: owner.cloned(), is_shut };
-        let id = self.free.pop().unwrap_or(BucketId(u32::try_from(self.shelves.len()).unwrap_or(u32::MAX)));
+        let shelf = Shelf {
+            bucket,
+            pending: Jobs::new(),
+            filed: 0,
+            owner: owner.cloned(),
+            is_shut,
+        };
+        let id = self
+            .free
+            .pop()
+            .unwrap_or(BucketId(u32::try_from(self.shelves.len()).unwrap_or(u32::MAX)));
         match self.shelves.get_mut(id.index()) {
             Some(known) => *known = shelf,
             None => self.shelves.push(shelf),
@@ -151,14 +163,34 @@ impl Queue {
 
     /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that rests apart.
     pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: Rests, tasks: Tasks) {
-        let old = self.filed.insert(seq, Filed { bucket: id, rests, tasks });
+        let old = self.filed.insert(
+            seq,
+            Filed {
+                bucket: id,
+                rests,
+                tasks,
+            },
+        );
         let bucket = *self.at(id);
-        self.classes.count(bucket.class, seq, old.map_or_else(Tasks::default, |old| old.tasks), tasks);
+        self.classes.count(
+            bucket.class,
+            seq,
+            old.map_or_else(Tasks::default, |old| old.tasks),
+            tasks,
+        );
         let before = old.filter(|old| old.bucket == id);
         if before.is_none() {
             self.shelves[id.index()].filed += 1;
         }
-        self.count(seq, id, before.map_or(Presence::NONE, Presence::of), Presence { rests, runs: tasks.running > 0 });
+        self.count(
+            seq,
+            id,
+            before.map_or(Presence::NONE, Presence::of),
+            Presence {
+                rests,
+                runs: tasks.running > 0,
+            },
+        );
         if let Some(old) = old.filter(|old| old.bucket != id) {
             self.leave(seq, old);
         }
@@ -166,11 +198,22 @@ impl Queue {
 
     /// A user runs as many tasks as `maxujobs` allows, or no longer.
     pub(super) fn set_full(&mut self, owner: &UserName, is_full: bool) {
-        let was_full = if is_full { !self.full_owners.insert(owner.clone()) } else { self.full_owners.remove(owner) };
+        let was_full = if is_full {
+            !self.full_owners.insert(owner.clone())
+        } else {
+            self.full_owners.remove(owner)
+        };
         if was_full == is_full {
             return;
         }
-        let Queue { by_owner, shelves, open_urgencies, heads, classes, .. } = self;
+        let Queue {
+            by_owner,
+            shelves,
+            open_urgencies,
+            heads,
+            classes,
+            ..
+        } = self;
         for id in by_owner.get(owner).into_iter().flatten() {
             let shelf = &mut shelves[id.index()];
             let before = shelf.open_ends();
@@ -241,7 +284,13 @@ impl Queue {
         if counts(before) != counts(now) && bucket.urgency.deadline.is_some() {
             self.timed = self.timed - counts(before) + counts(now);
         }
-        count_urgency(&mut self.running_urgencies, bucket.urgency, seq, before.is_running(), now.is_running());
+        count_urgency(
+            &mut self.running_urgencies,
+            bucket.urgency,
+            seq,
+            before.is_running(),
+            now.is_running(),
+        );
         let waits = |standing: Presence| usize::from(standing.is_pending());
         if waits(before) == waits(now) {
             return;
@@ -257,21 +306,33 @@ impl Queue {
         }
         let shelf = &mut self.shelves[id.index()];
         let ends = shelf.open_ends();
-        _ = if waits(now) == 1 { shelf.pending.insert(seq, ()) } else { shelf.pending.remove(&seq) };
+        _ = if waits(now) == 1 {
+            shelf.pending.insert(seq, ())
+        } else {
+            shelf.pending.remove(&seq)
+        };
         self.open_urgencies.change(bucket.urgency, id, ends, shelf.open_ends());
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
     pub fn price(&mut self, rules: &Rules, aims: Option<&Aims>, most: usize) {
-        let known = Filing { filed: &self.filed, most };
+        let known = Filing {
+            filed: &self.filed,
+            most,
+        };
         let prices = price(rules, &self.classes, aims, &known);
         if prices.largest != self.prices.largest {
             self.heads.all_changed();
         } else {
             let of = |prices: &Prices, at: usize| prices.classes.get(at).cloned().unwrap_or_default();
             let sizes = prices.classes.len().max(self.prices.classes.len());
-            let others: BTreeSet<usize> = (0..sizes).filter(|at| of(&prices, *at) != of(&self.prices, *at)).collect();
-            let changed = self.by_bucket.iter().filter(|(bucket, _)| others.contains(&bucket.class.index()));
+            let others: BTreeSet<usize> = (0..sizes)
+                .filter(|at| of(&prices, *at) != of(&self.prices, *at))
+                .collect();
+            let changed = self
+                .by_bucket
+                .iter()
+                .filter(|(bucket, _)| others.contains(&bucket.class.index()));
             changed.for_each(|(_, id)| self.heads.changed(*id));
         }
         (self.prices, self.priced_tasks) = (prices, most);
@@ -295,11 +356,21 @@ impl Queue {
     /// Brings the order of the buckets to what it is now.
     pub fn refresh(&mut self, state: &State, range: Option<Range>, now: Now) {
         let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
-        let Queue { shelves, by_bucket, heads, prices, .. } = self;
+        let Queue {
+            shelves,
+            by_bucket,
+            heads,
+            prices,
+            ..
+        } = self;
         let head = |id: BucketId| {
             let shelf = &shelves[id.index()];
             let (seq, ()) = shelf.pending.first()?;
-            Some(Head { priority: priority(state, prices, *seq, shelf, range?, now), seq: Reverse(*seq), bucket: id })
+            Some(Head {
+                priority: priority(state, prices, *seq, shelf, range?, now),
+                seq: Reverse(*seq),
+                bucket: id,
+            })
         };
         heads.refresh(range, is_timed, by_bucket.values().copied(), head);
     }
@@ -307,7 +378,11 @@ impl Queue {
     /// A job of a bucket with its priority.
     pub fn head(&self, state: &State, id: BucketId, seq: SubmitSeq, range: Range, now: Now) -> Head {
         let priority = priority(state, &self.prices, seq, &self.shelves[id.index()], range, now);
-        Head { priority, seq: Reverse(seq), bucket: id }
+        Head {
+            priority,
+            seq: Reverse(seq),
+            bucket: id,
+        }
     }
 
     /// The first job of the first bucket, or of the next after one, as of the last [`Queue::refresh`].
@@ -381,10 +456,16 @@ struct Presence {
 
 impl Presence {
     /// It does not count.
-    const NONE: Presence = Presence { rests: Rests::Apart, runs: false };
+    const NONE: Presence = Presence {
+        rests: Rests::Apart,
+        runs: false,
+    };
 
     fn of(filed: Filed) -> Presence {
-        Presence { rests: filed.rests, runs: filed.tasks.running > 0 }
+        Presence {
+            rests: filed.rests,
+            runs: filed.tasks.running > 0,
+        }
     }
 
     fn is_pending(self) -> bool {

@@ -59,13 +59,28 @@ impl Pass {
         let next = model.queue.head_after(None);
         let (again, ready, unfiled) = (BinaryHeap::new(), Ready::default(), Vec::new());
         let rebuilds = model.rebuilds;
-        Pass { now, rebuilds, range, next, again, ready, suspensions, failed, hopeless, reserved, unfiled }
+        Pass {
+            now,
+            rebuilds,
+            range,
+            next,
+            again,
+            ready,
+            suspensions,
+            failed,
+            hopeless,
+            reserved,
+            unfiled,
+        }
     }
 
     /// Tries about `budget` tasks.
     pub fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         let orders = std::mem::take(&mut self.suspensions);
-        let mut slice = Slice { orders, finished: false };
+        let mut slice = Slice {
+            orders,
+            finished: false,
+        };
         // After a change of the configuration another pass is due at once, and it does the rest.
         if self.rebuilds != model.rebuilds {
             slice.finished = true;
@@ -116,7 +131,11 @@ impl Pass {
     /// What only later decisions ask for is done for several starts together: a processor's cache
     /// holds the code of either part, and not of both.
     fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
-        let Head { seq: Reverse(seq), bucket, .. } = head;
+        let Head {
+            seq: Reverse(seq),
+            bucket,
+            ..
+        } = head;
         let is_to_be_tried = !self.failed.contains(&model.queue.at(bucket).category);
         if !is_to_be_tried || self.first(model, bucket) != Some(seq) {
             return false;
@@ -125,7 +144,9 @@ impl Pass {
             self.file(model, slice);
         }
         let unfiled = &slice.orders[slice.orders.len() - self.unfiled.len()..];
-        let Some(order) = model.start_known(seq, bucket, unfiled, self.now) else { return false };
+        let Some(order) = model.start_known(seq, bucket, unfiled, self.now) else {
+            return false;
+        };
         slice.orders.push(order);
         self.unfiled.push((bucket, seq));
         self.push(model, bucket);
@@ -149,7 +170,11 @@ impl Pass {
 
     /// Takes the best head that waits for a turn.
     fn next_head(&mut self, model: &Model) -> Option<Head> {
-        if self.again.peek().is_some_and(|again| self.next.is_none_or(|next| next < *again)) {
+        if self
+            .again
+            .peek()
+            .is_some_and(|again| self.next.is_none_or(|next| next < *again))
+        {
             return self.again.pop();
         }
         let next = self.next?;
@@ -159,8 +184,14 @@ impl Pass {
 
     /// Tries the next task of the job at the head of a bucket.
     fn step(&mut self, model: &mut Model, head: Head, slice: &mut Slice) {
-        let Head { seq: Reverse(seq), bucket, .. } = head;
-        let Bucket { category, immediate, .. } = *model.queue.at(bucket);
+        let Head {
+            seq: Reverse(seq),
+            bucket,
+            ..
+        } = head;
+        let Bucket {
+            category, immediate, ..
+        } = *model.queue.at(bucket);
         if self.failed.contains(&category) {
             return self.reserve(model, seq, bucket);
         }
@@ -186,7 +217,12 @@ impl Pass {
         match model.assign(category, self.now) {
             Some(assignment) => {
                 model.plan(seq, task, &assignment, self.now);
-                slice.orders.push(Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe });
+                slice.orders.push(Order::Start {
+                    seq,
+                    task,
+                    granted: assignment.granted,
+                    pe: assignment.pe,
+                });
                 self.push(model, bucket);
             }
             None => {
@@ -230,7 +266,8 @@ impl Pass {
             }
             None => model.queue.after(bucket, seq),
         };
-        self.again.extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
+        self.again
+            .extend(next.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 
     /// Starts all tasks of an immediate array or none, in one step whatever the budget.
@@ -251,13 +288,16 @@ impl Pass {
 
     /// Rejects the immediate jobs of a category.
     fn reject_immediate(&mut self, model: &mut Model, bucket: BucketId, slice: &mut Slice) {
-        slice.orders.append(&mut immediate::reject(model, model.queue.at(bucket).category));
+        slice
+            .orders
+            .append(&mut immediate::reject(model, model.queue.at(bucket).category));
     }
 
     /// Puts the first job of a bucket among the heads.
     fn push(&mut self, model: &Model, bucket: BucketId) {
         let first = self.first(model, bucket);
-        self.again.extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
+        self.again
+            .extend(first.and_then(|seq| head(model, bucket, seq, self.range, self.now)));
     }
 }
 

@@ -41,10 +41,20 @@ impl Places {
         instances.sort();
         let old = self.sites.remove(host).unwrap_or_default();
         let of_old = |instance: &QueueInstanceName| old.instances.iter().position(|known| known == instance);
-        let kept: Vec<Option<Place>> =
-            instances.iter().map(|instance| of_old(instance).map(|index| old.places[index])).collect();
-        let gone: Vec<Place> = old.places.iter().copied().filter(|place| !kept.contains(&Some(*place))).collect();
-        let places: Vec<Place> = kept.into_iter().map(|place| place.unwrap_or_else(|| self.next())).collect();
+        let kept: Vec<Option<Place>> = instances
+            .iter()
+            .map(|instance| of_old(instance).map(|index| old.places[index]))
+            .collect();
+        let gone: Vec<Place> = old
+            .places
+            .iter()
+            .copied()
+            .filter(|place| !kept.contains(&Some(*place)))
+            .collect();
+        let places: Vec<Place> = kept
+            .into_iter()
+            .map(|place| place.unwrap_or_else(|| self.next()))
+            .collect();
         if !instances.is_empty() {
             self.sites.insert(host.clone(), Site { instances, places });
         }
@@ -114,7 +124,10 @@ impl PlaceSet {
 
     /// Removes all members of another set.
     pub fn remove_all(&mut self, other: &PlaceSet) {
-        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= !other);
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(word, other)| *word &= !other);
     }
 
     /// Whether the set is empty.
@@ -137,7 +150,13 @@ mod tests {
     use super::*;
 
     fn named(names: &[&str]) -> Vec<QueueInstanceName> {
-        names.iter().map(|name| QueueInstanceName { queue: (*name).into(), host: "a".into() }).collect()
+        names
+            .iter()
+            .map(|name| QueueInstanceName {
+                queue: (*name).into(),
+                host: "a".into(),
+            })
+            .collect()
     }
 
     #[test]
@@ -150,8 +169,17 @@ mod tests {
         assert_eq!(gone, [before.places[0]]);
         let after = places.site(&"a".into()).unwrap();
         assert_eq!(after.places[1], before.places[1]);
-        assert_ne!(after.places[0], before.places[0], "what went is free from the next call on");
-        places.set(&"b".into(), vec![QueueInstanceName { queue: "x".into(), host: "b".into() }]);
+        assert_ne!(
+            after.places[0], before.places[0],
+            "what went is free from the next call on"
+        );
+        places.set(
+            &"b".into(),
+            vec![QueueInstanceName {
+                queue: "x".into(),
+                host: "b".into(),
+            }],
+        );
         assert_eq!(places.site(&"b".into()).unwrap().places, gone);
         assert_eq!(places.len(), 3);
         places.set(&"b".into(), Vec::new());

@@ -42,17 +42,35 @@ impl Plans {
     pub fn insert(&mut self, seq: SubmitSeq, array: Option<TaskRange>, task: TaskId, owner: &UserName) -> u32 {
         if array.is_none() {
             // Most jobs have one task, which is never planned twice.
-            if self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks: Tasks::One }).is_none() {
+            if self
+                .jobs
+                .insert(
+                    seq,
+                    OfJob {
+                        owner: owner.clone(),
+                        tasks: Tasks::One,
+                    },
+                )
+                .is_none()
+            {
                 self.count(owner);
             }
             return 1;
         }
         if self.jobs.get(&seq).is_none() {
             let tasks = Tasks::OfArray(Box::new(TaskRanges::none(array)));
-            self.jobs.insert(seq, OfJob { owner: owner.clone(), tasks });
+            self.jobs.insert(
+                seq,
+                OfJob {
+                    owner: owner.clone(),
+                    tasks,
+                },
+            );
         }
         let of_job = self.jobs.get_mut(&seq).expect("it was put there");
-        let Tasks::OfArray(tasks) = &mut of_job.tasks else { return 1 };
+        let Tasks::OfArray(tasks) = &mut of_job.tasks else {
+            return 1;
+        };
         let is_new = tasks.insert(task);
         let of_the_job = tasks.len();
         if is_new {
@@ -70,7 +88,9 @@ impl Plans {
 
     /// Removes a planned task. Returns false if it was not planned.
     pub fn remove(&mut self, seq: SubmitSeq, task: TaskId) -> bool {
-        let Some(of_job) = self.jobs.get_mut(&seq) else { return false };
+        let Some(of_job) = self.jobs.get_mut(&seq) else {
+            return false;
+        };
         let mut is_last = true;
         if let Tasks::OfArray(tasks) = &mut of_job.tasks {
             if !tasks.take(task) {
@@ -78,7 +98,10 @@ impl Plans {
             }
             is_last = tasks.is_empty();
         }
-        let count = self.by_owner.get_mut(&of_job.owner).expect("plans are counted by owner");
+        let count = self
+            .by_owner
+            .get_mut(&of_job.owner)
+            .expect("plans are counted by owner");
         *count -= 1;
         if *count == 0 {
             self.by_owner.remove(&of_job.owner);
@@ -125,12 +148,18 @@ mod tests {
         let mut plans = Plans::default();
         let (one, other) = (SubmitSeq(1), SubmitSeq(2));
         let array = TaskRange::parse("1-9").ok();
-        for (seq, array, task, owner) in
-            [(one, array, 1, "ann"), (one, array, 2, "ann"), (one, array, 2, "ann"), (other, None, 1, "bob")]
-        {
+        for (seq, array, task, owner) in [
+            (one, array, 1, "ann"),
+            (one, array, 2, "ann"),
+            (one, array, 2, "ann"),
+            (other, None, 1, "bob"),
+        ] {
             plans.insert(seq, array, TaskId(task), &owner.into());
         }
-        assert_eq!((plans.of_job(one), plans.of_job(other), plans.of_job(SubmitSeq(3))), (2, 1, 0));
+        assert_eq!(
+            (plans.of_job(one), plans.of_job(other), plans.of_job(SubmitSeq(3))),
+            (2, 1, 0)
+        );
         assert_eq!((plans.of_owner(&"ann".into()), plans.of_owner(&"bob".into())), (2, 1));
         assert!(plans.contains(one, TaskId(2)) && !plans.contains(one, TaskId(3)));
         assert!(plans.contains(other, TaskId(1)) && plans.of_array(other).is_none());

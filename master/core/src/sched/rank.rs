@@ -33,7 +33,9 @@ pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
 pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> i64 {
     let formula = &cluster.config.scheduler.load_formula;
     let sum = formula_value(cluster, formula, host, sites);
-    sum.map_or(UNKNOWN, |sum| i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN }))
+    sum.map_or(UNKNOWN, |sum| {
+        i64::try_from(sum).unwrap_or(if sum > 0 { i64::MAX } else { i64::MIN })
+    })
 }
 
 /// Whether bookings on a host may change its value, the thresholds of its queue instances, or which
@@ -41,7 +43,10 @@ pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_
 pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> bool {
     let spots = [host.spot, cluster.global()];
     let settings = sites.iter().filter_map(|site| site.spot.settings);
-    if settings.clone().any(|settings| settings.subordinate_list.value().is_some()) {
+    if settings
+        .clone()
+        .any(|settings| settings.subordinate_list.value().is_some())
+    {
         return true;
     }
     let thresholds = settings.flat_map(|settings| [&settings.load_thresholds, &settings.suspend_thresholds]);
@@ -74,7 +79,9 @@ fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '
         Operand::Number(number) => i128::from(number.0),
         Operand::Attribute(name) => attribute_value(cluster, spots, sites, name)?,
     };
-    let Some((operator, constant)) = term.constant else { return Some(value) };
+    let Some((operator, constant)) = term.constant else {
+        return Some(value);
+    };
     let constant = i128::from(constant.0);
     let whole = (value / one, constant / one);
     Some(match operator {

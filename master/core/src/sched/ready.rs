@@ -25,7 +25,10 @@ struct Ahead {
 
 impl Default for Ahead {
     fn default() -> Self {
-        Ahead { tasks: VecDeque::new(), next: FIRST_AHEAD }
+        Ahead {
+            tasks: VecDeque::new(),
+            next: FIRST_AHEAD,
+        }
     }
 }
 

@@ -79,12 +79,30 @@ impl Search<'_> {
         let disturbances = self.ahead.disturbances();
         let Some(wanted) = &self.demand.pe else {
             let (at, assignment, fits) = self.serial(open, before)?;
-            return Some((at, assignment, Some(Found { at, left: Left::Serial(fits), disturbances })));
+            return Some((
+                at,
+                assignment,
+                Some(Found {
+                    at,
+                    left: Left::Serial(fits),
+                    disturbances,
+                }),
+            ));
         };
-        let pes: Vec<_> = environments(&self.cluster, &wanted.name).filter(|pe| may_use_pe(pe, self.demand)).collect();
+        let pes: Vec<_> = environments(&self.cluster, &wanted.name)
+            .filter(|pe| may_use_pe(pe, self.demand))
+            .collect();
         if let [pe] = pes.as_slice() {
             let (at, assignment, rooms) = self.parallel(pe, open, before)?;
-            return Some((at, assignment, Some(Found { at, left: Left::Parallel(rooms), disturbances })));
+            return Some((
+                at,
+                assignment,
+                Some(Found {
+                    at,
+                    left: Left::Parallel(rooms),
+                    disturbances,
+                }),
+            ));
         }
         let found = pes.into_iter().filter_map(|pe| self.parallel(pe, &open, None));
         // Of equal times the environment with most slots wins, then the first by name.
@@ -95,8 +113,16 @@ impl Search<'_> {
 
     /// The cluster in the stretch of time that begins at `at`.
     fn later<'b>(&'b self, at: Tick, closing: &'b BTreeSet<String>) -> Cluster<'b> {
-        let window = Window { line: self.ahead.line(), span: self.span(at), closing };
-        Cluster { mode: Mode::Later, window: Some(window), ..self.cluster }
+        let window = Window {
+            line: self.ahead.line(),
+            span: self.span(at),
+            closing,
+        };
+        Cluster {
+            mode: Mode::Later,
+            window: Some(window),
+            ..self.cluster
+        }
     }
 
     fn span(&self, at: Tick) -> Span {
@@ -109,7 +135,10 @@ impl Search<'_> {
 
     /// A time, if it is later than now, and the release times after it.
     fn moments_from(&self, from: Tick) -> impl Iterator<Item = Moment> {
-        let again = (from > self.now.tick).then_some(Moment { at: from, hosts: BTreeSet::new() });
+        let again = (from > self.now.tick).then_some(Moment {
+            at: from,
+            hosts: BTreeSet::new(),
+        });
         let later = std::iter::once_with(move || self.moments(from)).flatten();
         again.into_iter().chain(later)
     }
@@ -129,7 +158,10 @@ impl Search<'_> {
             while let Some((_, calendar)) = openings.next_if(|(next, _)| *next == at) {
                 let resolved = self.cluster.config.resolved.iter();
                 let of_calendar = resolved.filter(|(_, settings)| {
-                    settings.calendar.value().is_some_and(|name| name.as_str() == calendar.as_str())
+                    settings
+                        .calendar
+                        .value()
+                        .is_some_and(|name| name.as_str() == calendar.as_str())
                 });
                 hosts.extend(of_calendar.map(|(instance, _)| instance.host.clone()));
             }
@@ -140,8 +172,13 @@ impl Search<'_> {
     /// The queue instances of a host, best first.
     fn instances(&self, host: &HostName) -> Vec<QueueInstanceName> {
         let all = self.cluster.config.queues.keys();
-        let all = all.map(|queue| QueueInstanceName { queue: queue.clone(), host: host.clone() });
-        let mut all: Vec<_> = all.filter(|instance| self.cluster.settings(instance).is_some()).collect();
+        let all = all.map(|queue| QueueInstanceName {
+            queue: queue.clone(),
+            host: host.clone(),
+        });
+        let mut all: Vec<_> = all
+            .filter(|instance| self.cluster.settings(instance).is_some())
+            .collect();
         all.sort_by_cached_key(|instance| self.cluster.settings(instance).map(|settings| settings.seq_no));
         all
     }
@@ -154,9 +191,19 @@ impl Search<'_> {
         before: Option<(Found, Vec<HostName>)>,
     ) -> Option<(Tick, Assignment, Fits)> {
         let (mut known_at, mut fits, mut unsure) = match before {
-            Some((Found { at, left: Left::Serial(mut fits), disturbances }, taken)) => {
+            Some((
+                Found {
+                    at,
+                    left: Left::Serial(mut fits),
+                    disturbances,
+                },
+                taken,
+            )) => {
                 let unsure: BTreeSet<QueueInstanceName> = if self.is_as_at(disturbances) {
-                    taken.iter().flat_map(|host| fits.take(host).collect::<Vec<_>>()).collect()
+                    taken
+                        .iter()
+                        .flat_map(|host| fits.take(host).collect::<Vec<_>>())
+                        .collect()
                 } else {
                     fits.take_all().collect()
                 };
@@ -206,7 +253,10 @@ impl Search<'_> {
     fn worth(&self, instance: &QueueInstanceName) -> Worth {
         let site = self.cluster.site(instance);
         let value = host_value(&self.cluster, &site.host, &[site]);
-        (self.cluster.violations(instance, self.demand), rank(&self.cluster, &site, value))
+        (
+            self.cluster.violations(instance, self.demand),
+            rank(&self.cluster, &site, value),
+        )
     }
 
     /// The earliest time in a parallel environment.
@@ -220,18 +270,38 @@ impl Search<'_> {
             return None;
         }
         let (from, mut rooms, mut changed) = match before {
-            Some((Found { at, left: Left::Parallel(rooms), .. }, taken)) => (at, rooms, taken.into_iter().collect()),
+            Some((
+                Found {
+                    at,
+                    left: Left::Parallel(rooms),
+                    ..
+                },
+                taken,
+            )) => (at, rooms, taken.into_iter().collect()),
             Some(_) | None => {
                 let (mut rooms, open) = (Rooms::default(), open());
                 open.iter().for_each(|instance| rooms.know(self, pe, instance));
-                (self.now.tick, rooms, open.iter().map(|instance| instance.host.clone()).collect::<BTreeSet<_>>())
+                (
+                    self.now.tick,
+                    rooms,
+                    open.iter()
+                        .map(|instance| instance.host.clone())
+                        .collect::<BTreeSet<_>>(),
+                )
             }
         };
         for Moment { at, hosts } in self.moments_from(from) {
             hosts.iter().for_each(|host| rooms.know_host(self, pe, host));
             changed.extend(hosts);
             if let Some(granted) = self.parallel_at(pe, &mut rooms, &mut changed, at, &self.closing(at)) {
-                return Some((at, Assignment { granted, pe: Some(pe.name.clone()) }, rooms));
+                return Some((
+                    at,
+                    Assignment {
+                        granted,
+                        pe: Some(pe.name.clone()),
+                    },
+                    rooms,
+                ));
             }
         }
         None
@@ -275,7 +345,8 @@ impl Search<'_> {
         let all = self.cluster.config.resolved.keys();
         all.clone().for_each(|instance| rooms.know(self, pe, instance));
         let mut hosts: BTreeSet<HostName> = all.map(|instance| instance.host.clone()).collect();
-        self.parallel_at(pe, &mut rooms, &mut hosts, LAST, &BTreeSet::new()).is_some()
+        self.parallel_at(pe, &mut rooms, &mut hosts, LAST, &BTreeSet::new())
+            .is_some()
     }
 }
 
@@ -312,7 +383,10 @@ impl Rooms {
         if self.at.get(host).is_some_and(|index| self.hosts[*index].is_known) {
             return;
         }
-        search.instances(host).iter().for_each(|instance| self.know(search, pe, instance));
+        search
+            .instances(host)
+            .iter()
+            .for_each(|instance| self.know(search, pe, instance));
         if let Some(index) = self.at.get(host) {
             self.hosts[*index].is_known = true;
         }
@@ -327,7 +401,10 @@ impl Rooms {
         }
         let known = &mut self.hosts[index].instances;
         let is_suitable = || {
-            let cluster = Cluster { mode: Mode::Later, ..search.cluster };
+            let cluster = Cluster {
+                mode: Mode::Later,
+                ..search.cluster
+            };
             let site = cluster.site(instance);
             cluster.unsuitable(&site, search.demand, Some(&pe.name)).is_none()
                 && cluster.shut(&site).is_none()
@@ -340,7 +417,11 @@ impl Rooms {
 
     /// The hosts whose room may not hold for a stretch of time that begins at `at`.
     fn outdated(&self, at: Tick) -> Vec<HostName> {
-        self.holds_until.iter().take_while(|(until, _)| *until < at).map(|(_, host)| host.clone()).collect()
+        self.holds_until
+            .iter()
+            .take_while(|(until, _)| *until < at)
+            .map(|(_, host)| host.clone())
+            .collect()
     }
 
     /// Computes the room on a host from a time on.
@@ -352,7 +433,9 @@ impl Rooms {
         host: &HostName,
         at: Tick,
     ) {
-        let Some(index) = self.at.get(host).copied() else { return };
+        let Some(index) = self.at.get(host).copied() else {
+            return;
+        };
         let known = &mut self.hosts[index];
         if known.instances.is_empty() {
             return;
@@ -369,7 +452,11 @@ impl Rooms {
         known.within.clear();
         for (instance, slots) in room.iter().flat_map(HostRoom::at_best).filter(|(_, slots)| *slots > 0) {
             let (most, shared) = purse.most_on_host(instance, slots);
-            let index = self.shared.iter().position(|known| *known == shared).unwrap_or(self.shared.len());
+            let index = self
+                .shared
+                .iter()
+                .position(|known| *known == shared)
+                .unwrap_or(self.shared.len());
             if index == self.shared.len() {
                 self.shared.push(shared);
             }
@@ -377,7 +464,11 @@ impl Rooms {
         }
         let within = known.within.iter().map(|(most, _)| *most).fold(0, u32::saturating_add);
         let usable = room.as_ref().map_or(0, |room| usable(room, search.demand, pe));
-        let usable = if within < portion(search.demand, pe) { 0 } else { u64::from(usable.min(within)) };
+        let usable = if within < portion(search.demand, pe) {
+            0
+        } else {
+            u64::from(usable.min(within))
+        };
         self.usable = self.usable - known.usable + usable;
         (known.room, known.usable) = (room, usable);
         // A booking that is kept after the end of the stretch matters once the stretch begins so
@@ -399,21 +490,36 @@ impl Rooms {
     /// of one quota by instances under different sets is not added up: only a layout decides.
     fn may_hold_within(&self, purse: &mut Purse<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
         let (least, portion) = (demand.least(), portion(demand, pe));
-        let most: Vec<u32> = self.shared.iter().map(|scopes| purse.most_shared(scopes, least.max(portion))).collect();
+        let most: Vec<u32> = self
+            .shared
+            .iter()
+            .map(|scopes| purse.most_shared(scopes, least.max(portion)))
+            .collect();
         let mut sums = vec![0_u32; self.shared.len()];
         for host in self.hosts.iter().filter(|host| host.usable > 0) {
-            let within = || host.within.iter().map(|(slots, shared)| (*slots.min(&most[*shared]), *shared));
+            let within = || {
+                host.within
+                    .iter()
+                    .map(|(slots, shared)| (*slots.min(&most[*shared]), *shared))
+            };
             if within().map(|(slots, _)| slots).fold(0, u32::saturating_add) >= portion {
                 within().for_each(|(slots, shared)| sums[shared] = sums[shared].saturating_add(slots));
             }
         }
-        let sum = sums.iter().zip(&most).map(|(sum, most)| *sum.min(most)).fold(0, u32::saturating_add);
+        let sum = sums
+            .iter()
+            .zip(&most)
+            .map(|(sum, most)| *sum.min(most))
+            .fold(0, u32::saturating_add);
         sum >= least
     }
 
     /// The hosts with room.
     fn in_order(&self) -> Vec<HostRoom> {
         let rooms = self.hosts.iter().filter_map(|host| host.room.as_ref());
-        rooms.filter(|room| room.slots > 0 || room.master.is_some()).cloned().collect()
+        rooms
+            .filter(|room| room.slots > 0 || room.master.is_some())
+            .cloned()
+            .collect()
     }
 }

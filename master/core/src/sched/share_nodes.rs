@@ -27,7 +27,9 @@ impl Model {
     /// The nodes of the share tree, each after the one above it. Empty while the policy is off.
     /// Users without a leaf stand below the `default` leaf that serves them.
     pub fn share_nodes(&self, now: Now) -> Vec<ShareNode> {
-        let Some(sharing) = &self.rules.sharing else { return Vec::new() };
+        let Some(sharing) = &self.rules.sharing else {
+            return Vec::new();
+        };
         let usage = self.usage(&sharing.tree, now);
         let targets = Targets::new(sharing, &self.queue.classes, &usage, Among::All);
         let mut used: BTreeMap<Leaf, Used> = BTreeMap::new();
@@ -36,7 +38,10 @@ impl Model {
             let mut at = sharing.tree.leaf(account.user.as_str(), account.project.as_deref());
             while let Some(leaf) = at {
                 at = match (&leaf.user, sharing.tree.nodes[leaf.node].parent) {
-                    (Some(_), _) => Some(Leaf { node: leaf.node, user: None }),
+                    (Some(_), _) => Some(Leaf {
+                        node: leaf.node,
+                        user: None,
+                    }),
                     (None, parent) => parent.map(|node| Leaf { node, user: None }),
                 };
                 let sum = used.entry(leaf).or_default();
@@ -46,7 +51,14 @@ impl Model {
         let weights = self.state.config.scheduler.usage_weight_list;
         let weighted = Box::new(move |used: &Used| used.weighted(&weights));
         let usage_time = now.wall.seconds();
-        let mut shown = Shown { tree: &sharing.tree, targets, used, weighted, usage_time, nodes: Vec::new() };
+        let mut shown = Shown {
+            tree: &sharing.tree,
+            targets,
+            used,
+            weighted,
+            usage_time,
+            nodes: Vec::new(),
+        };
         shown.add(0, 0, (1.0, 1.0));
         shown.nodes
     }
@@ -62,7 +74,13 @@ impl Shown<'_> {
         let user = is_user.then(|| written.name.clone());
         self.push(Leaf { node, user: None }, path.clone(), user, depth, (level, total));
         let own = |leaf: &&Leaf| leaf.node == node && leaf.user.is_some();
-        let served: Vec<Leaf> = self.targets.leaves().chain(self.used.keys()).filter(own).cloned().collect();
+        let served: Vec<Leaf> = self
+            .targets
+            .leaves()
+            .chain(self.used.keys())
+            .filter(own)
+            .cloned()
+            .collect();
         let served: std::collections::BTreeSet<Leaf> = served.into_iter().collect();
         let part = 1.0 / served.len().max(1) as f64;
         for leaf in served {
@@ -72,7 +90,11 @@ impl Shown<'_> {
         }
         let all: f64 = written.children.iter().map(|child| tree.nodes[*child].shares).sum();
         for child in &written.children {
-            let level = if all > 0.0 { tree.nodes[*child].shares / all } else { 0.0 };
+            let level = if all > 0.0 {
+                tree.nodes[*child].shares / all
+            } else {
+                0.0
+            };
             self.add(*child, depth + 1, (level, total * level));
         }
     }
@@ -93,7 +115,11 @@ impl Shown<'_> {
             total: millionths(total),
             long_target_share: millionths(active.long_total),
             short_target_share: millionths(active.short_total),
-            actual_share: if all > 0 { millionths(usage as f64 / all as f64) } else { 0 },
+            actual_share: if all > 0 {
+                millionths(usage as f64 / all as f64)
+            } else {
+                0
+            },
             usage,
             cpu: used.cpu,
             mem: used.mem,
@@ -101,14 +127,22 @@ impl Shown<'_> {
             ltcpu: used.lifetime.cpu,
             ltmem: used.lifetime.mem,
             ltio: used.lifetime.io,
-            usage_time: if used.lifetime == Default::default() { 0 } else { self.usage_time },
+            usage_time: if used.lifetime == Default::default() {
+                0
+            } else {
+                self.usage_time
+            },
         });
     }
 
     /// The targets of a node. A `default` leaf has those of all users that it serves together.
     fn active(&self, leaf: &Leaf) -> Active {
         let mut sum = self.targets.active(leaf).cloned().unwrap_or_default();
-        for served in self.targets.leaves().filter(|other| other.node == leaf.node && other.user.is_some()) {
+        for served in self
+            .targets
+            .leaves()
+            .filter(|other| other.node == leaf.node && other.user.is_some())
+        {
             if let Some(active) = self.targets.active(served).filter(|_| leaf.user.is_none()) {
                 sum.running += active.running;
                 sum.pending += active.pending;

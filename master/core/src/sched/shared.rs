@@ -9,9 +9,11 @@ impl Model {
     /// Whether an event gives back something that the whole cluster shares.
     pub(super) fn gives_back_shared(&self, event: &Event) -> bool {
         match event {
-            Event::TaskEnded { key, .. } => {
-                self.state.ledger.booking(*key).is_some_and(|booking| self.is_shared(booking))
-            }
+            Event::TaskEnded { key, .. } => self
+                .state
+                .ledger
+                .booking(*key)
+                .is_some_and(|booking| self.is_shared(booking)),
             Event::ReservationChanged { .. } | Event::ReservationEnded { .. } => {
                 !self.state.config.shared.names.is_empty()
             }

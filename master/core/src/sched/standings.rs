@@ -144,7 +144,10 @@ impl Standings {
 
     /// Whether a host's entries are right, or about to be looked at again.
     pub fn is_right(&self, cluster: &Cluster<'_>, places: &Places, host: &HostName) -> bool {
-        let Some(all) = places.site(host).filter(|_| !self.all_stale && !self.stale.contains(host)) else {
+        let Some(all) = places
+            .site(host)
+            .filter(|_| !self.all_stale && !self.stale.contains(host))
+        else {
             return true;
         };
         let (host, sites) = sites(cluster, host, all);
@@ -176,7 +179,13 @@ fn sites<'a, 'l>(
     all: &'l places::Site,
 ) -> (Ground<'a, 'l>, Vec<Site<'a, 'l>>) {
     let host = cluster.ground(host);
-    (host, all.instances.iter().map(|instance| cluster.site_on(host, instance)).collect())
+    (
+        host,
+        all.instances
+            .iter()
+            .map(|instance| cluster.site_on(host, instance))
+            .collect(),
+    )
 }
 
 /// What is to be known of the queue instances of a host.
@@ -188,15 +197,26 @@ fn known<'l>(
 ) -> impl Iterator<Item = Option<Known>> + 'l {
     let value = host_value(cluster, host, sites);
     let is_steady = !follows_bookings(cluster, host, sites);
-    let free = move |site| free_slots(cluster, site).filter(|_| is_steady).and_then(|free| u32::try_from(free).ok());
+    let free = move |site| {
+        free_slots(cluster, site)
+            .filter(|_| is_steady)
+            .and_then(|free| u32::try_from(free).ok())
+    };
     sites.iter().zip(places).map(move |(site, place)| {
         let standing = standing(cluster, site, *place, value)?;
-        Some(Known { standing, free_slots: free(site) })
+        Some(Known {
+            standing,
+            free_slots: free(site),
+        })
     })
 }
 
 /// The standing of a queue instance, if it takes jobs. `value` is its host's.
 fn standing(cluster: &Cluster<'_>, site: &Site<'_, '_>, place: Place, value: i64) -> Option<Standing> {
     let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
-    takes.then(|| Standing { rank: rank(cluster, site, value), instance: site.instance.clone(), place })
+    takes.then(|| Standing {
+        rank: rank(cluster, site, value),
+        instance: site.instance.clone(),
+        place,
+    })
 }

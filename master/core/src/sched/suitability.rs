@@ -19,17 +19,27 @@ impl<'a> Suitability<'a> {
     pub fn new(cluster: &'a Cluster<'a>, demand: &'a Demand) -> Suitability<'a> {
         let meant = demand.pe.iter().flat_map(|wanted| environments(cluster, &wanted.name));
         let environments = meant.filter(|pe| may_use_pe(pe, demand)).map(|pe| &pe.name).collect();
-        Suitability { cluster, demand, environments }
+        Suitability {
+            cluster,
+            demand,
+            environments,
+        }
     }
 
     /// What the configuration alone says against a queue instance: of a parallel job, under each
     /// environment that the job may mean.
     pub fn unsuitable(&self, site: &Site<'_, '_>) -> Option<What> {
-        let Some(wanted) = &self.demand.pe else { return self.cluster.unsuitable(site, self.demand, None) };
+        let Some(wanted) = &self.demand.pe else {
+            return self.cluster.unsuitable(site, self.demand, None);
+        };
         let mut why = None;
         for pe in &self.environments {
             why = Some(self.cluster.unsuitable(site, self.demand, Some(pe))?);
         }
-        why.or_else(|| Some(What::NotInPe { pe: wanted.name.clone() }))
+        why.or_else(|| {
+            Some(What::NotInPe {
+                pe: wanted.name.clone(),
+            })
+        })
     }
 }

@@ -25,7 +25,11 @@ pub(super) type Rhythm = BTreeMap<QueueInstanceName, Tick>;
 pub(super) fn orders(model: &Model, rhythm: &mut Rhythm, now: Now) -> Vec<Order> {
     let config = &model.state().config;
     let mut orders = without_threshold(model);
-    let instances = config.causes.thresholds.iter().flat_map(|queue| config.instances_of(queue));
+    let instances = config
+        .causes
+        .thresholds
+        .iter()
+        .flat_map(|queue| config.instances_of(queue));
     for (instance, settings) in instances.filter(|(_, settings)| has_thresholds(settings)) {
         if rhythm.get(instance).is_some_and(|due| *due > now.tick) || !is_judged(model, instance) {
             continue;
@@ -43,7 +47,12 @@ pub(super) fn orders(model: &Model, rhythm: &mut Rhythm, now: Now) -> Vec<Order>
 
 /// Whether an instance suspends tasks at all.
 fn has_thresholds(settings: &QueueInstanceSettings) -> bool {
-    let QueueInstanceSettings { suspend_thresholds, nsuspend, suspend_interval, .. } = settings;
+    let QueueInstanceSettings {
+        suspend_thresholds,
+        nsuspend,
+        suspend_interval,
+        ..
+    } = settings;
     !suspend_thresholds.is_empty() && *nsuspend > 0 && suspend_interval.seconds().is_some_and(|seconds| seconds > 0)
 }
 
@@ -52,18 +61,26 @@ fn has_thresholds(settings: &QueueInstanceSettings) -> bool {
 fn is_judged(model: &Model, instance: &QueueInstanceName) -> bool {
     let host = model.observations().hosts.get(&instance.host);
     let is_known = host.is_some_and(|host| host.connected && host.reported.is_some() && !host.unheard);
-    is_known && !model.state().instances.get(instance).is_some_and(|state| state.stops_tasks())
+    is_known
+        && !model
+            .state()
+            .instances
+            .get(instance)
+            .is_some_and(|state| state.stops_tasks())
 }
 
 /// Tasks whose instance suspends none any more go on at once: else nothing would ever let them.
 fn without_threshold(model: &Model) -> Vec<Order> {
     let state = model.state();
     let is_over = |key: &TaskKey| {
-        let settings = state.placed(*key).and_then(|(_, _, placement)| state.config.resolved.get(placement.master()));
+        let settings = state
+            .placed(*key)
+            .and_then(|(_, _, placement)| state.config.resolved.get(placement.master()));
         settings.is_none_or(|settings| !has_thresholds(settings))
     };
     let over = state.index.threshold_suspended().filter(is_over);
-    over.map(|key| Order::SuspendByThreshold { key, suspended: false }).collect()
+    over.map(|key| Order::SuspendByThreshold { key, suspended: false })
+        .collect()
 }
 
 fn of_instance(model: &Model, instance: &QueueInstanceName, settings: &QueueInstanceSettings, now: Now) -> Vec<Order> {
@@ -75,7 +92,10 @@ fn of_instance(model: &Model, instance: &QueueInstanceName, settings: &QueueInst
     if tasks.is_empty() {
         return Vec::new();
     }
-    let cluster = Cluster { now: now.tick, ..Cluster::of(state, model.observations(), Mode::Now) };
+    let cluster = Cluster {
+        now: now.tick,
+        ..Cluster::of(state, model.observations(), Mode::Now)
+    };
     let alarm = !cluster.suspend_alarms(instance).is_empty();
     tasks.retain(|placement| match alarm {
         true => placement.started.is_some() && !placement.deleting && !state.is_stopped(placement),
@@ -86,6 +106,9 @@ fn of_instance(model: &Model, instance: &QueueInstanceName, settings: &QueueInst
         tasks.reverse();
     }
     let count = usize::try_from(settings.nsuspend).unwrap_or(usize::MAX);
-    let order = |placement: &Placement| Order::SuspendByThreshold { key: placement.key, suspended: alarm };
+    let order = |placement: &Placement| Order::SuspendByThreshold {
+        key: placement.key,
+        suspended: alarm,
+    };
     tasks.into_iter().take(count).map(order).collect()
 }

@@ -33,7 +33,10 @@ pub struct Span {
 impl Span {
     /// A stretch of so many milliseconds. `None` means without end.
     pub fn new(from: Tick, length_ms: Option<u64>) -> Span {
-        Span { from, until: length_ms.map_or(NEVER, |length_ms| from.plus_ms(length_ms)) }
+        Span {
+            from,
+            until: length_ms.map_or(NEVER, |length_ms| from.plus_ms(length_ms)),
+        }
     }
 
     /// Whether both have a moment in common.
@@ -86,7 +89,13 @@ pub struct Tenant {
 impl Tenant {
     fn new(key: TaskKey, span: Span, is_kept: bool, takes: Takes) -> Tenant {
         let slots = takes.slots();
-        Tenant { key, span, is_kept, slots, takes }
+        Tenant {
+            key,
+            span,
+            is_kept,
+            slots,
+            takes,
+        }
     }
 }
 
@@ -105,7 +114,10 @@ impl Takes {
     fn slots(&self) -> Option<(QueueInstanceName, Amount)> {
         match self {
             Takes::All(booking) => match booking.granted() {
-                [only] => Some((only.instance.clone(), booking.amount(At::Instance(&only.instance), SLOTS))),
+                [only] => Some((
+                    only.instance.clone(),
+                    booking.amount(At::Instance(&only.instance), SLOTS),
+                )),
                 _ => None,
             },
             Takes::Part(entries) => {
@@ -169,7 +181,13 @@ impl TimeLine {
     /// up.
     pub fn emptied(&self, is_on: bool) -> TimeLine {
         let (now, grace_ms, generation) = (self.now, self.grace_ms, self.generation + 1);
-        TimeLine { is_on, now, grace_ms, generation, ..TimeLine::default() }
+        TimeLine {
+            is_on,
+            now,
+            grace_ms,
+            generation,
+            ..TimeLine::default()
+        }
     }
 
     /// Whether anybody plans ahead.
@@ -202,9 +220,24 @@ impl TimeLine {
             ending.all.add_all(*amount);
             ending.at.entry(end).or_default().add_all(*amount);
         }
-        let hosts = self.enter_hosts(key, Span { from: Tick(0), until: end }, booking, false);
+        let hosts = self.enter_hosts(
+            key,
+            Span {
+                from: Tick(0),
+                until: end,
+            },
+            booking,
+            false,
+        );
         self.ends.insert((end, key), hosts);
-        self.running.insert(key, Running { end, booking: booking.clone(), shares });
+        self.running.insert(
+            key,
+            Running {
+                end,
+                booking: booking.clone(),
+                shares,
+            },
+        );
     }
 
     /// Whether a task is known to run until `end` with this booking.
@@ -270,7 +303,9 @@ impl TimeLine {
 
     /// Notes that a task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
-        let Some(Running { end, shares, .. }) = self.running.remove(&key) else { return };
+        let Some(Running { end, shares, .. }) = self.running.remove(&key) else {
+            return;
+        };
         let hosts = self.ends.remove(&(end, key)).expect("what runs has an end");
         hosts.iter().for_each(|host| self.leave_host(key, host, false));
         for (shared, amount) in shares {
@@ -290,7 +325,9 @@ impl TimeLine {
     /// Keeps the booking that `book` makes under a key, for a stretch of time.
     pub fn keep(&mut self, key: TaskKey, span: Span, book: impl FnOnce(&mut Ledger)) {
         book(&mut self.ledger);
-        let Some(booking) = self.ledger.booking(key).cloned() else { return };
+        let Some(booking) = self.ledger.booking(key).cloned() else {
+            return;
+        };
         for (shared, amount) in shares(key, &booking, &self.ledger) {
             self.kept_shares.entry(shared).or_default().insert(key, (span, amount));
         }
@@ -300,7 +337,12 @@ impl TimeLine {
 
     /// Gives up all kept bookings except advance reservations.
     pub fn give_up(&mut self) {
-        let given_up: Vec<TaskKey> = self.kept.keys().copied().filter(|key| block_of(*key).is_none()).collect();
+        let given_up: Vec<TaskKey> = self
+            .kept
+            .keys()
+            .copied()
+            .filter(|key| block_of(*key).is_none())
+            .collect();
         given_up.into_iter().for_each(|key| self.give_up_one(key));
     }
 
@@ -313,7 +355,9 @@ impl TimeLine {
 
     /// Gives up the booking that is kept under one key.
     pub fn give_up_one(&mut self, key: TaskKey) {
-        let Some(Kept { hosts, .. }) = self.kept.remove(&key) else { return };
+        let Some(Kept { hosts, .. }) = self.kept.remove(&key) else {
+            return;
+        };
         let booking = self.ledger.booking(key).cloned().expect("what is kept is booked");
         self.generation += 1;
         for (shared, _) in shares(key, &booking, &self.ledger) {
@@ -334,7 +378,11 @@ impl TimeLine {
 
     /// Whether something is kept on a host.
     pub fn keeps_on(&self, host: &HostName) -> bool {
-        !self.kept.is_empty() && self.hosts.get(host).is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))
+        !self.kept.is_empty()
+            && self
+                .hosts
+                .get(host)
+                .is_some_and(|tasks| tasks.iter().any(|task| task.is_kept))
     }
 
     /// The times after `after`, which is not before now, at which something is given back, in order
@@ -346,7 +394,10 @@ impl TimeLine {
         let kept = self.kept.values().map(|kept| (kept.span.until, kept.hosts.as_slice()));
         let mut others: Vec<(Tick, &[HostName])> = overdue.chain(kept).filter(|(at, _)| *at > after).collect();
         others.sort_by_key(|(at, _)| *at);
-        let ends = self.ends.range(first_after(after)..).map(|((at, _), hosts)| (*at, hosts.as_slice()));
+        let ends = self
+            .ends
+            .range(first_after(after)..)
+            .map(|((at, _), hosts)| (*at, hosts.as_slice()));
         let (mut ends, mut others) = (ends.peekable(), others.into_iter().peekable());
         let merged = std::iter::from_fn(move || match (ends.peek(), others.peek()) {
             (Some((end, _)), Some((other, _))) if other < end => others.next(),
@@ -379,7 +430,13 @@ impl TimeLine {
             );
         }
         let tenants = level.host().map_or(&[][..], |host| self.tenants(host));
-        self.booked_by(tenants, || now_booked(ledgers.clone(), level, attribute), level, attribute, span)
+        self.booked_by(
+            tenants,
+            || now_booked(ledgers.clone(), level, attribute),
+            level,
+            attribute,
+            span,
+        )
     }
 
     /// The use of a host over time.
@@ -400,7 +457,11 @@ impl TimeLine {
     where
         AttributeName: PartialEq<N>,
     {
-        let of_slots = if let At::Instance(instance) = level { Some(instance) } else { None };
+        let of_slots = if let At::Instance(instance) = level {
+            Some(instance)
+        } else {
+            None
+        };
         let of_slots = of_slots.filter(|_| attribute.as_ref() == SLOTS);
         let amount = |task: &Tenant| {
             Total::of(match (of_slots, &task.slots) {
@@ -414,11 +475,15 @@ impl TimeLine {
         if kept.is_empty() && span.from <= self.now {
             return now();
         }
-        let running = tenants.iter().filter(|task| !task.is_kept && self.still_runs(task, span.from));
+        let running = tenants
+            .iter()
+            .filter(|task| !task.is_kept && self.still_runs(task, span.from));
         let mut running: Vec<(&Tenant, Total)> = running.map(|task| (task, amount(task))).collect();
         most(kept, span, |at| {
             running.retain(|(task, _)| self.still_runs(task, at));
-            running.iter().fold(Total::default(), |sum, (_, amount)| sum.and(*amount))
+            running
+                .iter()
+                .fold(Total::default(), |sum, (_, amount)| sum.and(*amount))
         })
     }
 
@@ -434,11 +499,14 @@ impl TimeLine {
         if span.from <= self.now && kept.is_empty() {
             return now();
         }
-        let Some(ending) = self.ending.get(&name) else { return most(kept, span, |_| Total::default()) };
+        let Some(ending) = self.ending.get(&name) else {
+            return most(kept, span, |_| Total::default());
+        };
         let (mut total, mut known) = (ending.all, self.now);
         most(kept, span, |at| {
             if at > known {
-                self.ended(ending, known, at).for_each(|ended| total.subtract_all(*ended));
+                self.ended(ending, known, at)
+                    .for_each(|ended| total.subtract_all(*ended));
                 known = at;
             }
             total
@@ -457,7 +525,11 @@ impl TimeLine {
     /// Whether a task is expected to run at a time, as far as is known.
     fn still_runs(&self, task: &Tenant, at: Tick) -> bool {
         let end = task.span.until;
-        if end <= self.now { self.now.plus_ms(self.grace_ms) > at } else { end > at }
+        if end <= self.now {
+            self.now.plus_ms(self.grace_ms) > at
+        } else {
+            end > at
+        }
     }
 }
 

@@ -35,14 +35,24 @@ pub struct Range {
 impl Range {
     /// With one more urgency.
     pub fn with(known: Option<Range>, urgency: i128) -> Range {
-        let range = known.unwrap_or(Range { least: urgency, largest: urgency });
-        Range { least: range.least.min(urgency), largest: range.largest.max(urgency) }
+        let range = known.unwrap_or(Range {
+            least: urgency,
+            largest: urgency,
+        });
+        Range {
+            least: range.least.min(urgency),
+            largest: range.largest.max(urgency),
+        }
     }
 
     /// An urgency between 0 and 1 in fine parts; a half where all are equal.
     pub fn normalised(self, urgency: i128) -> i128 {
         let width = self.largest - self.least;
-        if width == 0 { ONE * FINE / 2 } else { (urgency - self.least) * ONE * FINE / width }
+        if width == 0 {
+            ONE * FINE / 2
+        } else {
+            (urgency - self.least) * ONE * FINE / width
+        }
     }
 }
 
@@ -67,11 +77,19 @@ pub(super) fn parts(state: &State, seq: SubmitSeq, urgency: Urgency, now: Now) -
     let weight = i128::from(conf.weight_waiting_time.millionths());
     let submitted = || state.jobs.get(&seq).map_or(now.tick, |job| job.submitted_tick);
     // Without a weight nobody needs to know how long.
-    let waited_s = if weight == 0 { 0 } else { i128::from(now.tick.since_ms(submitted()) / MS_IN_S) };
+    let waited_s = if weight == 0 {
+        0
+    } else {
+        i128::from(now.tick.since_ms(submitted()) / MS_IN_S)
+    };
     Parts {
         resources: urgency.resources,
         waiting: weight * waited_s,
-        deadline: deadline_part(i128::from(conf.weight_deadline.millionths()), urgency.deadline, now.wall),
+        deadline: deadline_part(
+            i128::from(conf.weight_deadline.millionths()),
+            urgency.deadline,
+            now.wall,
+        ),
     }
 }
 
@@ -95,7 +113,10 @@ pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
         asked.map_or(0, |request| contribution(request, slots))
     };
     let apart = demand.apart.iter();
-    of_all + apart.map(|apart| side(&apart.master, 1) + side(&apart.slaves, slots.saturating_sub(1))).sum::<i128>()
+    of_all
+        + apart
+            .map(|apart| side(&apart.master, 1) + side(&apart.slaves, slots.saturating_sub(1)))
+            .sum::<i128>()
 }
 
 /// What one request contributes to the urgency of a job that counts with so many slots, in millionths.
@@ -124,9 +145,13 @@ fn assumed_slots(config: &Configuration, request: &PeRequest) -> u32 {
     }
     let pattern = proto::restring::Expression::parse(&request.name).ok();
     let matches = |name: &PeName| {
-        pattern.as_ref().is_some_and(|pattern| pattern.matches(name.as_str(), proto::amount::Type::String))
+        pattern
+            .as_ref()
+            .is_some_and(|pattern| pattern.matches(name.as_str(), proto::amount::Type::String))
     };
-    let Some(pe) = config.pes.values().find(|pe| matches(&pe.name)) else { return range.least() };
+    let Some(pe) = config.pes.values().find(|pe| matches(&pe.name)) else {
+        return range.least();
+    };
     let most = range.largest().min(pe.slots).max(range.least());
     match pe.urgency_slots {
         UrgencySlots::Min => range.least(),

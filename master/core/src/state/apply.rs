@@ -27,7 +27,11 @@ impl State {
     /// If it is not the next record, or cannot be true of this state: a bug, and the state must not
     /// be used any more.
     pub fn apply(&mut self, record: &Record) -> Touched {
-        assert_eq!(record.seq, EventSeq(self.last.0 + 1), "events are applied in order and without gaps");
+        assert_eq!(
+            record.seq,
+            EventSeq(self.last.0 + 1),
+            "events are applied in order and without gaps"
+        );
         self.last = record.seq;
         self.now = record.now;
         if let Event::ObjectsChanged(objects) = &record.event {
@@ -48,10 +52,21 @@ impl State {
                 self.epoch = *epoch;
             }
             Event::WallJumped { expected: _ } => {}
-            Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for } => {
+            Event::JobSubmitted {
+                seq,
+                number,
+                spec,
+                waits_for,
+                array_waits_for,
+            } => {
                 self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
             }
-            Event::JobAltered { seq, spec, waits_for, array_waits_for } => {
+            Event::JobAltered {
+                seq,
+                spec,
+                waits_for,
+                array_waits_for,
+            } => {
                 self.alter_job(*seq, spec, (waits_for, array_waits_for));
             }
             Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
@@ -59,16 +74,42 @@ impl State {
             Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
             Event::JobFinished { seq } => self.finish_job(*seq),
             Event::TaskPlaced { key, granted, pe, maps } => {
-                self.place_task(*key, Grant { slots: granted, pe: pe.as_ref(), maps });
+                self.place_task(
+                    *key,
+                    Grant {
+                        slots: granted,
+                        pe: pe.as_ref(),
+                        maps,
+                    },
+                );
             }
             Event::TaskStarted { key, at } => self.start_task(*key, *at),
-            Event::TaskEnded { key, record, then, saved_pid, charged } => {
+            Event::TaskEnded {
+                key,
+                record,
+                then,
+                saved_pid,
+                charged,
+            } => {
                 self.charge_task(*key, record.as_deref(), *charged);
                 self.end_task(*key, record.as_deref(), then, *saved_pid);
             }
-            Event::SlavePlaced { key, instance, from, spec } => self.place_slave(*key, instance, from, spec),
+            Event::SlavePlaced {
+                key,
+                instance,
+                from,
+                spec,
+            } => self.place_slave(*key, instance, from, spec),
             Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
-            Event::SlaveEnded { key, record, exit_status, reason: _, usage, rusage, charged } => {
+            Event::SlaveEnded {
+                key,
+                record,
+                exit_status,
+                reason: _,
+                usage,
+                rusage,
+                charged,
+            } => {
                 self.charge_end(*key, charged.unwrap_or((*usage).into()));
                 self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
             }
@@ -89,13 +130,24 @@ impl State {
                 self.last_number = job.unwrap_or(self.last_number);
                 self.last_reservation = reservation.unwrap_or(self.last_reservation);
             }
-            Event::ReservationGranted { id, spec, start, end, granted, pe } => {
+            Event::ReservationGranted {
+                id,
+                spec,
+                start,
+                end,
+                granted,
+                pe,
+            } => {
                 self.grant(*id, spec, (*start, *end), granted, pe.as_ref());
             }
             Event::ReservationChanged { id, state } => self.change_reservation(*id, *state),
             Event::ReservationEnded { id } => self.end_reservation(*id),
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
-            Event::CertificateIssued { host, serial, not_after } => self.admit(host, serial, *not_after),
+            Event::CertificateIssued {
+                host,
+                serial,
+                not_after,
+            } => self.admit(host, serial, *not_after),
             Event::HostRevoked { host } => self.revoke(host),
             Event::HostTasksBound { host, mark } => self.bind_tasks(host, mark.as_ref()),
             Event::TokenCreated(grant) => {
@@ -162,7 +214,9 @@ impl State {
 
     /// Drops attempts of a host that were given up; a host without any is not kept.
     pub(super) fn forget_unconfirmed(&mut self, host: &HostName, is_gone: impl Fn(&TaskKey) -> bool) {
-        let Some(keys) = self.unconfirmed.get_mut(host) else { return };
+        let Some(keys) = self.unconfirmed.get_mut(host) else {
+            return;
+        };
         keys.retain(|key| !is_gone(key));
         if keys.is_empty() {
             self.unconfirmed.remove(host);
@@ -170,7 +224,10 @@ impl State {
     }
 
     fn admit(&mut self, host: &HostName, serial: &str, not_after: Wall) {
-        self.certificates.entry(host.clone()).or_default().insert(serial.to_owned(), not_after);
+        self.certificates
+            .entry(host.clone())
+            .or_default()
+            .insert(serial.to_owned(), not_after);
     }
 
     fn revoke(&mut self, host: &HostName) {

@@ -51,7 +51,12 @@ pub struct ByHost<V> {
 impl<V> ByHost<V> {
     /// Nothing yet.
     pub const fn new() -> ByHost<V> {
-        ByHost { slots: Vec::new(), free: Vec::new(), table: HashTable::new(), order: BTreeMap::new() }
+        ByHost {
+            slots: Vec::new(),
+            free: Vec::new(),
+            table: HashTable::new(),
+            order: BTreeMap::new(),
+        }
     }
 
     /// How many hosts there are.
@@ -66,7 +71,11 @@ impl<V> ByHost<V> {
 
     #[inline]
     fn find(&self, host: &(impl Named + ?Sized)) -> Option<usize> {
-        let is_meant = |at: &u32| self.slots[*at as usize].as_ref().is_some_and(|(known, _)| host.is(known));
+        let is_meant = |at: &u32| {
+            self.slots[*at as usize]
+                .as_ref()
+                .is_some_and(|(known, _)| host.is(known))
+        };
         self.table.find(host.digest(), is_meant).map(|at| *at as usize)
     }
 
@@ -102,7 +111,10 @@ impl<V> ByHost<V> {
         V: Default,
     {
         let at = self.find(host).unwrap_or_else(|| self.add(host.clone(), V::default()));
-        self.slots[at].as_mut().map(|(_, value)| value).expect("what was found, or added, is there")
+        self.slots[at]
+            .as_mut()
+            .map(|(_, value)| value)
+            .expect("what was found, or added, is there")
     }
 
     fn add(&mut self, host: HostName, value: V) -> usize {
@@ -130,7 +142,10 @@ impl<V> ByHost<V> {
 
     /// Everything, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&HostName, &V)> {
-        self.order.values().filter_map(|at| self.slots[*at as usize].as_ref()).map(|(host, value)| (host, value))
+        self.order
+            .values()
+            .filter_map(|at| self.slots[*at as usize].as_ref())
+            .map(|(host, value)| (host, value))
     }
 
     /// The hosts, by name.
@@ -174,7 +189,9 @@ impl<V: fmt::Debug> fmt::Debug for ByHost<V> {
 impl<V> FromIterator<(HostName, V)> for ByHost<V> {
     fn from_iter<I: IntoIterator<Item = (HostName, V)>>(entries: I) -> Self {
         let mut all = Self::new();
-        entries.into_iter().for_each(|(host, value)| drop(all.insert(host, value)));
+        entries
+            .into_iter()
+            .for_each(|(host, value)| drop(all.insert(host, value)));
         all
     }
 }

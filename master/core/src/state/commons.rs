@@ -58,8 +58,12 @@ impl Commons {
 
     /// A job has this description.
     pub fn enter(&mut self, complex: &Complex, spec: &JobSpec) {
-        enter(&mut self.owners, &spec.owner, || Arc::new(Who::of_owner(&spec.owner, None)));
-        enter(&mut self.requests, &spec.requests, || Arc::new(Charges::new(complex, &spec.requests)));
+        enter(&mut self.owners, &spec.owner, || {
+            Arc::new(Who::of_owner(&spec.owner, None))
+        });
+        enter(&mut self.requests, &spec.requests, || {
+            Arc::new(Charges::new(complex, &spec.requests))
+        });
         enter(&mut self.environments, &spec.environment, || ());
     }
 

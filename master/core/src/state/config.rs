@@ -166,7 +166,11 @@ impl Configuration {
     /// The hosts that are known by what people call them; `here` is the host on which the names
     /// were written.
     pub fn host_names<'a>(&'a self, naming: &'a Naming, here: &'a HostName) -> HostNames<'a> {
-        HostNames::new(vec![&self.exec_hosts, &self.admin_hosts, &self.submit_hosts], naming, here)
+        HostNames::new(
+            vec![&self.exec_hosts, &self.admin_hosts, &self.submit_hosts],
+            naming,
+            here,
+        )
     }
 
     /// Makes one stored object true; what is derived stays as it was.
@@ -237,12 +241,16 @@ impl Configuration {
 
     /// The checkpointing environment that a job has; none of a job that has none.
     pub fn checkpoint_of(&self, spec: &JobSpec) -> Option<&Checkpoint> {
-        spec.checkpoint.as_ref().and_then(|name| self.checkpoints.get(name)).map(AsRef::as_ref)
+        spec.checkpoint
+            .as_ref()
+            .and_then(|name| self.checkpoints.get(name))
+            .map(AsRef::as_ref)
     }
 
     /// When the state of a job is written: never, for a job without a checkpointing environment.
     pub fn checkpoint_when(&self, spec: &JobSpec) -> When {
-        self.checkpoint_of(spec).map_or_else(When::default, |ckpt| Occasion::when(spec.occasion, ckpt.when))
+        self.checkpoint_of(spec)
+            .map_or_else(When::default, |ckpt| Occasion::when(spec.occasion, ckpt.when))
     }
 
     /// The resource quota sets that limit something now.

@@ -50,11 +50,16 @@ impl Decay {
             let listed = conf.halflife_decay_list.0.iter().rev().find(|(name, _)| name == kind);
             match listed.map_or(0, |(_, minutes)| *minutes) {
                 0 => halftime,
-                minutes => u64::try_from(minutes)
-                    .map_or(Fading::WithJob, |minutes| Fading::HalfLife(minutes.saturating_mul(MINUTE_MS))),
+                minutes => u64::try_from(minutes).map_or(Fading::WithJob, |minutes| {
+                    Fading::HalfLife(minutes.saturating_mul(MINUTE_MS))
+                }),
             }
         };
-        Self { cpu: of("cpu"), mem: of("mem"), io: of("io") }
+        Self {
+            cpu: of("cpu"),
+            mem: of("mem"),
+            io: of("io"),
+        }
     }
 
     /// The shortest half-life, in milliseconds; none if nothing is halved.
@@ -74,11 +79,18 @@ pub fn decayed(amount: u128, from: Tick, to: Tick, half_life_ms: u64) -> u128 {
     if elapsed_ms == 0 || amount == 0 {
         return amount;
     }
-    let (Some(halvings), Some(rest)) = (elapsed_ms.checked_div(half_life_ms), elapsed_ms.checked_rem(half_life_ms))
+    let (Some(halvings), Some(rest)) = (
+        elapsed_ms.checked_div(half_life_ms),
+        elapsed_ms.checked_rem(half_life_ms),
+    ) else {
+        return 0;
+    };
+    let Some(whole) = u32::try_from(halvings)
+        .ok()
+        .and_then(|halvings| amount.checked_shr(halvings))
     else {
         return 0;
     };
-    let Some(whole) = u32::try_from(halvings).ok().and_then(|halvings| amount.checked_shr(halvings)) else { return 0 };
     part_of(rest, half_life_ms).map_or(whole, |factor| times(whole, factor))
 }
 
@@ -152,11 +164,18 @@ mod tests {
     /// tell.
     #[test]
     fn the_linear_form_of_grid_engine_is_a_little_faster() {
-        for (minutes, linear) in [(10_080_u64, 0.999_931_235_4), (60, 0.988_447_547_0), (10, 0.930_685_281_9)] {
+        for (minutes, linear) in [
+            (10_080_u64, 0.999_931_235_4),
+            (60, 0.988_447_547_0),
+            (10, 0.930_685_281_9),
+        ] {
             let ours = after(1_000_000_000_000, MINUTE_MS, minutes * MINUTE_MS) as f64 / 1e12;
             let difference = ours - linear;
             let minute = 2f64.ln() / minutes as f64;
-            assert!(difference > 0.0 && difference < minute * minute / 1.9, "{minutes} min: {ours} {linear}");
+            assert!(
+                difference > 0.0 && difference < minute * minute / 1.9,
+                "{minutes} min: {ours} {linear}"
+            );
         }
     }
 
@@ -167,13 +186,21 @@ mod tests {
             halflife_decay_list: list.parse().unwrap(),
             ..SchedulerConf::template()
         };
-        let all = |fading| Decay { cpu: fading, mem: fading, io: fading };
+        let all = |fading| Decay {
+            cpu: fading,
+            mem: fading,
+            io: fading,
+        };
         assert_eq!(Decay::of(&conf(168, "none")), all(Fading::HalfLife(168 * HOUR)));
         assert_eq!(Decay::of(&conf(0, "none")), all(Fading::Never));
         let listed = Decay::of(&conf(2, "cpu=10:mem=-1:io=0"));
         assert_eq!(
             listed,
-            Decay { cpu: Fading::HalfLife(600_000), mem: Fading::WithJob, io: Fading::HalfLife(2 * HOUR) }
+            Decay {
+                cpu: Fading::HalfLife(600_000),
+                mem: Fading::WithJob,
+                io: Fading::HalfLife(2 * HOUR)
+            }
         );
         assert_eq!(listed.shortest_ms(), Some(600_000));
         assert_eq!(all(Fading::Never).shortest_ms(), None);

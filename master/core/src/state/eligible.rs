@@ -47,8 +47,10 @@ impl Ineligible {
     pub fn text(&self, state: &State) -> String {
         match self {
             Ineligible::WaitsFor(jobs) => {
-                let numbers: Vec<String> =
-                    jobs.iter().filter_map(|seq| Some(number_of(state, *seq)?.to_string())).collect();
+                let numbers: Vec<String> = jobs
+                    .iter()
+                    .filter_map(|seq| Some(number_of(state, *seq)?.to_string()))
+                    .collect();
                 format!("it waits for job {}", numbers.join(", "))
             }
             other => other.to_string(),
@@ -79,10 +81,16 @@ impl fmt::Display for Ineligible {
             Ineligible::NoReservation(id) => write!(f, "advance reservation {id} is over"),
             Ineligible::ReservationTime(id, _) => write!(f, "advance reservation {id} has not started"),
             Ineligible::ReservationBroken(id) => {
-                write!(f, "a queue instance of advance reservation {id} is in error, and -he y was asked for")
+                write!(
+                    f,
+                    "a queue instance of advance reservation {id} is in error, and -he y was asked for"
+                )
             }
             Ineligible::UserJobs(limit) => {
-                write!(f, "{limit} jobs of its owner run, as many as maxujobs of the scheduler configuration allows")
+                write!(
+                    f,
+                    "{limit} jobs of its owner run, as many as maxujobs of the scheduler configuration allows"
+                )
             }
         }
     }
@@ -106,7 +114,11 @@ pub fn eligible(state: &State, job: &Job, task: TaskId, now: Now) -> Result<(), 
 pub fn user_eligible(state: &State, job: &Job) -> Result<(), Ineligible> {
     let limit = state.config.scheduler.maxujobs;
     let is_full = limit > 0 && state.index.active_of(&job.spec.owner.user) >= limit;
-    if is_full { Err(Ineligible::UserJobs(limit)) } else { Ok(()) }
+    if is_full {
+        Err(Ineligible::UserJobs(limit))
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether any task of a job may be started now: what all of its tasks share.
@@ -123,7 +135,11 @@ pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligibl
     if let Some(id) = job.spec.reservation {
         reservation_eligible(state, id)?;
     }
-    if let Some(limit) = job.spec.task_concurrency.filter(|limit| *limit > 0 && job.active >= *limit) {
+    if let Some(limit) = job
+        .spec
+        .task_concurrency
+        .filter(|limit| *limit > 0 && job.active >= *limit)
+    {
         return Err(Ineligible::TaskConcurrency(limit));
     }
     let instances = state.config.settings.max_aj_instances;
@@ -168,7 +184,11 @@ pub fn eligible_beside<'a>(
 
 /// At least so many are in [`eligible_tasks`], by the job's counts alone: those in the condition of the whole job.
 pub fn least_eligible(job: &Job) -> u32 {
-    if job.spec.holds.any() || !job.array_waits_for.is_empty() { 0 } else { job.untouched.len() }
+    if job.spec.holds.any() || !job.array_waits_for.is_empty() {
+        0
+    } else {
+        job.untouched.len()
+    }
 }
 
 /// Why a job none of whose tasks may start now has some that only wait for the end of a pause, if it has.
@@ -195,18 +215,25 @@ fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
     if holds.any() {
         return Err(Ineligible::Held);
     }
-    job.paused_until(task, now.tick).map_or(Ok(()), |end| Err(asked_again(end, now)))
+    job.paused_until(task, now.tick)
+        .map_or(Ok(()), |end| Err(asked_again(end, now)))
 }
 
 /// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own.
 fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), Ineligible> {
     let waits = |other: &SubmitSeq| state.jobs.get(other).is_some_and(|other| blocks(other, job, task));
     let blocking: Vec<SubmitSeq> = job.array_waits_for.iter().copied().filter(waits).collect();
-    if blocking.is_empty() { Ok(()) } else { Err(Ineligible::WaitsFor(blocking)) }
+    if blocking.is_empty() {
+        Ok(())
+    } else {
+        Err(Ineligible::WaitsFor(blocking))
+    }
 }
 
 fn blocks(other: &Job, job: &Job, task: TaskId) -> bool {
-    let (Some(theirs), Some(ours)) = (other.spec.array, job.spec.array) else { return !other.is_empty() };
+    let (Some(theirs), Some(ours)) = (other.spec.array, job.spec.array) else {
+        return !other.is_empty();
+    };
     counterparts(theirs, ours, task).any(|task| other.has_task(task))
 }
 
@@ -215,5 +242,7 @@ fn counterparts(theirs: TaskRange, ours: TaskRange, task: TaskId) -> impl Iterat
     let low = task.0.saturating_sub(theirs.step() - 1).max(theirs.first());
     let high = (task.0 + (ours.step() - 1)).min(theirs.last());
     let offset = (low - theirs.first()).next_multiple_of(theirs.step());
-    (theirs.first() + offset..=high).step_by(theirs.step() as usize).map(TaskId)
+    (theirs.first() + offset..=high)
+        .step_by(theirs.step() as usize)
+        .map(TaskId)
 }

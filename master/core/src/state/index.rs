@@ -45,12 +45,16 @@ impl Index {
         for job in state.jobs.values() {
             index.add_job(&state.config.complex, job);
             let owner = &job.spec.owner.user;
-            job.placements().for_each(|(_, placement)| index.add_placement(owner, placement));
+            job.placements()
+                .for_each(|(_, placement)| index.add_placement(owner, placement));
         }
         for (id, reply) in &state.answers {
             index.answers.insert(*id, reply.clone());
         }
-        state.reservations.values().for_each(|reservation| index.add_reservation(reservation));
+        state
+            .reservations
+            .values()
+            .for_each(|reservation| index.add_reservation(reservation));
         index
     }
 
@@ -125,8 +129,16 @@ impl Index {
     /// The advance reservations that begin or end until `now`, and those that are deleted and have
     /// no job left; by number.
     pub fn due_reservations(&self, now: Wall) -> Vec<ReservationId> {
-        let due = self.reservation_times.iter().take_while(|(at, _)| *at <= now).map(|(_, id)| *id);
-        let gone = self.deleted_reservations.iter().copied().filter(|id| !self.by_reservation.contains_key(id));
+        let due = self
+            .reservation_times
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, id)| *id);
+        let gone = self
+            .deleted_reservations
+            .iter()
+            .copied()
+            .filter(|id| !self.by_reservation.contains_key(id));
         let mut ids: Vec<ReservationId> = due.chain(gone).collect();
         ids.sort_unstable();
         ids
@@ -134,12 +146,17 @@ impl Index {
 
     /// The first start time (`-a`) after `now`.
     pub fn next_start(&self, now: Wall) -> Option<Wall> {
-        self.start_times.range((Wall(now.0.saturating_add(1)), SubmitSeq(0))..).next().map(|(at, _)| *at)
+        self.start_times
+            .range((Wall(now.0.saturating_add(1)), SubmitSeq(0))..)
+            .next()
+            .map(|(at, _)| *at)
     }
 
     /// The jobs with this start time, oldest first.
     pub fn starting_at(&self, at: Wall) -> impl Iterator<Item = SubmitSeq> + '_ {
-        self.start_times.range((at, SubmitSeq(0))..=(at, SubmitSeq(u64::MAX))).map(|(_, seq)| *seq)
+        self.start_times
+            .range((at, SubmitSeq(0))..=(at, SubmitSeq(u64::MAX)))
+            .map(|(_, seq)| *seq)
     }
 
     /// The attempts that suspend thresholds have suspended.
@@ -155,7 +172,10 @@ impl Index {
     pub(super) fn add_job(&mut self, complex: &Complex, job: &Job) {
         self.commons.enter(complex, &job.spec);
         self.bytes.add(&job.spec);
-        self.by_owner.entry(job.spec.owner.user.clone()).or_default().insert(job.seq, ());
+        self.by_owner
+            .entry(job.spec.owner.user.clone())
+            .or_default()
+            .insert(job.seq, ());
         for predecessor in job.waits_for.union(&job.array_waits_for) {
             self.successors.entry(*predecessor).or_default().insert(job.seq);
         }
@@ -205,7 +225,10 @@ impl Index {
     pub(super) fn add_placement(&mut self, owner: &UserName, placement: &Placement) {
         *self.active_of.entry(owner.clone()).or_default() += 1;
         for granted in &placement.granted {
-            self.on_host.entry(granted.instance.host.clone()).or_default().insert(placement.key);
+            self.on_host
+                .entry(granted.instance.host.clone())
+                .or_default()
+                .insert(placement.key);
         }
         self.set_suspended(placement);
     }
@@ -226,7 +249,10 @@ impl Index {
     }
 
     pub(super) fn remove_placement(&mut self, owner: &UserName, placement: &Placement) {
-        let active = self.active_of.get_mut(owner).expect("the owner of a placed task has one");
+        let active = self
+            .active_of
+            .get_mut(owner)
+            .expect("the owner of a placed task has one");
         *active -= 1;
         if *active == 0 {
             self.active_of.remove(owner);

@@ -211,7 +211,11 @@ impl Job {
     /// The tasks that have not left and lie in the ranges; all of them if no range is given.
     pub fn select(&self, ranges: &[TaskRange]) -> TaskRanges {
         let present = self.present();
-        if ranges.is_empty() { present } else { present.intersection(ranges) }
+        if ranges.is_empty() {
+            present
+        } else {
+            present.intersection(ranges)
+        }
     }
 
     /// The tasks of a set that wait for their start.
@@ -224,12 +228,17 @@ impl Job {
 
     /// The tasks on hosts, rising.
     pub fn placements(&self) -> impl Iterator<Item = (TaskId, &Placement)> {
-        self.tasks.iter().filter_map(|(task, state)| Some((*task, state.place.placement()?)))
+        self.tasks
+            .iter()
+            .filter_map(|(task, state)| Some((*task, state.place.placement()?)))
     }
 
     /// Until when a task that asked to be run again waits; `None` if it may start by now.
     pub fn paused_until(&self, task: TaskId, now: Tick) -> Option<Tick> {
-        self.tasks.get(&task).map(|task| task.starts_from).filter(|from| *from > now)
+        self.tasks
+            .get(&task)
+            .map(|task| task.starts_from)
+            .filter(|from| *from > now)
     }
 
     /// When the next of the tasks may start that nothing keeps from it but a pause, because they asked to be run again.
@@ -299,7 +308,11 @@ impl Placement {
     /// # Panics
     /// If no slot was granted, which no order and no event can say.
     pub fn master(&self) -> &QueueInstanceName {
-        &self.granted.first().expect("an order without slots is refused").instance
+        &self
+            .granted
+            .first()
+            .expect("an order without slots is refused")
+            .instance
     }
 
     /// Whether something of its own stops the task: people, a threshold, a superordinate queue.
@@ -319,7 +332,10 @@ impl Placement {
 
     /// The attempt and its slave tasks that have not ended.
     pub fn keys(&self) -> impl Iterator<Item = TaskKey> {
-        let slaves = self.slaves().live.keys().map(|number| TaskKey { pe_task: *number, ..self.key });
+        let slaves = self.slaves().live.keys().map(|number| TaskKey {
+            pe_task: *number,
+            ..self.key
+        });
         std::iter::once(self.key).chain(slaves)
     }
 

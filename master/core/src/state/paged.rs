@@ -122,7 +122,10 @@ struct Pages<K, P> {
 
 impl<K, P> Pages<K, P> {
     const fn new() -> Pages<K, P> {
-        Pages { starts: VecDeque::new(), pages: VecDeque::new() }
+        Pages {
+            starts: VecDeque::new(),
+            pages: VecDeque::new(),
+        }
     }
 }
 
@@ -165,7 +168,11 @@ impl<K, V, P> Paged<K, V, P> {
 
     /// Nothing yet.
     pub const fn new() -> Paged<K, V, P> {
-        Paged { first: Vec::new(), rest: None, len: 0 }
+        Paged {
+            first: Vec::new(),
+            rest: None,
+            len: 0,
+        }
     }
 }
 
@@ -191,13 +198,16 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
     /// The page where a key is or would be.
     fn page(&self, key: &K) -> &Vec<(K, V)> {
         let at = self.until(key).checked_sub(1);
-        at.and_then(|at| self.rest.as_ref()?.pages.get(at)).map_or(&self.first, P::entries)
+        at.and_then(|at| self.rest.as_ref()?.pages.get(at))
+            .map_or(&self.first, P::entries)
     }
 
     /// The same to be changed, with how many pages there are before the next.
     fn page_mut(&mut self, key: &K) -> (usize, &mut Vec<(K, V)>) {
         let until = self.until(key);
-        let later = until.checked_sub(1).and_then(|at| self.rest.as_mut()?.pages.get_mut(at));
+        let later = until
+            .checked_sub(1)
+            .and_then(|at| self.rest.as_mut()?.pages.get_mut(at));
         (until, later.map_or(&mut self.first, P::entries_mut))
     }
 
@@ -250,7 +260,9 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
             upper = Some(split);
         }
         if let Some(upper) = upper {
-            self.rest.get_or_insert_with(|| Box::new(Pages::new())).insert(until, upper);
+            self.rest
+                .get_or_insert_with(|| Box::new(Pages::new()))
+                .insert(until, upper);
         }
         self.len += 1;
         None
@@ -266,7 +278,9 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
             match until.checked_sub(1) {
                 None => {
                     let next = rest.and_then(|rest| rest.remove(0));
-                    self.first = next.map(|mut page| std::mem::take(page.entries_mut())).unwrap_or_default();
+                    self.first = next
+                        .map(|mut page| std::mem::take(page.entries_mut()))
+                        .unwrap_or_default();
                 }
                 Some(at) => drop(rest.and_then(|rest| rest.remove(at))),
             }
@@ -285,7 +299,11 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
 
     /// The last entry.
     pub fn last(&self) -> Option<(&K, &V)> {
-        let last = self.rest.as_ref().and_then(|rest| rest.pages.back()).map_or(&self.first, P::entries);
+        let last = self
+            .rest
+            .as_ref()
+            .and_then(|rest| rest.pages.back())
+            .map_or(&self.first, P::entries);
         last.last().map(|(key, value)| (key, value))
     }
 
@@ -294,7 +312,9 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
         let until = self.until(key);
         let page = self.page(key);
         let at = find(page, key).map_or_else(|at| at, |at| at + 1);
-        let next = page.get(at).or_else(|| self.rest.as_ref()?.pages.get(until)?.entries().first());
+        let next = page
+            .get(at)
+            .or_else(|| self.rest.as_ref()?.pages.get(until)?.entries().first());
         next.map(|(key, value)| (key, value))
     }
 
@@ -311,9 +331,15 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
             Bound::Included(from) | Bound::Excluded(from) => self.rest.as_ref().map_or(0, |rest| rest.until(from)),
         };
         let rest = self.rest.as_ref();
-        let here = until.checked_sub(1).and_then(|at| rest?.pages.get(at)).map_or(&self.first, P::entries);
+        let here = until
+            .checked_sub(1)
+            .and_then(|at| rest?.pages.get(at))
+            .map_or(&self.first, P::entries);
         let at = here.partition_point(|(key, _)| is_before(key));
-        let later = rest.into_iter().flat_map(move |rest| rest.pages.range(until..)).flat_map(P::entries);
+        let later = rest
+            .into_iter()
+            .flat_map(move |rest| rest.pages.range(until..))
+            .flat_map(P::entries);
         let entries = here[at..].iter().chain(later).map(|(key, value)| (key, value));
         entries.take_while(move |(key, _)| match to {
             Bound::Included(to) => **key <= to,
@@ -330,7 +356,11 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
 
     /// All entries, rising, their values to be changed.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> {
-        let later = self.rest.iter_mut().flat_map(|rest| &mut rest.pages).flat_map(P::entries_mut);
+        let later = self
+            .rest
+            .iter_mut()
+            .flat_map(|rest| &mut rest.pages)
+            .flat_map(P::entries_mut);
         self.first.iter_mut().chain(later).map(|(key, value)| (&*key, value))
     }
 
@@ -359,7 +389,11 @@ fn find<K: Rising, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
 #[inline]
 fn search<'k, K: Rising + 'k>(len: usize, at: impl Fn(usize) -> &'k K, key: &K) -> Result<usize, usize> {
     let (mut from, mut to, mut stride) = (0, len, 1);
-    let mut next = if len < 2 { 0 } else { likely(len, at(0).number(), at(len - 1).number(), key.number()) };
+    let mut next = if len < 2 {
+        0
+    } else {
+        likely(len, at(0).number(), at(len - 1).number(), key.number())
+    };
     while from < to {
         match at(next).cmp(key) {
             Ordering::Equal => return Ok(next),
@@ -414,7 +448,9 @@ impl<K: Rising, V, P: Page<K, V>> FromIterator<(K, V)> for Paged<K, V, P> {
 
 impl<K: Rising, V, P: Page<K, V>> Extend<(K, V)> for Paged<K, V, P> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+        entries
+            .into_iter()
+            .for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 
@@ -434,7 +470,8 @@ impl<K: Rising + fmt::Debug, V: fmt::Debug, P: Page<K, V>> fmt::Debug for Paged<
 impl<K: Rising + Serialize, V: Serialize, P: Page<K, V>> Serialize for Paged<K, V, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len))?;
-        self.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        self.iter()
+            .try_for_each(|(key, value)| map.serialize_entry(key, value))?;
         map.end()
     }
 }
@@ -510,14 +547,22 @@ mod tests {
         use proto::id::CellId;
         let key = |seq: u64, task: u64| {
             let task = TaskId(u32::try_from(task).unwrap());
-            TaskKey { cell: CellId(1), seq: SubmitSeq(seq), task, pe_task: 0, attempt: 1 }
+            TaskKey {
+                cell: CellId(1),
+                seq: SubmitSeq(seq),
+                task,
+                pe_task: 0,
+                attempt: 1,
+            }
         };
         let numbers: [(&str, &dyn Fn(u64) -> u64); 5] = [
             ("jobs", &|n| SubmitSeq(7 + n).number()),
             ("every thousandth job", &|n| SubmitSeq(1_000 * n).number()),
             ("tasks of jobs of one", &|n| key(5_000_000 + n, 1).number()),
             ("tasks of one job", &|n| key(9, 1 + n).number()),
-            ("tasks that begin at one time", &|n| (Tick(1_000_000_000), key(77 + n, 1)).number()),
+            ("tasks that begin at one time", &|n| {
+                (Tick(1_000_000_000), key(77 + n, 1)).number()
+            }),
         ];
         for (what, number) in numbers {
             for len in [2, 64, 16_000] {
@@ -531,25 +576,44 @@ mod tests {
     fn a_page_has_as_many_entries_as_fit_into_4_kib() {
         assert_eq!((Paged::<u32, u32>::PAGE, Paged::<u64, [u64; 7]>::PAGE), (64, 64));
         assert_eq!((Paged::<u64, [u64; 8]>::PAGE, Paged::<u64, [u64; 31]>::PAGE), (56, 16));
-        assert_eq!(Paged::<u64, [u64; 500]>::PAGE, 8, "what is large has some together all the same");
+        assert_eq!(
+            Paged::<u64, [u64; 500]>::PAGE,
+            8,
+            "what is large has some together all the same"
+        );
     }
 
     fn check<P: Page<u32, u32>>(paged: &Paged<u32, u32, P>, known: &BTreeMap<u32, u32>) {
         assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
         assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
-        assert_eq!((paged.first(), paged.last()), (known.first_key_value(), known.last_key_value()));
-        assert!(paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()), "{paged:?}");
+        assert_eq!(
+            (paged.first(), paged.last()),
+            (known.first_key_value(), known.last_key_value())
+        );
+        assert!(
+            paged.first.len() <= PAGE && (!paged.first.is_empty() || paged.is_empty()),
+            "{paged:?}"
+        );
         let none = Pages::<u32, P>::new();
         let rest = paged.rest.as_deref().unwrap_or(&none);
         let starts: Vec<u32> = rest.starts.iter().copied().collect();
         assert_eq!(starts.len(), rest.pages.len());
         assert!(paged.rest.is_none() || !starts.is_empty(), "{paged:?}");
-        assert!(paged.first.last().is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)), "{starts:?}");
+        assert!(
+            paged
+                .first
+                .last()
+                .is_none_or(|(key, _)| starts.first().is_none_or(|next| key < next)),
+            "{starts:?}"
+        );
         for (at, (start, page)) in starts.iter().zip(&rest.pages).enumerate() {
             let page = page.entries();
             let is_below = |key: u32| starts.get(at + 1).is_none_or(|next| key < *next);
             assert!(!page.is_empty() && page.len() <= PAGE, "{} entries", page.len());
-            assert!(page.iter().all(|(key, _)| key >= start && is_below(*key)), "{start} of {starts:?}: {page:?}");
+            assert!(
+                page.iter().all(|(key, _)| key >= start && is_below(*key)),
+                "{start} of {starts:?}: {page:?}"
+            );
         }
     }
 
@@ -559,7 +623,13 @@ mod tests {
         let full = Paged::<u32, [u64; 16]>::PAGE;
         assert_eq!(full, 30);
         let rest = paged.rest.as_ref().expect("several pages");
-        assert!(rest.pages.iter().rev().skip(1).all(|page| (page.len(), page.capacity()) == (full, full)));
+        assert!(
+            rest.pages
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|page| (page.len(), page.capacity()) == (full, full))
+        );
     }
 
     proptest! {
@@ -613,7 +683,10 @@ mod tests {
         let rest = paged.rest.as_ref().expect("several pages");
         assert_eq!(rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
         let full = rest.pages.iter().rev().skip(1).chain([&paged.first]);
-        assert!(full.into_iter().all(|page| page.capacity() == PAGE), "nothing is left over");
+        assert!(
+            full.into_iter().all(|page| page.capacity() == PAGE),
+            "nothing is left over"
+        );
         for key in 0..990 {
             paged.remove(&key);
         }
@@ -623,8 +696,10 @@ mod tests {
 
     #[test]
     fn it_is_stored_as_any_map() {
-        let (paged, known) =
-            ((0..100).map(|key| (key, key)).collect::<Paged<u32, u32>>(), (0..100).map(|key| (key, key)).collect());
+        let (paged, known) = (
+            (0..100).map(|key| (key, key)).collect::<Paged<u32, u32>>(),
+            (0..100).map(|key| (key, key)).collect(),
+        );
         let text = serde_json::to_string(&paged).unwrap();
         assert_eq!(text, serde_json::to_string::<BTreeMap<u32, u32>>(&known).unwrap());
         let back: Paged<u32, u32> = serde_json::from_str(&text).unwrap();

@@ -41,7 +41,13 @@ impl TaskRanges {
     /// No task of a job.
     pub fn none(array: Option<TaskRange>) -> Self {
         let (first, step, places) = array.map_or((1, 1, 1), |range| (range.first(), range.step(), range.count()));
-        Self { first, step, places, runs: Runs::default(), count: 0 }
+        Self {
+            first,
+            step,
+            places,
+            runs: Runs::default(),
+            count: 0,
+        }
     }
 
     /// How many tasks are in the set.
@@ -66,7 +72,10 @@ impl TaskRanges {
 
     /// Every task in the set, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = TaskId> + '_ {
-        self.runs.iter().flat_map(|(from, to)| from..=to).map(|place| self.task(place))
+        self.runs
+            .iter()
+            .flat_map(|(from, to)| from..=to)
+            .map(|place| self.task(place))
     }
 
     /// The tasks in the set that are not in another one of the same job, rising. Whole runs of the
@@ -171,7 +180,11 @@ impl TaskRanges {
 
     /// The tasks that are both in the set and in one of the ranges.
     pub fn intersection(&self, ranges: &[TaskRange]) -> TaskRanges {
-        let mut both = Self { runs: Runs::default(), count: 0, ..*self };
+        let mut both = Self {
+            runs: Runs::default(),
+            count: 0,
+            ..*self
+        };
         for range in ranges {
             if self.step.is_multiple_of(range.step()) && (range.step() == 1 || range.contains(TaskId(self.first))) {
                 self.meet_run(*range, &mut both);
@@ -184,7 +197,9 @@ impl TaskRanges {
 
     /// Adds what the set shares with a range that holds every place between its ends.
     fn meet_run(&self, range: TaskRange, both: &mut TaskRanges) {
-        let Some((low, high)) = self.places_between(range.first(), range.last()) else { return };
+        let Some((low, high)) = self.places_between(range.first(), range.last()) else {
+            return;
+        };
         let start = self.run_of(low).map_or(low, |(from, _)| from);
         for (from, to) in self.runs.range(start..=high) {
             let (from, to) = (from.max(low), to.min(high));
@@ -197,8 +212,9 @@ impl TaskRanges {
     /// Adds what the set shares with a range that leaves out places between its ends.
     fn meet_steps(&self, range: TaskRange, both: &mut TaskRanges) {
         for (from, to) in self.runs.iter() {
-            let inside =
-                self.places_between(range.first(), range.last()).map(|(low, high)| (low.max(from), high.min(to)));
+            let inside = self
+                .places_between(range.first(), range.last())
+                .map(|(low, high)| (low.max(from), high.min(to)));
             let Some((low, high)) = inside else { return };
             for place in (low..=high).filter(|place| range.contains(self.task(*place))) {
                 if both.run_of(place).is_none() {
@@ -220,7 +236,10 @@ impl TaskRanges {
         if self.runs.iter().next_back().is_some_and(|(_, last)| last >= from) {
             self.cut(from, to);
         }
-        let left = from.checked_sub(1).and_then(|left| self.run_of(left)).map_or(from, |(start, _)| start);
+        let left = from
+            .checked_sub(1)
+            .and_then(|left| self.run_of(left))
+            .map_or(from, |(start, _)| start);
         let right = self.runs.remove(to + 1).unwrap_or(to);
         self.runs.insert(left, right);
         self.count += to - from + 1;
@@ -273,7 +292,11 @@ fn evenly_spaced(runs: &[(u32, u32)]) -> usize {
     let step = second.0 - first.0;
     let is_single = |run: &(u32, u32)| run.0 == run.1;
     let follows = |pair: &&[(u32, u32)]| is_single(&pair[1]) && pair[1].0 - pair[0].0 == step;
-    let even = if is_single(first) { runs.windows(2).take_while(follows).count() + 1 } else { 1 };
+    let even = if is_single(first) {
+        runs.windows(2).take_while(follows).count() + 1
+    } else {
+        1
+    };
     if even >= 3 { even } else { 1 }
 }
 
@@ -288,7 +311,10 @@ impl From<TaskRanges> for Stored {
     fn from(set: TaskRanges) -> Stored {
         let last = set.first + (set.places - 1) * set.step;
         let lattice = TaskRange::new(set.first, last, set.step).expect("the lattice came from a valid range");
-        Stored { lattice, runs: set.runs.iter().collect() }
+        Stored {
+            lattice,
+            runs: set.runs.iter().collect(),
+        }
     }
 }
 
@@ -298,7 +324,11 @@ impl TryFrom<Stored> for TaskRanges {
     fn try_from(stored: Stored) -> Result<TaskRanges, BadRuns> {
         let mut set = TaskRanges::none(Some(stored.lattice));
         for (from, to) in stored.runs {
-            let apart = set.runs.iter().next_back().is_none_or(|(_, last)| last < from.saturating_sub(1));
+            let apart = set
+                .runs
+                .iter()
+                .next_back()
+                .is_none_or(|(_, last)| last < from.saturating_sub(1));
             if from > to || to >= set.places || !apart {
                 return Err(BadRuns);
             }

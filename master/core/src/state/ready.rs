@@ -18,7 +18,10 @@ pub struct ReadyTasks {
 }
 
 impl Collection for ReadyTasks {
-    const EMPTY: &'static Self = &ReadyTasks { free: BTreeSet::new(), resting: BTreeSet::new() };
+    const EMPTY: &'static Self = &ReadyTasks {
+        free: BTreeSet::new(),
+        resting: BTreeSet::new(),
+    };
 }
 
 impl PartialEq for ReadyTasks {
@@ -35,7 +38,11 @@ impl ReadyTasks {
 
     /// Adds a task that may start from a tick on.
     pub fn insert(&mut self, task: TaskId, from: Tick, now: Tick) {
-        _ = if from > now { self.resting.insert((from, task)) } else { self.free.insert(task) };
+        _ = if from > now {
+            self.resting.insert((from, task))
+        } else {
+            self.free.insert(task)
+        };
     }
 
     /// Takes a task out that was added with this tick.
@@ -63,7 +70,10 @@ impl ReadyTasks {
 
     /// When the next pause ends.
     pub fn next_end(&self, now: Tick) -> Option<Tick> {
-        self.resting.range((Tick(now.0.saturating_add(1)), TaskId(0))..).next().map(|(from, _)| *from)
+        self.resting
+            .range((Tick(now.0.saturating_add(1)), TaskId(0))..)
+            .next()
+            .map(|(from, _)| *from)
     }
 
     /// The tasks that may start now, rising. Lazy, unless pauses are over that were not looked at.
@@ -74,7 +84,11 @@ impl ReadyTasks {
     }
 
     fn all(&self) -> BTreeSet<TaskId> {
-        self.free.iter().copied().chain(self.resting.iter().map(|(_, task)| *task)).collect()
+        self.free
+            .iter()
+            .copied()
+            .chain(self.resting.iter().map(|(_, task)| *task))
+            .collect()
     }
 }
 
@@ -113,7 +127,11 @@ mod tests {
             assert!(!followed.is_due(Tick(now)) && ready.is_due(Tick(now)) == (now >= 10));
             for ready in [&ready, &followed] {
                 let found: Vec<u32> = ready.startable(Tick(now)).map(|task| task.0).collect();
-                assert_eq!((&found[..], ready.next_end(Tick(now))), (expected, next.map(Tick)), "{now}");
+                assert_eq!(
+                    (&found[..], ready.next_end(Tick(now))),
+                    (expected, next.map(Tick)),
+                    "{now}"
+                );
             }
             assert_eq!(ready, followed);
             followed.remove(TaskId(3), Tick(10));

@@ -15,7 +15,13 @@ use std::sync::Arc;
 pub(super) fn renewed(complex: &Complex, requests: &Requests) -> Option<Requests> {
     let mut renewed = requests.clone();
     renewed.make_canonical(complex);
-    let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = &mut renewed;
+    let Requests {
+        hard_queues,
+        soft_queues,
+        master_queues,
+        slave_queues,
+        ..
+    } = &mut renewed;
     let lists = [hard_queues, soft_queues, master_queues, slave_queues];
     lists.into_iter().flatten().for_each(write_queue_out);
     (renewed != *requests).then_some(renewed)
@@ -31,7 +37,10 @@ fn write_queue_out(pattern: &mut String) {
 /// The description of a job with its requests in the form in which they are kept.
 pub(super) fn kept(complex: &Complex, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
     match renewed(complex, &spec.requests) {
-        Some(requests) => Arc::new(JobSpec { requests: requests.into(), ..(**spec).clone() }),
+        Some(requests) => Arc::new(JobSpec {
+            requests: requests.into(),
+            ..(**spec).clone()
+        }),
         None => spec.clone(),
     }
 }
@@ -39,7 +48,10 @@ pub(super) fn kept(complex: &Complex, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
 /// The description of a reservation with its requests in the form in which they are kept.
 pub(super) fn kept_reservation(complex: &Complex, spec: &Arc<ReservationSpec>) -> Arc<ReservationSpec> {
     match renewed(complex, &spec.requests) {
-        Some(requests) => Arc::new(ReservationSpec { requests, ..(**spec).clone() }),
+        Some(requests) => Arc::new(ReservationSpec {
+            requests,
+            ..(**spec).clone()
+        }),
         None => spec.clone(),
     }
 }
@@ -64,7 +76,11 @@ impl State {
     /// Brings the requests of finished jobs and of reservations to the form in which they are kept.
     pub(super) fn renew_others(&mut self) {
         let complex = &self.config.complex;
-        self.finished.iter_mut().for_each(|job| job.spec = kept(complex, &job.spec));
-        self.reservations.values_mut().for_each(|known| known.spec = kept_reservation(complex, &known.spec));
+        self.finished
+            .iter_mut()
+            .for_each(|job| job.spec = kept(complex, &job.spec));
+        self.reservations
+            .values_mut()
+            .for_each(|known| known.spec = kept_reservation(complex, &known.spec));
     }
 }

@@ -47,7 +47,13 @@ pub struct AdvanceReservation {
 
 /// The key under which a reservation's grant is booked: no job has the submission 0.
 pub fn block_key(id: ReservationId) -> TaskKey {
-    TaskKey { cell: CellId(0), seq: SubmitSeq(0), task: TaskId(id.0), pe_task: 0, attempt: 0 }
+    TaskKey {
+        cell: CellId(0),
+        seq: SubmitSeq(0),
+        task: TaskId(id.0),
+        pe_task: 0,
+        attempt: 0,
+    }
 }
 
 /// The reservation whose grant is booked under a key, if it is such a key.
@@ -114,7 +120,11 @@ impl State {
     pub fn in_use<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
         let level = level.into();
         let mut amount = self.ledger.booked(level, attribute);
-        for reservation in self.reservations.values().filter(|reservation| reservation.is_running()) {
+        for reservation in self
+            .reservations
+            .values()
+            .filter(|reservation| reservation.is_running())
+        {
             let kept = reservation.block.amount(level, attribute);
             amount = amount.checked_sub(kept).unwrap_or(Amount::ZERO);
             let used = reservation.ledger.booked(level, attribute);
@@ -134,19 +144,32 @@ impl State {
     /// The slots of a level that tasks have.
     pub fn slots_in_use(&self, level: &Level) -> u32 {
         let slots = self.in_use(level, crate::ledger::SLOTS);
-        slots.finite().and_then(|slots| u32::try_from(slots).ok()).unwrap_or(u32::MAX)
+        slots
+            .finite()
+            .and_then(|slots| u32::try_from(slots).ok())
+            .unwrap_or(u32::MAX)
     }
 
     /// The slots of a level that running reservations have.
     pub fn slots_reserved(&self, level: &Level) -> u32 {
-        let running = self.reservations.values().filter(|reservation| reservation.is_running());
-        running.map(|reservation| reservation.block.slots_at(level)).fold(0, u32::saturating_add)
+        let running = self
+            .reservations
+            .values()
+            .filter(|reservation| reservation.is_running());
+        running
+            .map(|reservation| reservation.block.slots_at(level))
+            .fold(0, u32::saturating_add)
     }
 
     /// The jobs of strict reservations with slots in a queue instance. They wait while it fails.
     pub fn strict_jobs(&self, instance: &QueueInstanceName) -> Vec<SubmitSeq> {
-        let strict = self.reservations.values().filter(|known| known.spec.hard_error && known.has(instance));
-        strict.flat_map(|reservation| self.index.jobs_within(reservation.id)).collect()
+        let strict = self
+            .reservations
+            .values()
+            .filter(|known| known.spec.hard_error && known.has(instance));
+        strict
+            .flat_map(|reservation| self.index.jobs_within(reservation.id))
+            .collect()
     }
 
     pub(super) fn grant(
@@ -157,7 +180,10 @@ impl State {
         granted: &[Granted],
         pe: Option<&PeName>,
     ) {
-        assert!(id.0 > 0 && !self.reservations.contains_key(&id), "a reservation gets a number that is free");
+        assert!(
+            id.0 > 0 && !self.reservations.contains_key(&id),
+            "a reservation gets a number that is free"
+        );
         self.last_reservation = id.0;
         let spec = kept_reservation(&self.config.complex, spec);
         let reservation = AdvanceReservation {
@@ -177,7 +203,10 @@ impl State {
     }
 
     pub(super) fn change_reservation(&mut self, id: ReservationId, state: ReservationState) {
-        let reservation = self.reservations.get_mut(&id).expect("an event names a reservation that is there");
+        let reservation = self
+            .reservations
+            .get_mut(&id)
+            .expect("an event names a reservation that is there");
         self.index.remove_reservation(reservation);
         let before = std::mem::replace(&mut reservation.state, state);
         self.index.add_reservation(reservation);
@@ -196,11 +225,15 @@ impl State {
     }
 
     pub(super) fn end_reservation(&mut self, id: ReservationId) {
-        let reservation = self.reservations.get(&id).expect("an event names a reservation that is there");
+        let reservation = self
+            .reservations
+            .get(&id)
+            .expect("an event names a reservation that is there");
         if reservation.state != ReservationState::Deleted {
             self.change_reservation(id, ReservationState::Deleted);
         }
         let gone = self.reservations.remove(&id);
-        gone.iter().for_each(|reservation| self.index.remove_reservation(reservation));
+        gone.iter()
+            .for_each(|reservation| self.index.remove_reservation(reservation));
     }
 }

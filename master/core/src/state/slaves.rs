@@ -90,9 +90,15 @@ impl State {
     pub fn slaves_on(&self, host: &HostName) -> Vec<TaskKey> {
         let mut keys = Vec::new();
         for key in self.index.on_host(host) {
-            let live = self.placed(key).into_iter().flat_map(|(_, _, placement)| &placement.slaves().live);
+            let live = self
+                .placed(key)
+                .into_iter()
+                .flat_map(|(_, _, placement)| &placement.slaves().live);
             let here = live.filter(|(_, slave)| slave.instance.host == *host);
-            keys.extend(here.map(|(number, _)| TaskKey { pe_task: *number, ..key }));
+            keys.extend(here.map(|(number, _)| TaskKey {
+                pe_task: *number,
+                ..key
+            }));
         }
         keys
     }

@@ -30,7 +30,10 @@ impl Account {
     /// The account of a job.
     pub fn of(job: &Job) -> Self {
         let project = job.spec.project.as_deref().map(Arc::from);
-        Self { user: job.spec.owner.user.clone(), project }
+        Self {
+            user: job.spec.owner.user.clone(),
+            project,
+        }
     }
 }
 
@@ -75,13 +78,21 @@ impl Amounts {
     }
 
     fn with(self, other: Self, both: fn(u128, u128) -> u128) -> Self {
-        Self { cpu: both(self.cpu, other.cpu), mem: both(self.mem, other.mem), io: both(self.io, other.io) }
+        Self {
+            cpu: both(self.cpu, other.cpu),
+            mem: both(self.mem, other.mem),
+            io: both(self.io, other.io),
+        }
     }
 
     /// In millionths of seconds of processor time, of GB seconds and of GB.
     fn units(self) -> Units {
         let whole = |number: u128| i128::try_from(number).unwrap_or(i128::MAX);
-        Units { cpu: whole(self.cpu / 1_000), mem: whole(self.mem / (1_000 << 20)), io: whole(self.io >> 30) }
+        Units {
+            cpu: whole(self.cpu / 1_000),
+            mem: whole(self.mem / (1_000 << 20)),
+            io: whole(self.io >> 30),
+        }
     }
 }
 
@@ -155,8 +166,14 @@ impl Accounts {
 
     /// Whether a user was charged, in any project.
     pub fn has_user(&self, user: &str) -> bool {
-        let first = Account { user: user.into(), project: None };
-        self.accounts.range(first..).next().is_some_and(|(account, _)| account.user.as_str() == user)
+        let first = Account {
+            user: user.into(),
+            project: None,
+        };
+        self.accounts
+            .range(first..)
+            .next()
+            .is_some_and(|(account, _)| account.user.as_str() == user)
     }
 
     /// The part of an attempt's usage that was charged before its end.
@@ -171,21 +188,30 @@ impl Accounts {
 
     /// The charges of an account without decay.
     pub fn lifetime(&self, account: &Account) -> Amounts {
-        self.accounts.get(account).map_or_else(Amounts::default, |charged| charged.lifetime)
+        self.accounts
+            .get(account)
+            .map_or_else(Amounts::default, |charged| charged.lifetime)
     }
 
     /// The decayed charges now.
     pub fn left(&self, account: &Account, decay: &Decay, now: Tick) -> Amounts {
-        self.accounts.get(account).map_or_else(Amounts::default, |charged| charged.left(decay, now))
+        self.accounts
+            .get(account)
+            .map_or_else(Amounts::default, |charged| charged.left(decay, now))
     }
 
     /// Decays everything by rules that end now.
     pub(super) fn settle(&mut self, decay: &Decay, now: Tick) {
-        self.accounts.values_mut().for_each(|charged| charged.settle(decay, now));
+        self.accounts
+            .values_mut()
+            .for_each(|charged| charged.settle(decay, now));
     }
 
     fn account(&mut self, account: &Account, decay: &Decay, now: Tick) -> &mut Charged {
-        let charged = self.accounts.entry(account.clone()).or_insert_with(|| Charged { at: now, ..Charged::default() });
+        let charged = self.accounts.entry(account.clone()).or_insert_with(|| Charged {
+            at: now,
+            ..Charged::default()
+        });
         charged.settle(decay, now);
         charged
     }
@@ -206,7 +232,10 @@ impl State {
     /// Charges running attempts with their usage so far.
     pub(super) fn charge(&mut self, tasks: &[(TaskKey, Consumed)]) {
         for (key, consumed) in tasks {
-            assert!(self.host_of(*key).is_some(), "what is charged before its end is on a host");
+            assert!(
+                self.host_of(*key).is_some(),
+                "what is charged before its end is on a host"
+            );
             let (amounts, account, decay) = self.due(*key, *consumed);
             let paid = self.usage.paid.entry(*key).or_default();
             paid.consumed = paid.consumed.max(*consumed);
@@ -221,7 +250,11 @@ impl State {
     /// none.
     pub(super) fn charge_end(&mut self, key: TaskKey, consumed: Consumed) {
         let (amounts, account, decay) = self.due(key, consumed);
-        let counted = self.usage.paid.remove(&key).map_or_else(Amounts::default, |paid| paid.counted);
+        let counted = self
+            .usage
+            .paid
+            .remove(&key)
+            .map_or_else(Amounts::default, |paid| paid.counted);
         if amounts.is_none() && counted.is_none() {
             return;
         }
@@ -232,7 +265,9 @@ impl State {
 
     /// The charge of an attempt with this usage, its account, and how it decays.
     fn due(&self, key: TaskKey, consumed: Consumed) -> (Amounts, Account, Decay) {
-        let account = self.account_of(key.seq).expect("what is charged is of a job that has not finished");
+        let account = self
+            .account_of(key.seq)
+            .expect("what is charged is of a job that has not finished");
         let amounts = self.scaled(key, self.usage.beyond_paid(key, consumed));
         (amounts, account, Decay::of(&self.config.scheduler))
     }
@@ -244,7 +279,10 @@ impl State {
         if *from == to {
             return;
         }
-        let counted = self.paid_of(seq).map(|(_, paid)| paid.counted).fold(Amounts::default(), Amounts::plus);
+        let counted = self
+            .paid_of(seq)
+            .map(|(_, paid)| paid.counted)
+            .fold(Amounts::default(), Amounts::plus);
         if counted.is_none() {
             return;
         }
@@ -256,8 +294,17 @@ impl State {
     }
 
     fn paid_of(&self, seq: SubmitSeq) -> impl Iterator<Item = (&TaskKey, &Paid)> {
-        let first = TaskKey { cell: self.cell, seq, task: proto::id::TaskId(0), pe_task: 0, attempt: 0 };
-        self.usage.paid.range(first..).take_while(move |(key, _)| key.cell == self.cell && key.seq == seq)
+        let first = TaskKey {
+            cell: self.cell,
+            seq,
+            task: proto::id::TaskId(0),
+            pe_task: 0,
+            attempt: 0,
+        };
+        self.usage
+            .paid
+            .range(first..)
+            .take_while(move |(key, _)| key.cell == self.cell && key.seq == seq)
     }
 
     /// Forgets the usage of users; of all if none is named. Earlier charges of running attempts are
@@ -275,25 +322,44 @@ impl State {
 
     /// The decayed charges of an account now, with its other usage.
     pub fn used(&self, account: &Account, live: Amounts, now: Now) -> Used {
-        let left = self.usage.left(account, &Decay::of(&self.config.scheduler), now.tick).plus(live);
+        let left = self
+            .usage
+            .left(account, &Decay::of(&self.config.scheduler), now.tick)
+            .plus(live);
         let Units { cpu, mem, io } = left.units();
-        Used { cpu, mem, io, lifetime: self.usage.lifetime(account).plus(live).units() }
+        Used {
+            cpu,
+            mem,
+            io,
+            lifetime: self.usage.lifetime(account).plus(live).units(),
+        }
     }
 
     /// Asserts the invariants of the accounts.
     pub(super) fn check_usage(&self) {
         let mut running: BTreeMap<Account, Amounts> = BTreeMap::new();
         for (key, paid) in &self.usage.paid {
-            assert!(self.host_of(*key).is_some(), "{key} was charged as running and is on no host");
-            let account = self.account_of(key.seq).expect("what is on a host is of a job that has not finished");
+            assert!(
+                self.host_of(*key).is_some(),
+                "{key} was charged as running and is on no host"
+            );
+            let account = self
+                .account_of(key.seq)
+                .expect("what is on a host is of a job that has not finished");
             let sum = running.entry(account).or_default();
             *sum = sum.plus(paid.counted);
         }
         for (account, charged) in &self.usage.accounts {
             let sum = running.remove(account).unwrap_or_default();
-            assert_eq!(charged.running, sum, "what {account:?} was charged with for running attempts");
+            assert_eq!(
+                charged.running, sum,
+                "what {account:?} was charged with for running attempts"
+            );
         }
-        assert!(running.values().all(Amounts::is_none), "what was charged is in an account");
+        assert!(
+            running.values().all(Amounts::is_none),
+            "what was charged is in an account"
+        );
     }
 }
 
@@ -345,6 +411,11 @@ impl Used {
         let parts = [(self.cpu, weights.cpu), (self.mem, weights.mem), (self.io, weights.io)];
         let sum: i128 = parts.iter().map(|(_, weight)| i128::from(weight.0.0)).sum();
         let weigh = |(used, weight): &(i128, proto::object::value::Weight)| used.saturating_mul(i128::from(weight.0.0));
-        parts.iter().map(weigh).fold(0, i128::saturating_add).checked_div(sum).unwrap_or(0)
+        parts
+            .iter()
+            .map(weigh)
+            .fold(0, i128::saturating_add)
+            .checked_div(sum)
+            .unwrap_or(0)
     }
 }

@@ -16,7 +16,10 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
     let state = &model.state;
     let number = |seq| state.jobs.get(&seq).map(|job| job.number);
     let hides_environment = !viewer.sees_environment_of(&job.spec.owner.user);
-    let errors = job.tasks.iter().filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
+    let errors = job
+        .tasks
+        .iter()
+        .filter_map(|(id, task)| Some((*id, task.place.error()?.to_owned())));
     let row = row::present(model, job);
     JobDetail {
         attributes: attributes(&state.config.complex, &row.requests),
@@ -27,20 +30,40 @@ pub(super) fn detail(model: &Model, findings: &mut Findings<'_>, viewer: &Viewer
         successors: state.index.successors(job.seq).filter_map(number).collect(),
         errors: errors.collect(),
         scheduling_info: explain::scheduling_info(findings, job.seq),
-        checkpoint_when: state.config.checkpoint_of(&job.spec).map(|_| state.config.checkpoint_when(&job.spec)),
+        checkpoint_when: state
+            .config
+            .checkpoint_of(&job.spec)
+            .map(|_| state.config.checkpoint_when(&job.spec)),
         hides_environment,
     }
 }
 
 /// The attributes in the requests of a job. One that has been removed meanwhile is left out.
 fn attributes(complex: &Complex, requests: &Requests) -> Vec<RequestedAttribute> {
-    let Requests { hard, soft, master, slaves, .. } = requests;
+    let Requests {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = requests;
     let mut attributes: Vec<RequestedAttribute> = Vec::new();
     for request in hard.iter().chain(soft).chain(master).chain(slaves) {
-        let Some(attribute) = complex.lookup(&request.name) else { continue };
+        let Some(attribute) = complex.lookup(&request.name) else {
+            continue;
+        };
         if attributes.iter().all(|known| known.name != attribute.name) {
-            let Attribute { name, r#type, consumable, .. } = attribute;
-            attributes.push(RequestedAttribute { name: name.clone(), r#type: *r#type, consumable: *consumable });
+            let Attribute {
+                name,
+                r#type,
+                consumable,
+                ..
+            } = attribute;
+            attributes.push(RequestedAttribute {
+                name: name.clone(),
+                r#type: *r#type,
+                consumable: *consumable,
+            });
         }
     }
     attributes
@@ -72,11 +95,15 @@ fn shown(spec: &Arc<JobSpec>, hides_environment: bool) -> Arc<JobSpec> {
     let program = match &spec.program {
         Program::Command { .. } if !hides_environment => return spec.clone(),
         Program::Command { .. } => spec.program.clone(),
-        Program::Script { path, .. } | Program::Stored { path, .. } => {
-            Program::Script { path: path.clone(), content: Arc::from([]) }
-        }
+        Program::Script { path, .. } | Program::Stored { path, .. } => Program::Script {
+            path: path.clone(),
+            content: Arc::from([]),
+        },
     };
-    let mut shown = JobSpec { program, ..(**spec).clone() };
+    let mut shown = JobSpec {
+        program,
+        ..(**spec).clone()
+    };
     if hides_environment {
         let is_open = |name: &String| ORIGIN.contains(&name.as_str());
         let open = spec

@@ -26,7 +26,12 @@ impl Chosen {
     /// A resource that the complex does not know.
     pub(super) fn new(model: &Model, filter: &JobFilter) -> Result<Self, Box<Diagnostic>> {
         let selection = Selection::new(model, &filter.queues, &filter.pes, &filter.resources)?;
-        let meant = model.state.config.resolved.iter().filter(|(name, settings)| selection.admits(name, settings));
+        let meant = model
+            .state
+            .config
+            .resolved
+            .iter()
+            .filter(|(name, settings)| selection.admits(name, settings));
         Ok(Self {
             states: filter.states,
             jobs: select::Jobs::new(&filter.jobs),
@@ -52,10 +57,13 @@ impl Chosen {
 
     /// Leaves the tasks that are meant.
     pub(super) fn keep_tasks(&self, model: &Model, row: &mut JobRow) {
-        let JobStates { pending, only_holds, .. } = self.states;
+        let JobStates {
+            pending, only_holds, ..
+        } = self.states;
         let allows = self.allows_pending(model, &row.requests);
         let waits = row.waits();
-        row.pending.retain(|group| pending && allows && has_hold(group, only_holds, waits));
+        row.pending
+            .retain(|group| pending && allows && has_hold(group, only_holds, waits));
         let is_there = |instances: &BTreeSet<QueueInstanceName>, task: &TaskRow| {
             task.granted.iter().any(|granted| instances.contains(&granted.instance))
         };
@@ -66,7 +74,10 @@ impl Chosen {
             is_on_host && known.is_some_and(|known| has_named_hold(known.holds, self.states.held_on_hosts))
         };
         row.tasks.retain(|task| {
-            let is_meant = self.instances.as_ref().is_none_or(|instances| is_there(instances, task));
+            let is_meant = self
+                .instances
+                .as_ref()
+                .is_none_or(|instances| is_there(instances, task));
             (self.has_state(&task.condition) || is_held(task)) && is_meant
         });
     }
@@ -76,8 +87,14 @@ impl Chosen {
     fn allows_pending(&self, model: &Model, requests: &Requests) -> bool {
         let Some(instances) = &self.instances else { return true };
         let config = &model.state.config;
-        let Ok(hard) = matching::requests(&config.complex, &requests.hard) else { return false };
-        let wanted: Vec<QueuePattern> = requests.hard_queues.iter().map(|text| QueuePattern::new(text)).collect();
+        let Ok(hard) = matching::requests(&config.complex, &requests.hard) else {
+            return false;
+        };
+        let wanted: Vec<QueuePattern> = requests
+            .hard_queues
+            .iter()
+            .map(|text| QueuePattern::new(text))
+            .collect();
         // By what queue instances are, whatever runs there.
         let cluster = model.cluster(Mode::EmptyCluster);
         instances.iter().any(|instance| {
@@ -86,7 +103,14 @@ impl Chosen {
     }
 
     fn has_state(&self, condition: &Condition) -> bool {
-        let JobStates { pending: _, running, suspended, finished, only_holds: _, held_on_hosts: _ } = self.states;
+        let JobStates {
+            pending: _,
+            running,
+            suspended,
+            finished,
+            only_holds: _,
+            held_on_hosts: _,
+        } = self.states;
         let is_stopped = condition.suspended || condition.queue_suspended || condition.threshold_suspended;
         match condition.phase {
             Phase::Pending => false,
@@ -99,7 +123,13 @@ impl Chosen {
 
 /// Whether one of the holds that somebody set is meant.
 fn has_named_hold(holds: Holds, meant: HoldFilter) -> bool {
-    let HoldFilter { user, operator, system, dependency: _, start_time: _ } = meant;
+    let HoldFilter {
+        user,
+        operator,
+        system,
+        dependency: _,
+        start_time: _,
+    } = meant;
     (user && holds.user) || (operator && holds.operator) || (system && holds.system)
 }
 
@@ -107,7 +137,9 @@ fn has_hold(group: &PendingTasks, only: HoldFilter, waits: bool) -> bool {
     if only == HoldFilter::default() {
         return true;
     }
-    let HoldFilter { dependency, start_time, .. } = only;
+    let HoldFilter {
+        dependency, start_time, ..
+    } = only;
     let held_by_others = waits || (group.condition.held && !group.holds.any());
     has_named_hold(group.holds, only)
         || (dependency && held_by_others)

@@ -26,7 +26,11 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     row.priority = model.scheduling.priority(job.seq, Of::Pending);
     row.contributions = contributions(&model.state.config, &row.requests);
     row.pending = pending(model, job);
-    row.tasks = job.tasks.iter().filter_map(|(id, task)| placed(model, job, *id, task)).collect();
+    row.tasks = job
+        .tasks
+        .iter()
+        .filter_map(|(id, task)| placed(model, job, *id, task))
+        .collect();
     row
 }
 
@@ -34,7 +38,10 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
 pub(super) fn on_hosts(model: &Model, job: &Job, ranges: &[TaskRange], most: usize) -> Vec<TaskRow> {
     let is_meant = |id: &TaskId| ranges.is_empty() || ranges.iter().any(|range| range.contains(*id));
     let meant = job.tasks.iter().filter(|(id, _)| is_meant(id));
-    meant.filter_map(|(id, task)| placed(model, job, *id, task)).take(most).collect()
+    meant
+        .filter_map(|(id, task)| placed(model, job, *id, task))
+        .take(most)
+        .collect()
 }
 
 /// A job that has left, with the tasks that are still known.
@@ -83,7 +90,10 @@ fn contributions(config: &Configuration, requests: &Requests) -> Vec<i64> {
     }
     let slots = urgency_slots(config, requests.pe.as_ref());
     let known = matching::requests(&config.complex, &requests.hard).unwrap_or_default();
-    known.iter().map(|request| i64::try_from(contribution(request, slots)).unwrap_or(i64::MAX)).collect()
+    known
+        .iter()
+        .map(|request| i64::try_from(contribution(request, slots)).unwrap_or(i64::MAX))
+        .collect()
 }
 
 /// Pending tasks, those in one condition together. The untouched of an array are one group unless they wait for tasks of
@@ -95,14 +105,28 @@ fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
         let condition = conditions::pending(&model.state, job, task);
         let holds = job.tasks.get(&task).map_or(job.spec.holds, |task| task.holds);
         let since = since(job, task);
-        match groups.iter_mut().find(|group| (group.condition, group.holds) == (condition, holds)) {
+        match groups
+            .iter_mut()
+            .find(|group| (group.condition, group.holds) == (condition, holds))
+        {
             Some(group) => {
                 group.tasks.extend(ranges);
                 group.since = group.since.max(since);
             }
             None => {
-                let error = job.tasks.get(&task).and_then(|task| task.place.error()).map(str::to_owned);
-                groups.push(PendingTasks { tasks: ranges, condition, holds, error, since, concurrency_blocked });
+                let error = job
+                    .tasks
+                    .get(&task)
+                    .and_then(|task| task.place.error())
+                    .map(str::to_owned);
+                groups.push(PendingTasks {
+                    tasks: ranges,
+                    condition,
+                    holds,
+                    error,
+                    since,
+                    concurrency_blocked,
+                });
             }
         }
     };
@@ -115,7 +139,11 @@ fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
             add(task, single(task));
         }
     }
-    for (task, _) in job.tasks.iter().filter(|(_, task)| matches!(task.place, Place::Pending { .. })) {
+    for (task, _) in job
+        .tasks
+        .iter()
+        .filter(|(_, task)| matches!(task.place, Place::Pending { .. }))
+    {
         add(*task, single(*task));
     }
     groups
@@ -145,7 +173,11 @@ fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> 
     let condition = conditions::placed(&model.state, task, placement);
     let priority = model.scheduling.priority(job.seq, Of::Running);
     let is_apart = condition.suspended || condition.threshold_suspended;
-    let priority = if is_apart { without_tickets(model, priority) } else { priority };
+    let priority = if is_apart {
+        without_tickets(model, priority)
+    } else {
+        priority
+    };
     Some(TaskRow {
         task: id,
         condition,
@@ -168,14 +200,28 @@ fn without_tickets(model: &Model, numbers: PriorityNumbers) -> PriorityNumbers {
     let weight = model.state.config.scheduler.weight_ticket.millionths();
     let term = i128::from(weight) * i128::from(numbers.ntckts) / 1_000_000;
     let prior = numbers.prior.saturating_sub(i64::try_from(term).unwrap_or(i64::MAX));
-    PriorityNumbers { prior, ntckts: 0, otckt: 0, ftckt: 0, stckt: 0, tckts: 0, share: 0, ..numbers }
+    PriorityNumbers {
+        prior,
+        ntckts: 0,
+        otckt: 0,
+        ftckt: 0,
+        stckt: 0,
+        tckts: 0,
+        share: 0,
+        ..numbers
+    }
 }
 
 /// What a task uses, with its slave tasks on other hosts.
 fn usage(model: &Model, placement: &Placement) -> Usage {
     let of = |key: &TaskKey| model.observations.usage.get(key).copied().unwrap_or_default();
     let slaves = placement.slaves();
-    let live = slaves.live.keys().map(|number| of(&TaskKey { pe_task: *number, ..placement.key }));
+    let live = slaves.live.keys().map(|number| {
+        of(&TaskKey {
+            pe_task: *number,
+            ..placement.key
+        })
+    });
     live.fold(of(&placement.key).plus(slaves.used), Usage::plus)
 }
 

@@ -87,7 +87,17 @@ impl Walk {
         let jobs = Jobs::new(&targets);
         let only = only(&model.state, &jobs);
         let missing = (0..targets.len()).collect();
-        Self::new(model, only, What::Details { targets, jobs, missing, viewer, aside: None })
+        Self::new(
+            model,
+            only,
+            What::Details {
+                targets,
+                jobs,
+                missing,
+                viewer,
+                aside: None,
+            },
+        )
     }
 
     /// The answer to [`proto::wire::client::Query::Reasons`].
@@ -103,7 +113,11 @@ impl Walk {
         let Some(job) = model.state.job(number) else {
             return Err(Reply::refusal(gone(&model.state, number)));
         };
-        let question = Question { seq: job.seq, tasks, zone: &model.statics.zone };
+        let question = Question {
+            seq: job.seq,
+            tasks,
+            zone: &model.statics.zone,
+        };
         let mut explanation = Box::new(explain::explain(&mut model.findings(), question));
         explanation.tasks = row::on_hosts(model, job, tasks, TASKS_EXPLAINED);
         let numbers = model.scheduling.priority(job.seq, Of::Pending);
@@ -116,7 +130,12 @@ impl Walk {
     }
 
     fn new(model: &Model, only: Option<BTreeSet<SubmitSeq>>, what: What) -> Self {
-        Self { what, only, after: SubmitSeq(0), until: model.state.last_submit }
+        Self {
+            what,
+            only,
+            after: SubmitSeq(0),
+            until: model.state.last_submit,
+        }
     }
 
     /// The next part, and the walk if it goes on. A part in which nothing is told has no replies before the last.
@@ -125,14 +144,32 @@ impl Walk {
     }
 
     fn step(self, model: &Model, end: Instant) -> (Vec<Reply>, Option<Self>) {
-        let Self { mut what, only, after, until } = self;
+        let Self {
+            mut what,
+            only,
+            after,
+            until,
+        } = self;
         // Why one job waits may take as long to be found out as a whole part should.
         let is_long = matches!(what, What::Details { .. } | What::Reasons { .. });
         let jobs = if is_long { 1 } else { JOBS };
-        let mut stretch = Stretch { after, until, only: only.as_ref(), end, jobs, is_last: false };
+        let mut stretch = Stretch {
+            after,
+            until,
+            only: only.as_ref(),
+            end,
+            jobs,
+            is_last: false,
+        };
         let (mut replies, has_told) = match &mut what {
             What::Rows { chosen, left } => rows(model, &mut stretch, chosen, left),
-            What::Details { targets, jobs, missing, viewer, aside } => {
+            What::Details {
+                targets,
+                jobs,
+                missing,
+                viewer,
+                aside,
+            } => {
                 let mut findings = resume(model, aside.take());
                 let (mut replies, has_told) = details(model, &mut stretch, &mut findings, viewer, jobs, missing);
                 *aside = Some(Box::new(findings.aside()));
@@ -167,7 +204,15 @@ impl Walk {
         if !has_told {
             replies.clear();
         }
-        (replies, Some(Self { what, only, after, until }))
+        (
+            replies,
+            Some(Self {
+                what,
+                only,
+                after,
+                until,
+            }),
+        )
     }
 }
 
@@ -188,7 +233,11 @@ impl Stretch<'_> {
     fn walk<'m>(&mut self, state: &'m State, mut tell: impl FnMut(&'m Job) -> usize) {
         let range = (Bound::Excluded(self.after), Bound::Included(self.until));
         let mut all = self.only.is_none().then(|| state.jobs.range(range).map(|(_, job)| job));
-        let mut only = self.only.into_iter().flat_map(|only| only.range(range)).filter_map(|seq| state.jobs.get(seq));
+        let mut only = self
+            .only
+            .into_iter()
+            .flat_map(|only| only.range(range))
+            .filter_map(|seq| state.jobs.get(seq));
         let mut next = || all.as_mut().map_or_else(|| only.next(), Iterator::next);
         let mut looked_at = 0;
         while let Some(job) = next() {
@@ -215,7 +264,13 @@ fn gone(state: &State, number: JobNumber) -> Diagnostic {
 /// The jobs that are named, where each is by its number.
 fn only(state: &State, jobs: &Jobs) -> Option<BTreeSet<SubmitSeq>> {
     let numbers = jobs.numbers().filter(|numbers| !numbers.is_empty())?;
-    Some(numbers.iter().filter_map(|number| state.by_number.get(number)).copied().collect())
+    Some(
+        numbers
+            .iter()
+            .filter_map(|number| state.by_number.get(number))
+            .copied()
+            .collect(),
+    )
 }
 
 fn resume(model: &Model, aside: Option<Box<Aside>>) -> Findings<'_> {
@@ -227,7 +282,11 @@ fn resume(model: &Model, aside: Option<Box<Aside>>) -> Findings<'_> {
 
 fn rows(model: &Model, stretch: &mut Stretch<'_>, chosen: &Chosen, left: &mut Option<SubmitSeq>) -> (Vec<Reply>, bool) {
     // Who has left since the part before was told in it or in one before that, if the walk had come so far.
-    let gone = if chosen.has_finished() { finished_since(&model.state, *left) } else { Vec::new() };
+    let gone = if chosen.has_finished() {
+        finished_since(&model.state, *left)
+    } else {
+        Vec::new()
+    };
     let is_new = |job: &&FinishedJob| job.seq > stretch.after && job.seq <= stretch.until;
     let finished: Vec<JobRow> = gone
         .into_iter()
@@ -256,7 +315,12 @@ fn rows(model: &Model, stretch: &mut Stretch<'_>, chosen: &Chosen, left: &mut Op
 
 /// The jobs that have left after another, in that order; all that are known where it is unknown.
 fn finished_since(state: &State, last: Option<SubmitSeq>) -> Vec<&FinishedJob> {
-    let mut since: Vec<_> = state.finished.iter().rev().take_while(|job| Some(job.seq) != last).collect();
+    let mut since: Vec<_> = state
+        .finished
+        .iter()
+        .rev()
+        .take_while(|job| Some(job.seq) != last)
+        .collect();
     since.reverse();
     since
 }
@@ -282,7 +346,10 @@ fn details(
         told.len()
     });
     let has_told = !told.is_empty();
-    (parts(told, PART, |details| Reply::data(Data::JobDetails(details))), has_told)
+    (
+        parts(told, PART, |details| Reply::data(Data::JobDetails(details))),
+        has_told,
+    )
 }
 
 /// The name alone is what the command prints under its heading `Following jobs do not exist`.
@@ -292,7 +359,11 @@ fn refuse(target: &str) -> Answer {
 
 fn count(model: &Model, stretch: &mut Stretch<'_>, counting: &mut Counting) {
     stretch.walk(&model.state, |other| {
-        counting.look(&model.state, other, model.scheduling.priority(other.seq, Of::Pending).prior);
+        counting.look(
+            &model.state,
+            other,
+            model.scheduling.priority(other.seq, Of::Pending).prior,
+        );
         0
     });
 }
@@ -315,7 +386,13 @@ fn reasons(
     // Lines appear in the order in which jobs have them.
     told.sort_by_key(|waiting| waiting.jobs[0]);
     if is_first && !model.state.jobs.is_empty() {
-        told.insert(0, Waiting { lines: explain::info_of_all(findings), jobs: Vec::new() });
+        told.insert(
+            0,
+            Waiting {
+                lines: explain::info_of_all(findings),
+                jobs: Vec::new(),
+            },
+        );
     }
     let has_told = !told.is_empty();
     (vec![Reply::data(Data::Reasons(told))], has_told)
@@ -344,12 +421,24 @@ mod tests {
 
         fn happens(&mut self, event: Event) {
             let seq = EventSeq(self.0.state.last.0 + 1);
-            let now = Now { tick: Tick(seq.0 * 10), wall: Wall(1_800_000_000_000 + seq.0.cast_signed() * 10) };
-            self.0.apply(&Record { seq, now, actor: Actor::Master, request: None, event });
+            let now = Now {
+                tick: Tick(seq.0 * 10),
+                wall: Wall(1_800_000_000_000 + seq.0.cast_signed() * 10),
+            };
+            self.0.apply(&Record {
+                seq,
+                now,
+                actor: Actor::Master,
+                request: None,
+                event,
+            });
         }
 
         fn submit(&mut self, job: u64, change: impl FnOnce(&mut JobSpec)) {
-            let mut spec = JobSpec { name: format!("job{job}"), ..spec() };
+            let mut spec = JobSpec {
+                name: format!("job{job}"),
+                ..spec()
+            };
             change(&mut spec);
             let number = JobNumber(u32::try_from(job).unwrap());
             let (waits_for, array_waits_for) = (Vec::new(), Vec::new());
@@ -365,7 +454,12 @@ mod tests {
         /// A job runs and leaves.
         fn run(&mut self, job: u64) {
             let key = key(job, 1);
-            self.happens(Event::TaskPlaced { key, granted: testing::granted(), pe: None, maps: Vec::new() });
+            self.happens(Event::TaskPlaced {
+                key,
+                granted: testing::granted(),
+                pe: None,
+                maps: Vec::new(),
+            });
             self.happens(Event::TaskStarted { key, at: Wall(0) });
             self.happens(ended_task(0, job, 1).event);
             self.happens(Event::JobFinished { seq: SubmitSeq(job) });
@@ -381,7 +475,10 @@ mod tests {
             let (mut parts, mut rest) = (Vec::new(), Some(walk));
             while let Some(walk) = rest.take() {
                 let (replies, next) = self.part(walk);
-                assert!(replies.iter().all(|reply| reply.more || next.is_none()), "only the last is without more");
+                assert!(
+                    replies.iter().all(|reply| reply.more || next.is_none()),
+                    "only the last is without more"
+                );
                 parts.push(replies);
                 rest = next;
                 meanwhile(self, parts.len());
@@ -396,8 +493,17 @@ mod tests {
     }
 
     fn all() -> JobFilter {
-        let states = JobStates { pending: true, running: true, suspended: true, finished: true, ..Default::default() };
-        JobFilter { states, ..JobFilter::default() }
+        let states = JobStates {
+            pending: true,
+            running: true,
+            suspended: true,
+            finished: true,
+            ..Default::default()
+        };
+        JobFilter {
+            states,
+            ..JobFilter::default()
+        }
     }
 
     fn told(replies: &[Reply]) -> Vec<u32> {
@@ -424,7 +530,11 @@ mod tests {
         });
         assert!(parts.len() > 4, "{} parts of {JOBS} jobs", parts.len());
         let mut jobs: Vec<u32> = parts.iter().flat_map(|part| told(part)).collect();
-        assert_eq!(jobs.iter().position(|job| *job == 90), Some(32 + 16 + 1), "with the part after it has left");
+        assert_eq!(
+            jobs.iter().position(|job| *job == 90),
+            Some(32 + 16 + 1),
+            "with the part after it has left"
+        );
         jobs.sort_unstable();
         assert_eq!(jobs, (1..=100).collect::<Vec<u32>>());
     }
@@ -435,13 +545,28 @@ mod tests {
         cell.submit(1, |spec| spec.array = TaskRange::parse("1-6").ok());
         for task in [2, 4, 5] {
             let key = key(1, task);
-            cell.happens(Event::TaskPlaced { key, granted: testing::granted(), pe: None, maps: Vec::new() });
-            let then = Then::Error { reason: format!("11/26/2026 05:20:0{task} [58001:{task}]: no such file") };
-            let ended = Event::TaskEnded { key, record: None, then, saved_pid: None, charged: None };
+            cell.happens(Event::TaskPlaced {
+                key,
+                granted: testing::granted(),
+                pe: None,
+                maps: Vec::new(),
+            });
+            let then = Then::Error {
+                reason: format!("11/26/2026 05:20:0{task} [58001:{task}]: no such file"),
+            };
+            let ended = Event::TaskEnded {
+                key,
+                record: None,
+                then,
+                saved_pid: None,
+                charged: None,
+            };
             cell.happens(ended);
         }
         let (replies, _) = cell.part(Walk::rows(&cell.0, &all()).ok().unwrap());
-        let Some(Data::Jobs(rows)) = &replies[0].data else { panic!() };
+        let Some(Data::Jobs(rows)) = &replies[0].data else {
+            panic!()
+        };
         let shown = |group: &PendingTasks| {
             let tasks: TaskSet = group.tasks.iter().flat_map(|range| range.iter()).collect();
             (group.condition.letters(), tasks.to_string(), group.since)
@@ -449,16 +574,28 @@ mod tests {
         let submitted = rows[0].submitted;
         let groups: Vec<_> = rows[0].pending.iter().map(shown).collect();
         let expected = [("qw", "1,3,6"), ("Eqw", "2,4,5")];
-        assert_eq!(groups, expected.map(|(state, tasks)| (state.to_owned(), tasks.to_owned(), submitted)));
+        assert_eq!(
+            groups,
+            expected.map(|(state, tasks)| (state.to_owned(), tasks.to_owned(), submitted))
+        );
     }
 
     #[test]
     fn a_part_in_which_nothing_is_told_is_no_reply() {
         let mut cell = Cell::new();
         let bob = |spec: &mut JobSpec| spec.owner.user = UserName::from("bob");
-        (1..=100).for_each(|job| if job == 50 { cell.submit(job, bob) } else { cell.submit(job, |_| ()) });
+        (1..=100).for_each(|job| {
+            if job == 50 {
+                cell.submit(job, bob)
+            } else {
+                cell.submit(job, |_| ())
+            }
+        });
         for (user, jobs) in [("bob", vec![50]), ("carol", vec![])] {
-            let filter = JobFilter { users: vec![user.to_owned()], ..all() };
+            let filter = JobFilter {
+                users: vec![user.to_owned()],
+                ..all()
+            };
             let walk = Walk::rows(&cell.0, &filter).ok().unwrap();
             let parts = cell.walk(walk, |_, _| ());
             let replies = parts.iter().map(Vec::len).sum::<usize>();
@@ -472,11 +609,26 @@ mod tests {
         (1..=3).for_each(|job| cell.submit(job, |_| ()));
         for job in [1, 2] {
             let (key, maps) = (key(job, 1), Vec::new());
-            cell.happens(Event::TaskPlaced { key, granted: testing::granted(), pe: None, maps });
+            cell.happens(Event::TaskPlaced {
+                key,
+                granted: testing::granted(),
+                pe: None,
+                maps,
+            });
             cell.happens(Event::TaskStarted { key, at: Wall(0) });
         }
-        let change = HoldChange { set: Holds { user: true, ..Holds::default() }, ..HoldChange::default() };
-        cell.happens(Event::HoldsChanged { seq: SubmitSeq(1), tasks: vec![TaskRange::new(1, 1, 1).unwrap()], change });
+        let change = HoldChange {
+            set: Holds {
+                user: true,
+                ..Holds::default()
+            },
+            ..HoldChange::default()
+        };
+        cell.happens(Event::HoldsChanged {
+            seq: SubmitSeq(1),
+            tasks: vec![TaskRange::new(1, 1, 1).unwrap()],
+            change,
+        });
         let [none, user, system] = [(false, false), (true, false), (false, true)].map(|(user, system)| HoldFilter {
             user,
             system,
@@ -489,8 +641,17 @@ mod tests {
             (false, true, system, vec![1, 2]),
             (true, false, user, vec![1, 3]),
         ] {
-            let states = JobStates { pending, running, suspended: false, held_on_hosts, ..JobStates::default() };
-            let filter = JobFilter { states, ..JobFilter::default() };
+            let states = JobStates {
+                pending,
+                running,
+                suspended: false,
+                held_on_hosts,
+                ..JobStates::default()
+            };
+            let filter = JobFilter {
+                states,
+                ..JobFilter::default()
+            };
             let walk = Walk::rows(&cell.0, &filter).ok().unwrap();
             assert_eq!(told(&cell.walk(walk, |_, _| ()).concat()), expected, "{states:?}");
         }
@@ -503,15 +664,25 @@ mod tests {
         let targets = ["70", "3", "999", "3"].map(str::to_owned).to_vec();
         let walk = Walk::details(&cell.0, targets, nobody(&cell.0));
         let parts = cell.walk(walk, |_, _| ());
-        assert_eq!((told(&parts.concat()), parts.len()), (vec![3, 70], 3), "a look at the clock after each");
+        assert_eq!(
+            (told(&parts.concat()), parts.len()),
+            (vec![3, 70], 3),
+            "a look at the clock after each"
+        );
         assert_eq!(parts.concat().last().unwrap().answers, [refuse("999")]);
-        let (replies, rest) =
-            cell.part(Walk::details(&cell.0, vec!["job7?".to_owned(), "nosuch".to_owned()], nobody(&cell.0)));
+        let (replies, rest) = cell.part(Walk::details(
+            &cell.0,
+            vec!["job7?".to_owned(), "nosuch".to_owned()],
+            nobody(&cell.0),
+        ));
         assert!(replies.is_empty(), "none of the first has such a name");
         let parts = cell.walk(rest.unwrap(), |_, _| ());
         assert_eq!(told(&parts.concat()), (70..80).collect::<Vec<u32>>());
         assert_eq!(parts.concat().last().unwrap().answers, [refuse("nosuch")]);
-        let filter = JobFilter { jobs: vec!["12".to_owned()], ..all() };
+        let filter = JobFilter {
+            jobs: vec!["12".to_owned()],
+            ..all()
+        };
         let (replies, rest) = cell.part(Walk::rows(&cell.0, &filter).ok().unwrap());
         assert_eq!((told(&replies), rest.is_none()), (vec![12], true));
     }
@@ -519,8 +690,19 @@ mod tests {
     #[test]
     fn lines_are_told_once_for_all_jobs_that_have_them() {
         let mut cell = Cell::new();
-        let held = |spec: &mut JobSpec| spec.holds = Holds { user: true, ..Holds::default() };
-        (1..=40).for_each(|job| if job % 10 == 0 { cell.submit(job, held) } else { cell.submit(job, |_| ()) });
+        let held = |spec: &mut JobSpec| {
+            spec.holds = Holds {
+                user: true,
+                ..Holds::default()
+            }
+        };
+        (1..=40).for_each(|job| {
+            if job % 10 == 0 {
+                cell.submit(job, held)
+            } else {
+                cell.submit(job, |_| ())
+            }
+        });
         let walk = Walk::reasons(&cell.0);
         let parts = cell.walk(walk, |_, _| ()).concat();
         let waiting = parts.iter().flat_map(|part| match &part.data {
@@ -530,8 +712,15 @@ mod tests {
         let (of_all, of_jobs): (Vec<Waiting>, Vec<Waiting>) = waiting.partition(|waiting| waiting.jobs.is_empty());
         assert_eq!(of_all.len(), 1, "in the first part: {of_all:?}");
         assert!(of_all[0].lines.concat().contains("all.q@node1"), "{of_all:?}");
-        let held = of_jobs.iter().filter(|waiting| waiting.lines.concat().contains("hold state"));
-        assert_eq!(held.flat_map(|waiting| &waiting.jobs).map(|job| job.0).collect::<Vec<_>>(), [10, 20, 30, 40]);
+        let held = of_jobs
+            .iter()
+            .filter(|waiting| waiting.lines.concat().contains("hold state"));
+        assert_eq!(
+            held.flat_map(|waiting| &waiting.jobs)
+                .map(|job| job.0)
+                .collect::<Vec<_>>(),
+            [10, 20, 30, 40]
+        );
     }
 
     #[test]
@@ -541,7 +730,9 @@ mod tests {
         let walk = Walk::explanation(&cell.0, JobNumber(60), &[]).unwrap();
         let parts = cell.walk(walk, |_, _| ());
         assert!(parts.len() > 4 && parts[..parts.len() - 1].iter().all(Vec::is_empty));
-        let Some(Data::Explanation(explanation)) = &parts.concat()[0].data else { panic!() };
+        let Some(Data::Explanation(explanation)) = &parts.concat()[0].data else {
+            panic!()
+        };
         let order = explanation.order.as_ref().unwrap();
         assert_eq!((order.place, order.of), (Some(60), 100));
         assert!(

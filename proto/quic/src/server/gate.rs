@@ -42,7 +42,10 @@ pub(super) struct JoinSlot {
 
 impl JoinGate {
     pub(super) fn new(limits: ServerLimits) -> Self {
-        Self { limits, state: Mutex::default() }
+        Self {
+            limits,
+            state: Mutex::default(),
+        }
     }
 
     /// A place for an enrolment from `address`, or the limit that is in the way.
@@ -50,7 +53,10 @@ impl JoinGate {
         let address = neighbourhood(address);
         let mut state = gate.lock();
         state.take(address, now, &gate.limits)?;
-        Ok(JoinSlot { gate: gate.clone(), address })
+        Ok(JoinSlot {
+            gate: gate.clone(),
+            address,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
@@ -64,13 +70,19 @@ impl GateState {
             return Err("too many hosts are joining at once");
         }
         self.make_room(address, now, limits)?;
-        let visitor =
-            self.addresses.entry(address).or_insert(Visitor { open: 0, credit: limits.join_burst, since: now });
+        let visitor = self.addresses.entry(address).or_insert(Visitor {
+            open: 0,
+            credit: limits.join_burst,
+            since: now,
+        });
         visitor.refill(now, limits);
         if visitor.open >= limits.joins_per_address {
             return Err("too many hosts are joining from this address at once");
         }
-        visitor.credit = visitor.credit.checked_sub(1).ok_or("too many attempts to join from this address")?;
+        visitor.credit = visitor
+            .credit
+            .checked_sub(1)
+            .ok_or("too many attempts to join from this address")?;
         visitor.open += 1;
         self.open += 1;
         Ok(())
@@ -84,7 +96,11 @@ impl GateState {
             visitor.refill(now, limits);
             visitor.open > 0 || visitor.credit < limits.join_burst
         });
-        if self.addresses.len() < ADDRESSES_MAX { Ok(()) } else { Err("too many addresses try to join") }
+        if self.addresses.len() < ADDRESSES_MAX {
+            Ok(())
+        } else {
+            Err("too many addresses try to join")
+        }
     }
 }
 
@@ -92,7 +108,10 @@ impl Visitor {
     fn refill(&mut self, now: Instant, limits: &ServerLimits) {
         let seconds = u32::try_from(now.saturating_duration_since(self.since).as_secs()).unwrap_or(u32::MAX);
         self.since += Duration::from_secs(u64::from(seconds));
-        self.credit = self.credit.saturating_add(seconds.saturating_mul(limits.joins_per_s)).min(limits.join_burst);
+        self.credit = self
+            .credit
+            .saturating_add(seconds.saturating_mul(limits.joins_per_s))
+            .min(limits.join_burst);
     }
 }
 
@@ -122,14 +141,21 @@ pub(super) struct RefusalLog {
 
 impl Default for RefusalLog {
     fn default() -> Self {
-        Self { since: Instant::now(), limiter: Mutex::new(Limiter::new(LINES_PER_S, LINES_PER_S)) }
+        Self {
+            since: Instant::now(),
+            limiter: Mutex::new(Limiter::new(LINES_PER_S, LINES_PER_S)),
+        }
     }
 }
 
 impl RefusalLog {
     pub(super) fn log(&self, address: SocketAddr, why: &str) {
         let now_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let admitted = self.limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(now_ms);
+        let admitted = self
+            .limiter
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .admit(now_ms);
         if let Some(suppressed) = admitted {
             tracing::warn!(peer = %address, suppressed, "connection refused: {why}");
         }
@@ -141,8 +167,13 @@ mod tests {
     use super::*;
 
     fn gate() -> Arc<JoinGate> {
-        let limits =
-            ServerLimits { joins: 5, joins_per_address: 2, join_burst: 3, joins_per_s: 1, ..Default::default() };
+        let limits = ServerLimits {
+            joins: 5,
+            joins_per_address: 2,
+            join_burst: 3,
+            joins_per_s: 1,
+            ..Default::default()
+        };
         Arc::new(JoinGate::new(limits))
     }
 
@@ -168,13 +199,18 @@ mod tests {
     fn all_addresses_together_have_a_limit_and_an_ipv6_network_counts_as_one() {
         let (gate, now) = (gate(), Instant::now());
         let enter = |text| JoinGate::enter(&gate, ip(text), now);
-        let held: Vec<_> = ["10.0.0.1", "10.0.0.2", "::ffff:10.0.0.1", "fd00::1", "fd00::2"].map(enter).into();
+        let held: Vec<_> = ["10.0.0.1", "10.0.0.2", "::ffff:10.0.0.1", "fd00::1", "fd00::2"]
+            .map(enter)
+            .into();
         assert!(held.iter().all(Result::is_ok));
         assert!(enter("10.0.0.3").is_err());
         drop(held);
         assert!(enter("10.0.0.3").is_ok());
         let mut networks: Vec<_> = ["fd00::3", "fd00::4", "fd00:1::1"].map(enter).into();
-        assert_eq!(networks.drain(..).map(|slot| slot.is_ok()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(
+            networks.drain(..).map(|slot| slot.is_ok()).collect::<Vec<_>>(),
+            [true, false, true]
+        );
     }
 
     #[test]

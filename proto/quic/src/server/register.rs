@@ -32,7 +32,10 @@ impl Register {
         places.last_id += 1;
         let key = (serial, places.last_id);
         places.links.insert(key, link);
-        Place { register: self.clone(), key }
+        Place {
+            register: self.clone(),
+            key,
+        }
     }
 
     /// Closes all connections of a certificate; returns how many.
@@ -52,7 +55,11 @@ impl Register {
     fn links(&self, serial: Serial) -> Vec<Arc<Link>> {
         let mut links: Vec<Arc<Link>> = {
             let places = self.lock();
-            places.links.range((serial, 0)..=(serial, u64::MAX)).filter_map(|(_, link)| link.upgrade()).collect()
+            places
+                .links
+                .range((serial, 0)..=(serial, u64::MAX))
+                .filter_map(|(_, link)| link.upgrade())
+                .collect()
         };
         links.retain(|link| link.close_reason().is_none());
         links

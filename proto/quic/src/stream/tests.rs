@@ -3,8 +3,11 @@ use proptest::prelude::*;
 use proto::wire::frame::FrameError;
 use tokio::io::{DuplexStream, duplex};
 
-const LIMITS: FrameLimits =
-    FrameLimits { frame_bytes: MIB, frame_deadline: Duration::from_secs(5), idle: Some(Duration::from_secs(60)) };
+const LIMITS: FrameLimits = FrameLimits {
+    frame_bytes: MIB,
+    frame_deadline: Duration::from_secs(5),
+    idle: Some(Duration::from_secs(60)),
+};
 
 /// A receiver of what is written into the other end.
 fn receiver() -> (DuplexStream, FrameReceiver<DuplexStream>) {
@@ -29,7 +32,10 @@ async fn frames_arrive_in_order_and_the_end_is_told() {
     let receive = async {
         for id in 0..100 {
             let frame = receiver.recv().await.unwrap().unwrap();
-            assert_eq!((frame.id, frame.message::<String>().unwrap().len()), (id, id as usize * 7));
+            assert_eq!(
+                (frame.id, frame.message::<String>().unwrap().len()),
+                (id, id as usize * 7)
+            );
         }
         assert_eq!(receiver.recv().await.unwrap(), None);
     };
@@ -41,7 +47,10 @@ async fn a_gigabyte_prefix_is_refused_without_memory() {
     let (mut near, mut receiver) = receiver();
     near.write_all(&[0x40, 0, 0, 0, 1, 2, 3]).await.unwrap();
     let error = receiver.recv().await.unwrap_err();
-    assert!(matches!(error, StreamError::Frame(FrameError::TooLong { len: 0x4000_0000, .. })), "{error}");
+    assert!(
+        matches!(error, StreamError::Frame(FrameError::TooLong { len: 0x4000_0000, .. })),
+        "{error}"
+    );
     assert!(!error.is_single_frame());
     assert!(receiver.buffer.capacity() <= 2 * READ_MIN);
 }
@@ -73,9 +82,14 @@ async fn a_truncated_frame_is_not_an_end() {
 #[tokio::test]
 async fn a_malformed_frame_is_refused_singly() {
     let (mut near, mut receiver) = receiver();
-    near.write_all(&[&[0, 0, 0, 3, 0xc1, 0xc1, 0xc1][..], &bytes("next")].concat()).await.unwrap();
+    near.write_all(&[&[0, 0, 0, 3, 0xc1, 0xc1, 0xc1][..], &bytes("next")].concat())
+        .await
+        .unwrap();
     assert!(receiver.recv().await.unwrap_err().is_single_frame());
-    assert_eq!(receiver.recv().await.unwrap().unwrap().message::<String>().unwrap(), "next");
+    assert_eq!(
+        receiver.recv().await.unwrap().unwrap().message::<String>().unwrap(),
+        "next"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +140,10 @@ async fn a_peer_that_does_not_read_ends_a_send_and_a_cancelled_send_cuts_no_fram
     let (sent, ids) = tokio::join!(sender.send(Kind::Control, 2, &"second"), both);
     sent.unwrap();
     assert_eq!(ids, [1, 2]);
-    assert!(matches!(sender.send(Kind::Control, 3, &longer).await, Err(StreamError::TimedOut(_))));
+    assert!(matches!(
+        sender.send(Kind::Control, 3, &longer).await,
+        Err(StreamError::TimedOut(_))
+    ));
 }
 
 proptest! {

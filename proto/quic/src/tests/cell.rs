@@ -33,7 +33,11 @@ impl std::ops::Deref for Cell {
 impl Authority {
     pub(super) fn new() -> Self {
         let (id, now) = (CellId(0xce11), wall_now());
-        Self { id, ca: ClusterCa::create(id, now).unwrap(), now }
+        Self {
+            id,
+            ca: ClusterCa::create(id, now).unwrap(),
+            now,
+        }
     }
 
     fn days_ago(&self, days: i64) -> Wall {
@@ -41,7 +45,9 @@ impl Authority {
     }
 
     pub(super) fn sign(&self, csr: &str, host: &str) -> String {
-        self.ca.sign_csr(csr, &HostName::new(host), self.now, DEFAULT_VALIDITY_S).unwrap()
+        self.ca
+            .sign_csr(csr, &HostName::new(host), self.now, DEFAULT_VALIDITY_S)
+            .unwrap()
     }
 
     pub(super) fn host(&self, name: &str) -> Credentials {
@@ -50,13 +56,23 @@ impl Authority {
 
     pub(super) fn host_issued_days_ago(&self, name: &str, days: i64) -> Credentials {
         let (key, host, then) = (HostKey::generate().unwrap(), HostName::new(name), self.days_ago(days));
-        let certificate = self.ca.sign_csr(&key.csr_pem().unwrap(), &host, then, DEFAULT_VALIDITY_S).unwrap();
+        let certificate = self
+            .ca
+            .sign_csr(&key.csr_pem().unwrap(), &host, then, DEFAULT_VALIDITY_S)
+            .unwrap();
         self.credentials(&certificate, &key)
     }
 
     pub(super) fn master_issued_days_ago(&self, days: i64) -> Credentials {
-        let (key, host, then) = (HostKey::generate().unwrap(), HostName::new("master"), self.days_ago(days));
-        let certificate = self.ca.sign_master_csr(&key.csr_pem().unwrap(), &host, then, DEFAULT_VALIDITY_S).unwrap();
+        let (key, host, then) = (
+            HostKey::generate().unwrap(),
+            HostName::new("master"),
+            self.days_ago(days),
+        );
+        let certificate = self
+            .ca
+            .sign_master_csr(&key.csr_pem().unwrap(), &host, then, DEFAULT_VALIDITY_S)
+            .unwrap();
         self.credentials(&certificate, &key)
     }
 
@@ -78,16 +94,26 @@ impl Cell {
         let known = revoked.clone();
         let admission: Admission = Arc::new(move |peer| match known.lock().unwrap().contains(&peer.serial) {
             false => Verdict::Admit,
-            true => Verdict::Refuse { why: format!("{} was revoked", peer.serial) },
+            true => Verdict::Refuse {
+                why: format!("{} was revoked", peer.serial),
+            },
         });
         let listen = "127.0.0.1:0".parse().unwrap();
         let limits = ServerLimits::default();
         let server = Server::bind(listen, &make(&authority), tickets.clone(), limits, admission).unwrap();
-        Self { authority, server, tickets, revoked }
+        Self {
+            authority,
+            server,
+            tickets,
+            revoked,
+        }
     }
 
     pub(super) fn address(&self) -> MasterAddress {
-        MasterAddress { host: "127.0.0.1".to_owned(), port: self.server.local_addr().unwrap().port() }
+        MasterAddress {
+            host: "127.0.0.1".to_owned(),
+            port: self.server.local_addr().unwrap().port(),
+        }
     }
 
     /// Both ends of a new connection, the host's first.
@@ -116,10 +142,16 @@ pub(super) async fn echo(near: &Connection, far: &Connection) {
     let answer = async {
         let (mut sender, mut receiver) = far.accept_bi(FrameLimits::CONTROL).await.unwrap();
         let request = receiver.recv().await.unwrap().unwrap();
-        sender.send(Kind::Reply, request.id, &request.message::<String>().unwrap()).await.unwrap();
+        sender
+            .send(Kind::Reply, request.id, &request.message::<String>().unwrap())
+            .await
+            .unwrap();
     };
     let (reply, ()) = tokio::join!(ask, answer);
-    assert_eq!((reply.kind, reply.id, reply.message::<String>().unwrap().as_str()), (Kind::Reply, 5, "ping"));
+    assert_eq!(
+        (reply.kind, reply.id, reply.message::<String>().unwrap().as_str()),
+        (Kind::Reply, 5, "ping")
+    );
 }
 
 /// The error of an attempt that must fail.

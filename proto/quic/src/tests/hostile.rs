@@ -41,7 +41,12 @@ async fn a_certificate_of_a_foreign_ca_is_refused_even_for_the_same_cell_id() {
 #[tokio::test]
 async fn a_host_refuses_the_master_of_another_cell() {
     let (cell, foreign) = (Cell::start(), Authority::new());
-    let error = refusal(Client::new(&foreign.host("node1")).unwrap().connect(&cell.address()).await);
+    let error = refusal(
+        Client::new(&foreign.host("node1"))
+            .unwrap()
+            .connect(&cell.address())
+            .await,
+    );
     assert!(matches!(error, ConnectError::ForeignMaster { .. }), "{error}");
     let fingerprint = foreign.ca.certificate().fingerprint();
     let error = refusal(Client::join(&cell.address(), fingerprint, super::PATIENCE).await);
@@ -54,7 +59,12 @@ async fn a_host_cannot_pose_as_the_master_nor_the_master_as_a_host() {
     let error = refusal(Client::new(&cell.host("node2")).unwrap().connect(&cell.address()).await);
     assert!(matches!(error, ConnectError::ForeignMaster { .. }), "{error}");
     let cell = Cell::start();
-    let error = refusal(Client::new(&cell.master_issued_days_ago(0)).unwrap().connect(&cell.address()).await);
+    let error = refusal(
+        Client::new(&cell.master_issued_days_ago(0))
+            .unwrap()
+            .connect(&cell.address())
+            .await,
+    );
     assert!(matches!(error, ConnectError::CertificateRefused { .. }), "{error}");
 }
 
@@ -72,7 +82,9 @@ async fn datagrams_of_garbage_are_ignored() {
     let cell = Cell::start();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for n in 0..200_usize {
-        let bytes: Vec<u8> = (0..n * 7).map(|i| (i * 31 + n) as u8 | if n % 2 == 0 { 0xc0 } else { 0 }).collect();
+        let bytes: Vec<u8> = (0..n * 7)
+            .map(|i| (i * 31 + n) as u8 | if n % 2 == 0 { 0xc0 } else { 0 })
+            .collect();
         socket.send_to(&bytes, cell.server.local_addr().unwrap()).unwrap();
     }
     still_serves(&cell).await;
@@ -104,13 +116,18 @@ impl Lines {
                 }
             }
         };
-        tokio::time::timeout(super::PATIENCE, logged).await.expect("a refusal is logged")
+        tokio::time::timeout(super::PATIENCE, logged)
+            .await
+            .expect("a refusal is logged")
     }
 
     /// Takes the lines about refused peers.
     fn refusals(&self) -> Vec<String> {
         let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
-        text.lines().filter(|line| line.contains("connection refused")).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| line.contains("connection refused"))
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -118,7 +135,10 @@ impl Lines {
 async fn every_refusal_is_one_line_in_the_log_that_says_why() {
     let lines = Lines::default();
     let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let cell = Cell::start();
     let fingerprint = cell.ca.certificate().fingerprint();
@@ -131,7 +151,10 @@ async fn every_refusal_is_one_line_in_the_log_that_says_why() {
     ] {
         refusal(client.connect(&cell.address()).await);
         let logged = lines.next_refusals().await;
-        assert!(logged.len() == 1 && logged[0].contains(why) && logged[0].contains("127.0.0.1"), "{why}: {logged:?}");
+        assert!(
+            logged.len() == 1 && logged[0].contains(why) && logged[0].contains("127.0.0.1"),
+            "{why}: {logged:?}"
+        );
     }
 }
 
@@ -141,15 +164,22 @@ async fn received(bytes: &[u8], end: bool) -> Result<Option<Frame>, StreamError>
     let cell = Cell::start();
     let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let config = quic_config(host_config(&cell.host("node1")).unwrap());
-    let connecting = endpoint.connect_with(config, cell.server.local_addr().unwrap(), SERVER_NAME).unwrap();
+    let connecting = endpoint
+        .connect_with(config, cell.server.local_addr().unwrap(), SERVER_NAME)
+        .unwrap();
     let (near, far) = tokio::join!(connecting, cell.server.accept());
-    let (near, Some(Accepted::Host(far))) = (near.unwrap(), far) else { panic!("a host was expected") };
+    let (near, Some(Accepted::Host(far))) = (near.unwrap(), far) else {
+        panic!("a host was expected")
+    };
     let (mut raw, _back) = near.open_bi().await.unwrap();
     raw.write_all(bytes).await.unwrap();
     if end {
         raw.finish().unwrap();
     }
-    let limits = FrameLimits { frame_deadline: Duration::from_millis(200), ..FrameLimits::CONTROL };
+    let limits = FrameLimits {
+        frame_deadline: Duration::from_millis(200),
+        ..FrameLimits::CONTROL
+    };
     let (_sender, mut receiver) = far.accept_bi(limits).await.unwrap();
     let result = receiver.recv().await;
     still_serves(&cell).await;
@@ -163,11 +193,17 @@ async fn bad_bytes_on_a_stream_are_refused_by_what_is_wrong_with_them() {
     let truncated = received(&whole[..whole.len() - 1], true).await;
     assert!(matches!(truncated, Err(StreamError::Truncated { .. })), "{truncated:?}");
     let gigabyte = received(&[0x40, 0, 0, 0, 1], false).await;
-    assert!(matches!(gigabyte, Err(StreamError::Frame(FrameError::TooLong { .. }))), "{gigabyte:?}");
+    assert!(
+        matches!(gigabyte, Err(StreamError::Frame(FrameError::TooLong { .. }))),
+        "{gigabyte:?}"
+    );
     let slow = received(&whole[..5], false).await;
     assert!(matches!(slow, Err(StreamError::TimedOut(_))), "{slow:?}");
     let garbage = received(&[0, 0, 0, 4, 0xc1, 1, 2, 3], false).await;
-    assert!(matches!(garbage, Err(StreamError::Frame(FrameError::Malformed(_)))), "{garbage:?}");
+    assert!(
+        matches!(garbage, Err(StreamError::Frame(FrameError::Malformed(_)))),
+        "{garbage:?}"
+    );
 }
 
 #[tokio::test]
@@ -181,6 +217,12 @@ async fn a_peer_that_resets_its_stream_is_told_apart_from_one_that_vanished() {
     assert!(receiver.recv().await.unwrap().is_some());
     near.close(CloseCode::Done, "");
     assert!(matches!(receiver.recv().await, Err(StreamError::Disconnected)));
-    assert!(matches!(back.send(Kind::Reply, 1, &"x").await, Err(StreamError::Disconnected)));
-    assert!(matches!(far.open_bi(FrameLimits::CONTROL).await, Err(StreamError::Disconnected)));
+    assert!(matches!(
+        back.send(Kind::Reply, 1, &"x").await,
+        Err(StreamError::Disconnected)
+    ));
+    assert!(matches!(
+        far.open_bi(FrameLimits::CONTROL).await,
+        Err(StreamError::Disconnected)
+    ));
 }

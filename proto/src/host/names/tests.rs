@@ -6,16 +6,32 @@ const DEFAULT: &str = "ignore_fqdn no\ndefault_domain A.org\n";
 
 /// `bootstrap` is a bootstrap file; an empty one has the shipped rules.
 fn check(bootstrap: &str, known: &[&str], text: &str, expected: &str) {
-    let naming = Naming::default().with_aliases(ALIASES).with_bootstrap(bootstrap).unwrap();
+    let naming = Naming::default()
+        .with_aliases(ALIASES)
+        .with_bootstrap(bootstrap)
+        .unwrap();
     let known: BTreeSet<HostName> = known.iter().map(|host| HostName::new(host)).collect();
     let here = HostName::new("login");
-    assert_eq!(HostNames::new(vec![&known], &naming, &here).canonical(text).as_str(), expected, "{text} of {known:?}");
+    assert_eq!(
+        HostNames::new(vec![&known], &naming, &here).canonical(text).as_str(),
+        expected,
+        "{text} of {known:?}"
+    );
 }
 
 #[test]
 fn every_name_of_a_host_leads_to_it() {
     for bootstrap in ["", COMPARED] {
-        for text in ["n1", "N1", "n1.", " n1 ", "n1.example.org", "N1.Example.ORG.", "n1-ib", "n1-eth"] {
+        for text in [
+            "n1",
+            "N1",
+            "n1.",
+            " n1 ",
+            "n1.example.org",
+            "N1.Example.ORG.",
+            "n1-ib",
+            "n1-eth",
+        ] {
             check(bootstrap, &["n1", "n2"], text, "n1");
         }
         check(bootstrap, &["n1.a.org", "n2"], "n1", "n1.a.org");
@@ -49,11 +65,16 @@ fn domains_count_as_the_bootstrap_file_says() {
 
 #[test]
 fn a_value_that_means_nothing_is_refused_with_its_line() {
-    for (text, value) in
-        [("x y\nignore_fqdn maybe", "maybe"), ("\ndefault_domain a_b", "a_b"), ("\nignore_fqdn", "\"\"")]
-    {
+    for (text, value) in [
+        ("x y\nignore_fqdn maybe", "maybe"),
+        ("\ndefault_domain a_b", "a_b"),
+        ("\nignore_fqdn", "\"\""),
+    ] {
         let refusal = Naming::default().with_bootstrap(text).unwrap_err();
-        assert!(refusal.what.contains(value) && refusal.place == "line 2" && !refusal.fix.is_empty(), "{refusal:?}");
+        assert!(
+            refusal.what.contains(value) && refusal.place == "line 2" && !refusal.fix.is_empty(),
+            "{refusal:?}"
+        );
     }
 }
 
@@ -86,7 +107,12 @@ fn names_inside_expressions_queues_and_requests_are_the_cells() {
     ] {
         assert_eq!(names.in_queue(text), expected, "{text}");
     }
-    let mut requests: Vec<ResourceRequest> = crate::request::ResourceList::parse("h=n1-ib,arch=n1-ib").unwrap().into();
+    let mut requests: Vec<ResourceRequest> = crate::request::ResourceList::parse("h=n1-ib,arch=n1-ib")
+        .unwrap()
+        .into();
     names.in_requests(&mut requests, &Complex::built_in());
-    assert_eq!(requests.iter().map(ToString::to_string).collect::<Vec<_>>(), ["h=n1", "arch=n1-ib"]);
+    assert_eq!(
+        requests.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["h=n1", "arch=n1-ib"]
+    );
 }

@@ -75,19 +75,33 @@ fn a_domain_has_its_own_value() {
     for (operation, key, value, domain, expected) in [
         (Operation::Replace, "slots", "4", "n1", "1,[@big=8],[n1=4]"),
         (Operation::Modify, "slots", "4", "@big", "1,[@big=4]"),
-        (Operation::Modify, "complex_values", "forc=TRUE", "n2", "a=1,[n1=a=2],[n2=forc=TRUE]"),
+        (
+            Operation::Modify,
+            "complex_values",
+            "forc=TRUE",
+            "n2",
+            "a=1,[n1=a=2],[n2=forc=TRUE]",
+        ),
         (Operation::Add, "complex_values", "b=3", "n1", "a=1,[n1=a=2,b=3]"),
         (Operation::Delete, "complex_values", "a", "n1", "a=1,[n1=NONE]"),
     ] {
         let result = edited(&fields, operation, key, value, Some(domain));
         assert_eq!(result.as_deref(), Ok(expected), "{operation:?} {key} {value} {domain}");
     }
-    assert_eq!(edited(&fields, Operation::Replace, "slots", "2", None).as_deref(), Ok("2,[@big=8]"));
+    assert_eq!(
+        edited(&fields, Operation::Replace, "slots", "2", None).as_deref(),
+        Ok("2,[@big=8]")
+    );
 }
 
 #[test]
 fn nothing_is_deleted_of_a_part_that_has_no_list_of_its_own() {
-    let changes = [("user_lists", "bad"), ("complex_values", "lic=1"), ("projects", "p1"), ("qtype", "BATCH")];
+    let changes = [
+        ("user_lists", "bad"),
+        ("complex_values", "lic=1"),
+        ("projects", "p1"),
+        ("qtype", "BATCH"),
+    ];
     let fields = queue(&changes);
     for (key, value) in [
         ("user_lists", "bad"),
@@ -144,14 +158,25 @@ fn the_value_may_name_its_domains_itself() {
         );
     }
     let absent = edited(&fields, Operation::Delete, "slots", "[n9=1]", None);
-    assert_eq!(absent, Err("\"n9\" does not exist in \"slots\" of \"all.q\"".to_owned()));
+    assert_eq!(
+        absent,
+        Err("\"n9\" does not exist in \"slots\" of \"all.q\"".to_owned())
+    );
 }
 
 #[test]
 fn brackets_in_objects_other_than_queues_are_part_of_the_value() {
     let mut host = crate::host::ExecHost::template("n1".into()).to_fields();
     host.set("complex_values", "a=1");
-    let edited = edit(ObjectKind::ExecHost, &host, Operation::Add, "complex_values", "rack=[7]", None).unwrap();
+    let edited = edit(
+        ObjectKind::ExecHost,
+        &host,
+        Operation::Add,
+        "complex_values",
+        "rack=[7]",
+        None,
+    )
+    .unwrap();
     assert_eq!(edited.fields.value("complex_values"), Some("a=1,rack=[7]"));
 }
 
@@ -160,20 +185,46 @@ fn what_a_list_held_is_told_as_8_1_9_does() {
     let fields = queue(&[("complex_values", "a=1,[n1=NONE]")]);
     let notes = |operation, value: &str, domain: Option<&str>| {
         let domain: Option<HostOrGroup> = domain.map(|domain| domain.parse().unwrap());
-        edit(ObjectKind::Queue, &fields, operation, "complex_values", value, domain.as_ref()).unwrap().notes
+        edit(
+            ObjectKind::Queue,
+            &fields,
+            operation,
+            "complex_values",
+            value,
+            domain.as_ref(),
+        )
+        .unwrap()
+        .notes
     };
     let of = "\"complex_values\" of \"all.q\"";
     for (operation, value, domain, note) in [
-        (Operation::Modify, "b=2", Some("n1"), format!("{of} is empty - Adding new element(s).")),
-        (Operation::Modify, "b=2", None, format!("Unable to find \"b\" in {of} - Adding new element.")),
-        (Operation::Add, "a=2", None, format!("No modification because \"a\" already exists in {of}")),
+        (
+            Operation::Modify,
+            "b=2",
+            Some("n1"),
+            format!("{of} is empty - Adding new element(s)."),
+        ),
+        (
+            Operation::Modify,
+            "b=2",
+            None,
+            format!("Unable to find \"b\" in {of} - Adding new element."),
+        ),
+        (
+            Operation::Add,
+            "a=2",
+            None,
+            format!("No modification because \"a\" already exists in {of}"),
+        ),
         (Operation::Delete, "b=2", None, format!("\"b\" does not exist in {of}")),
     ] {
         assert_eq!(notes(operation, value, domain), [note]);
     }
-    for (operation, value, domain) in
-        [(Operation::Modify, "a=2", None), (Operation::Add, "b=2", Some("n1")), (Operation::Delete, "a=1", None)]
-    {
+    for (operation, value, domain) in [
+        (Operation::Modify, "a=2", None),
+        (Operation::Add, "b=2", Some("n1")),
+        (Operation::Delete, "a=1", None),
+    ] {
         assert_eq!(notes(operation, value, domain), [""; 0]);
     }
 }
@@ -182,18 +233,33 @@ fn what_a_list_held_is_told_as_8_1_9_does() {
 fn a_host_is_called_by_its_kind_and_told_of_only_if_it_changed() {
     let mut host = crate::host::ExecHost::template("n1".into()).to_fields();
     host.set("complex_values", "a=1");
-    let add = |value| edit(ObjectKind::ExecHost, &host, Operation::Add, "complex_values", value, None).unwrap();
+    let add = |value| {
+        edit(
+            ObjectKind::ExecHost,
+            &host,
+            Operation::Add,
+            "complex_values",
+            value,
+            None,
+        )
+        .unwrap()
+    };
     let Edited { notes, is_told, .. } = add("a=2");
-    assert_eq!(notes, ["No modification because \"a\" already exists in \"complex_values\" of \"exechost\""]);
+    assert_eq!(
+        notes,
+        ["No modification because \"a\" already exists in \"complex_values\" of \"exechost\""]
+    );
     assert!(!is_told && add("b=2").is_told);
 }
 
 #[test]
 fn a_list_is_not_said_to_be_changed_by_no_elements() {
     let fields = queue(&[("load_thresholds", "np_load_avg=1.75"), ("user_lists", "staff")]);
-    for (operation, option) in
-        [(Operation::Add, "-aattr"), (Operation::Modify, "-mattr"), (Operation::Delete, "-dattr")]
-    {
+    for (operation, option) in [
+        (Operation::Add, "-aattr"),
+        (Operation::Modify, "-mattr"),
+        (Operation::Delete, "-dattr"),
+    ] {
         let none = format!("\"NONE\" is not a valid list attribute value for {option}.  Try using -rattr instead.");
         for (key, value, what) in [
             ("load_thresholds", "NONE", none.as_str()),
@@ -203,15 +269,29 @@ fn a_list_is_not_said_to_be_changed_by_no_elements() {
             ("user_lists", "NONE,NONE", none.as_str()),
             ("user_lists", "staff none", none.as_str()),
             ("load_thresholds", "np_load_avg=2,NONE", none.as_str()),
-            ("user_lists", ",", "The attribute name (\"user_lists\") and/or value (\",\") is invalid"),
-            ("user_lists", " ", "The attribute name (\"user_lists\") and/or value (\" \") is invalid"),
+            (
+                "user_lists",
+                ",",
+                "The attribute name (\"user_lists\") and/or value (\",\") is invalid",
+            ),
+            (
+                "user_lists",
+                " ",
+                "The attribute name (\"user_lists\") and/or value (\" \") is invalid",
+            ),
         ] {
             let result = edited(&fields, operation, key, value, None);
             assert_eq!(result, Err(what.to_owned()), "{operation:?} {key} {value}");
         }
     }
-    assert_eq!(edited(&fields, Operation::Replace, "user_lists", "NONE", None).as_deref(), Ok("NONE"));
-    assert_eq!(edited(&fields, Operation::Modify, "prolog", "NONE", None).as_deref(), Ok("NONE"));
+    assert_eq!(
+        edited(&fields, Operation::Replace, "user_lists", "NONE", None).as_deref(),
+        Ok("NONE")
+    );
+    assert_eq!(
+        edited(&fields, Operation::Modify, "prolog", "NONE", None).as_deref(),
+        Ok("NONE")
+    );
 }
 
 #[test]
@@ -233,10 +313,17 @@ fn when_state_is_written_is_a_list_of_letters() {
         let settled = kind.settle("c1", &edited.fields).unwrap();
         assert_eq!(settled.value("when"), Some(expected), "{operation:?} {value}");
     }
-    for (operation, value) in [(Operation::Delete, "xs"), (Operation::Modify, "q"), (Operation::Replace, "NONE")] {
+    for (operation, value) in [
+        (Operation::Delete, "xs"),
+        (Operation::Modify, "q"),
+        (Operation::Replace, "NONE"),
+    ] {
         let edited = edit(kind, &fields, operation, "when", value, None).unwrap();
         let refusals = kind.settle("c1", &edited.fields).unwrap_err();
-        assert_eq!(refusals[0].what, "Invalid \"when\" attribute for ckpt \"c1\"", "{operation:?} {value}");
+        assert_eq!(
+            refusals[0].what, "Invalid \"when\" attribute for ckpt \"c1\"",
+            "{operation:?} {value}"
+        );
     }
     assert!(edit(kind, &fields, Operation::Modify, "when", "NONE", None).is_err());
 }
@@ -249,7 +336,11 @@ fn the_type_of_a_queue_is_modified_as_a_whole() {
         (Operation::Modify, "NONE", "NONE"),
         (Operation::Delete, "BATCH", "INTERACTIVE"),
     ] {
-        assert_eq!(edited(&fields, operation, "qtype", value, None).as_deref(), Ok(expected), "{operation:?} {value}");
+        assert_eq!(
+            edited(&fields, operation, "qtype", value, None).as_deref(),
+            Ok(expected),
+            "{operation:?} {value}"
+        );
     }
 }
 
@@ -257,9 +348,27 @@ fn the_type_of_a_queue_is_modified_as_a_whole() {
 fn what_cannot_be_edited_is_refused() {
     let fields = queue(&[]);
     for (operation, key, value, domain, what) in [
-        (Operation::Replace, "slot", "1", None, "The attribute name (\"slot\") and/or value (\"1\") is invalid"),
-        (Operation::Replace, "qname", "b.q", None, "attribute \"qname\" of a cluster queue cannot be modified"),
-        (Operation::Delete, "slots", "1", None, "attribute \"slots\" of a cluster queue is not a list"),
+        (
+            Operation::Replace,
+            "slot",
+            "1",
+            None,
+            "The attribute name (\"slot\") and/or value (\"1\") is invalid",
+        ),
+        (
+            Operation::Replace,
+            "qname",
+            "b.q",
+            None,
+            "attribute \"qname\" of a cluster queue cannot be modified",
+        ),
+        (
+            Operation::Delete,
+            "slots",
+            "1",
+            None,
+            "attribute \"slots\" of a cluster queue is not a list",
+        ),
         (
             Operation::Add,
             "hostlist",
@@ -271,7 +380,15 @@ fn what_cannot_be_edited_is_refused() {
         assert_eq!(edited(&fields, operation, key, value, domain), Err(what.to_owned()));
     }
     let host = crate::host::ExecHost::template("n1".into()).to_fields();
-    let refusal = edit(ObjectKind::ExecHost, &host, Operation::Replace, "load_values", "a=1", None).unwrap_err();
+    let refusal = edit(
+        ObjectKind::ExecHost,
+        &host,
+        Operation::Replace,
+        "load_values",
+        "a=1",
+        None,
+    )
+    .unwrap_err();
     assert_eq!(refusal.code, Code::Immutable);
 }
 
@@ -280,16 +397,35 @@ fn attributes_that_are_not_shown_by_default_are_edited_too() {
     let plain = crate::pe::ParallelEnvironment::template("mpi".into()).to_fields();
     let change = |fields: &Fields, operation, key: &str, value| {
         let edited = edit(ObjectKind::Pe, fields, operation, key, value, None).map_err(|refusal| refusal.what)?;
-        Ok::<_, String>(ObjectKind::Pe.settle("mpi", &edited.fields).expect("the edited environment is one"))
+        Ok::<_, String>(
+            ObjectKind::Pe
+                .settle("mpi", &edited.fields)
+                .expect("the edited environment is one"),
+        )
     };
     for operation in [Operation::Add, Operation::Modify, Operation::Replace] {
         let on = change(&plain, operation, "ign_sreq_on_mhost", "TRUE").unwrap();
         assert_eq!(on.value("ign_sreq_on_mhost"), Some("TRUE"), "{operation:?}");
-        assert_eq!(change(&on, operation, "ign_sreq_on_mhost", "FALSE").as_ref(), Ok(&plain), "{operation:?}");
+        assert_eq!(
+            change(&on, operation, "ign_sreq_on_mhost", "FALSE").as_ref(),
+            Ok(&plain),
+            "{operation:?}"
+        );
     }
     let unlisted = change(&plain, Operation::Delete, "ign_sreq_on_mhost", "TRUE").unwrap_err();
-    assert_eq!(unlisted, "attribute \"ign_sreq_on_mhost\" of a parallel environment is not a list");
-    let misspelt = edit(ObjectKind::Pe, &plain, Operation::Replace, "ign_sreq_on_host", "TRUE", None).unwrap_err();
+    assert_eq!(
+        unlisted,
+        "attribute \"ign_sreq_on_mhost\" of a parallel environment is not a list"
+    );
+    let misspelt = edit(
+        ObjectKind::Pe,
+        &plain,
+        Operation::Replace,
+        "ign_sreq_on_host",
+        "TRUE",
+        None,
+    )
+    .unwrap_err();
     assert_eq!(misspelt.fix, "did you mean \"ign_sreq_on_mhost\"?");
     assert_eq!(shape_of(ObjectKind::Queue, "ign_sreq_on_mhost"), None);
 }
@@ -301,7 +437,10 @@ fn purge_takes_the_value_of_a_domain_out() {
     assert_eq!(purged.unwrap().value("slots"), Some("1,[@big=8]"));
     let purge = |key: &str| purge(ObjectKind::Queue, &fields, key, &"n7".parse().unwrap());
     assert_eq!(purge("slots"), Ok(None));
-    assert_eq!(purge("slot").unwrap_err().what, "Attribute name (\"slot\") and/or value (\"n7\") not found");
+    assert_eq!(
+        purge("slot").unwrap_err().what,
+        "Attribute name (\"slot\") and/or value (\"n7\") not found"
+    );
 }
 
 #[test]
@@ -315,14 +454,21 @@ fn spelling() -> impl Strategy<Value = (&'static str, String)> {
     let between = prop_oneof![Just(","), Just(" "), Just(", "), Just(" , "), Just("  ")];
     let equals = prop_oneof![Just("="), Just("=="), Just(" = "), Just("= "), Just(" =")];
     let words = prop_oneof![Just("team"), Just("bad"), Just("nosuch"), Just("make"), Just("mpi")];
-    let names = (prop_oneof![Just("user_lists"), Just("projects"), Just("pe_list"), Just("ckpt_list")], 1..4_usize);
+    let names = (
+        prop_oneof![Just("user_lists"), Just("projects"), Just("pe_list"), Just("ckpt_list")],
+        1..4_usize,
+    );
     let names = (names, proptest::collection::vec((words, between.clone()), 1..4)).prop_map(|((key, _), words)| {
         let text: String = words.iter().map(|(word, between)| format!("{word}{between}")).collect();
         (key, text.trim_end_matches([',', ' ']).to_owned())
     });
     let attributes = proptest::sample::subsequence(vec!["lic", "gm", "w1", "ft"], 1..4);
     let values = prop_oneof![Just("1"), Just("2G"), Just("a"), Just("0:1:0")];
-    let key = prop_oneof![Just("complex_values"), Just("load_thresholds"), Just("suspend_thresholds")];
+    let key = prop_oneof![
+        Just("complex_values"),
+        Just("load_thresholds"),
+        Just("suspend_thresholds")
+    ];
     let pairs = (key, attributes, values, equals, between).prop_map(|(key, names, value, equals, between)| {
         let pairs: Vec<String> = names.iter().map(|name| format!("{name}{equals}{value}")).collect();
         (key, pairs.join(between))

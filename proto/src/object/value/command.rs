@@ -115,7 +115,9 @@ impl FromStr for Command {
         if (line.starts_with('/') || line.starts_with('$')) && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Malformed::relative_path("a command whose path starts with \"/\", with or without user@ in front,"))
+            Err(Malformed::relative_path(
+                "a command whose path starts with \"/\", with or without user@ in front,",
+            ))
         }
     }
 }
@@ -153,8 +155,13 @@ impl FromStr for Signal {
             None => text.parse().ok().filter(|number| (1..=LAST_SIGNAL).contains(number)),
         };
         match number {
-            Some(number) => Ok(Self { text: text.to_owned(), number }),
-            None => Err(Malformed::new(format!("a signal such as SIGTERM or a number from 1 to {LAST_SIGNAL}"))),
+            Some(number) => Ok(Self {
+                text: text.to_owned(),
+                number,
+            }),
+            None => Err(Malformed::new(format!(
+                "a signal such as SIGTERM or a number from 1 to {LAST_SIGNAL}"
+            ))),
         }
     }
 }
@@ -204,10 +211,18 @@ mod tests {
 
     #[test]
     fn signals_are_known_by_name_and_by_number() {
-        for (text, expected) in
-            [("SIGTERM", Some(15)), ("USR2", Some(12)), ("9", Some(9)), ("65", None), ("SIGFOO", None)]
-        {
-            assert_eq!(text.parse::<Signal>().ok().map(|signal| signal.number()), expected, "{text}");
+        for (text, expected) in [
+            ("SIGTERM", Some(15)),
+            ("USR2", Some(12)),
+            ("9", Some(9)),
+            ("65", None),
+            ("SIGFOO", None),
+        ] {
+            assert_eq!(
+                text.parse::<Signal>().ok().map(|signal| signal.number()),
+                expected,
+                "{text}"
+            );
         }
     }
 

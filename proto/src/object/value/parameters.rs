@@ -18,7 +18,10 @@ pub struct Parameters {
 impl Parameters {
     /// The value of a parameter as text.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name)).last().map(|(_, value)| value)
+        self.iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name))
+            .last()
+            .map(|(_, value)| value)
     }
 
     /// The names with their values, in the order in which they were written.
@@ -32,7 +35,8 @@ impl Parameters {
     ///
     /// The value is neither.
     pub fn flag(&self, name: &str, default: bool) -> Result<bool, Malformed> {
-        self.parsed(name, Flag::of_configuration).map(|flag| flag.map_or(default, |flag| flag.0))
+        self.parsed(name, Flag::of_configuration)
+            .map(|flag| flag.map_or(default, |flag| flag.0))
     }
 
     /// The value of a parameter that is a time, in seconds.
@@ -41,7 +45,8 @@ impl Parameters {
     ///
     /// The value is no time, or INFINITY.
     pub fn seconds(&self, name: &str) -> Result<Option<u64>, Malformed> {
-        self.parsed(name, TimeText::finite).map(|time| time.and_then(|time| time.seconds()))
+        self.parsed(name, TimeText::finite)
+            .map(|time| time.and_then(|time| time.seconds()))
     }
 
     /// The value of a parameter as `parse` reads it, if it is set.
@@ -62,7 +67,10 @@ impl Parameters {
 impl Default for Parameters {
     /// The empty list.
     fn default() -> Self {
-        Self { text: "none".to_owned(), pairs: Vec::new() }
+        Self {
+            text: "none".to_owned(),
+            pairs: Vec::new(),
+        }
     }
 }
 
@@ -79,7 +87,10 @@ impl FromStr for Parameters {
             }
             pairs.push((name.to_owned(), value.to_owned()));
         }
-        Ok(Self { text: text.to_owned(), pairs })
+        Ok(Self {
+            text: text.to_owned(),
+            pairs,
+        })
     }
 }
 

@@ -43,9 +43,15 @@ impl FromStr for TimeText {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let amount =
-            not_negative(text, Type::Time, "a time in seconds or hours:minutes:seconds, such as 3600 or 1:0:0,")?;
-        Ok(Self { text: text.to_owned(), amount })
+        let amount = not_negative(
+            text,
+            Type::Time,
+            "a time in seconds or hours:minutes:seconds, such as 3600 or 1:0:0,",
+        )?;
+        Ok(Self {
+            text: text.to_owned(),
+            amount,
+        })
     }
 }
 
@@ -76,8 +82,15 @@ impl FromStr for MemoryText {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        let amount = not_negative(text, Type::Memory, "bytes or a number and a multiplier, such as 512M or 1.5G,")?;
-        Ok(Self { text: text.to_owned(), amount })
+        let amount = not_negative(
+            text,
+            Type::Memory,
+            "bytes or a number and a multiplier, such as 512M or 1.5G,",
+        )?;
+        Ok(Self {
+            text: text.to_owned(),
+            amount,
+        })
     }
 }
 
@@ -146,14 +159,21 @@ mod tests {
             assert_eq!(text.parse::<TimeText>().unwrap().to_string(), text);
         }
         assert_eq!("00:00:60".parse::<TimeText>().unwrap().seconds(), Some(60));
-        assert_eq!("1.5G".parse::<MemoryText>().unwrap().amount().finite(), Some(1_610_612_736));
+        assert_eq!(
+            "1.5G".parse::<MemoryText>().unwrap().amount().finite(),
+            Some(1_610_612_736)
+        );
         assert!("-1".parse::<TimeText>().is_err());
         assert!(TimeText::finite("INFINITY").is_err());
     }
 
     #[test]
     fn weights_print_with_six_decimals() {
-        for (text, printed) in [("0.01", "0.010000"), ("3600000", "3600000.000000"), ("0.278000", "0.278000")] {
+        for (text, printed) in [
+            ("0.01", "0.010000"),
+            ("3600000", "3600000.000000"),
+            ("0.278000", "0.278000"),
+        ] {
             assert_eq!(text.parse::<Weight>().unwrap().to_string(), printed);
         }
         for text in ["-0.1", "1.5K", "2k", "1M", "0x10", "inf", "K", ""] {

@@ -31,7 +31,12 @@ pub(super) fn part(text: &str) -> Result<Part<'_>, RangeError> {
     let last = match rest.chars().next() {
         None => None,
         Some(sign @ ('-' | ':')) => Some(Last { sign, text: &rest[1..] }),
-        Some(_) => return Err(RangeError::Trailer { specifier: text.to_owned(), trailer: rest.to_owned() }),
+        Some(_) => {
+            return Err(RangeError::Trailer {
+                specifier: text.to_owned(),
+                trailer: rest.to_owned(),
+            });
+        }
     };
     Ok(Part { first, last })
 }
@@ -44,7 +49,10 @@ pub(super) fn number(text: &str) -> Result<u32, RangeError> {
     let text = text.trim_start();
     let digits = digits(text)?;
     if digits < text.len() {
-        return Err(RangeError::Trailer { specifier: text.to_owned(), trailer: text[digits..].to_owned() });
+        return Err(RangeError::Trailer {
+            specifier: text.to_owned(),
+            trailer: text[digits..].to_owned(),
+        });
     }
     parsed(text)
 }
@@ -73,7 +81,10 @@ pub(super) fn last_and_step(text: &str) -> Result<(u32, u32), RangeError> {
 /// The parts of a list. Empty parts are skipped, as in 8.1.9; a list of nothing has one empty part.
 pub(super) fn list_parts(text: &str) -> impl Iterator<Item = &str> {
     let is_empty = text.split(',').all(|part| part.trim().is_empty());
-    text.split(',').map(str::trim).filter(|part| !part.is_empty()).chain(is_empty.then_some(""))
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .chain(is_empty.then_some(""))
 }
 
 /// How many digits the text begins with.
@@ -85,5 +96,9 @@ fn digits(text: &str) -> Result<usize, RangeError> {
 }
 
 fn parsed(digits: &str) -> Result<u32, RangeError> {
-    digits.parse().ok().filter(|number| *number <= RANGE_MAX).ok_or_else(|| RangeError::TooLarge(digits.to_owned()))
+    digits
+        .parse()
+        .ok()
+        .filter(|number| *number <= RANGE_MAX)
+        .ok_or_else(|| RangeError::TooLarge(digits.to_owned()))
 }

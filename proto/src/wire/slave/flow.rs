@@ -28,12 +28,23 @@ pub struct Outgoing {
 impl Outgoing {
     /// Nothing is sent yet.
     pub fn new(stream: Stream) -> Self {
-        Self { stream, base: 0, unconfirmed: VecDeque::new(), sent: 0, has_ended: false, end_is_sent: false }
+        Self {
+            stream,
+            base: 0,
+            unconfirmed: VecDeque::new(),
+            sent: 0,
+            has_ended: false,
+            end_is_sent: false,
+        }
     }
 
     /// How many bytes may be added now; 0 once the stream has ended.
     pub fn room(&self) -> usize {
-        if self.has_ended { 0 } else { WINDOW.saturating_sub(self.unconfirmed.len()) }
+        if self.has_ended {
+            0
+        } else {
+            WINDOW.saturating_sub(self.unconfirmed.len())
+        }
     }
 
     /// Adds bytes at the end.
@@ -86,7 +97,11 @@ impl Outgoing {
         }
         let at = self.sent;
         self.sent += bytes.len() as u64;
-        Some(Part::Data { stream: self.stream, at, bytes })
+        Some(Part::Data {
+            stream: self.stream,
+            at,
+            bytes,
+        })
     }
 }
 
@@ -141,7 +156,11 @@ mod tests {
         from.push(b"three");
         from.end();
         deliver(&mut from, &mut to, &mut out);
-        assert_eq!((out.as_slice(), to.has_ended()), (&b"one "[..], false), "what lies behind a gap is dropped");
+        assert_eq!(
+            (out.as_slice(), to.has_ended()),
+            (&b"one "[..], false),
+            "what lies behind a gap is dropped"
+        );
         from.rewind(to.have());
         deliver(&mut from, &mut to, &mut out);
         assert_eq!((out.as_slice(), to.has_ended()), (&b"one two three"[..], true));

@@ -40,7 +40,10 @@ fn interaction_4_gpu_lists_devices_and_fewer_when_its_library_fails() {
     assert_eq!(stage.value("gpu.names").as_deref(), Some("A;B;"));
     assert_eq!(stage.value("gpu.cuda.0.mem_free").as_deref(), Some("4294967296"));
     stage.says("begin\nvm:gpu.ndev:0\nend\n");
-    assert_eq!((stage.value("gpu.ndev").as_deref(), stage.value("gpu.names")), (Some("0"), None));
+    assert_eq!(
+        (stage.value("gpu.ndev").as_deref(), stage.value("gpu.names")),
+        (Some("0"), None)
+    );
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn interaction_10_hpckp_ends_on_its_first_request_and_is_spaced_out() {
     stage.exits(Exit::Status(1));
     let status = stage.machine.status(stage.now);
     assert_eq!(status.health, Health::Failing);
-    assert_eq!(status.last_error.as_deref(), Some("ended with exit status 1 before its first answer"));
+    assert_eq!(
+        status.last_error.as_deref(),
+        Some("ended with exit status 1 before its first answer")
+    );
     assert_eq!(status.next_start, Some(Tick(1_000)));
 }
 
@@ -90,7 +96,10 @@ fn interaction_12_joedborg_never_says_begin_and_needs_quit() {
 fn recorded_other_hosts_and_any_case_of_this_one_are_told_apart() {
     let mut stage = Stage::running();
     stage.says("begin\notherhost:lsa:77\nVM:lse:5\nend\n");
-    assert_eq!(stage.value_of(&HostSpec::Other("otherhost".into()), "lsa").as_deref(), Some("77"));
+    assert_eq!(
+        stage.value_of(&HostSpec::Other("otherhost".into()), "lsa").as_deref(),
+        Some("77")
+    );
     assert_eq!(stage.value("lse").as_deref(), Some("5"));
 }
 

@@ -61,7 +61,14 @@ pub(super) struct Life {
 
 impl Life {
     pub(super) fn new(since: Tick) -> Self {
-        Self { since, asked: None, last_asked: None, blocks: 0, bytes: 0, timed_out: false }
+        Self {
+            since,
+            asked: None,
+            last_asked: None,
+            blocks: 0,
+            bytes: 0,
+            timed_out: false,
+        }
     }
 }
 
@@ -81,15 +88,30 @@ const WINDOW_MS: u64 = 10_000;
 
 impl Pace {
     pub(super) fn new(now: Tick) -> Self {
-        Self { window: now, bytes: 0, blocks: 0, minute: now, stderr_lines: 0 }
+        Self {
+            window: now,
+            bytes: 0,
+            blocks: 0,
+            minute: now,
+            stderr_lines: 0,
+        }
     }
 
     fn turn(&mut self, now: Tick) {
         if now.since_ms(self.window) >= WINDOW_MS {
-            *self = Self { window: now, bytes: 0, blocks: 0, ..*self };
+            *self = Self {
+                window: now,
+                bytes: 0,
+                blocks: 0,
+                ..*self
+            };
         }
         if now.since_ms(self.minute) >= 60_000 {
-            *self = Self { minute: now, stderr_lines: 0, ..*self };
+            *self = Self {
+                minute: now,
+                stderr_lines: 0,
+                ..*self
+            };
         }
     }
 
@@ -149,8 +171,16 @@ impl Machine {
             Phase::Waiting { until } => Some(until),
             Phase::Running => self.deadline(),
             Phase::Closed { since } => Some(since.plus_ms(CLOSED_GRACE_MS)),
-            Phase::Stopping { step: Step::Quit, since, .. } => Some(since.plus_ms(self.settings.quit_wait_ms)),
-            Phase::Stopping { step: Step::Terminate, since, .. } => Some(since.plus_ms(self.settings.term_wait_ms)),
+            Phase::Stopping {
+                step: Step::Quit,
+                since,
+                ..
+            } => Some(since.plus_ms(self.settings.quit_wait_ms)),
+            Phase::Stopping {
+                step: Step::Terminate,
+                since,
+                ..
+            } => Some(since.plus_ms(self.settings.term_wait_ms)),
             Phase::Stopping { step: Step::Kill, .. } | Phase::Starting { .. } | Phase::Ended => None,
         }
     }
@@ -187,7 +217,9 @@ impl Machine {
         }
         let text = format!("not started: {reason}");
         self.fail(Health::Failing, WarningKind::NotStarted, text, now, &mut actions);
-        self.phase = Phase::Waiting { until: now.plus_ms(self.backoff_ms()) };
+        self.phase = Phase::Waiting {
+            until: now.plus_ms(self.backoff_ms()),
+        };
         actions
     }
 
@@ -208,8 +240,13 @@ impl Machine {
         // Children of the sensor may live on in its group, with the pipes in their hands.
         actions.push(Action::SignalGroup(Signal::Kill));
         match self.phase {
-            Phase::Stopping { then: Then::Restart { pause_ms }, .. } => {
-                self.phase = Phase::Waiting { until: now.plus_ms(pause_ms) };
+            Phase::Stopping {
+                then: Then::Restart { pause_ms },
+                ..
+            } => {
+                self.phase = Phase::Waiting {
+                    until: now.plus_ms(pause_ms),
+                };
             }
             Phase::Stopping { then: Then::End, .. } | Phase::Starting { then: Some(Then::End) } => {
                 self.end(&mut actions)
@@ -263,20 +300,35 @@ impl Machine {
             self.life.bytes > 0 && self.life.bytes.is_multiple_of(BUFFER) && self.reader.is_mid_block();
         let seconds = self.settings.deadline_ms as f64 / 1000.0;
         if stopped_in_a_buffer {
-            let text = format!("an answer stopped after {} bytes, a full buffer: flush after `end`", self.life.bytes);
+            let text = format!(
+                "an answer stopped after {} bytes, a full buffer: flush after `end`",
+                self.life.bytes
+            );
             self.fail(Health::BufferingSuspected, WarningKind::Buffering, text, now, actions);
         } else {
             let text = format!("no complete block within {seconds} s");
             self.fail(Health::TimedOut, WarningKind::NoAnswer, text, now, actions);
         }
         self.life.timed_out = true;
-        self.begin_stop(Then::Restart { pause_ms: self.backoff_ms() }, now, actions);
+        self.begin_stop(
+            Then::Restart {
+                pause_ms: self.backoff_ms(),
+            },
+            now,
+            actions,
+        );
     }
 
     fn give_up_closed(&mut self, now: Tick, actions: &mut Vec<Action>) {
         let text = "it closed its output and went on living".to_owned();
         self.fail(Health::Failing, WarningKind::ClosedOutput, text, now, actions);
-        self.begin_stop(Then::Restart { pause_ms: self.backoff_ms() }, now, actions);
+        self.begin_stop(
+            Then::Restart {
+                pause_ms: self.backoff_ms(),
+            },
+            now,
+            actions,
+        );
     }
 
     fn ended_unasked(&mut self, exit: Exit, now: Tick, actions: &mut Vec<Action>) {
@@ -290,9 +342,21 @@ impl Machine {
             self.phase = Phase::Waiting { until: next.max(now) };
             return;
         }
-        let when = if self.life.blocks == 0 { " before its first answer" } else { "" };
-        self.fail(Health::Failing, WarningKind::Ended, format!("ended with {exit}{when}"), now, actions);
-        self.phase = Phase::Waiting { until: now.plus_ms(self.backoff_ms()) };
+        let when = if self.life.blocks == 0 {
+            " before its first answer"
+        } else {
+            ""
+        };
+        self.fail(
+            Health::Failing,
+            WarningKind::Ended,
+            format!("ended with {exit}{when}"),
+            now,
+            actions,
+        );
+        self.phase = Phase::Waiting {
+            until: now.plus_ms(self.backoff_ms()),
+        };
     }
 
     fn fail(&mut self, health: Health, kind: WarningKind, text: String, now: Tick, actions: &mut Vec<Action>) {
@@ -305,14 +369,21 @@ impl Machine {
     /// Doubles from the first pause with every failure in a row, up to the cap.
     fn backoff_ms(&self) -> u64 {
         let doublings = self.failures_in_row.saturating_sub(1).min(32);
-        self.settings.backoff_first_ms.saturating_mul(1 << doublings).min(self.settings.backoff_cap_ms)
+        self.settings
+            .backoff_first_ms
+            .saturating_mul(1 << doublings)
+            .min(self.settings.backoff_cap_ms)
     }
 
     /// Both are needed: some sensors know only `quit`, others only the end of their input.
     fn begin_stop(&mut self, then: Then, now: Tick, actions: &mut Vec<Action>) {
         actions.push(Action::Write(Request::Quit));
         actions.push(Action::CloseStdin);
-        self.phase = Phase::Stopping { step: Step::Quit, since: now, then };
+        self.phase = Phase::Stopping {
+            step: Step::Quit,
+            since: now,
+            then,
+        };
     }
 
     fn push_harder(&mut self, step: Step, since: Tick, then: Then, now: Tick, actions: &mut Vec<Action>) {
@@ -329,7 +400,11 @@ impl Machine {
             self.warn(WarningKind::IgnoredQuit, text, now, actions);
         }
         actions.push(Action::SignalGroup(signal));
-        self.phase = Phase::Stopping { step: next, since: now, then };
+        self.phase = Phase::Stopping {
+            step: next,
+            since: now,
+            then,
+        };
     }
 
     fn finish_output(&mut self, now: Tick) -> Vec<Action> {

@@ -14,7 +14,10 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(settings: Settings) -> Self {
         let names = SelfNames::new(&"vm".into(), [], Domains::Compare);
-        Self { machine: Machine::new(settings, names, Tick(0)), now: Tick(0) }
+        Self {
+            machine: Machine::new(settings, names, Tick(0)),
+            now: Tick(0),
+        }
     }
 
     /// A sensor that was just started and asked.
@@ -66,8 +69,13 @@ impl Stage {
 }
 
 fn warned(actions: &[Action]) -> Vec<WarningKind> {
-    let kinds =
-        actions.iter().filter_map(|action| if let Action::Warn(warning) = action { Some(warning.kind) } else { None });
+    let kinds = actions.iter().filter_map(|action| {
+        if let Action::Warn(warning) = action {
+            Some(warning.kind)
+        } else {
+            None
+        }
+    });
     kinds.collect()
 }
 
@@ -136,7 +144,13 @@ fn t11_unsolicited_blocks_count_and_their_rate_is_capped() {
     let mut stage = Stage::running();
     let flood: String = (0..1000).map(|n| format!("begin\nvm:a:{n}\nend\n")).collect();
     let actions = stage.says(&flood);
-    assert_eq!(actions.iter().filter(|action| matches!(action, Action::Block(_))).count(), 100);
+    assert_eq!(
+        actions
+            .iter()
+            .filter(|action| matches!(action, Action::Block(_)))
+            .count(),
+        100
+    );
     assert_eq!(warned(&actions), [WarningKind::TooFast]);
     assert_eq!(stage.value("a").as_deref(), Some("999"));
 }
@@ -192,15 +206,24 @@ fn t12_an_answer_that_stops_with_a_full_buffer_is_suspected_of_buffering() {
 fn t13_the_end_is_quit_and_end_of_input_then_sigterm_then_sigkill() {
     let mut stage = Stage::running();
     stage.says(GOOD);
-    assert_eq!(stage.machine.stop(stage.now), [Action::Write(Request::Quit), Action::CloseStdin]);
+    assert_eq!(
+        stage.machine.stop(stage.now),
+        [Action::Write(Request::Quit), Action::CloseStdin]
+    );
     assert_eq!(stage.wait(9_999), []);
     let actions = stage.wait(1);
     assert_eq!(warned(&actions), [WarningKind::IgnoredQuit]);
     assert_eq!(actions[1..], [Action::SignalGroup(Signal::Terminate)]);
     assert_eq!(stage.wait(2_000), [Action::SignalGroup(Signal::Kill)]);
     assert_eq!(stage.machine.next_timer(), None);
-    let stopped = Action::Health { from: Health::Running, to: Health::Stopped };
-    assert_eq!(stage.exits(Exit::Signal(9)), [Action::SignalGroup(Signal::Kill), stopped, Action::Ended]);
+    let stopped = Action::Health {
+        from: Health::Running,
+        to: Health::Stopped,
+    };
+    assert_eq!(
+        stage.exits(Exit::Signal(9)),
+        [Action::SignalGroup(Signal::Kill), stopped, Action::Ended]
+    );
 }
 
 #[test]
@@ -218,7 +241,10 @@ fn t14_standard_error_is_kept_in_a_ring_and_logged_sparingly() {
     let actions = stage.machine.stderr(text.as_bytes(), stage.now);
     assert_eq!(actions.len(), 10);
     let kept = stage.machine.status(stage.now).stderr;
-    assert_eq!((kept.len(), kept[0].as_str(), kept[19].as_str()), (20, "line 30", "line 49"));
+    assert_eq!(
+        (kept.len(), kept[0].as_str(), kept[19].as_str()),
+        (20, "line 30", "line 49")
+    );
 }
 
 #[test]
@@ -256,7 +282,10 @@ fn t16_crashes_are_spaced_out_up_to_a_cap_and_a_sensor_that_stays_alive_starts_a
 fn t16_a_changed_file_restarts_the_sensor_at_once() {
     let mut stage = Stage::running();
     stage.says(GOOD);
-    assert_eq!(stage.machine.restart(stage.now), [Action::Write(Request::Quit), Action::CloseStdin]);
+    assert_eq!(
+        stage.machine.restart(stage.now),
+        [Action::Write(Request::Quit), Action::CloseStdin]
+    );
     stage.exits(Exit::Status(0));
     assert_eq!(stage.value("a").as_deref(), Some("1"));
     assert_eq!(stage.wait(0), [Action::Start]);
@@ -296,13 +325,20 @@ fn a_sensor_that_is_stopped_while_it_starts_ends_once_it_is_there() {
     let mut stage = Stage::new(Settings::default());
     stage.wait(0);
     assert_eq!(stage.machine.stop(stage.now), []);
-    assert_eq!(stage.machine.started(stage.now), [Action::Write(Request::Quit), Action::CloseStdin]);
+    assert_eq!(
+        stage.machine.started(stage.now),
+        [Action::Write(Request::Quit), Action::CloseStdin]
+    );
 }
 
 #[test]
 fn t19_values_age_out_at_three_intervals_or_deadline_and_interval() {
     let check = |interval_ms, deadline_ms, expected| {
-        let settings = Settings { interval_ms, deadline_ms, ..Settings::default() };
+        let settings = Settings {
+            interval_ms,
+            deadline_ms,
+            ..Settings::default()
+        };
         assert_eq!(settings.age_limit_ms(), expected);
     };
     check(40_000, 60_000, 120_000);
@@ -376,7 +412,10 @@ impl Observed {
             match action {
                 Action::Start => assert!(!self.is_alive, "two processes at once"),
                 Action::Write(Request::Collect) => {
-                    assert!(self.is_alive && !self.is_asked && !self.is_input_closed, "a request out of turn");
+                    assert!(
+                        self.is_alive && !self.is_asked && !self.is_input_closed,
+                        "a request out of turn"
+                    );
                     self.is_asked = true;
                 }
                 Action::CloseStdin => self.is_input_closed = true,
@@ -393,7 +432,10 @@ impl Observed {
     }
 
     fn start(&mut self, stage: &mut Stage) {
-        *self = Observed { is_alive: true, ..Observed::default() };
+        *self = Observed {
+            is_alive: true,
+            ..Observed::default()
+        };
         let actions = stage.machine.started(stage.now);
         self.obey(&actions);
     }

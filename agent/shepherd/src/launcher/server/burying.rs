@@ -18,7 +18,10 @@ impl ShepherdEnd {
     /// From the wait status of the shepherd.
     pub(super) fn new(status: i32) -> Self {
         let has_not_begun = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NOT_BEGUN;
-        ShepherdEnd { has_not_begun, wait_until: sys::boot_ms() + ORPHANS_MS }
+        ShepherdEnd {
+            has_not_begun,
+            wait_until: sys::boot_ms() + ORPHANS_MS,
+        }
     }
 }
 
@@ -28,7 +31,9 @@ impl Server {
     /// long as some are waited for.
     pub(super) fn end_orphans_of(&mut self, key: TaskKey) -> Option<Option<u32>> {
         let task = self.tasks.get(&key);
-        let Some(end) = task.and_then(|task| task.shepherd_end) else { return Some(None) };
+        let Some(end) = task.and_then(|task| task.shepherd_end) else {
+            return Some(None);
+        };
         let uid = task.and_then(|task| task.traces.as_ref()).map(|traces| traces.uid);
         let gives_up = end.wait_until <= sys::boot_ms();
         let left = self.end_orphans(uid, gives_up);
@@ -47,7 +52,11 @@ impl Server {
             single_user: self.host.rules.single_user,
         };
         let left = self.orphans.end(&own, uid);
-        if left > 0 && gives_up { self.orphans.give_up(&own, uid) } else { left }
+        if left > 0 && gives_up {
+            self.orphans.give_up(&own, uid)
+        } else {
+            left
+        }
     }
 
     /// Notes as whom sensors run, while they can be looked at: what one leaves is known by its user

@@ -31,7 +31,9 @@ impl Server {
     /// Returns the reason why no task can start. `None` means that tasks can start.
     pub(super) fn trouble(&mut self) -> Option<String> {
         let room = room_for(0).err();
-        room.or_else(lack_of_descriptors).or_else(|| self.stuck_journal()).or_else(|| self.lack_of_processes())
+        room.or_else(lack_of_descriptors)
+            .or_else(|| self.stuck_journal())
+            .or_else(|| self.lack_of_processes())
     }
 
     /// A journal that failed is written to again; one that did not is not, for a sync is not free.
@@ -66,7 +68,9 @@ pub(super) fn room_for(script_bytes: u64) -> Result<(), String> {
 
 fn lack_of_descriptors() -> Option<String> {
     let pairs: io::Result<Vec<_>> = (0..SPARE_PAIRS).map(|_| UnixStream::pair()).collect();
-    pairs.err().map(|error| format!("the launcher is out of descriptors (ulimit -n): {error}"))
+    pairs
+        .err()
+        .map(|error| format!("the launcher is out of descriptors (ulimit -n): {error}"))
 }
 
 /// Why a start is refused that could not be recorded.
@@ -80,9 +84,19 @@ pub(super) fn no_shepherd(error: &io::Error) -> String {
 }
 
 pub(super) fn refused(key: TaskKey, Refusal { blame, text }: Refusal) -> Notice {
-    Notice::Refused { key: Some(key), sensor: None, text, blame }
+    Notice::Refused {
+        key: Some(key),
+        sensor: None,
+        text,
+        blame,
+    }
 }
 
 pub(super) fn refused_sensor(spec: &SensorSpec, text: String) -> Notice {
-    Notice::Refused { key: None, sensor: Some(spec.id), text, blame: Blame::Job }
+    Notice::Refused {
+        key: None,
+        sensor: Some(spec.id),
+        text,
+        blame: Blame::Job,
+    }
 }

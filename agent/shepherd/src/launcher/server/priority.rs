@@ -28,9 +28,17 @@ impl Server {
     /// Gives a running task another share. What it starts later inherits it; a task that has ended
     /// by now needs none.
     pub(super) fn reprioritize(&mut self, key: TaskKey, nice: Option<i32>, cpu_weight: Option<u32>) {
-        let shepherd = self.tasks.get(&key).filter(|task| task.executed.is_some()).and_then(|task| task.token);
-        let Some(shepherd) = shepherd.and_then(|token| self.shepherds.pid(token)) else { return };
-        let Some(document) = TaskDir::new(&key).read_launch() else { return };
+        let shepherd = self
+            .tasks
+            .get(&key)
+            .filter(|task| task.executed.is_some())
+            .and_then(|task| task.token);
+        let Some(shepherd) = shepherd.and_then(|token| self.shepherds.pid(token)) else {
+            return;
+        };
+        let Some(document) = TaskDir::new(&key).read_launch() else {
+            return;
+        };
         let processes = proc::descendants(shepherd);
         // A group has all threads of its processes. None of a job's is that of its shepherd.
         let groups: BTreeSet<i32> = processes.iter().map(|process| process.group).collect();
@@ -39,7 +47,11 @@ impl Server {
             // Without the right to a lower value it stays as it is; a group may be gone.
             let _ = sys::set_group_nice(group, nice.unwrap_or(document.nice));
         }
-        if let Some(cgroup) = document.cgroup_parent.as_deref().and_then(|parent| Cgroup::existing(parent, &key)) {
+        if let Some(cgroup) = document
+            .cgroup_parent
+            .as_deref()
+            .and_then(|parent| Cgroup::existing(parent, &key))
+        {
             cgroup.set_cpu_weight(cpu_weight);
         }
     }

@@ -81,7 +81,10 @@ impl Server {
         // All that can fail comes before the fork: a start that is refused has no shepherd.
         let connection = Connection::new(ours)?;
         let token = self.watch(&connection)?;
-        let user = User { known: known.clone(), teller: self.identities.teller() };
+        let user = User {
+            known: known.clone(),
+            teller: self.identities.teller(),
+        };
         match sys::fork()? {
             Fork::Child => shepherd::run(self.host.clone(), user, document, attached, theirs),
             Fork::Parent(pid) => {

@@ -55,7 +55,13 @@ impl Account {
 
     fn from(user: User, made: bool) -> Self {
         let home = user.dir.display().to_string();
-        Self { name: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw(), home, made }
+        Self {
+            name: user.name,
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            home,
+            made,
+        }
     }
 }
 
@@ -85,8 +91,14 @@ fn manage(command: &mut Command) -> Result<(), String> {
 }
 
 fn once(command: &mut Command) -> Result<(), String> {
-    let done = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()) }
+    let done = command
+        .output()
+        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&done.stderr).trim().to_owned())
+    }
 }
 
 fn refused(why: &str) -> Fail {

@@ -11,11 +11,15 @@ static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub fn catch() {
     let (ready, is_ready) = mpsc::channel();
     std::thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+            return;
+        };
         runtime.block_on(async {
             let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
             // A signal that cannot be caught ends the tour as it would have.
-            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else { return };
+            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+                return;
+            };
             // Nobody listens only if the tour is over.
             let _ = ready.send(());
             loop {

@@ -15,10 +15,22 @@ pub const ALL: [Step; 7] = [
     ("up", "one command brings up a cell: master, launcher and agent", up),
     ("sensor", "a script reports a load value of its own", sensor),
     ("array", "one submission, three tasks", array),
-    ("h_vmem", "two processes of 150 MB together break a limit of 250 MB; qacct says so", memory),
+    (
+        "h_vmem",
+        "two processes of 150 MB together break a limit of 250 MB; qacct says so",
+        memory,
+    ),
     ("h_fsize", "a job writes more than it may; qacct says so", file_size),
-    ("licence", "two jobs, one licence: the second waits, and explain says why", licence),
-    ("crash", "master and agent are killed with -9; no job is lost or run twice", crash),
+    (
+        "licence",
+        "two jobs, one licence: the second waits, and explain says why",
+        licence,
+    ),
+    (
+        "crash",
+        "master and agent are killed with -9; no job is lost or run twice",
+        crash,
+    ),
 ];
 
 /// The seed's Bourne shell sensor, as we ship it.
@@ -33,10 +45,16 @@ const TWO_PROCESSES: &str = "#!/bin/sh\n\
 fn up(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let cell = word(&tour.cell());
     if !sabotage {
-        tour.must(As::Admin, &["up", "--dir", &cell, "--slots", "4", "--port", "0", "--detach"])?;
+        tour.must(
+            As::Admin,
+            &["up", "--dir", &cell, "--slots", "4", "--port", "0", "--detach"],
+        )?;
     }
     let hosts = tour.show(As::User, &["qhost"]);
-    verify(hosts.code == 0 && hosts.text.lines().count() > 3, "qhost lists this machine with its load")
+    verify(
+        hosts.code == 0 && hosts.text.lines().count() > 3,
+        "qhost lists this machine with its load",
+    )
 }
 
 fn sensor(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
@@ -54,7 +72,9 @@ fn sensor(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
         tour.write("global", &config, 0o644)?;
         tour.must(As::Admin, &["qconf", "-Mconf", &word(&file)])?;
     }
-    tour.until(As::User, &["qhost", "-F", "logins"], "a value of the sensor", |said| said.text.contains("logins="))?;
+    tour.until(As::User, &["qhost", "-F", "logins"], "a value of the sensor", |said| {
+        said.text.contains("logins=")
+    })?;
     verify(true, "the load sensor reports logins")
 }
 
@@ -66,10 +86,16 @@ fn array(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let outputs = [1, 3, 5].map(|task| tour.work().join(format!("array.o{job}.{task}")));
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     verify(
-        outputs.iter().zip([1, 3, 5]).all(|(path, task)| read(path) == format!("task {task}\n")),
+        outputs
+            .iter()
+            .zip([1, 3, 5])
+            .all(|(path, task)| read(path) == format!("task {task}\n")),
         "tasks 1, 3 and 5 ran",
     )?;
-    verify(records.matches("failed       0").count() >= 3, "three accounting records say failed 0")
+    verify(
+        records.matches("failed       0").count() >= 3,
+        "three accounting records say failed 0",
+    )
 }
 
 fn memory(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
@@ -77,8 +103,14 @@ fn memory(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let limit = if sabotage { "h_rt=0:0:5" } else { "h_vmem=250M" };
     let job = tour.submit(&["-l", limit, "-N", "twoproc", &script])?;
     let record = tour.accounted(&job, 1)?;
-    verify(field(&record, "failed").starts_with("37"), "the job was ended for a limit")?;
-    verify(record.contains("h_vmem") && field(&record, "limit").contains("h_vmem"), "qacct names the limit h_vmem")
+    verify(
+        field(&record, "failed").starts_with("37"),
+        "the job was ended for a limit",
+    )?;
+    verify(
+        record.contains("h_vmem") && field(&record, "limit").contains("h_vmem"),
+        "qacct names the limit h_vmem",
+    )
 }
 
 fn file_size(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
@@ -99,19 +131,35 @@ fn file_size(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
         "count=64",
     ])?;
     let record = tour.accounted(&job, 1)?;
-    verify(field(&record, "exit_status").starts_with("153"), "the job ended by SIGXFSZ")?;
-    verify(field(&record, "limit").contains("h_fsize"), "qacct names the limit h_fsize")
+    verify(
+        field(&record, "exit_status").starts_with("153"),
+        "the job ended by SIGXFSZ",
+    )?;
+    verify(
+        field(&record, "limit").contains("h_fsize"),
+        "qacct names the limit h_fsize",
+    )
 }
 
 fn licence(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let capacity = if sabotage { "lic=2" } else { "lic=1" };
-    tour.must(As::Admin, &["qconf", "-mattr", "exechost", "complex_values", capacity, "global"])?;
+    tour.must(
+        As::Admin,
+        &["qconf", "-mattr", "exechost", "complex_values", capacity, "global"],
+    )?;
     let first = tour.submit(&["-l", "lic=1", "-N", "first", "-b", "y", "sleep", "5"])?;
     let second = tour.submit(&["-l", "lic=1", "-N", "second", "-b", "y", "sleep", "1"])?;
-    tour.until(As::User, &["qstat"], "the first job runs", |said| state_of(&said.text, &first) == "r")?;
+    tour.until(As::User, &["qstat"], "the first job runs", |said| {
+        state_of(&said.text, &first) == "r"
+    })?;
     let listing = tour.show(As::User, &["qstat"]).text;
-    verify(state_of(&listing, &second) == "qw", "the second job waits for the licence")?;
-    let why = tour.until(As::User, &["explain", &second], "the reason", |said| said.text.contains("lic"))?;
+    verify(
+        state_of(&listing, &second) == "qw",
+        "the second job waits for the licence",
+    )?;
+    let why = tour.until(As::User, &["explain", &second], "the reason", |said| {
+        said.text.contains("lic")
+    })?;
     verify(why.text.contains("lic"), "explain says that it waits for lic")?;
     tour.accounted(&first, 1)?;
     tour.accounted(&second, 1)?;
@@ -121,10 +169,14 @@ fn licence(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
 fn crash(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let long = tour.submit(&["-N", "survivor", "-b", "y", "sleep", "6"])?;
     let many = tour.submit(&["-N", "many", "-t", "1-20", "-b", "y", "sleep", "1"])?;
-    tour.until(As::User, &["qstat"], "the job runs", |said| state_of(&said.text, &long) == "r")?;
+    tour.until(As::User, &["qstat"], "the job runs", |said| {
+        state_of(&said.text, &long) == "r"
+    })?;
     let cell = tour.cell();
     for daemon in [Daemon::Master, Daemon::Agent] {
-        let pid = daemon.pid(&cell).ok_or_else(|| failed(format!("no pid file of the {}", daemon.name())))?;
+        let pid = daemon
+            .pid(&cell)
+            .ok_or_else(|| failed(format!("no pid file of the {}", daemon.name())))?;
         tour.say(&format!("kill -9 the {} (pid {pid})", daemon.name()));
         kill(pid, Signal::SIGKILL).map_err(|error| failed(format!("kill: {error}")))?;
         if !wait_for(Duration::from_secs(10), || !daemon.is_alive(&cell)) {
@@ -135,9 +187,15 @@ fn crash(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
         tour.must(As::Admin, &["up", "--dir", &word(&cell), "--detach"])?;
     }
     let record = tour.accounted(&long, 1)?;
-    verify(field(&record, "exit_status") == "0", "the running job survived and ended well")?;
+    verify(
+        field(&record, "exit_status") == "0",
+        "the running job survived and ended well",
+    )?;
     let records = tour.accounted(&many, 20)?;
-    verify(records.matches("\njobnumber").count() == 20, "each of the 20 tasks has exactly one record")
+    verify(
+        records.matches("\njobnumber").count() == 20,
+        "each of the 20 tasks has exactly one record",
+    )
 }
 
 /// The state letters of a job in a listing of `qstat`.

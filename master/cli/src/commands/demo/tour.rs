@@ -118,24 +118,48 @@ impl Tour {
         if is_interrupted() {
             return Err(failed("interrupted".to_owned()));
         }
-        if said.code == 0 { Ok(said.text) } else { Err(failed(format!("{} returned {}", words.join(" "), said.code))) }
+        if said.code == 0 {
+            Ok(said.text)
+        } else {
+            Err(failed(format!("{} returned {}", words.join(" "), said.code)))
+        }
     }
 
     /// Runs a command without printing it.
     pub fn quiet(&self, who: As, words: &[&str]) -> Said {
         let mut command = Command::new(&self.program);
         command.args(words).current_dir(self.work());
-        command.env("GRIDWRIGHT_DIR", self.cell()).env("SGE_ROOT", self.cell()).env("SGE_SINGLE_LINE", "1");
+        command
+            .env("GRIDWRIGHT_DIR", self.cell())
+            .env("SGE_ROOT", self.cell())
+            .env("SGE_SINGLE_LINE", "1");
         if who == As::User && nix::unistd::getuid().is_root() {
-            let Account { name, uid, gid, home, .. } = &self.account;
-            command.uid(*uid).gid(*gid).env("HOME", home).env("USER", name).env("LOGNAME", name);
+            let Account {
+                name, uid, gid, home, ..
+            } = &self.account;
+            command
+                .uid(*uid)
+                .gid(*gid)
+                .env("HOME", home)
+                .env("USER", name)
+                .env("LOGNAME", name);
         }
         match command.output() {
             Ok(out) => {
-                let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-                Said { text, code: out.status.code().unwrap_or(-1) }
+                let text = format!(
+                    "{}{}",
+                    String::from_utf8_lossy(&out.stdout),
+                    String::from_utf8_lossy(&out.stderr)
+                );
+                Said {
+                    text,
+                    code: out.status.code().unwrap_or(-1),
+                }
             }
-            Err(error) => Said { text: format!("{error}\n"), code: -1 },
+            Err(error) => Said {
+                text: format!("{error}\n"),
+                code: -1,
+            },
         }
     }
 
@@ -175,9 +199,16 @@ impl Tour {
         let mut all = vec!["qsub", "-cwd", "-j", "y"];
         all.extend(words);
         let text = self.must(As::User, &all)?;
-        let number: String =
-            text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-        if number.is_empty() { Err(failed("qsub told no job number".to_owned())) } else { Ok(number) }
+        let number: String = text
+            .chars()
+            .skip_while(|c| !c.is_ascii_digit())
+            .take_while(char::is_ascii_digit)
+            .collect();
+        if number.is_empty() {
+            Err(failed("qsub told no job number".to_owned()))
+        } else {
+            Ok(number)
+        }
     }
 
     /// Waits until accounting knows `count` tasks of a job.
@@ -211,22 +242,46 @@ impl Tour {
 fn typed(words: &[&str]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     let quoted = |word: &&str| {
-        if !word.is_empty() && word.chars().all(is_plain) { (*word).to_owned() } else { format!("'{word}'") }
+        if !word.is_empty() && word.chars().all(is_plain) {
+            (*word).to_owned()
+        } else {
+            format!("'{word}'")
+        }
     };
     let line = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    if words[0].starts_with('q') { line } else { format!("gridwright {line}") }
+    if words[0].starts_with('q') {
+        line
+    } else {
+        format!("gridwright {line}")
+    }
 }
 
 /// Of accounting records the lines that tell something here: of the first ones all of them, of many
 /// the rest is counted.
 fn telling(text: &str) -> String {
-    const KEYS: [&str; 9] =
-        ["jobnumber", "taskid", "hostname", "owner", "failed", "exit_status", "ru_wallclock", "peak_rss", "limit"];
-    let records: Vec<&str> = text.split(SEPARATOR).map(str::trim_start).filter(|record| !record.is_empty()).collect();
+    const KEYS: [&str; 9] = [
+        "jobnumber",
+        "taskid",
+        "hostname",
+        "owner",
+        "failed",
+        "exit_status",
+        "ru_wallclock",
+        "peak_rss",
+        "limit",
+    ];
+    let records: Vec<&str> = text
+        .split(SEPARATOR)
+        .map(str::trim_start)
+        .filter(|record| !record.is_empty())
+        .collect();
     let mut shown = String::new();
     for record in records.iter().take(SHOWN_RECORDS) {
         let is_telling = |line: &&str| line.split_whitespace().next().is_some_and(|key| KEYS.contains(&key));
-        record.lines().filter(is_telling).for_each(|line| shown += &format!("{}\n", line.trim_end()));
+        record
+            .lines()
+            .filter(is_telling)
+            .for_each(|line| shown += &format!("{}\n", line.trim_end()));
         shown += "[... more lines]\n";
     }
     match records.len().saturating_sub(SHOWN_RECORDS) {
@@ -259,7 +314,9 @@ pub fn field<'a>(block: &'a str, key: &str) -> &'a str {
 }
 
 fn system(what: &str, error: &std::io::Error) -> Fail {
-    Diagnostic::new(Code::SystemRefused, format!("error: cannot {what}")).why(error.to_string()).into()
+    Diagnostic::new(Code::SystemRefused, format!("error: cannot {what}"))
+        .why(error.to_string())
+        .into()
 }
 
 /// The path as a word of a command.

@@ -52,16 +52,31 @@ pub struct Finding {
 
 impl Finding {
     fn fine(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, fine: true, found: found.into(), fix: String::new() }
+        Self {
+            check,
+            fine: true,
+            found: found.into(),
+            fix: String::new(),
+        }
     }
 
     fn bad(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, fine: false, found: found.into(), fix: fix.into() }
+        Self {
+            check,
+            fine: false,
+            found: found.into(),
+            fix: fix.into(),
+        }
     }
 
     /// Nothing is wrong, and something is worth knowing.
     fn note(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, fine: true, found: found.into(), fix: fix.into() }
+        Self {
+            check,
+            fine: true,
+            found: found.into(),
+            fix: fix.into(),
+        }
     }
 
     /// The finding as a line, with its remedy on a second one.
@@ -71,7 +86,11 @@ impl Finding {
             (true, false) => "note",
             (false, _) => "BAD ",
         };
-        let fix = if self.fix.is_empty() { String::new() } else { format!("       fix: {}\n", self.fix) };
+        let fix = if self.fix.is_empty() {
+            String::new()
+        } else {
+            format!("       fix: {}\n", self.fix)
+        };
         format!("{mark} {}: {}\n{fix}", self.check, self.found)
     }
 }
@@ -118,17 +137,28 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
     let bad = |why: String, fix: &str| Finding::bad("settings", format!("{}: {why}", path.display()), fix);
     let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => bad(error.to_string(), "join the cell: gridwright join MASTER TOKEN"),
-        _ => bad(error.to_string(), "run the doctor as root, or as the user the cell runs as"),
+        _ => bad(
+            error.to_string(),
+            "run the doctor as root, or as the user the cell runs as",
+        ),
     })?;
     toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        bad(format!("line {line}: {}", error.message()), "mend that line; the agent does not start with it")
+        let line = error
+            .span()
+            .map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        bad(
+            format!("line {line}: {}", error.message()),
+            "mend that line; the agent does not start with it",
+        )
     })
 }
 
 /// The host is the name in its certificate; `hostname` has to lead there, by itself or as the cell's rules of names say.
 pub fn name(dir: &Path) -> Finding {
-    let actual = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let actual = nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_default();
     let Some(host) = up::host_of(dir) else {
         let found = format!("hostname says {actual}; the cell has given this host no name");
         return Finding::bad("name", found, "join the cell: gridwright join MASTER TOKEN");
@@ -149,8 +179,15 @@ pub fn name(dir: &Path) -> Finding {
 
 /// What the cell calls a host, if it can be asked.
 fn canonical(dir: &Path, name: &str) -> Option<String> {
-    let query = Query::HostNames { names: vec![name.to_owned()] };
-    match Client::connect(&Site::at(dir), "gridwright doctor").ok()?.query(query).ok()?.data? {
+    let query = Query::HostNames {
+        names: vec![name.to_owned()],
+    };
+    match Client::connect(&Site::at(dir), "gridwright doctor")
+        .ok()?
+        .query(query)
+        .ok()?
+        .data?
+    {
         Data::Names(names) => names.into_iter().next(),
         _ => None,
     }
@@ -166,7 +203,11 @@ fn daemons(dir: &Path) -> Vec<Finding> {
         if daemon.is_alive(dir) {
             return Finding::fine("daemon", format!("{} runs, pid {pid}", daemon.name()));
         }
-        let fix = format!("gridwright up --dir {} --detach; its log is {}", dir.display(), daemon.log(dir).display());
+        let fix = format!(
+            "gridwright up --dir {} --detach; its log is {}",
+            dir.display(),
+            daemon.log(dir).display()
+        );
         Finding::bad("daemon", format!("{} does not run", daemon.name()), fix)
     };
     wanted.into_iter().map(judge).collect()
@@ -178,13 +219,15 @@ fn credentials(dir: &Path) -> Result<Credentials, Finding> {
     let bad = |why: String, fix: &str| Finding::bad("certificate", why, fix);
     let read = |name: &str| {
         let path = dir.join("agent").join(name);
-        Folder::open(&dir.join("agent")).and_then(|folder| folder.read(name)).map_err(|error| {
-            let fix = match error.kind() {
-                ErrorKind::PermissionDenied => "run the doctor as root, or as the user the cell runs as",
-                _ => AGAIN,
-            };
-            bad(format!("{}: {error}", path.display()), fix)
-        })
+        Folder::open(&dir.join("agent"))
+            .and_then(|folder| folder.read(name))
+            .map_err(|error| {
+                let fix = match error.kind() {
+                    ErrorKind::PermissionDenied => "run the doctor as root, or as the user the cell runs as",
+                    _ => AGAIN,
+                };
+                bad(format!("{}: {error}", path.display()), fix)
+            })
     };
     Credentials::from_pem(&read("host.crt")?, &read("host.key")?, &read("ca.crt")?)
         .map_err(|error| bad(format!("{}: {error}", dir.join("agent").display()), AGAIN))
@@ -199,13 +242,22 @@ fn certificate(dir: &Path) -> Finding {
     let (host, now) = (&identity.host, now());
     let days = |from: Wall, to: Wall| (to.0 - from.0) / DAY_MS;
     if now < identity.not_before {
-        let found = format!("of {host}, begins in {} days by this host's clock", days(now, identity.not_before) + 1);
+        let found = format!(
+            "of {host}, begins in {} days by this host's clock",
+            days(now, identity.not_before) + 1
+        );
         return Finding::bad("certificate", found, "set the clock: it is behind");
     }
     if now <= identity.not_after {
-        return Finding::fine("certificate", format!("of {host}, {} days left", days(now, identity.not_after)));
+        return Finding::fine(
+            "certificate",
+            format!("of {host}, {} days left", days(now, identity.not_after)),
+        );
     }
-    let found = format!("of {host}, ended {} days ago by this host's clock", days(identity.not_after, now));
+    let found = format!(
+        "of {host}, ended {} days ago by this host's clock",
+        days(identity.not_after, now)
+    );
     let fix = "check the clock; the agent renews up to 90 days late, after that join again with a new token";
     Finding::bad("certificate", found, fix)
 }
@@ -228,10 +280,15 @@ fn now() -> Wall {
 
 /// A connection of our own to the master, as the agent makes it: shows the way, the admission and the clocks.
 fn reach(dir: &Path) -> Vec<Finding> {
-    let (Ok(file), Ok(credentials)) = (agent_file(dir), credentials(dir)) else { return Vec::new() };
+    let (Ok(file), Ok(credentials)) = (agent_file(dir), credentials(dir)) else {
+        return Vec::new();
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
-    let address = MasterAddress { host: file.master_host, port: file.port };
+    let address = MasterAddress {
+        host: file.master_host,
+        port: file.port,
+    };
     let place = format!("{} udp/{}", address.host, address.port);
     let connected = runtime.block_on(async {
         let client = quic::Client::new(&credentials).map_err(|error| (error.to_string(), String::new()))?;
@@ -246,13 +303,18 @@ fn reach(dir: &Path) -> Vec<Finding> {
         Ok(offset)
     });
     match connected {
-        Ok(offset) => vec![Finding::fine("reach", format!("the master answers at {place}")), clock(offset)],
+        Ok(offset) => vec![
+            Finding::fine("reach", format!("the master answers at {place}")),
+            clock(offset),
+        ],
         Err((what, fix)) => vec![Finding::bad("reach", what, fix)],
     }
 }
 
 fn clock(offset_ms: Option<i64>) -> Finding {
-    let Some(offset) = offset_ms else { return Finding::fine("clock", "the master did not tell its time") };
+    let Some(offset) = offset_ms else {
+        return Finding::fine("clock", "the master did not tell its time");
+    };
     // The offset is what has to be added here.
     let side = if offset > 0 { "behind" } else { "ahead of" };
     let found = match offset.unsigned_abs() {
@@ -262,23 +324,37 @@ fn clock(offset_ms: Option<i64>) -> Finding {
     if offset.unsigned_abs() <= MOST_SKEW_MS {
         return Finding::fine("clock", found);
     }
-    Finding::bad("clock", found, "set the clock that is wrong, best by NTP on both hosts (chrony, systemd-timesyncd)")
+    Finding::bad(
+        "clock",
+        found,
+        "set the clock that is wrong, best by NTP on both hosts (chrony, systemd-timesyncd)",
+    )
 }
 
 fn control_groups(dir: &Path) -> Finding {
     let parent = agent_file(dir).map(|file| file.cgroup_parent).unwrap_or_default();
     if !parent.is_empty() && !Path::new(&parent).join("cgroup.procs").exists() {
         let found = format!("cgroup_parent of etc/agent.toml is {parent}, which is no control group");
-        return Finding::bad("control groups", found, format!("mkdir {parent}, or leave cgroup_parent out"));
+        return Finding::bad(
+            "control groups",
+            found,
+            format!("mkdir {parent}, or leave cgroup_parent out"),
+        );
     }
     if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
         let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
         return Finding::fine("control groups", format!("version 2: {}", controllers.trim()));
     }
     if Path::new("/sys/fs/cgroup/memory").exists() {
-        return Finding::fine("control groups", "version 1; whole-job limits are enforced by sampling all the same");
+        return Finding::fine(
+            "control groups",
+            "version 1; whole-job limits are enforced by sampling all the same",
+        );
     }
-    Finding::fine("control groups", "none; jobs are tracked by session, group and descent, limits by sampling")
+    Finding::fine(
+        "control groups",
+        "none; jobs are tracked by session, group and descent, limits by sampling",
+    )
 }
 
 fn name_service() -> Finding {
@@ -286,9 +362,10 @@ fn name_service() -> Finding {
     let found = nix::unistd::User::from_uid(nix::unistd::getuid());
     let took = start.elapsed();
     match found {
-        Ok(Some(user)) if took < SLOW_LOOKUP => {
-            Finding::fine("name service", format!("{} found in {} ms", user.name, took.as_millis()))
-        }
+        Ok(Some(user)) if took < SLOW_LOOKUP => Finding::fine(
+            "name service",
+            format!("{} found in {} ms", user.name, took.as_millis()),
+        ),
         Ok(Some(user)) => {
             let found = format!("{} found only after {} ms", user.name, took.as_millis());
             Finding::bad(
@@ -326,8 +403,15 @@ fn space_of_tasks(dir: &Path) -> Option<Finding> {
 /// What keeps the host from starting jobs, as the master knows it.
 fn fitness(dir: &Path) -> Option<Finding> {
     let host = up::host_of(dir)?;
-    let filter = QueueFilter { explain: "E".to_owned(), states: "E".to_owned(), ..QueueFilter::default() };
-    let reply = Client::connect(&Site::at(dir), "gridwright doctor").ok()?.query(Query::Queues(filter)).ok()?;
+    let filter = QueueFilter {
+        explain: "E".to_owned(),
+        states: "E".to_owned(),
+        ..QueueFilter::default()
+    };
+    let reply = Client::connect(&Site::at(dir), "gridwright doctor")
+        .ok()?
+        .query(Query::Queues(filter))
+        .ok()?;
     let Data::Queues(queues) = reply.data? else { return None };
     let closed: Vec<_> = queues.into_iter().filter(|queue| queue.host == host).collect();
     let first = closed.first()?;
@@ -339,7 +423,12 @@ fn fitness(dir: &Path) -> Option<Finding> {
 
 fn judge_space(dir: &Path, stat: &Statvfs) -> Finding {
     let free = stat.blocks_available().saturating_mul(stat.fragment_size());
-    let found = format!("{} MiB and {} files free in {}", free >> 20, stat.files_available(), dir.display());
+    let found = format!(
+        "{} MiB and {} files free in {}",
+        free >> 20,
+        stat.files_available(),
+        dir.display()
+    );
     if stat.flags().contains(FsFlags::ST_RDONLY) {
         let found = format!("{} is mounted read-only", dir.display());
         return Finding::bad("space", found, "mount it for writing: results are kept there");
@@ -357,7 +446,9 @@ fn reserve(dir: &Path) -> Option<Finding> {
     let text = std::fs::read_to_string(dir.join("etc/master.toml")).ok()?;
     let settings: toml::Table = text.parse().ok()?;
     let wanted = settings.get("disk_reserve_bytes").and_then(toml::Value::as_integer);
-    let wanted = u64::try_from(wanted.unwrap_or(DISK_RESERVE_BYTES)).ok().filter(|wanted| *wanted > 0)?;
+    let wanted = u64::try_from(wanted.unwrap_or(DISK_RESERVE_BYTES))
+        .ok()
+        .filter(|wanted| *wanted > 0)?;
     let folder = dir.join("master");
     // Only the master's own user and root can tell.
     let opened = Folder::below(dir, &["master"]).ok()?;
@@ -378,21 +469,41 @@ fn reserve(dir: &Path) -> Option<Finding> {
             folder.display(),
             free >> 20
         );
-        return Some(Finding::bad("reserve", found, "look at the quotas of the account that the master runs as"));
+        return Some(Finding::bad(
+            "reserve",
+            found,
+            "look at the quotas of the account that the master runs as",
+        ));
     }
-    let found = format!("{} MiB are free in {}: the master refuses changes", free >> 20, folder.display());
-    let fix = format!("make {} MiB free there; the master goes on by itself", (2 * wanted) >> 20);
+    let found = format!(
+        "{} MiB are free in {}: the master refuses changes",
+        free >> 20,
+        folder.display()
+    );
+    let fix = format!(
+        "make {} MiB free there; the master goes on by itself",
+        (2 * wanted) >> 20
+    );
     Some(Finding::bad("reserve", found, fix))
 }
 
 fn set_aside(dir: &Path) -> Option<Finding> {
     let path = dir.join("master/aborts");
     let text = Folder::open(&dir.join("master")).ok()?.read("aborts").ok()?;
-    let mut aside = text.lines().filter_map(|line| line.split_once(' ')).filter(|(count, _)| *count != "1");
+    let mut aside = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(count, _)| *count != "1");
     let (_, first) = aside.next()?;
     let mark = first.split_once(' ').map_or(first, |(_, mark)| mark);
-    let found = format!("the master sets aside what ended it twice: {mark}, and {} more", aside.count());
-    let fix = format!("report it with log/master.log; to try again, remove {} and restart the master", path.display());
+    let found = format!(
+        "the master sets aside what ended it twice: {mark}, and {} more",
+        aside.count()
+    );
+    let fix = format!(
+        "report it with log/master.log; to try again, remove {} and restart the master",
+        path.display()
+    );
     Some(Finding::bad("aborts", found, fix))
 }
 
@@ -401,7 +512,11 @@ fn buffer(dir: &Path) -> Option<Finding> {
     if !dir.join("etc/master.toml").exists() {
         return None;
     }
-    let limit: u64 = std::fs::read_to_string("/proc/sys/net/core/rmem_max").ok()?.trim().parse().ok()?;
+    let limit: u64 = std::fs::read_to_string("/proc/sys/net/core/rmem_max")
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     let found = format!("net.core.rmem_max is {limit}");
     if limit >= RECEIVE_BUFFER_BYTES {
         return Some(Finding::fine("receive buffer", found));
@@ -414,40 +529,70 @@ fn buffer(dir: &Path) -> Option<Finding> {
 }
 
 fn sensors(dir: &Path) -> Vec<Finding> {
-    let Some(host) = up::host_of(dir) else { return Vec::new() };
+    let Some(host) = up::host_of(dir) else {
+        return Vec::new();
+    };
     let mut client = match Client::connect(&Site::at(dir), "gridwright doctor") {
         Ok(client) => client,
         Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
-    let reply = match client.query(Query::Sensors { hosts: vec![host.to_string()] }) {
+    let reply = match client.query(Query::Sensors {
+        hosts: vec![host.to_string()],
+    }) {
         Ok(reply) => reply,
         Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
-    let Some(Data::Sensors(hosts)) = reply.data else { return Vec::new() };
+    let Some(Data::Sensors(hosts)) = reply.data else {
+        return Vec::new();
+    };
     let judge = |sensor: &proto::load::SensorStatus| {
         let found = format!("{} is {}", sensor.command, sensor.health);
         if sensor.faults.count > 0 {
             let first = sensor.faults.examples.first().map_or("", String::as_str);
-            let found = format!("{found}, with {} values that the cell cannot use: {first}", sensor.faults.count);
-            return Finding::bad("sensor", found, format!("try it: gridwright sensor check {}", sensor.command));
+            let found = format!(
+                "{found}, with {} values that the cell cannot use: {first}",
+                sensor.faults.count
+            );
+            return Finding::bad(
+                "sensor",
+                found,
+                format!("try it: gridwright sensor check {}", sensor.command),
+            );
         }
         if matches!(sensor.health.as_str(), "running" | "starting") {
             return Finding::fine("sensor", found);
         }
-        let found = if sensor.last_error.is_empty() { found } else { format!("{found}: {}", sensor.last_error) };
-        Finding::bad("sensor", found, format!("try it: gridwright sensor check {}", sensor.command))
+        let found = if sensor.last_error.is_empty() {
+            found
+        } else {
+            format!("{found}: {}", sensor.last_error)
+        };
+        Finding::bad(
+            "sensor",
+            found,
+            format!("try it: gridwright sensor check {}", sensor.command),
+        )
     };
     hosts.values().flatten().map(judge).collect()
 }
 
 /// Settings of the cell that have no effect. Without a connection the examination of the sensors says what is wrong.
 fn settings(dir: &Path) -> Vec<Finding> {
-    let Ok(mut client) = Client::connect(&Site::at(dir), "gridwright doctor") else { return Vec::new() };
-    let Ok(reply) = client.query(Query::WithoutEffect) else { return Vec::new() };
-    let Some(Data::Warnings(warnings)) = reply.data else { return Vec::new() };
+    let Ok(mut client) = Client::connect(&Site::at(dir), "gridwright doctor") else {
+        return Vec::new();
+    };
+    let Ok(reply) = client.query(Query::WithoutEffect) else {
+        return Vec::new();
+    };
+    let Some(Data::Warnings(warnings)) = reply.data else {
+        return Vec::new();
+    };
     if warnings.is_empty() {
         return vec![Finding::fine("settings", "each setting of the cell has its effect")];
     }
     let found = |warning: &Diagnostic| format!("{}: {}", warning.place, warning.what.trim_start_matches("warning: "));
-    warnings.iter().map(|warning| Finding::note("settings", found(warning), warning.fix.clone())).collect()
+    warnings
+        .iter()
+        .map(|warning| Finding::note("settings", found(warning), warning.fix.clone()))
+        .collect()
 }

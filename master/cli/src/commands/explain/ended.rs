@@ -24,8 +24,11 @@ const SHOWN: usize = 10;
 /// The refusal of the master.
 pub(super) fn records(client: &mut Client, job: &Chosen) -> Result<Vec<AccountingRecord>, Fail> {
     let mut records = Vec::new();
-    let filter =
-        AccountingFilter { jobs: vec![job.number.to_string()], tasks: job.tasks.clone(), ..Default::default() };
+    let filter = AccountingFilter {
+        jobs: vec![job.number.to_string()],
+        tasks: job.tasks.clone(),
+        ..Default::default()
+    };
     each(client, filter, |record| records.push(record))?;
     // Numbers roll over: the same one may have meant another job before.
     let last = records.last().map(|record: &AccountingRecord| record.submitted);
@@ -39,7 +42,11 @@ pub(super) fn records(client: &mut Client, job: &Chosen) -> Result<Vec<Accountin
 /// The refusal of the master.
 pub(super) fn last_called(client: &mut Client, name: &str, tasks: &[TaskRange]) -> Result<Option<JobNumber>, Fail> {
     let mut last = None;
-    let filter = AccountingFilter { jobs: vec![name.to_owned()], tasks: tasks.to_vec(), ..Default::default() };
+    let filter = AccountingFilter {
+        jobs: vec![name.to_owned()],
+        tasks: tasks.to_vec(),
+        ..Default::default()
+    };
     each(client, filter, |record| last = Some(record.job_number))?;
     Ok(last)
 }
@@ -92,16 +99,27 @@ impl End<'_> {
 
     fn text(&self, clock: &Clock) -> String {
         let record = self.record;
-        let task = if record.task_number == 0 { String::new() } else { format!("task {} ", record.task_number) };
+        let task = if record.task_number == 0 {
+            String::new()
+        } else {
+            format!("task {} ", record.task_number)
+        };
         let place = format!("  {task}on {}@{}", record.queue, record.host);
-        let attempts = if self.attempts > 1 { format!(", attempt {}", self.attempts) } else { String::new() };
+        let attempts = if self.attempts > 1 {
+            format!(", attempt {}", self.attempts)
+        } else {
+            String::new()
+        };
         let mut text = match record.started.0 {
             0 => format!("{place}{attempts}: it never started\n"),
             _ => {
                 let [from, to] = [record.started, record.ended].map(|at| clock.slashes(at));
                 let signal = block::signal_text(record.exit_status);
                 let signal = signal.map_or_else(String::new, |signal| format!(" ({signal})"));
-                format!("{place} from {from} to {to}{attempts}: exit status {}{signal}\n", record.exit_status)
+                format!(
+                    "{place} from {from} to {to}{attempts}: exit status {}{signal}\n",
+                    record.exit_status
+                )
             }
         };
         if let Failed(code @ 1..) = record.failed {
@@ -120,7 +138,12 @@ impl End<'_> {
 /// A reason without the date and the ids that a shepherd puts in front:
 /// `11/25/2026 19:46:07 [2004:17602]: error: …`.
 fn without_head(reason: &str) -> &str {
-    let Some((head, rest)) = reason.split_once("]: ") else { return reason };
-    let is_head = head.contains(" [") && head.chars().all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));
+    let Some((head, rest)) = reason.split_once("]: ") else {
+        return reason;
+    };
+    let is_head = head.contains(" [")
+        && head
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || " /:[".contains(letter));
     if is_head { rest } else { reason }
 }

@@ -25,7 +25,10 @@ pub(super) enum Word<'a> {
     /// `67`, `67.3`, `67.1-4:1`.
     Number(Chosen),
     /// `name`, `run.sh`, `name*`; with tasks if nothing is called so as a whole: `name.3`.
-    Name { whole: &'a str, with_tasks: Option<(&'a str, TaskRange)> },
+    Name {
+        whole: &'a str,
+        with_tasks: Option<(&'a str, TaskRange)>,
+    },
 }
 
 /// Reads a word.
@@ -33,10 +36,17 @@ pub(super) enum Word<'a> {
 /// # Errors
 /// A number with something behind its dot that is no range of tasks.
 pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
-    let number =
-        |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit())).map(JobNumber);
+    let number = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+            .map(JobNumber)
+    };
     if let Some(number) = number(text) {
-        return Ok(Word::Number(Chosen { number, tasks: Vec::new() }));
+        return Ok(Word::Number(Chosen {
+            number,
+            tasks: Vec::new(),
+        }));
     }
     if let Some((job, tasks)) = text.split_once('.')
         && let Some(number) = number(job)
@@ -45,10 +55,18 @@ pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
             let what = format!("gridwright explain: {}", error.diagnostic().what);
             Fail::bad_value(what).fix("write JOB.TASK or JOB.FIRST-LAST:STEP, such as 67.3 or 67.1-4:1")
         })?;
-        return Ok(Word::Number(Chosen { number, tasks: vec![range] }));
+        return Ok(Word::Number(Chosen {
+            number,
+            tasks: vec![range],
+        }));
     }
-    let with_tasks = text.rsplit_once('.').and_then(|(name, tasks)| Some((name, TaskRange::parse(tasks).ok()?)));
-    Ok(Word::Name { whole: text, with_tasks })
+    let with_tasks = text
+        .rsplit_once('.')
+        .and_then(|(name, tasks)| Some((name, TaskRange::parse(tasks).ok()?)));
+    Ok(Word::Name {
+        whole: text,
+        with_tasks,
+    })
 }
 
 /// The jobs that a word means, those that have ended only where no other is called so.
@@ -60,21 +78,39 @@ pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail>
         Word::Number(chosen) => return Ok(vec![chosen]),
         Word::Name { whole, with_tasks } => (whole, with_tasks),
     };
-    let names = [Some((whole, Vec::new())), with_tasks.map(|(name, range)| (name, vec![range]))];
+    let names = [
+        Some((whole, Vec::new())),
+        with_tasks.map(|(name, range)| (name, vec![range])),
+    ];
     for (name, tasks) in names.iter().flatten() {
-        let filter = JobFilter { jobs: vec![(*name).to_owned()], ..JobFilter::default() };
+        let filter = JobFilter {
+            jobs: vec![(*name).to_owned()],
+            ..JobFilter::default()
+        };
         let rows = ask::jobs(client, Query::Jobs(filter))?;
         if !rows.is_empty() {
-            return Ok(rows.iter().map(|row| Chosen { number: row.number, tasks: tasks.clone() }).collect());
+            return Ok(rows
+                .iter()
+                .map(|row| Chosen {
+                    number: row.number,
+                    tasks: tasks.clone(),
+                })
+                .collect());
         }
     }
     for (name, tasks) in names.iter().flatten() {
         if let Some(number) = ended::last_called(client, name, tasks)? {
-            return Ok(vec![Chosen { number, tasks: tasks.clone() }]);
+            return Ok(vec![Chosen {
+                number,
+                tasks: tasks.clone(),
+            }]);
         }
     }
     let refusal = Diagnostic::new(Code::UnknownJob, format!("job \"{text}\" does not exist"));
-    Err(Fail::new(exit::FAILED, refusal.fix("qstat -u '*' lists the jobs; of those that have ended: qacct -j")))
+    Err(Fail::new(
+        exit::FAILED,
+        refusal.fix("qstat -u '*' lists the jobs; of those that have ended: qacct -j"),
+    ))
 }
 
 /// Returns the refusal for tasks that the job does not have and that never ran.
@@ -82,5 +118,8 @@ pub(super) fn no_such_task(job: &Chosen) -> Fail {
     let ranges: Vec<String> = job.tasks.iter().map(ToString::to_string).collect();
     let what = format!("job {} has no task {}", job.number, ranges.join(","));
     let refusal = Diagnostic::new(Code::UnknownJob, what);
-    Fail::new(exit::FAILED, refusal.fix(format!("qstat -j {} shows its tasks", job.number)))
+    Fail::new(
+        exit::FAILED,
+        refusal.fix(format!("qstat -j {} shows its tasks", job.number)),
+    )
 }

@@ -13,22 +13,47 @@ use proto::usage::{Evidence, Failed, LimitHit};
 use proto::wire::view::{Comparison, Explanation, Holder, Place, Predecessor, ReasonContext, WaitReason};
 
 fn style() -> Style {
-    Style { is_json: false, has_order: false, clock: Clock::new(TimeZone::UTC) }
+    Style {
+        is_json: false,
+        has_order: false,
+        clock: Clock::new(TimeZone::UTC),
+    }
 }
 
 #[test]
 fn a_word_is_what_qsub_prints_and_other_commands_take() {
     let number = |number, tasks: &[&str]| {
         let tasks = tasks.iter().map(|range| TaskRange::parse(range).unwrap()).collect();
-        Word::Number(Chosen { number: JobNumber(number), tasks })
+        Word::Number(Chosen {
+            number: JobNumber(number),
+            tasks,
+        })
     };
     assert_eq!(word("67").unwrap(), number(67, &[]));
     assert_eq!(word("67.1-4:1").unwrap(), number(67, &["1-4:1"]));
     assert_eq!(word("129.3").unwrap(), number(129, &["3"]));
-    assert_eq!(word("run.sh").unwrap(), Word::Name { whole: "run.sh", with_tasks: None });
+    assert_eq!(
+        word("run.sh").unwrap(),
+        Word::Name {
+            whole: "run.sh",
+            with_tasks: None
+        }
+    );
     let range = TaskRange::parse("3").unwrap();
-    assert_eq!(word("run.sh.3").unwrap(), Word::Name { whole: "run.sh.3", with_tasks: Some(("run.sh", range)) });
-    assert_eq!(word("ar*").unwrap(), Word::Name { whole: "ar*", with_tasks: None });
+    assert_eq!(
+        word("run.sh.3").unwrap(),
+        Word::Name {
+            whole: "run.sh.3",
+            with_tasks: Some(("run.sh", range))
+        }
+    );
+    assert_eq!(
+        word("ar*").unwrap(),
+        Word::Name {
+            whole: "ar*",
+            with_tasks: None
+        }
+    );
     let refused = word("67.x").unwrap_err();
     assert_eq!(refused.exit, 7);
     assert!(refused.diagnostic.fix.contains("67.1-4:1"), "{refused:?}");
@@ -63,14 +88,21 @@ fn an_explanation_names_holders_times_and_predecessors() {
         needed: Some("1".to_owned()),
         free: Some("0".to_owned()),
         capacity: Some("2".to_owned()),
-        context: ReasonContext { holders: vec![holder], holders_count: 4, ..ReasonContext::default() },
+        context: ReasonContext {
+            holders: vec![holder],
+            holders_count: 4,
+            ..ReasonContext::default()
+        },
         ..reason("cannot run globally because it offers only lic=0")
     };
     let threshold = WaitReason {
         attribute: Some("np_load_avg".to_owned()),
         needed: Some("0.1".to_owned()),
         free: Some("1.61".to_owned()),
-        context: ReasonContext { comparison: Comparison::Threshold, ..ReasonContext::default() },
+        context: ReasonContext {
+            comparison: Comparison::Threshold,
+            ..ReasonContext::default()
+        },
         ..reason("np_load_avg is 1.61, the threshold is 0.1")
     };
     let first = Predecessor {
@@ -111,18 +143,36 @@ job 5: It may not start yet.
     hint: wait
 ";
     assert_eq!(text::explanation(&explained, &style()), expected);
-    let ordered = text::explanation(&explained, &Style { has_order: true, ..style() });
+    let ordered = text::explanation(
+        &explained,
+        &Style {
+            has_order: true,
+            ..style()
+        },
+    );
     assert!(ordered.ends_with("  order: none\n"), "{ordered}");
-    let by_order = Explanation { by_order: true, ..explained };
+    let by_order = Explanation {
+        by_order: true,
+        ..explained
+    };
     assert!(text::explanation(&by_order, &style()).ends_with("  order: none\n"));
 }
 
 #[test]
 fn an_end_tells_where_when_how_and_which_limit() {
     let record: AccountingRecord = record(0, 137, Failed::LIMIT_ENFORCED);
-    let hit = LimitHit { limit: "h_rt".to_owned(), value: 6, reached: 7, evidence: Evidence::Certain };
+    let hit = LimitHit {
+        limit: "h_rt".to_owned(),
+        value: 6,
+        reached: 7,
+        evidence: Evidence::Certain,
+    };
     let reason = "11/25/2026 19:46:07 [2004:17602]: out of time".to_owned();
-    let record = AccountingRecord { limit: Some(hit), reason, ..record };
+    let record = AccountingRecord {
+        limit: Some(hit),
+        reason,
+        ..record
+    };
     let expected = "\
 job 14: It has ended, and it failed.
   on all.q@vm from 11/21/2026 01:09:55 to 11/21/2026 01:10:05: exit status 137 (Killed)
@@ -131,27 +181,46 @@ job 14: It has ended, and it failed.
     reason: out of time
   what it used: qacct -j 14
 ";
-    assert_eq!(ended::text(JobNumber(14), &[record], &Clock::new(TimeZone::UTC)), expected);
+    assert_eq!(
+        ended::text(JobNumber(14), &[record], &Clock::new(TimeZone::UTC)),
+        expected
+    );
 }
 
 #[test]
 fn the_tasks_of_an_array_that_failed_come_first_each_with_its_last_attempt() {
-    let records: Vec<AccountingRecord> =
-        (1..=12).map(|task| record(task, u32::from(task == 12), Failed(0))).chain([record(3, 0, Failed(0))]).collect();
+    let records: Vec<AccountingRecord> = (1..=12)
+        .map(|task| record(task, u32::from(task == 12), Failed(0)))
+        .chain([record(3, 0, Failed(0))])
+        .collect();
     let said = ended::text(JobNumber(14), &records, &Clock::new(TimeZone::UTC));
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "job 14: 12 of its tasks have ended, of which 1 failed.");
-    assert!(lines[1].starts_with("  task 12 on all.q@vm") && lines[1].ends_with("exit status 1"), "{said}");
-    assert!(lines.iter().any(|line| line.contains("task 3 ") && line.contains(", attempt 2:")), "{said}");
+    assert!(
+        lines[1].starts_with("  task 12 on all.q@vm") && lines[1].ends_with("exit status 1"),
+        "{said}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("task 3 ") && line.contains(", attempt 2:")),
+        "{said}"
+    );
     assert!(lines.contains(&"  and 2 more tasks"), "{said}");
 }
 
 #[test]
 fn a_running_task_tells_its_state_place_and_start() {
-    let instance = proto::id::QueueInstanceName { queue: "all.q".into(), host: "vm".into() };
+    let instance = proto::id::QueueInstanceName {
+        queue: "all.q".into(),
+        host: "vm".into(),
+    };
     let task = proto::wire::view::TaskRow {
         task: TaskId(1),
-        condition: Condition { phase: Phase::Running, ..Condition::default() },
+        condition: Condition {
+            phase: Phase::Running,
+            ..Condition::default()
+        },
         granted: vec![Granted { instance, slots: 2 }],
         pe: None,
         maps: Vec::new(),

@@ -80,14 +80,28 @@ pub fn run(parsed: &Parsed) -> Outcome {
 }
 
 fn table(rows: &[Row], clock: &Clock) -> String {
-    let width = rows.iter().map(|row| row.host.as_str().len()).max().unwrap_or_default().max("HOST".len());
+    let width = rows
+        .iter()
+        .map(|row| row.host.as_str().len())
+        .max()
+        .unwrap_or_default()
+        .max("HOST".len());
     let line = |row: &Row| {
-        let until = row.certified_until.map_or_else(|| "-".to_owned(), |until| clock.slashes(until));
+        let until = row
+            .certified_until
+            .map_or_else(|| "-".to_owned(), |until| clock.slashes(until));
         let Row { host, slots_used, .. } = row;
-        format!("{:<width$}  {:<10}  {slots_used:>5}  {until:<19}  {}\n", host.as_str(), state(row), duties(row))
+        format!(
+            "{:<width$}  {:<10}  {slots_used:>5}  {until:<19}  {}\n",
+            host.as_str(),
+            state(row),
+            duties(row)
+        )
     };
-    let head =
-        format!("{:<width$}  {:<10}  {:>5}  {:<19}  {}\n", "HOST", "STATE", "SLOTS", "CERTIFIED UNTIL", "HOST FOR");
+    let head = format!(
+        "{:<width$}  {:<10}  {:>5}  {:<19}  {}\n",
+        "HOST", "STATE", "SLOTS", "CERTIFIED UNTIL", "HOST FOR"
+    );
     head + &rows.iter().map(line).collect::<String>()
 }
 
@@ -105,7 +119,11 @@ fn duties(row: &Row) -> String {
         (row.administrative_host, "administration"),
         (row.submit_host, "submission"),
     ];
-    let has: Vec<&str> = duties.into_iter().filter(|(has, _)| *has).map(|(_, duty)| duty).collect();
+    let has: Vec<&str> = duties
+        .into_iter()
+        .filter(|(has, _)| *has)
+        .map(|(_, duty)| duty)
+        .collect();
     has.join(", ")
 }
 
@@ -124,8 +142,17 @@ mod tests {
             submit_host: true,
             ..Row::of("node1".into())
         };
-        let gone = Row { connected: false, host: "gone".into(), slots_used: 0, submit_host: false, ..node.clone() };
-        let login = Row { administrative_host: true, ..Row::of("login".into()) };
+        let gone = Row {
+            connected: false,
+            host: "gone".into(),
+            slots_used: 0,
+            submit_host: false,
+            ..node.clone()
+        };
+        let login = Row {
+            administrative_host: true,
+            ..Row::of("login".into())
+        };
         let expected = "\
 HOST   STATE       SLOTS  CERTIFIED UNTIL      HOST FOR
 gone   away            0  01/01/1970 00:01:00  execution

@@ -40,7 +40,9 @@ pub fn run(parsed: &Parsed, name: &str) -> Outcome {
     let found = look(&mut client, &host)?;
     if found.is_nowhere() {
         let what = format!("there is no host \"{host}\" in this cell");
-        return Err(Diagnostic::new(Code::UnknownObject, what).fix("gridwright host list shows the hosts").into());
+        return Err(Diagnostic::new(Code::UnknownObject, what)
+            .fix("gridwright host list shows the hosts")
+            .into());
     }
     must_not_be_master(&mut client, &host)?;
     output::data(&found.text(&host));
@@ -55,7 +57,10 @@ pub fn run(parsed: &Parsed, name: &str) -> Outcome {
         return Ok(exit::OK);
     }
     if !found.tasks.is_empty() {
-        let jobs = JobSelection { targets: found.tasks.clone(), ..JobSelection::default() };
+        let jobs = JobSelection {
+            targets: found.tasks.clone(),
+            ..JobSelection::default()
+        };
         output::answers(&client.change(Command::Delete { jobs, force: true })?.answers);
     }
     let code = output::answers(&client.change(Command::Objects(found.changes(&host)))?.answers);
@@ -68,13 +73,20 @@ pub fn run(parsed: &Parsed, name: &str) -> Outcome {
             return Ok(code);
         }
     }
-    output::data(&format!("host {host} is removed; on the host itself: gridwright down\n"));
+    output::data(&format!(
+        "host {host} is removed; on the host itself: gridwright down\n"
+    ));
     Ok(exit::OK)
 }
 
 /// The cell's name of a host.
 fn called(client: &mut Client, name: &str) -> Result<HostName, Fail> {
-    let names = match ask::data(client, Query::HostNames { names: vec![name.to_owned()] })? {
+    let names = match ask::data(
+        client,
+        Query::HostNames {
+            names: vec![name.to_owned()],
+        },
+    )? {
         Some(Data::Names(names)) => names,
         other => ask::unexpected(other.as_ref())?,
     };
@@ -86,7 +98,9 @@ fn must_not_be_master(client: &mut Client, host: &HostName) -> Result<(), Fail> 
         Some(Data::Status(status)) if status.host == host.as_str() => {
             let what = format!("denied: {host} is the host of the master");
             let refusal = Diagnostic::new(Code::Immutable, what);
-            Err(refusal.fix(format!("to let no jobs run there: qmod -d '*@{host}'")).into())
+            Err(refusal
+                .fix(format!("to let no jobs run there: qmod -d '*@{host}'"))
+                .into())
         }
         Some(_) | None => Ok(()),
     }
@@ -94,8 +108,16 @@ fn must_not_be_master(client: &mut Client, host: &HostName) -> Result<(), Fail> 
 
 fn look(client: &mut Client, host: &HostName) -> Result<Found, Fail> {
     let mut found = Found::default();
-    for kind in [ObjectKind::ExecHost, ObjectKind::AdminHosts, ObjectKind::SubmitHosts, ObjectKind::ClusterConf] {
-        if ask::names(client, kind)?.iter().any(|name| name.as_str() == host.as_str()) {
+    for kind in [
+        ObjectKind::ExecHost,
+        ObjectKind::AdminHosts,
+        ObjectKind::SubmitHosts,
+        ObjectKind::ClusterConf,
+    ] {
+        if ask::names(client, kind)?
+            .iter()
+            .any(|name| name.as_str() == host.as_str())
+        {
             found.own.push(kind);
         }
     }
@@ -113,9 +135,14 @@ fn look(client: &mut Client, host: &HostName) -> Result<Found, Fail> {
         }
     }
     if found.own.contains(&ObjectKind::ExecHost) {
-        let filter = HostFilter { hosts: vec![host.to_string()], ..HostFilter::default() };
+        let filter = HostFilter {
+            hosts: vec![host.to_string()],
+            ..HostFilter::default()
+        };
         let views = ask::hosts(client, Query::Hosts(filter))?;
-        found.is_certified = views.iter().any(|view: &HostView| view.host == *host && view.certified_until.is_some());
+        found.is_certified = views
+            .iter()
+            .any(|view: &HostView| view.host == *host && view.certified_until.is_some());
         found.tasks = tasks(client, host)?;
     }
     Ok(found)
@@ -125,7 +152,13 @@ fn look(client: &mut Client, host: &HostName) -> Result<Found, Fail> {
 fn objects(client: &mut Client, kind: ObjectKind) -> Result<Vec<(String, Fields)>, Fail> {
     let mut all = Vec::new();
     for name in ask::names(client, kind)? {
-        if let Some(Data::Object(fields)) = ask::data(client, Query::Object { kind, name: name.clone() })? {
+        if let Some(Data::Object(fields)) = ask::data(
+            client,
+            Query::Object {
+                kind,
+                name: name.clone(),
+            },
+        )? {
             all.push((name, fields));
         }
     }
@@ -140,11 +173,17 @@ fn has_host(fields: &Fields, host: &HostName) -> bool {
 fn tasks(client: &mut Client, host: &HostName) -> Result<Vec<JobTarget>, Fail> {
     let filter = JobFilter {
         users: vec!["*".to_owned()],
-        states: JobStates { pending: false, ..JobStates::default() },
+        states: JobStates {
+            pending: false,
+            ..JobStates::default()
+        },
         queues: vec![format!("*@{host}")],
         ..JobFilter::default()
     };
-    Ok(ask::jobs(client, Query::Jobs(filter))?.iter().flat_map(targets).collect())
+    Ok(ask::jobs(client, Query::Jobs(filter))?
+        .iter()
+        .flat_map(targets)
+        .collect())
 }
 
 fn targets(row: &JobRow) -> Vec<JobTarget> {
@@ -154,7 +193,12 @@ fn targets(row: &JobRow) -> Vec<JobTarget> {
         Some(_) => {
             let one = |task: TaskId| TaskRange::new(task.0, task.0, 1).ok();
             let ranges = row.tasks.iter().filter_map(|task| one(task.task));
-            ranges.map(|range| JobTarget { job: job.clone(), tasks: vec![range] }).collect()
+            ranges
+                .map(|range| JobTarget {
+                    job: job.clone(),
+                    tasks: vec![range],
+                })
+                .collect()
         }
     }
 }
@@ -181,7 +225,10 @@ impl Found {
             Some(range) => format!("{}.{}", target.job, range.first()),
             None => target.job.clone(),
         };
-        line("jobs and tasks that run there", &self.tasks.iter().map(name).collect::<Vec<_>>());
+        line(
+            "jobs and tasks that run there",
+            &self.tasks.iter().map(name).collect::<Vec<_>>(),
+        );
         text
     }
 
@@ -193,12 +240,27 @@ impl Found {
             attribute: "hostlist".to_owned(),
             value: host.to_string(),
         };
-        let all = || ObjectAction::Purge { attributes: vec!["*".to_owned()] };
-        let overrides = self.overrides.iter().map(|name| change(ObjectKind::Queue, format!("{name}@{host}"), all()));
-        let queues = self.queues.iter().map(|name| change(ObjectKind::Queue, name.clone(), leave()));
-        let groups = self.groups.iter().map(|name| change(ObjectKind::HostGroup, name.clone(), leave()));
+        let all = || ObjectAction::Purge {
+            attributes: vec!["*".to_owned()],
+        };
+        let overrides = self
+            .overrides
+            .iter()
+            .map(|name| change(ObjectKind::Queue, format!("{name}@{host}"), all()));
+        let queues = self
+            .queues
+            .iter()
+            .map(|name| change(ObjectKind::Queue, name.clone(), leave()));
+        let groups = self
+            .groups
+            .iter()
+            .map(|name| change(ObjectKind::HostGroup, name.clone(), leave()));
         // The execution host last: it has to be free of all others.
-        let own = self.own.iter().rev().map(|kind| change(*kind, host.to_string(), ObjectAction::Delete));
+        let own = self
+            .own
+            .iter()
+            .rev()
+            .map(|kind| change(*kind, host.to_string(), ObjectAction::Delete));
         overrides.chain(queues).chain(groups).chain(own).collect()
     }
 }

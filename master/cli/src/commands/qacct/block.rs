@@ -80,7 +80,17 @@ impl Block {
     }
 
     fn rusage(&mut self, record: &AccountingRecord) {
-        let Rusage { utime_ms, stime_ms, maxrss_kib, minflt, majflt, inblock, oublock, nvcsw, nivcsw } = record.rusage;
+        let Rusage {
+            utime_ms,
+            stime_ms,
+            maxrss_kib,
+            minflt,
+            majflt,
+            inblock,
+            oublock,
+            nvcsw,
+            nivcsw,
+        } = record.rusage;
         self.bare("ru_utime", seconds(utime_ms));
         self.bare("ru_stime", seconds(stime_ms));
         // 8.1.9 shows these KiB as if they were bytes.
@@ -120,7 +130,14 @@ impl Block {
             Some((_, granted)) => self.bare("ar_sub_time", clock.asctime(granted)),
             None => self.bare("ar_sub_time", "undefined"),
         }
-        self.bare("category", if record.category.is_empty() { "NONE" } else { &record.category });
+        self.bare(
+            "category",
+            if record.category.is_empty() {
+                "NONE"
+            } else {
+                &record.category
+            },
+        );
     }
 
     /// What the classic block has no line for. No line holds the name of a classic field: scripts find those with `grep`.
@@ -142,7 +159,12 @@ impl Block {
 
 /// `h_vmem=600.000M reached 752.656M (certain)`.
 pub fn limit(hit: &LimitHit) -> String {
-    let LimitHit { limit, value, reached, evidence } = hit;
+    let LimitHit {
+        limit,
+        value,
+        reached,
+        evidence,
+    } = hit;
     let is_time = limit.ends_with("_rt") || limit.ends_with("_cpu");
     let shown = |amount: u64| {
         let amount = Amount::from_base(i64::try_from(amount).unwrap_or(i64::MAX));
@@ -157,7 +179,11 @@ pub fn limit(hit: &LimitHit) -> String {
 }
 
 fn moment(moment: Wall, clock: &Clock) -> String {
-    if moment.0 == 0 { "-/-".to_owned() } else { clock.asctime(moment) }
+    if moment.0 == 0 {
+        "-/-".to_owned()
+    } else {
+        clock.asctime(moment)
+    }
 }
 
 fn seconds(ms: u64) -> String {

@@ -32,7 +32,10 @@ pub struct Used {
 
 impl From<AccountingRecord> for Entry {
     fn from(record: AccountingRecord) -> Self {
-        Self { used: Used::of(&record), record }
+        Self {
+            used: Used::of(&record),
+            record,
+        }
     }
 }
 
@@ -53,7 +56,15 @@ impl Used {
 
     /// Adds another.
     pub fn add(&mut self, other: &Used) {
-        let Used { wallclock_s, utime_us, stime_us, cpu_us, mem_kib_ms, io_bytes, iow_us } = other;
+        let Used {
+            wallclock_s,
+            utime_us,
+            stime_us,
+            cpu_us,
+            mem_kib_ms,
+            io_bytes,
+            iow_us,
+        } = other;
         for (sum, part) in [
             (&mut self.wallclock_s, wallclock_s),
             (&mut self.utime_us, utime_us),

@@ -39,7 +39,9 @@ pub fn read(path: &str, mut each: impl FnMut(Entry)) -> Result<(), Fail> {
         }
     }
     if bad > 0 {
-        output::note(&format!("warning: {path}: {bad} lines are no accounting records and were passed over"));
+        output::note(&format!(
+            "warning: {path}: {bad} lines are no accounting records and were passed over"
+        ));
     }
     Ok(())
 }

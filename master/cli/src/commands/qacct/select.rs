@@ -72,14 +72,21 @@ impl Selection {
     /// A time, number or range that does not read.
     pub fn of(parsed: &Parsed, clock: &Clock) -> Result<Self, Fail> {
         let moment = |name: &str| {
-            let Some(text) = parsed.value(name) else { return Ok(None) };
+            let Some(text) = parsed.value(name) else {
+                return Ok(None);
+            };
             let moment = date::parse(text, clock.this_year(), clock.zone());
-            moment.map(Some).map_err(|why| bad_value(name, text, &format!("{why} Write [[CC]YY]MMDDhhmm[.SS]")))
+            moment
+                .map(Some)
+                .map_err(|why| bad_value(name, text, &format!("{why} Write [[CC]YY]MMDDhhmm[.SS]")))
         };
         let jobs = jobs(parsed);
         if parsed.has("-t") && jobs.is_none() {
             let what = "error: -t option requires -j option with an argument";
-            return Err(Fail::new(exit::FAILED, Diagnostic::new(Code::BadSyntax, what).at("-t").fix("add -j JOB")));
+            return Err(Fail::new(
+                exit::FAILED,
+                Diagnostic::new(Code::BadSyntax, what).at("-t").fix("add -j JOB"),
+            ));
         }
         let tasks = match parsed.value("-t") {
             Some(text) => {
@@ -88,7 +95,10 @@ impl Selection {
             None => None,
         };
         let days = match parsed.value("-d") {
-            Some(text) => Some(text.parse::<u32>().map_err(|_| bad_value("-d", text, "a number of days"))?),
+            Some(text) => Some(
+                text.parse::<u32>()
+                    .map_err(|_| bad_value("-d", text, "a number of days"))?,
+            ),
             None => None,
         };
         let begin = match (moment("-b")?, days) {
@@ -123,7 +133,10 @@ impl Selection {
     pub fn columns(&self) -> Vec<(Column, Option<String>)> {
         let mut columns: Vec<_> = self.groups.iter().map(|group| (group.column, group.text())).collect();
         // A queue that is named is shown by its hosts.
-        if self.groups.iter().any(|group| group.column == Column::Queue && group.value.is_some())
+        if self
+            .groups
+            .iter()
+            .any(|group| group.column == Column::Queue && group.value.is_some())
             && !columns.iter().any(|(c, _)| *c == Column::Host)
         {
             columns.push((Column::Host, None));
@@ -145,7 +158,9 @@ impl Selection {
     /// The jobs of `-j` without a record.
     pub fn missing(&self) -> Vec<&str> {
         let jobs = self.jobs.iter().flatten().enumerate();
-        jobs.filter(|(at, _)| !self.found.contains(at)).map(|(_, job)| job.as_str()).collect()
+        jobs.filter(|(at, _)| !self.found.contains(at))
+            .map(|(_, job)| job.as_str())
+            .collect()
     }
 
     /// The hosts that `-h` and `-q queue@host` name.
@@ -193,7 +208,9 @@ impl Selection {
     pub fn choose(&mut self, mut entries: Vec<Entry>) -> Vec<Entry> {
         entries.retain(|entry| self.admits(&entry.record));
         self.find(&entries);
-        let Some([all, suitable]) = &self.queues else { return entries };
+        let Some([all, suitable]) = &self.queues else {
+            return entries;
+        };
         // A job that never started was in no queue that could have offered something.
         entries.retain(|entry| entry.record.started.0 > 0);
         let before = entries.len();
@@ -206,7 +223,11 @@ impl Selection {
     fn find(&mut self, entries: &[Entry]) {
         let jobs = self.jobs.as_deref().unwrap_or_default();
         let is_found = |job: &String| entries.iter().any(|entry| names_job(job, &entry.record));
-        let found = jobs.iter().enumerate().filter(|(_, job)| is_found(job)).map(|(at, _)| at);
+        let found = jobs
+            .iter()
+            .enumerate()
+            .filter(|(_, job)| is_found(job))
+            .map(|(at, _)| at);
         self.found.extend(found.collect::<Vec<_>>());
     }
 
@@ -214,7 +235,9 @@ impl Selection {
         let moment = if self.by_end { record.ended } else { record.started };
         let jobs = self.jobs.as_deref().unwrap_or_default();
         (jobs.is_empty() || jobs.iter().any(|job| names_job(job, record)))
-            && self.tasks.is_none_or(|tasks| tasks.contains(TaskId(record.task_number)))
+            && self
+                .tasks
+                .is_none_or(|tasks| tasks.contains(TaskId(record.task_number)))
             && self.begin.is_none_or(|begin| moment >= begin)
             && self.end.is_none_or(|end| moment <= end)
             && self.groups.iter().all(|group| group.admits(record))
@@ -222,7 +245,10 @@ impl Selection {
 }
 
 fn instance(record: &AccountingRecord) -> QueueInstanceName {
-    QueueInstanceName { queue: record.queue.clone(), host: record.host.clone() }
+    QueueInstanceName {
+        queue: record.queue.clone(),
+        host: record.host.clone(),
+    }
 }
 
 impl Group {

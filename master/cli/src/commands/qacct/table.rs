@@ -103,14 +103,21 @@ pub struct Sums {
 impl Sums {
     /// Sums for each combination of the values of these columns.
     pub fn new(columns: Vec<(Column, Option<String>)>) -> Self {
-        Self { columns, places: HashMap::new(), rows: BTreeMap::new() }
+        Self {
+            columns,
+            places: HashMap::new(),
+            rows: BTreeMap::new(),
+        }
     }
 
     /// Adds an entry.
     pub fn add(&mut self, Entry { record, used }: &Entry) {
         let group: Vec<String> = self.columns.iter().map(|(column, _)| column.value(record)).collect();
         let place = self.place(&group);
-        let row = self.rows.entry(place).or_insert_with(|| Row { group, ..Row::default() });
+        let row = self.rows.entry(place).or_insert_with(|| Row {
+            group,
+            ..Row::default()
+        });
         row.used.add(used);
     }
 
@@ -118,12 +125,19 @@ impl Sums {
         if let Some(place) = self.places.get(group) {
             return place.clone();
         }
-        let sorted = self.columns.iter().zip(group).filter(|((column, _), _)| *column != Column::Account);
+        let sorted = self
+            .columns
+            .iter()
+            .zip(group)
+            .filter(|((column, _), _)| *column != Column::Account);
         let values = sorted.map(|((column, _), value)| match column.is_number() {
             true => (value.parse().unwrap_or(0), String::new()),
             false => (0, value.clone()),
         });
-        let place = Place { values: values.collect(), came_up: Reverse(self.places.len()) };
+        let place = Place {
+            values: values.collect(),
+            came_up: Reverse(self.places.len()),
+        };
         self.places.insert(group.to_vec(), place.clone());
         place
     }
@@ -131,14 +145,28 @@ impl Sums {
 
 /// The rows as JSON, each value of a group under the name of its column.
 pub fn json(sums: Sums) -> Vec<Value> {
-    let Sums { columns, places: _, rows } = sums;
+    let Sums {
+        columns,
+        places: _,
+        rows,
+    } = sums;
     let named = |row: &Row| -> Map<String, Value> {
-        let names = columns.iter().map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
+        let names = columns
+            .iter()
+            .map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
         names.zip(row.group.iter().cloned().map(Value::from)).collect()
     };
     let ms = |us: u64| us / 1000 + u64::from(us % 1000 >= 500);
     let value = |row: Row| {
-        let Used { wallclock_s, utime_us, stime_us, cpu_us, mem_kib_ms, io_bytes, iow_us } = row.used;
+        let Used {
+            wallclock_s,
+            utime_us,
+            stime_us,
+            cpu_us,
+            mem_kib_ms,
+            io_bytes,
+            iow_us,
+        } = row.used;
         json!({
             "group": named(&row),
             "wallclock_ms": wallclock_s.saturating_mul(1000),
@@ -155,7 +183,11 @@ pub fn json(sums: Sums) -> Vec<Value> {
 
 /// The table.
 pub fn text(sums: Sums) -> String {
-    let Sums { columns, places: _, rows } = sums;
+    let Sums {
+        columns,
+        places: _,
+        rows,
+    } = sums;
     let rows: Vec<Row> = rows.into_values().collect();
     let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, &columns, &rows)).collect();
     let mut text = String::new();
@@ -172,7 +204,12 @@ pub fn text(sums: Sums) -> String {
     for row in &rows {
         for (((column, _), width), value) in columns.iter().zip(&widths).zip(&row.group) {
             let _ = match column.is_number() {
-                true => write!(text, "{value:>NUMBER_WIDTH$}{:gap$}", "", gap = width - NUMBER_WIDTH.max(value.len())),
+                true => write!(
+                    text,
+                    "{value:>NUMBER_WIDTH$}{:gap$}",
+                    "",
+                    gap = width - NUMBER_WIDTH.max(value.len())
+                ),
                 false => write!(text, "{value:<width$}"),
             };
         }
@@ -182,7 +219,15 @@ pub fn text(sums: Sums) -> String {
 }
 
 fn numbers(text: &mut String, row: &Row) {
-    let Used { wallclock_s, utime_us, stime_us, cpu_us, mem_kib_ms, io_bytes, iow_us } = &row.used;
+    let Used {
+        wallclock_s,
+        utime_us,
+        stime_us,
+        cpu_us,
+        mem_kib_ms,
+        io_bytes,
+        iow_us,
+    } = &row.used;
     let seconds = |us: &u64| fraction(i128::from(*us), 1_000_000, 3);
     let _ = write!(text, "{wallclock_s:>13}");
     for number in [utime_us, stime_us, cpu_us].map(seconds) {
@@ -197,7 +242,10 @@ fn numbers(text: &mut String, row: &Row) {
 /// may be several rows.
 fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize {
     let (column, pattern) = &columns[at];
-    let values = rows.iter().filter_map(|row| row.group.get(at)).map(|value| value.chars().count());
+    let values = rows
+        .iter()
+        .filter_map(|row| row.group.get(at))
+        .map(|value| value.chars().count());
     let widest = values.max().unwrap_or(0).max(column.heading().len());
     if column.is_number() {
         let is_list = columns.iter().any(|(_, pattern)| pattern.is_none()) && !rows.is_empty();

@@ -33,7 +33,9 @@ fn utc() -> Clock {
 }
 
 fn selection(line: &str) -> Selection {
-    let parsed = QACCT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+    let parsed = QACCT
+        .parse(line.split_whitespace().map(str::to_owned).collect())
+        .unwrap();
     Selection::of(&parsed, &utc()).unwrap()
 }
 
@@ -132,7 +134,11 @@ fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
     let text = block::render(std::slice::from_ref(&entry), &utc());
     assert!(text.contains("\npeak_rss     8.000MB\n"), "{text}");
     for word in ["maxvmem", "maxrss"] {
-        assert_eq!(text.lines().filter(|line| line.contains(word)).count(), 1, "grep {word}:\n{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.contains(word)).count(),
+            1,
+            "grep {word}:\n{text}"
+        );
     }
     entry.record.usage.maxvmem_bytes = 9 << 20;
     assert!(!shows(&entry));
@@ -152,10 +158,17 @@ fn the_limit_that_ended_a_job_is_told() {
     let text = block::render(std::slice::from_ref(&entry), &utc());
     let expected = "\nlimit        h_vmem=600.000M reached 752.656M (certain)\nreason       killed: h_vmem\n";
     assert!(text.ends_with(expected), "{text}");
-    entry.record.limit =
-        Some(LimitHit { limit: "h_rt".to_owned(), value: 60, reached: 61, evidence: Evidence::Likely });
+    entry.record.limit = Some(LimitHit {
+        limit: "h_rt".to_owned(),
+        value: 60,
+        reached: 61,
+        evidence: Evidence::Likely,
+    });
     let text = block::render(&[entry], &utc());
-    assert!(text.contains("\nlimit        h_rt=00:01:00 reached 00:01:01 (likely)\n"), "{text}");
+    assert!(
+        text.contains("\nlimit        h_rt=00:01:00 reached 00:01:01 (likely)\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -166,7 +179,10 @@ fn sums_are_printed_in_all_or_by_columns() {
         rule(112)
     );
     assert_eq!(table_of(""), total);
-    assert!(table_of("-b 203001010000").ends_with(&format!("{}\n", rule(112))), "no row without records");
+    assert!(
+        table_of("-b 203001010000").ends_with(&format!("{}\n", rule(112))),
+        "no row without records"
+    );
     let owners = format!(
         "OWNER     WALLCLOCK         UTIME         STIME           CPU             MEMORY                 IO                IOW\n{}\nu1              253         0.036         0.010         0.046              0.000              0.000              0.000\nu2               10         1.500         0.250         1.750              0.500              0.000              0.000\n",
         rule(118)
@@ -189,7 +205,10 @@ fn sums_are_printed_in_all_or_by_columns() {
     let within = table_of("-ar");
     assert!(within.starts_with("AR        WALLCLOCK         UTIME"), "{within}");
     assert_eq!(within.lines().nth(1), Some(rule(118).as_str()));
-    assert!(within.lines().nth(2).is_some_and(|row| row.starts_with("    0 ")), "{within}");
+    assert!(
+        within.lines().nth(2).is_some_and(|row| row.starts_with("    0 ")),
+        "{within}"
+    );
     assert!(heading("-D").starts_with("DEPARTMENT            WALLCLOCK"));
 }
 
@@ -198,7 +217,10 @@ fn rows_as_json_name_their_columns() {
     let mut selection = selection("-o -q");
     let chosen = selection.choose(entries());
     let rows = table::json(sums(&chosen, &selection));
-    assert_eq!((&rows[0]["group"]["owner"], &rows[0]["group"]["cluster_queue"]), (&"u1".into(), &"all.q".into()));
+    assert_eq!(
+        (&rows[0]["group"]["owner"], &rows[0]["group"]["cluster_queue"]),
+        (&"u1".into(), &"all.q".into())
+    );
 }
 
 #[test]
@@ -232,7 +254,10 @@ fn options_select_records() {
 
 #[test]
 fn records_of_queues_that_are_gone_are_counted() {
-    let instance = |queue: &str| QueueInstanceName { queue: queue.into(), host: "vm".into() };
+    let instance = |queue: &str| QueueInstanceName {
+        queue: queue.into(),
+        host: "vm".into(),
+    };
     let mut selection = selection("-l h_rt=15");
     selection.only_in(&[[instance("all.q")].into(), [instance("all.q")].into()]);
     // One of the other two never started.
@@ -241,15 +266,32 @@ fn records_of_queues_that_are_gone_are_counted() {
 
 #[test]
 fn what_is_not_found_is_told_in_the_words_that_programs_look_for() {
-    assert_eq!(not_found("999999", &selection("-j 999999")), "error: job id 999999 not found");
+    assert_eq!(
+        not_found("999999", &selection("-j 999999")),
+        "error: job id 999999 not found"
+    );
     assert_eq!(not_found("x", &selection("-j x")), "error: job name x not found");
-    assert_eq!(not_found("203", &selection("-j 203 -t 1")), "error: Job-array tasks 203.1-1:1 not found");
+    assert_eq!(
+        not_found("203", &selection("-j 203 -t 1")),
+        "error: Job-array tasks 203.1-1:1 not found"
+    );
 }
 
 #[test]
 fn values_that_do_not_read_are_refused() {
-    for line in ["-b bad", "-d x", "-j 1 -t 0", "-j 1 -t a", "-t 1", "-slots x", "-ar x", "-d -1"] {
-        let parsed = QACCT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+    for line in [
+        "-b bad",
+        "-d x",
+        "-j 1 -t 0",
+        "-j 1 -t a",
+        "-t 1",
+        "-slots x",
+        "-ar x",
+        "-d -1",
+    ] {
+        let parsed = QACCT
+            .parse(line.split_whitespace().map(str::to_owned).collect())
+            .unwrap();
         assert_eq!(Selection::of(&parsed, &utc()).unwrap_err().exit, 1, "{line}");
     }
 }
@@ -275,14 +317,26 @@ proptest! {
 #[test]
 fn columns_stand_in_the_order_of_8_1_9_and_new_accounts_come_first() {
     let line = |account: &str, pe: &str, slots: &str| {
-        LINES[0].replace(":sge:", &format!(":{account}:")).replace(":NONE:1:0:", &format!(":{pe}:{slots}:0:"))
+        LINES[0]
+            .replace(":sge:", &format!(":{account}:"))
+            .replace(":NONE:1:0:", &format!(":{pe}:{slots}:0:"))
     };
-    let lines = [line("b", "smp", "10"), line("a", "smp", "10"), line("c", "mpi", "9"), line("b", "smp", "9")];
+    let lines = [
+        line("b", "smp", "10"),
+        line("a", "smp", "10"),
+        line("c", "mpi", "9"),
+        line("b", "smp", "9"),
+    ];
     let mut selection = selection("-A -pe -slots");
     let chosen = selection.choose(lines.iter().map(|line| file::entry(line).unwrap()).collect());
     let text = table::text(sums(&chosen, &selection));
     let starts: Vec<&str> = text.lines().map(|line| &line[..20]).collect();
-    let rows = ["mpi     9 c         ", "smp     9 b         ", "smp    10 a         ", "smp    10 b         "];
+    let rows = [
+        "mpi     9 c         ",
+        "smp     9 b         ",
+        "smp    10 a         ",
+        "smp    10 b         ",
+    ];
     assert_eq!((starts[0], &starts[2..]), ("PE  SLOTS ACCOUNT   ", &rows[..]), "{text}");
 }
 
@@ -291,7 +345,10 @@ fn sums_are_rounded_once() {
     let line = LINES[0].replace(":0.005:0.005:", ":0.927512:0.000501:");
     let entry = file::entry(&line).unwrap();
     let block = block::render(std::slice::from_ref(&entry), &utc());
-    assert!(block.contains("\nru_utime     0.928s\nru_stime     0.001s\n"), "{block}");
+    assert!(
+        block.contains("\nru_utime     0.928s\nru_stime     0.001s\n"),
+        "{block}"
+    );
     let mut selection = selection("");
     let chosen = selection.choose(vec![entry.clone(), entry]);
     let text = table::text(sums(&chosen, &selection));
@@ -302,7 +359,10 @@ fn sums_are_rounded_once() {
 fn a_block_names_the_reservation_that_the_job_ran_in() {
     let line = LINES[0].replace(":3526656.000000:0:0", ":3526656.000000:7:1795223300");
     let text = block::render(&[file::entry(&line).unwrap()], &utc());
-    assert!(text.contains("\narid         7                   \nar_sub_time  Sat Nov 21 01:08:20 2026\n"), "{text}");
+    assert!(
+        text.contains("\narid         7                   \nar_sub_time  Sat Nov 21 01:08:20 2026\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -317,7 +377,13 @@ fn a_job_that_l_leaves_out_is_not_missing() {
 fn a_host_group_means_the_queue_instances_that_it_has_now() {
     let mut selection = selection("-q *@@allhosts");
     assert_eq!(selection.group_pattern(), Some("*@@allhosts"));
-    selection.resolve_group([QueueInstanceName { queue: "sus.q".into(), host: "vm".into() }].into());
+    selection.resolve_group(
+        [QueueInstanceName {
+            queue: "sus.q".into(),
+            host: "vm".into(),
+        }]
+        .into(),
+    );
     assert_eq!(selection.choose(entries()).len(), 2);
 }
 

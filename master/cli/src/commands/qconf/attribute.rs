@@ -12,10 +12,14 @@ use proto::wire::client::{AttributeEdit, ObjectAction, ObjectChange};
 
 /// `-aattr KIND ATTRIBUTE VALUE NAME…`.
 pub fn from_words(session: &mut Session, edit: AttributeEdit, values: &[String]) -> Outcome {
-    let [kind, attribute, value, names @ ..] = values else { return Err(too_few()) };
+    let [kind, attribute, value, names @ ..] = values else {
+        return Err(too_few());
+    };
     if names.is_empty() {
         let what = "qconf: missing object list";
-        return Err(Diagnostic::new(Code::BadSyntax, what).fix(format!("name objects of kind {kind}")).into());
+        return Err(Diagnostic::new(Code::BadSyntax, what)
+            .fix(format!("name objects of kind {kind}"))
+            .into());
     }
     let fields: Fields = [(attribute.as_str(), value.as_str())].into_iter().collect();
     apply(session, edit, editable(kind)?, &fields, names)
@@ -24,7 +28,9 @@ pub fn from_words(session: &mut Session, edit: AttributeEdit, values: &[String])
 /// `-Aattr KIND FILE NAME…`: each line of the file is an attribute and its value. An object gets
 /// all of them or none.
 pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) -> Outcome {
-    let [kind, path, names @ ..] = values else { return Err(too_few()) };
+    let [kind, path, names @ ..] = values else {
+        return Err(too_few());
+    };
     let kind = editable(kind)?;
     let text = change::read(path).map_err(|mut fail| {
         fail.diagnostic.what += &format!("\n{}", not_taken(path));
@@ -45,7 +51,9 @@ pub fn from_file(session: &mut Session, edit: AttributeEdit, values: &[String]) 
 }
 
 fn apply(session: &mut Session, edit: AttributeEdit, kind: ObjectKind, fields: &Fields, names: &[String]) -> Outcome {
-    for_each(named(names)?.into_iter(), |name| session.change_all(changes(edit, kind, fields, name)))
+    for_each(named(names)?.into_iter(), |name| {
+        session.change_all(changes(edit, kind, fields, name))
+    })
 }
 
 fn changes(edit: AttributeEdit, kind: ObjectKind, fields: &Fields, name: &str) -> Vec<ObjectChange> {
@@ -54,30 +62,55 @@ fn changes(edit: AttributeEdit, kind: ObjectKind, fields: &Fields, name: &str) -
         name: name.to_owned(),
         action: ObjectAction::Attribute { edit, attribute, value },
     };
-    fields.iter().map(|field| change((field.key.clone(), field.value.clone()))).collect()
+    fields
+        .iter()
+        .map(|field| change((field.key.clone(), field.value.clone())))
+        .collect()
 }
 
 /// `-purge queue ATTRIBUTES QUEUE@HOST…`.
 pub fn purge(session: &mut Session, values: &[String]) -> Outcome {
-    let [kind, attributes, names @ ..] = values else { return Err(too_few()) };
+    let [kind, attributes, names @ ..] = values else {
+        return Err(too_few());
+    };
     if kind != "queue" {
-        let refusal = Diagnostic::new(Code::BadSyntax, format!("error: objects of kind \"{kind}\" cannot be purged"));
-        return Err(refusal.why("only queues have values of their own for hosts").fix("write -purge queue").into());
+        let refusal = Diagnostic::new(
+            Code::BadSyntax,
+            format!("error: objects of kind \"{kind}\" cannot be purged"),
+        );
+        return Err(refusal
+            .why("only queues have values of their own for hosts")
+            .fix("write -purge queue")
+            .into());
     }
     let attributes: Vec<String> = elements(std::slice::from_ref(attributes)).map(str::to_owned).collect();
     for_each(named(names)?.into_iter(), |name| {
-        session.change(ObjectKind::Queue, name, ObjectAction::Purge { attributes: attributes.clone() })
+        session.change(
+            ObjectKind::Queue,
+            name,
+            ObjectAction::Purge {
+                attributes: attributes.clone(),
+            },
+        )
     })
 }
 
 /// The kind of that name, if single attributes of it can be edited.
 fn editable(name: &str) -> Result<ObjectKind, Fail> {
-    let kinds = || ObjectKind::ALL.iter().filter(|kind| !kind.keys().is_empty()).filter_map(|kind| kind.attr_name());
+    let kinds = || {
+        ObjectKind::ALL
+            .iter()
+            .filter(|kind| !kind.keys().is_empty())
+            .filter_map(|kind| kind.attr_name())
+    };
     let words = kinds().collect::<Vec<_>>().join(", ");
     match ObjectKind::from_attr_name(name) {
         Some(kind) => Ok(kind),
         None => {
-            let refusal = Diagnostic::new(Code::BadSyntax, format!("Modification of object \"{name}\" not supported"));
+            let refusal = Diagnostic::new(
+                Code::BadSyntax,
+                format!("Modification of object \"{name}\" not supported"),
+            );
             Err(refusal.fix(format!("write one of {words}")).into())
         }
     }
@@ -89,7 +122,9 @@ fn not_taken(path: &str) -> String {
 }
 
 fn too_few() -> Fail {
-    Diagnostic::new(Code::BadSyntax, "error: too few arguments").fix("all options: qconf -help").into()
+    Diagnostic::new(Code::BadSyntax, "error: too few arguments")
+        .fix("all options: qconf -help")
+        .into()
 }
 
 #[cfg(test)]
@@ -101,7 +136,9 @@ mod tests {
         let fields = Fields::parse("slots 4\ncomplex_values lic=2, \\\n  gpu=1\n").unwrap();
         let changes = changes(AttributeEdit::Replace, ObjectKind::Queue, &fields, "all.q");
         assert_eq!(changes.len(), 2);
-        let ObjectAction::Attribute { attribute, value, .. } = &changes[1].action else { panic!() };
+        let ObjectAction::Attribute { attribute, value, .. } = &changes[1].action else {
+            panic!()
+        };
         assert_eq!((attribute.as_str(), value.as_str()), ("complex_values", "lic=2,gpu=1"));
     }
 

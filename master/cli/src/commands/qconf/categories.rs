@@ -29,7 +29,11 @@ pub fn show(session: &mut Session, values: &[String]) -> Outcome {
     let number = |word: &str| {
         word.parse().map_err(|_| {
             let what = format!("error: \"{word}\" is no number of a category");
-            Fail::from(Diagnostic::new(Code::BadValue, what).at("-scat").fix("qconf -scatl lists the numbers"))
+            Fail::from(
+                Diagnostic::new(Code::BadValue, what)
+                    .at("-scat")
+                    .fix("qconf -scatl lists the numbers"),
+            )
         })
     };
     let ids: Vec<u64> = elements(values).map(number).collect::<Result<_, Fail>>()?;
@@ -70,9 +74,19 @@ mod tests {
 
     #[test]
     fn categories_are_a_table_and_one_a_block_of_fields() {
-        let one = CategoryView { id: 3, jobs: 12, text: "-l h_rt=00:01:00 -pe smp 4".to_owned() };
+        let one = CategoryView {
+            id: 3,
+            jobs: 12,
+            text: "-l h_rt=00:01:00 -pe smp 4".to_owned(),
+        };
         let head = "      id   rcount str\n--------------------------------------------------\n";
-        assert_eq!(table(std::slice::from_ref(&one)), format!("{head}       3       12 -l h_rt=00:01:00 -pe smp 4\n"));
-        assert_eq!(fields(&one), "id      3\nrcount  12\nstr     -l h_rt=00:01:00 -pe smp 4\n");
+        assert_eq!(
+            table(std::slice::from_ref(&one)),
+            format!("{head}       3       12 -l h_rt=00:01:00 -pe smp 4\n")
+        );
+        assert_eq!(
+            fields(&one),
+            "id      3\nrcount  12\nstr     -l h_rt=00:01:00 -pe smp 4\n"
+        );
     }
 }

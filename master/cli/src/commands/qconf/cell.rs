@@ -21,7 +21,9 @@ pub fn scheduler_host(session: &mut Session) -> Outcome {
 
 /// `-secl`: who reads the events of the cell, the scheduler first.
 pub fn event_clients(session: &mut Session) -> Outcome {
-    let Data::EventClients(clients) = session.ask(Query::EventClients)? else { return Err(unexpected()) };
+    let Data::EventClients(clients) = session.ask(Query::EventClients)? else {
+        return Err(unexpected());
+    };
     match session.format {
         Format::Text => output::data(&client_table(&clients)),
         Format::Json => output::data(&Document::new().with("event_clients", &clients).finish()),
@@ -45,7 +47,9 @@ pub fn kill_event_clients(session: &mut Session, values: &[String]) -> Outcome {
         word.parse().map_err(|_| {
             let what = format!("error: \"{word}\" is no number of an event client");
             Fail::from(
-                Diagnostic::new(Code::BadValue, what).at("-kec").fix("qconf -secl lists the numbers; all means all"),
+                Diagnostic::new(Code::BadValue, what)
+                    .at("-kec")
+                    .fix("qconf -secl lists the numbers; all means all"),
             )
         })
     };
@@ -59,7 +63,9 @@ pub fn kill_event_clients(session: &mut Session, values: &[String]) -> Outcome {
 }
 
 fn master_host(session: &mut Session) -> Result<String, Fail> {
-    let Data::Status(status) = session.ask(Query::Status)? else { return Err(unexpected()) };
+    let Data::Status(status) = session.ask(Query::Status)? else {
+        return Err(unexpected());
+    };
     Ok(status.host)
 }
 
@@ -81,7 +87,10 @@ pub fn clear_usage(session: &mut Session, values: &[String]) -> Outcome {
 
 /// `-km`.
 pub fn shutdown_master(session: &mut Session) -> Outcome {
-    session.command(Command::Shutdown { hosts: Vec::new(), kill_jobs: false })
+    session.command(Command::Shutdown {
+        hosts: Vec::new(),
+        kill_jobs: false,
+    })
 }
 
 /// `-ke`, `-kej`: hosts, or `all`.
@@ -109,7 +118,11 @@ mod tests {
 --------------------------------------------------
        1 scheduler       vm                       
 ";
-        let scheduler = EventClient { id: 1, name: "scheduler".to_owned(), host: "vm".into() };
+        let scheduler = EventClient {
+            id: 1,
+            name: "scheduler".to_owned(),
+            host: "vm".into(),
+        };
         assert_eq!(client_table(&[scheduler]), recorded);
     }
 }

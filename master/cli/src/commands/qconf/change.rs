@@ -32,7 +32,9 @@ impl Target {
 /// `-a…`: opens a new object in the editor.
 pub fn add(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
     if kind == ObjectKind::ClusterConf {
-        return for_each(elements(values), |host| edited(session, kind, host, Fields::new(), Target::New));
+        return for_each(elements(values), |host| {
+            edited(session, kind, host, Fields::new(), Target::New)
+        });
     }
     let given = values.first().map_or("", String::as_str);
     let fields = match (kind, given) {
@@ -56,7 +58,13 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
         let fields = session.object(kind, given)?;
         // A host may be given by another of its names than the one its text has.
         let own = kind.name_in(&fields).unwrap_or_default().to_owned();
-        edited(session, kind, if own.is_empty() { given } else { &own }, fields, Target::Existing)
+        edited(
+            session,
+            kind,
+            if own.is_empty() { given } else { &own },
+            fields,
+            Target::Existing,
+        )
     })
 }
 
@@ -78,7 +86,11 @@ pub(super) fn edited(session: &mut Session, kind: ObjectKind, name: &str, before
         output::note(&text::unchanged(kind, name));
         return Ok(exit::OK);
     }
-    let name = if name.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { name.to_owned() };
+    let name = if name.is_empty() {
+        kind.name_in(&fields).unwrap_or_default().to_owned()
+    } else {
+        name.to_owned()
+    };
     match send(session, kind, &name, &draft.place(), target, fields) {
         Ok(exit::OK) => Ok(exit::OK),
         Ok(_) => Ok(kept(draft)),
@@ -97,7 +109,9 @@ fn not_saved(kind: ObjectKind, name: &str, target: Target) -> u8 {
             exit::OK
         }
         Target::New => {
-            output::note(&format!("file unchanged\n  why: the text was not saved, so no {kind} was added"));
+            output::note(&format!(
+                "file unchanged\n  why: the text was not saved, so no {kind} was added"
+            ));
             exit::FAILED
         }
     }
@@ -132,26 +146,43 @@ fn from_file(session: &mut Session, kind: ObjectKind, target: Target, path: &str
             return Ok(exit::FAILED);
         }
     };
-    let name = if given.is_empty() { kind.name_in(&fields).unwrap_or_default().to_owned() } else { given.to_owned() };
+    let name = if given.is_empty() {
+        kind.name_in(&fields).unwrap_or_default().to_owned()
+    } else {
+        given.to_owned()
+    };
     send(session, kind, &name, path, target, fields)
 }
 
 /// The refusal of a host's configuration text that is really the cell's: it has every entry that
 /// only a cell has.
 pub(super) fn whole_cell(path: &str, name: &str, content: &str) -> Option<Diagnostic> {
-    let of_cell = ["administrator_mail", "max_u_jobs", "reporting_params", "auto_user_fshare"];
+    let of_cell = [
+        "administrator_mail",
+        "max_u_jobs",
+        "reporting_params",
+        "auto_user_fshare",
+    ];
     let has_all = |fields: Fields| of_cell.iter().all(|key| fields.value(key).is_some());
     if name == "global" || !Fields::parse(content).is_ok_and(has_all) {
         return None;
     }
     let what = format!("error: \"{path}\" holds the configuration of the whole cell and is called after a host");
     let why = "a configuration belongs to the host that its file is called after";
-    Some(Diagnostic::new(Code::BadValue, what).why(why).fix("call the file global"))
+    Some(
+        Diagnostic::new(Code::BadValue, what)
+            .why(why)
+            .fix("call the file global"),
+    )
 }
 
 /// Sends an object that was read from a file.
 fn send(session: &mut Session, kind: ObjectKind, name: &str, path: &str, target: Target, fields: Fields) -> Outcome {
-    let change = ObjectChange { kind, name: name.to_owned(), action: target.action(fields.clone()) };
+    let change = ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action: target.action(fields.clone()),
+    };
     session.change_from(vec![change], |place| text::place_in(path, &fields, place))
 }
 
@@ -167,7 +198,9 @@ fn name_of_file(kind: ObjectKind, path: &str) -> &str {
 /// If it cannot be read.
 pub fn read_object(kind: ObjectKind, path: &str) -> Result<String, Fail> {
     read(path).map_err(|mut fail| {
-        let lines: Vec<String> = std::iter::once(fail.diagnostic.what.clone()).chain(text::last(kind, path)).collect();
+        let lines: Vec<String> = std::iter::once(fail.diagnostic.what.clone())
+            .chain(text::last(kind, path))
+            .collect();
         fail.diagnostic.what = lines.join("\n");
         fail
     })
@@ -182,7 +215,9 @@ pub fn read(path: &str) -> Result<String, Fail> {
         let why = error.to_string();
         let why = why.split(" (os error").next().unwrap_or(&why);
         let what = format!("error: error opening file \"{path}\" for reading: {why}");
-        Diagnostic::new(Code::SystemRefused, what).fix("name a text file that you may read").into()
+        Diagnostic::new(Code::SystemRefused, what)
+            .fix("name a text file that you may read")
+            .into()
     })
 }
 
@@ -194,7 +229,14 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
     {
         // About the file as a whole 8.1.9 says only this.
         let why = whole.what.trim_start_matches("error: ").to_owned();
-        output::diagnostic(&Diagnostic { what: last.clone(), ..whole.clone() }.at(path).why(why));
+        output::diagnostic(
+            &Diagnostic {
+                what: last.clone(),
+                ..whole.clone()
+            }
+            .at(path)
+            .why(why),
+        );
         return;
     }
     if let Some(refusal) = text::empty_file(kind, path, refusals) {
@@ -202,18 +244,30 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
         return;
     }
     let located = |refusal: &Diagnostic| {
-        let place = if refusal.place.is_empty() { path.to_owned() } else { format!("{path}, {}", refusal.place) };
-        Diagnostic { what: text::in_file(kind, &refusal.what), ..refusal.clone() }.at(place)
+        let place = if refusal.place.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{path}, {}", refusal.place)
+        };
+        Diagnostic {
+            what: text::in_file(kind, &refusal.what),
+            ..refusal.clone()
+        }
+        .at(place)
     };
     if kind == ObjectKind::ComplexTable || kind == ObjectKind::ResourceQuota {
-        refusals.iter().for_each(|refusal| output::diagnostic(&located(refusal)));
+        refusals
+            .iter()
+            .for_each(|refusal| output::diagnostic(&located(refusal)));
         last.iter().for_each(|line| output::note(line));
         return;
     }
     // 8.1.9 stops at the first fault. The others follow as details of it.
     let mut in_order: Vec<&Diagnostic> = refusals.iter().collect();
     in_order.sort_by_key(|refusal| line_of(refusal));
-    let Some((first, others)) = in_order.split_first() else { return };
+    let Some((first, others)) = in_order.split_first() else {
+        return;
+    };
     output::diagnostic(&located(first));
     let mut said = located(first).detail_lines();
     for other in others {
@@ -224,12 +278,18 @@ pub fn refuse(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) {
         new.for_each(|line| output::note(&format!("  {line}")));
         said = details;
     }
-    text::not_read(kind, path, first).iter().for_each(|line| output::note(line));
+    text::not_read(kind, path, first)
+        .iter()
+        .for_each(|line| output::note(line));
 }
 
 /// The line of a fault; what is missing is nowhere, and comes last.
 fn line_of(refusal: &Diagnostic) -> u32 {
-    refusal.place.strip_prefix("line ").and_then(|line| line.parse().ok()).unwrap_or(u32::MAX)
+    refusal
+        .place
+        .strip_prefix("line ")
+        .and_then(|line| line.parse().ok())
+        .unwrap_or(u32::MAX)
 }
 
 /// `-ah -as -am -ao`: names, each with a line of its own.
@@ -244,10 +304,14 @@ pub fn add_names(session: &mut Session, kind: ObjectKind, values: &[String]) -> 
 
 /// `-d…`: objects and names, each with a line of its own.
 pub fn delete(session: &mut Session, kind: ObjectKind, values: &[String]) -> Outcome {
-    for_each(names_of(kind, values)?.into_iter(), |name| session.change(kind, name, ObjectAction::Delete))
+    for_each(names_of(kind, values)?.into_iter(), |name| {
+        session.change(kind, name, ObjectAction::Delete)
+    })
 }
 
 /// `-cq`.
 pub fn clean(session: &mut Session, values: &[String]) -> Outcome {
-    for_each(words(values)?.into_iter(), |name| session.change(ObjectKind::Queue, name, ObjectAction::Clean))
+    for_each(words(values)?.into_iter(), |name| {
+        session.change(ObjectKind::Queue, name, ObjectAction::Clean)
+    })
 }

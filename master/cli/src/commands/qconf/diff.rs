@@ -70,7 +70,10 @@ mod tests {
 
     #[test]
     fn columns_that_move_are_no_change() {
-        let (before, after) = ("#name s\n#------\nlic  l\n", "#name    s\n#---------\nlic      l\nlonger   x\n");
+        let (before, after) = (
+            "#name s\n#------\nlic  l\n",
+            "#name    s\n#---------\nlic      l\nlonger   x\n",
+        );
         assert_eq!(lines(before, after, has_same_words), "+longer   x\n");
     }
 }

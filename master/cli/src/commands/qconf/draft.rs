@@ -26,7 +26,10 @@ struct Stamp {
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        Self { inode: metadata.ino(), modified: (metadata.mtime(), metadata.mtime_nsec()) }
+        Self {
+            inode: metadata.ino(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
     }
 }
 
@@ -41,7 +44,11 @@ impl Draft {
         let mut file = File::from(descriptor);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.metadata());
         match written {
-            Ok(metadata) => Ok(Self { path, written: Stamp::of(&metadata), is_kept: false }),
+            Ok(metadata) => Ok(Self {
+                path,
+                written: Stamp::of(&metadata),
+                is_kept: false,
+            }),
             Err(error) => {
                 let _ = std::fs::remove_file(&path);
                 Err(refused("written", &path, &error))
@@ -55,8 +62,12 @@ impl Draft {
     /// If the editor cannot be run or ends badly, or the text cannot be read. A text that was saved
     /// is kept then.
     pub fn edit(&mut self, editor: &str) -> Result<Option<String>, Fail> {
-        let status =
-            Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&self.path).status();
+        let status = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(format!("{editor} \"$1\""))
+            .arg("sh")
+            .arg(&self.path)
+            .status();
         let status = status.map_err(|error| refused("edited", &self.path, &error))?;
         let is_saved = std::fs::metadata(&self.path).is_ok_and(|now| Stamp::of(&now) != self.written);
         if !status.success() {

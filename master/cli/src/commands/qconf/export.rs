@@ -82,7 +82,10 @@ fn refuse_strangers(dir: &Path) -> Result<(), Fail> {
     let Some(first) = strangers.first() else { return Ok(()) };
     let what = format!("error: {} is no part of a saved cell", dir.join(first).display());
     let fix = "name a new directory, an empty one, or one that -export has written";
-    Err(Diagnostic::new(Code::BadValue, what).why(format!("it holds {}", strangers.join(" "))).fix(fix).into())
+    Err(Diagnostic::new(Code::BadValue, what)
+        .why(format!("it holds {}", strangers.join(" ")))
+        .fix(fix)
+        .into())
 }
 
 /// The entries of a directory, in order; none if it does not exist. Names that begin with a dot are
@@ -93,7 +96,9 @@ pub fn entries(dir: &Path) -> Result<Vec<String>, Fail> {
         read => read.map_err(|error| failed("read", dir, &error))?,
     };
     let names = read.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<Result<Vec<String>, _>>().map_err(|error| failed("read", dir, &error))?;
+    let mut names = names
+        .collect::<Result<Vec<String>, _>>()
+        .map_err(|error| failed("read", dir, &error))?;
     names.retain(|name| !name.starts_with('.'));
     names.sort();
     Ok(names)
@@ -128,5 +133,8 @@ fn write(path: &Path, text: &str) -> Result<(), Fail> {
 /// The system did not let us.
 pub fn failed(what: &str, path: &Path, error: &std::io::Error) -> Fail {
     let refusal = Diagnostic::new(Code::SystemRefused, format!("error: cannot {what} {}", path.display()));
-    refusal.why(error.to_string()).fix("name a directory that you may read and write").into()
+    refusal
+        .why(error.to_string())
+        .fix("name a directory that you may read and write")
+        .into()
 }

@@ -39,7 +39,9 @@ impl FakeMaster {
 
     /// A session with it, with that command as the editor.
     pub fn session(&self, editor: &str) -> Session {
-        let client = Client::connect(&Site::at(&self.dir), "qconf").unwrap().with_raw_values();
+        let client = Client::connect(&Site::at(&self.dir), "qconf")
+            .unwrap()
+            .with_raw_values();
         let drafts = self.dir.join("drafts");
         std::fs::create_dir_all(&drafts).unwrap();
         Session::over(client, editor, drafts)
@@ -56,7 +58,9 @@ impl FakeMaster {
     /// The texts of edits that were not removed.
     pub fn drafts(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.dir.join("drafts")).unwrap();
-        entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
+        entries
+            .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+            .collect()
     }
 
     /// The changes that were asked for so far.

@@ -24,15 +24,25 @@ fn objects_from_files_and_editors_print_as_what_they_were_read_from() {
         let commented = format!("# a comment\n{}", template.trim_end());
         let parse = |text: &str| text::parse(kind, "global", text);
         assert_eq!(parse(&template).err(), None, "{kind}");
-        assert_eq!(parse(&crlf), parse(&template), "{kind}: line ends of another system mean nothing");
-        assert_eq!(parse(&commented), parse(&template), "{kind}: nor do comments, or a last line without an end");
+        assert_eq!(
+            parse(&crlf),
+            parse(&template),
+            "{kind}: line ends of another system mean nothing"
+        );
+        assert_eq!(
+            parse(&commented),
+            parse(&template),
+            "{kind}: nor do comments, or a last line without an end"
+        );
         let mut mutator = Mutator::new(vec![template, crlf, commented], 1);
         for _ in 0..INPUTS {
             let given = mutator.text();
             match parse(&given) {
                 Ok(fields) => {
                     let shown = [Wrap::At80, Wrap::SingleLine].map(|wrap| text::draft(kind, &fields, wrap));
-                    shown.iter().for_each(|shown| assert_eq!(parse(shown).as_ref(), Ok(&fields), "{given}\n{shown}"));
+                    shown
+                        .iter()
+                        .for_each(|shown| assert_eq!(parse(shown).as_ref(), Ok(&fields), "{given}\n{shown}"));
                 }
                 Err(refusals) => assert!(refusals.iter().all(|refusal| !refusal.what.is_empty()), "{refusals:?}"),
             }

@@ -65,7 +65,9 @@ pub fn unknown_listed<'a>(
 ) -> Result<Option<UnknownListed<'a>>, Fail> {
     let listed: Vec<String> = changes.iter().flat_map(listed_in).collect();
     let unknown = unknown(session, &listed, &added_hosts(changes))?;
-    let Some(host) = unknown.into_iter().next() else { return Ok(None) };
+    let Some(host) = unknown.into_iter().next() else {
+        return Ok(None);
+    };
     let change = changes.iter().find(|change| listed_in(change).contains(&host));
     Ok(change.map(|change| UnknownListed { change, host }))
 }
@@ -75,7 +77,11 @@ fn added_hosts(changes: &[ObjectChange]) -> Vec<HostName> {
     let is_new = |change: &&ObjectChange| {
         change.kind == ObjectKind::ExecHost && matches!(change.action, ObjectAction::Add(_) | ObjectAction::Replace(_))
     };
-    changes.iter().filter(is_new).map(|change| HostName::new(&change.name)).collect()
+    changes
+        .iter()
+        .filter(is_new)
+        .map(|change| HostName::new(&change.name))
+        .collect()
 }
 
 fn refusal(what: String) -> Diagnostic {
@@ -87,7 +93,9 @@ fn refusal(what: String) -> Diagnostic {
 /// The hosts that a change puts into the list of a queue or of a host group.
 fn listed_in(change: &ObjectChange) -> Vec<String> {
     // The master refuses a text that is not a list of hosts.
-    let list = host_list(change).and_then(|text| text.parse::<HostList>().ok()).unwrap_or_default();
+    let list = host_list(change)
+        .and_then(|text| text.parse::<HostList>().ok())
+        .unwrap_or_default();
     let hosts = list.iter().filter_map(|member| match member {
         HostOrGroup::Host(host) => Some(host.to_string()),
         HostOrGroup::Group(_) => None,
@@ -102,7 +110,10 @@ fn host_list(change: &ObjectChange) -> Option<&str> {
     }
     match &change.action {
         ObjectAction::Add(fields) | ObjectAction::Replace(fields) => fields.value("hostlist"),
-        ObjectAction::Attribute { edit: AttributeEdit::Delete, .. } => None,
+        ObjectAction::Attribute {
+            edit: AttributeEdit::Delete,
+            ..
+        } => None,
         ObjectAction::Attribute { attribute, value, .. } => (attribute == "hostlist").then_some(value),
         ObjectAction::Delete
         | ObjectAction::Purge { .. }
@@ -117,7 +128,8 @@ fn host_list(change: &ObjectChange) -> Option<&str> {
 fn owner_of(change: &ObjectChange) -> Option<String> {
     let is_made = matches!(change.action, ObjectAction::Add(_) | ObjectAction::Replace(_));
     let name = Some(&change.name).filter(|name| !name.is_empty() && *name != HostName::global().as_str());
-    name.filter(|_| is_made && change.kind == ObjectKind::ClusterConf).cloned()
+    name.filter(|_| is_made && change.kind == ObjectKind::ClusterConf)
+        .cloned()
 }
 
 /// The names that no host of the cell and no host of `added` has, and that do not resolve, as they
@@ -144,5 +156,8 @@ fn unknown(session: &mut Session, names: &[String], added: &[HostName]) -> Resul
 
 /// An address is not a name: hosts are known by names.
 fn resolves(name: &str) -> bool {
-    name.parse::<IpAddr>().is_err() && (name, 0).to_socket_addrs().is_ok_and(|mut found| found.next().is_some())
+    name.parse::<IpAddr>().is_err()
+        && (name, 0)
+            .to_socket_addrs()
+            .is_ok_and(|mut found| found.next().is_some())
 }

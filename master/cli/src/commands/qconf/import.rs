@@ -48,15 +48,28 @@ pub fn import(session: &mut Session, dir: &str) -> Outcome {
         output::note("nothing has been changed");
         return Ok(exit::FAILED);
     }
-    let Found { objects, last_job, last_reservation, is_bad: _ } = found;
+    let Found {
+        objects,
+        last_job,
+        last_reservation,
+        is_bad: _,
+    } = found;
     let present = Present::of(session, &objects)?;
     let changes = changes(session, &present, objects.clone())?;
     let counts = counts(&changes, objects.len());
     if session.dry_run {
         show(session, &present, &changes)?;
     }
-    let sent = changes.into_iter().map(|(read, action)| ObjectChange { kind: read.kind, name: read.name, action });
-    let import = Import { changes: sent.collect(), last_job, last_reservation };
+    let sent = changes.into_iter().map(|(read, action)| ObjectChange {
+        kind: read.kind,
+        name: read.name,
+        action,
+    });
+    let import = Import {
+        changes: sent.collect(),
+        last_job,
+        last_reservation,
+    };
     let code = session.import(import, |place| located(&objects, place))?;
     match (code, session.dry_run) {
         (exit::OK, false) => output::note(&counts),
@@ -74,15 +87,24 @@ fn read(dir: &Path) -> Result<Found, Fail> {
     let names = export::entries(dir)?;
     if names.is_empty() {
         let what = format!("error: there is nothing to import in {}", dir.display());
-        return Err(Diagnostic::new(Code::BadValue, what).fix("name the directory of a saved cell").into());
+        return Err(Diagnostic::new(Code::BadValue, what)
+            .fix("name the directory of a saved cell")
+            .into());
     }
     let mut found = Found::default();
     for name in names.iter().filter(|name| entry(name).is_none()) {
         let what = format!("error: unknown file {}", dir.join(name).display());
         let fix = "take it away; names that begin with a dot are passed over";
-        found.refuse(&Diagnostic::new(Code::BadValue, what).why("it is no part of a saved cell").fix(fix));
+        found.refuse(
+            &Diagnostic::new(Code::BadValue, what)
+                .why("it is no part of a saved cell")
+                .fix(fix),
+        );
     }
-    for (name, entry) in ENTRIES.iter().filter(|(name, _)| names.iter().any(|there| there == name)) {
+    for (name, entry) in ENTRIES
+        .iter()
+        .filter(|(name, _)| names.iter().any(|there| there == name))
+    {
         read_entry(&mut found, &dir.join(name), *entry)?;
     }
     Ok(found)
@@ -100,13 +122,21 @@ fn read_entry(found: &mut Found, path: &Path, entry: Entry) -> Result<(), Fail> 
             let text = change::read(&path.to_string_lossy())?;
             for name in text.lines().map(str::trim).filter(|name| !name.is_empty()) {
                 let path = path.display().to_string();
-                found.objects.push(Read { kind, name: name.to_owned(), path, fields: Fields::new() });
+                found.objects.push(Read {
+                    kind,
+                    name: name.to_owned(),
+                    path,
+                    fields: Fields::new(),
+                });
             }
         }
         Entry::LastJob => found.last_job = found.number(path)?,
         Entry::LastReservation => found.last_reservation = found.number(path)?,
         Entry::Cell => {
-            for name in export::entries(path)?.iter().filter(|name| WRITTEN.contains(&name.as_str())) {
+            for name in export::entries(path)?
+                .iter()
+                .filter(|name| WRITTEN.contains(&name.as_str()))
+            {
                 output::note(&format!(
                     "{} is not taken over: copy it to $SGE_ROOT/$SGE_CELL/common if it is to hold here",
                     path.join(name).display()
@@ -142,7 +172,12 @@ impl Found {
                     let what = format!("error: {place} holds the {kind} \"{inside}\"");
                     self.refuse(&Diagnostic::new(Code::BadValue, what).fix(format!("call the file {inside}")));
                 }
-                self.objects.push(Read { kind, name: inside, path: place, fields });
+                self.objects.push(Read {
+                    kind,
+                    name: inside,
+                    path: place,
+                    fields,
+                });
             }
         }
         Ok(())
@@ -212,16 +247,27 @@ fn is_unchanged(session: &mut Session, read: &Read, earlier: &[(Read, ObjectActi
         return Ok(false);
     }
     let now = text::without_reported(read.kind, &session.object(read.kind, &read.name)?);
-    let new = read.kind.settle(&read.name, &read.fields).unwrap_or_else(|_| read.fields.clone());
+    let new = read
+        .kind
+        .settle(&read.name, &read.fields)
+        .unwrap_or_else(|_| read.fields.clone());
     Ok(now == text::without_reported(read.kind, &new))
 }
 
 fn counts(changes: &[(Read, ObjectAction)], total: usize) -> String {
-    let changed: BTreeSet<(ObjectKind, &str)> =
-        changes.iter().map(|(read, _)| (read.kind, read.name.as_str())).collect();
-    let added = changes.iter().filter(|(_, action)| matches!(action, ObjectAction::Add(_))).count();
+    let changed: BTreeSet<(ObjectKind, &str)> = changes
+        .iter()
+        .map(|(read, _)| (read.kind, read.name.as_str()))
+        .collect();
+    let added = changes
+        .iter()
+        .filter(|(_, action)| matches!(action, ObjectAction::Add(_)))
+        .count();
     let modified = changed.len() - added;
-    format!("{added} objects added, {modified} changed, {} as they were", total - changed.len())
+    format!(
+        "{added} objects added, {modified} changed, {} as they were",
+        total - changed.len()
+    )
 }
 
 /// `--dry-run`: what would become of each object.
@@ -245,9 +291,21 @@ pub fn shown(kind: ObjectKind, name: &str, before: &str, after: &Fields) -> Stri
     let after = text::print(kind, name, &text::without_reported(kind, &after), Wrap::SingleLine);
     let head = format!("{kind} {name}");
     // A longer name moves the columns of the whole table.
-    let is_same = if kind == ObjectKind::ComplexTable { diff::has_same_words } else { diff::is_equal };
+    let is_same = if kind == ObjectKind::ComplexTable {
+        diff::has_same_words
+    } else {
+        diff::is_equal
+    };
     let changed = diff::lines(before, &after, is_same);
-    format!("@@ {} @@\n{}", head.trim_end(), if changed.is_empty() && before.is_empty() { "+\n" } else { &changed })
+    format!(
+        "@@ {} @@\n{}",
+        head.trim_end(),
+        if changed.is_empty() && before.is_empty() {
+            "+\n"
+        } else {
+            &changed
+        }
+    )
 }
 
 /// A place in the words of the master, `KIND NAME: ATTRIBUTE`, as file and line.

@@ -56,10 +56,21 @@ pub const ENTRIES: &[(&str, Entry)] = &[
 
 /// Files of `cell` that people wrote and that commands read, where they are put into
 /// `default/common`.
-pub const WRITTEN: &[&str] =
-    &["sge_request", "sge_aliases", "sge_qstat", "sge_qquota", "sge_qrstat", "sge_ar_request", "host_aliases", "qtask"];
+pub const WRITTEN: &[&str] = &[
+    "sge_request",
+    "sge_aliases",
+    "sge_qstat",
+    "sge_qquota",
+    "sge_qrstat",
+    "sge_ar_request",
+    "host_aliases",
+    "qtask",
+];
 
 /// What an entry of that name is.
 pub fn entry(name: &str) -> Option<Entry> {
-    ENTRIES.iter().find(|(known, _)| *known == name).map(|(_, entry)| *entry)
+    ENTRIES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, entry)| *entry)
 }

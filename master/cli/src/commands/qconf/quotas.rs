@@ -51,7 +51,11 @@ pub fn act(session: &mut Session, act: Act, values: &[String]) -> Outcome {
 /// The sets of these names that exist; all of them without names.
 fn sets(session: &mut Session, names: &[&str]) -> Result<Vec<QuotaSet>, Fail> {
     let mut sets = Vec::new();
-    for name in session.names(KIND)?.iter().filter(|name| names.is_empty() || names.contains(&name.as_str())) {
+    for name in session
+        .names(KIND)?
+        .iter()
+        .filter(|name| names.is_empty() || names.contains(&name.as_str()))
+    {
         let fields = session.object(KIND, name)?;
         sets.push(QuotaSet::from_fields(&fields).map_err(|mut refusals| refusals.swap_remove(0))?);
     }
@@ -68,7 +72,12 @@ fn show(session: &mut Session, names: &[&str]) -> Outcome {
         Format::Text => output::data(&print_sets(&sets, session.wrap)),
         Format::Json => {
             let objects: Vec<_> = sets.iter().map(document).collect();
-            output::data(&Document::new().with("kind", &KIND.as_str()).with("objects", &objects).finish());
+            output::data(
+                &Document::new()
+                    .with("kind", &KIND.as_str())
+                    .with("objects", &objects)
+                    .finish(),
+            );
         }
     }
     Ok(exit::OK)
@@ -92,16 +101,28 @@ fn add(session: &mut Session, names: &[&str]) -> Outcome {
 /// deleted.
 fn modify(session: &mut Session, names: &[&str]) -> Outcome {
     let before = sets(session, names)?;
-    if let Some(name) = names.iter().find(|name| !before.iter().any(|set| set.name.as_str() == **name)) {
+    if let Some(name) = names
+        .iter()
+        .find(|name| !before.iter().any(|set| set.name.as_str() == **name))
+    {
         return Err(absent(name).into());
     }
     let is_all = names.is_empty();
-    edited(session, &before, |session, sets| if is_all { modified(session, sets, &[], "") } else { Ok(replaced(sets)) })
+    edited(session, &before, |session, sets| {
+        if is_all {
+            modified(session, sets, &[], "")
+        } else {
+            Ok(replaced(sets))
+        }
+    })
 }
 
 fn absent(name: &str) -> Diagnostic {
-    Diagnostic::new(Code::UnknownObject, format!("denied: resource quota set \"{name}\" does not exist"))
-        .fix("qconf -srqsl lists what there is")
+    Diagnostic::new(
+        Code::UnknownObject,
+        format!("denied: resource quota set \"{name}\" does not exist"),
+    )
+    .fix("qconf -srqsl lists what there is")
 }
 
 type Changes = Result<Vec<ObjectChange>, Fail>;
@@ -149,32 +170,43 @@ fn read(path: &str) -> Result<String, Fail> {
     std::fs::read_to_string(path).map_err(|error| {
         let why = error.to_string();
         let said = why.split(" (os error").next().unwrap_or(&why);
-        let refusal =
-            Diagnostic::new(Code::SystemRefused, format!("error opening file \"{path}\" for reading: {said}"));
+        let refusal = Diagnostic::new(
+            Code::SystemRefused,
+            format!("error opening file \"{path}\" for reading: {said}"),
+        );
         refusal.fix("name a text file that you may read").into()
     })
 }
 
 fn added(sets: &[Fields]) -> Vec<ObjectChange> {
-    sets.iter().map(|set| to(name_of(set), ObjectAction::Add(set.clone()))).collect()
+    sets.iter()
+        .map(|set| to(name_of(set), ObjectAction::Add(set.clone())))
+        .collect()
 }
 
 fn replaced(sets: &[Fields]) -> Vec<ObjectChange> {
-    sets.iter().map(|set| to(name_of(set), ObjectAction::Replace(set.clone()))).collect()
+    sets.iter()
+        .map(|set| to(name_of(set), ObjectAction::Replace(set.clone())))
+        .collect()
 }
 
 /// The sets of the names take the place of those that are there; without names all that are there
 /// go, as in 8.1.9.
 fn modified(session: &mut Session, sets: &[Fields], names: &[&str], path: &str) -> Changes {
     if names.is_empty() {
-        let old = session.names(KIND)?.into_iter().map(|name| to(&name, ObjectAction::Delete));
+        let old = session
+            .names(KIND)?
+            .into_iter()
+            .map(|name| to(&name, ObjectAction::Delete));
         return Ok(old.chain(added(sets)).collect());
     }
     let mut meant = Vec::new();
     for name in names {
         let Some(set) = sets.iter().find(|set| name_of(set) == *name) else {
             let what = format!("resource quota set \"{name}\" not found in file \"{path}\"");
-            return Err(Diagnostic::new(Code::UnknownObject, what).fix("name sets that the file has").into());
+            return Err(Diagnostic::new(Code::UnknownObject, what)
+                .fix("name sets that the file has")
+                .into());
         };
         if !meant.contains(set) {
             meant.push(set.clone());
@@ -188,7 +220,11 @@ fn name_of(set: &Fields) -> &str {
 }
 
 fn to(name: &str, action: ObjectAction) -> ObjectChange {
-    ObjectChange { kind: KIND, name: name.to_owned(), action }
+    ObjectChange {
+        kind: KIND,
+        name: name.to_owned(),
+        action,
+    }
 }
 
 /// Sends the changes: all of them are made or none.

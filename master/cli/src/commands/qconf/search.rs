@@ -21,17 +21,22 @@ pub fn objects(session: &mut Session, values: &[String]) -> Outcome {
     let [kind, attribute, value] = values else {
         return Err(Diagnostic::new(Code::BadSyntax, "error: -sobjl takes three arguments").into());
     };
-    let wanted = Wanted { attribute: pattern(attribute)?, value: pattern(value)? };
+    let wanted = Wanted {
+        attribute: pattern(attribute)?,
+        value: pattern(value)?,
+    };
     let names = match kind.as_str() {
         "exechost" => hosts(session, &wanted)?,
-        "queue" => {
-            queues(session, |name, fields| wanted.is_default(fields).then(|| name.to_owned()).into_iter().collect())?
-        }
+        "queue" => queues(session, |name, fields| {
+            wanted.is_default(fields).then(|| name.to_owned()).into_iter().collect()
+        })?,
         "queue_domain" => queues(session, |name, fields| wanted.domains(name, fields))?,
         "queue_instance" => instances(session, &wanted)?,
         other => {
             let refusal = Diagnostic::new(Code::BadSyntax, format!("error: unknown object type \"{other}\""));
-            return Err(refusal.fix("write one of queue, queue_domain, queue_instance, exechost").into());
+            return Err(refusal
+                .fix("write one of queue, queue_domain, queue_instance, exechost")
+                .into());
         }
     };
     show::print_names(session.format, kind, &names);
@@ -88,14 +93,19 @@ impl Wanted {
 
     /// Whether a cluster queue has it for all hosts.
     fn is_default(&self, fields: &Fields) -> bool {
-        fields.iter().any(|field| self.matches(&field.key, split(&field.value).0))
+        fields
+            .iter()
+            .any(|field| self.matches(&field.key, split(&field.value).0))
     }
 
     /// The hosts and groups for which a cluster queue has it, as `queue@host` and `queue@@group`.
     fn domains(&self, queue: &str, fields: &Fields) -> Vec<String> {
         let mut found = Vec::new();
         for field in fields.iter() {
-            let meant = split(&field.value).1.into_iter().filter(|(_, value)| self.matches(&field.key, value));
+            let meant = split(&field.value)
+                .1
+                .into_iter()
+                .filter(|(_, value)| self.matches(&field.key, value));
             found.extend(meant.map(|(domain, _)| format!("{queue}@{domain}")));
         }
         found.sort();
@@ -109,20 +119,29 @@ fn split(value: &str) -> (&str, Vec<(&str, &str)>) {
     let mut parts = value.split(",[");
     let default = parts.next().unwrap_or_default();
     let domain = |part: &'_ str| part.strip_suffix(']').unwrap_or(part).len();
-    (default, parts.filter_map(|part| part[..domain(part)].split_once('=')).collect())
+    (
+        default,
+        parts.filter_map(|part| part[..domain(part)].split_once('=')).collect(),
+    )
 }
 
 /// `-sds`.
 pub fn detached(session: &mut Session) -> Outcome {
     let mut groups = HostGroupTable::default();
     for name in session.names(ObjectKind::HostGroup)? {
-        groups.insert(typed(HostGroup::from_fields(&session.object(ObjectKind::HostGroup, &name)?))?);
+        groups.insert(typed(HostGroup::from_fields(
+            &session.object(ObjectKind::HostGroup, &name)?,
+        ))?);
     }
     let mut found: Vec<[String; 3]> = Vec::new();
     for name in session.names(ObjectKind::Queue)? {
         let queue = typed(ClusterQueue::from_fields(&session.object(ObjectKind::Queue, &name)?))?;
         let settings = queue.detached(&groups);
-        found.extend(settings.into_iter().map(|(key, domain)| [name.clone(), key.to_owned(), domain.to_string()]));
+        found.extend(
+            settings
+                .into_iter()
+                .map(|(key, domain)| [name.clone(), key.to_owned(), domain.to_string()]),
+        );
     }
     match session.format {
         Format::Text => output::data(&found.iter().map(detached_line).collect::<String>()),
@@ -142,7 +161,9 @@ fn detached_line([queue, attribute, domain]: &[String; 3]) -> String {
 fn typed<T>(read: Result<T, Vec<Diagnostic>>) -> Result<T, Fail> {
     read.map_err(|refusals| {
         let why = refusals.first().map_or(String::new(), ToString::to_string);
-        Diagnostic::new(Code::BadMessage, "error: an object of the master does not read").why(why).into()
+        Diagnostic::new(Code::BadMessage, "error: an object of the master does not read")
+            .why(why)
+            .into()
     })
 }
 
@@ -151,7 +172,10 @@ mod tests {
     use super::*;
 
     fn wanted(attribute: &str, value: &str) -> Wanted {
-        Wanted { attribute: pattern(attribute).unwrap(), value: pattern(value).unwrap() }
+        Wanted {
+            attribute: pattern(attribute).unwrap(),
+            value: pattern(value).unwrap(),
+        }
     }
 
     #[test]
@@ -163,10 +187,17 @@ mod tests {
 
     #[test]
     fn values_of_domains_are_found_apart_from_the_one_for_all_hosts() {
-        let fields: Fields =
-            [("slots", "8,[n1=4],[@big=16]"), ("complex_values", "NONE,[n1=a=1,b=2]")].into_iter().collect();
+        let fields: Fields = [("slots", "8,[n1=4],[@big=16]"), ("complex_values", "NONE,[n1=a=1,b=2]")]
+            .into_iter()
+            .collect();
         assert!(wanted("slots", "8").is_default(&fields) && !wanted("slots", "4").is_default(&fields));
-        assert_eq!(wanted("slots", "*").domains("all.q", &fields), ["all.q@@big", "all.q@n1"]);
-        assert_eq!(wanted("complex_values", "a=1,b=2").domains("all.q", &fields), ["all.q@n1"]);
+        assert_eq!(
+            wanted("slots", "*").domains("all.q", &fields),
+            ["all.q@@big", "all.q@n1"]
+        );
+        assert_eq!(
+            wanted("complex_values", "a=1,b=2").domains("all.q", &fields),
+            ["all.q@n1"]
+        );
     }
 }

@@ -42,16 +42,34 @@ impl Session {
     /// `NoMaster` if no daemon answers.
     pub fn from_environment(format: Format) -> Result<Self, Fail> {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let wrap = if set("SGE_SINGLE_LINE").is_some() { Wrap::SingleLine } else { Wrap::At80 };
+        let wrap = if set("SGE_SINGLE_LINE").is_some() {
+            Wrap::SingleLine
+        } else {
+            Wrap::At80
+        };
         let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
         let client = Client::connect(&Site::from_environment(), "qconf")?.with_raw_values();
-        Ok(Self { client, format, wrap, dry_run: false, editor, drafts: std::env::temp_dir() })
+        Ok(Self {
+            client,
+            format,
+            wrap,
+            dry_run: false,
+            editor,
+            drafts: std::env::temp_dir(),
+        })
     }
 
     /// A session over a connection of a test, which edits in a directory of the test.
     #[cfg(test)]
     pub fn over(client: Client, editor: &str, drafts: PathBuf) -> Self {
-        Self { client, format: Format::Text, wrap: Wrap::At80, dry_run: false, editor: editor.to_owned(), drafts }
+        Self {
+            client,
+            format: Format::Text,
+            wrap: Wrap::At80,
+            dry_run: false,
+            editor: editor.to_owned(),
+            drafts,
+        }
     }
 
     /// One object.
@@ -59,7 +77,11 @@ impl Session {
     /// # Errors
     /// What the master refuses: that there is none of that name.
     pub fn object(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
-        let Data::Object(fields) = self.ask(Query::Object { kind, name: name.to_owned() })? else {
+        let Data::Object(fields) = self.ask(Query::Object {
+            kind,
+            name: name.to_owned(),
+        })?
+        else {
             return Err(unexpected());
         };
         Ok(fields)
@@ -70,7 +92,11 @@ impl Session {
     /// # Errors
     /// What the master refuses.
     pub fn template(&mut self, kind: ObjectKind, name: &str) -> Result<Fields, Fail> {
-        let Data::Object(fields) = self.ask(Query::Template { kind, name: name.to_owned() })? else {
+        let Data::Object(fields) = self.ask(Query::Template {
+            kind,
+            name: name.to_owned(),
+        })?
+        else {
             return Err(unexpected());
         };
         Ok(fields)
@@ -81,7 +107,9 @@ impl Session {
     /// # Errors
     /// What the master refuses.
     pub fn names(&mut self, kind: ObjectKind) -> Result<Vec<String>, Fail> {
-        let Data::Names(names) = self.ask(Query::Names { kind })? else { return Err(unexpected()) };
+        let Data::Names(names) = self.ask(Query::Names { kind })? else {
+            return Err(unexpected());
+        };
         Ok(names)
     }
 
@@ -107,7 +135,11 @@ impl Session {
     /// # Errors
     /// If the master cannot be reached, or the outcome is unknown.
     pub fn change(&mut self, kind: ObjectKind, name: &str, action: ObjectAction) -> Result<u8, Fail> {
-        self.change_all(vec![ObjectChange { kind, name: name.to_owned(), action }])
+        self.change_all(vec![ObjectChange {
+            kind,
+            name: name.to_owned(),
+            action,
+        }])
     }
 
     /// Makes changes, all of them or none, and prints what the master says. Returns the exit code.
@@ -166,14 +198,26 @@ impl Session {
     /// What the master says to changes, or would say if they are tried.
     fn answers(&mut self, command: Command, locate: impl Fn(String) -> String) -> Result<Vec<Answer>, Fail> {
         let tried = self.dry_run;
-        let command = if tried { Command::DryRun(Box::new(command)) } else { command };
+        let command = if tried {
+            Command::DryRun(Box::new(command))
+        } else {
+            command
+        };
         let answers = self.client.change(command)?.answers;
         // What would have been said to be done was not done.
-        let answers = answers.into_iter().filter(|answer| !(tried && matches!(answer, Answer::Done(_))));
+        let answers = answers
+            .into_iter()
+            .filter(|answer| !(tried && matches!(answer, Answer::Done(_))));
         let located = answers.map(|answer| match answer {
             Answer::Done(text) => Answer::Done(text),
-            Answer::Warning(warning) => Answer::Warning(Diagnostic { place: locate(warning.place), ..warning }),
-            Answer::Refused(refusal) => Answer::Refused(Diagnostic { place: locate(refusal.place), ..refusal }),
+            Answer::Warning(warning) => Answer::Warning(Diagnostic {
+                place: locate(warning.place),
+                ..warning
+            }),
+            Answer::Refused(refusal) => Answer::Refused(Diagnostic {
+                place: locate(refusal.place),
+                ..refusal
+            }),
         });
         Ok(located.collect())
     }
@@ -190,7 +234,10 @@ impl Session {
 /// 8.1.9 tells on stdout what it did to single attributes of objects with names, that users were added and changed, and that
 /// resource quota sets were added. All else that it did to objects it tells on stderr.
 fn is_reported_on_stderr(change: &ObjectChange) -> bool {
-    let is_of_attributes = matches!(change.action, ObjectAction::Attribute { .. } | ObjectAction::Purge { .. });
+    let is_of_attributes = matches!(
+        change.action,
+        ObjectAction::Attribute { .. } | ObjectAction::Purge { .. }
+    );
     match change.kind {
         ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf => true,
         ObjectKind::ResourceQuota => matches!(change.action, ObjectAction::Replace(_) | ObjectAction::Delete),

@@ -34,7 +34,9 @@ pub fn perform(session: &mut Session, action: TreeAction, values: &[String]) -> 
         TreeAction::Edit => edit(session),
         TreeAction::Delete => session.change(ObjectKind::ShareTree, "", ObjectAction::Delete),
         TreeAction::Formatted => {
-            let Some(tree) = fetch(session)? else { return Ok(nothing()) };
+            let Some(tree) = fetch(session)? else {
+                return Ok(nothing());
+            };
             output::data(&indented(&tree.root, 0));
             Ok(exit::OK)
         }
@@ -75,13 +77,18 @@ fn indented(node: &Node, depth: usize) -> String {
 /// Each node with the whole way to it.
 fn with_paths(node: &Node, path: &str) -> String {
     let shown = if path.is_empty() { "/" } else { path };
-    let below: String =
-        node.children.iter().map(|child| with_paths(child, &format!("{path}/{}", child.name))).collect();
+    let below: String = node
+        .children
+        .iter()
+        .map(|child| with_paths(child, &format!("{path}/{}", child.name)))
+        .collect();
     format!("{shown}={}\n{below}", node.shares)
 }
 
 fn show(session: &mut Session, values: &[String]) -> Outcome {
-    let Some(tree) = fetch(session)? else { return Ok(nothing()) };
+    let Some(tree) = fetch(session)? else {
+        return Ok(nothing());
+    };
     let mut code = exit::OK;
     for path in elements(values) {
         match locate(&tree.root, path) {
@@ -118,13 +125,19 @@ fn locate(root: &Node, path: &str) -> Option<Way> {
             return Some([way, below].concat());
         }
         // The last that is pushed is looked at first.
-        waiting.extend((0..node.children.len()).rev().map(|child| [way.as_slice(), &[child]].concat()));
+        waiting.extend(
+            (0..node.children.len())
+                .rev()
+                .map(|child| [way.as_slice(), &[child]].concat()),
+        );
     }
     None
 }
 
 fn follow(node: &Node, names: &[&str]) -> Option<Way> {
-    let Some((first, rest)) = names.split_first() else { return Some(Vec::new()) };
+    let Some((first, rest)) = names.split_first() else {
+        return Some(Vec::new());
+    };
     let child = node.children.iter().position(|child| child.name == *first)?;
     Some([vec![child], follow(&node.children[child], rest)?].concat())
 }
@@ -197,7 +210,9 @@ fn remove(root: &mut Node, path: &str) -> Result<String, String> {
     };
     let parent = at_mut(root, above);
     if !parent.children[*last].children.is_empty() {
-        return Err(format!("can't delete nodes with children\n  where: {path}\n  fix: delete them first"));
+        return Err(format!(
+            "can't delete nodes with children\n  where: {path}\n  fix: delete them first"
+        ));
     }
     parent.children.remove(*last);
     Ok(format!("removing \n{path}"))
@@ -208,9 +223,18 @@ mod tests {
     use super::*;
 
     fn tree() -> Node {
-        let group = Node { children: vec![Node::leaf("u3", 10), Node::leaf("default", 7)], ..Node::leaf("grp", 30) };
-        let project = Node { children: vec![group], ..Node::leaf("p1", 50) };
-        Node { children: vec![project, Node::leaf("u1", 1)], ..Node::leaf("Root", 1) }
+        let group = Node {
+            children: vec![Node::leaf("u3", 10), Node::leaf("default", 7)],
+            ..Node::leaf("grp", 30)
+        };
+        let project = Node {
+            children: vec![group],
+            ..Node::leaf("p1", 50)
+        };
+        Node {
+            children: vec![project, Node::leaf("u1", 1)],
+            ..Node::leaf("Root", 1)
+        }
     }
 
     #[test]
@@ -235,13 +259,22 @@ mod tests {
     fn nodes_are_added_changed_and_deleted() {
         let mut root = tree();
         assert_eq!(set(&mut root, "/u1=5", false).unwrap(), "setting \n/u1=5");
-        assert_eq!(set(&mut root, "/new=4", false).unwrap_err(), "Unable to locate /new in sharetree");
+        assert_eq!(
+            set(&mut root, "/new=4", false).unwrap_err(),
+            "Unable to locate /new in sharetree"
+        );
         assert_eq!(set(&mut root, "/new=4", true).unwrap(), "setting \n/new=4");
-        assert_eq!(set(&mut root, "/no/u=4", true).unwrap_err(), "Unable to locate /no in sharetree");
+        assert_eq!(
+            set(&mut root, "/no/u=4", true).unwrap_err(),
+            "Unable to locate /no in sharetree"
+        );
         let bad = "/x is not a valid argument, see node_shares_list format";
         assert_eq!(set(&mut root, "/x", true).unwrap_err(), bad);
         assert!(remove(&mut root, "/p1").is_err() && remove(&mut root, "/").is_err());
         assert!(remove(&mut root, "/p1/grp/u3").is_ok() && remove(&mut root, "/new").is_ok());
-        assert_eq!(indented(&root, 0), "Root=1\n   p1=50\n      grp=30\n         default=7\n   u1=5\n");
+        assert_eq!(
+            indented(&root, 0),
+            "Root=1\n   p1=50\n      grp=30\n         default=7\n   u1=5\n"
+        );
     }
 }

@@ -92,11 +92,16 @@ pub fn queues_matching(session: &mut Session, pattern: &str) -> Result<Vec<Strin
         let expression =
             Expression::parse(pattern).map_err(|error| Diagnostic::new(Code::BadValue, error.to_string()))?;
         let names = session.names(ObjectKind::Queue)?;
-        names.into_iter().filter(|name| expression.matches(name, proto::amount::Type::String)).collect()
+        names
+            .into_iter()
+            .filter(|name| expression.matches(name, proto::amount::Type::String))
+            .collect()
     };
     if names.is_empty() {
         let what = format!("No cluster queue or queue instance matches the phrase \"{pattern}\"");
-        return Err(Diagnostic::new(Code::UnknownObject, what).fix("all cluster queues: qconf -sql").into());
+        return Err(Diagnostic::new(Code::UnknownObject, what)
+            .fix("all cluster queues: qconf -sql")
+            .into());
     }
     Ok(names)
 }
@@ -106,22 +111,35 @@ pub fn queues_matching(session: &mut Session, pattern: &str) -> Result<Vec<Strin
 /// # Errors
 /// What the master refuses.
 pub fn instances(session: &mut Session, pattern: &str) -> Result<Vec<String>, Fail> {
-    let filter = QueueFilter { queues: vec![pattern.to_owned()], ..QueueFilter::default() };
-    let Data::Queues(rows) = session.ask(Query::Queues(filter))? else { return Err(unexpected()) };
-    Ok(rows.into_iter().map(|row| format!("{}@{}", row.queue, row.host)).collect())
+    let filter = QueueFilter {
+        queues: vec![pattern.to_owned()],
+        ..QueueFilter::default()
+    };
+    let Data::Queues(rows) = session.ask(Query::Queues(filter))? else {
+        return Err(unexpected());
+    };
+    Ok(rows
+        .into_iter()
+        .map(|row| format!("{}@{}", row.queue, row.host))
+        .collect())
 }
 
 /// Objects one after the other; an empty line between queues, access lists and users, as 8.1.9 has it.
 fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
-    let texts: Vec<String> = found.iter().map(|(name, fields)| text::print(kind, name, fields, wrap)).collect();
+    let texts: Vec<String> = found
+        .iter()
+        .map(|(name, fields)| text::print(kind, name, fields, wrap))
+        .collect();
     let is_spaced = matches!(kind, ObjectKind::Queue | ObjectKind::UserSet | ObjectKind::User);
     texts.join(if is_spaced { "\n" } else { "" })
 }
 
 /// Objects with their attributes and values as text, in order; the complex as a list of its attributes.
 fn document(kind: ObjectKind, found: &[Named]) -> Document {
-    let complex =
-        found.first().filter(|_| kind == ObjectKind::ComplexTable).and_then(|(_, fields)| text::complex_of(fields));
+    let complex = found
+        .first()
+        .filter(|_| kind == ObjectKind::ComplexTable)
+        .and_then(|(_, fields)| text::complex_of(fields));
     let objects = match complex {
         Some(complex) => rows(&complex),
         None => found.iter().map(|(_, fields)| object(fields)).collect(),
@@ -130,13 +148,20 @@ fn document(kind: ObjectKind, found: &[Named]) -> Document {
 }
 
 fn object(fields: &Fields) -> Value {
-    Value::Object(fields.iter().map(|field| (field.key.clone(), Value::from(field.value.clone()))).collect())
+    Value::Object(
+        fields
+            .iter()
+            .map(|field| (field.key.clone(), Value::from(field.value.clone())))
+            .collect(),
+    )
 }
 
 fn rows(complex: &Complex) -> Vec<Value> {
     let row = |line: String| {
         let values = line.split_whitespace().map(Value::from).collect::<Vec<_>>();
-        Value::Object(Map::from_iter(text::COMPLEX_COLUMNS.iter().map(|name| (*name).to_owned()).zip(values)))
+        Value::Object(Map::from_iter(
+            text::COMPLEX_COLUMNS.iter().map(|name| (*name).to_owned()).zip(values),
+        ))
     };
     complex.iter().map(|attribute| row(attribute.to_string())).collect()
 }
@@ -195,13 +220,24 @@ mod tests {
     use proto::object::Object;
 
     fn group(name: &str, hosts: &[&str], groups: Vec<HostGroupTree>) -> HostGroupTree {
-        HostGroupTree { name: name.to_owned(), hosts: hosts.iter().map(|host| HostName::new(host)).collect(), groups }
+        HostGroupTree {
+            name: name.to_owned(),
+            hosts: hosts.iter().map(|host| HostName::new(host)).collect(),
+            groups,
+        }
     }
 
     #[test]
     fn a_tree_of_groups_is_indented_by_three_blanks_a_level() {
-        let tree = group("@all", &["m"], vec![group("@a", &["n1", "n2"], vec![]), group("@b", &["n2"], vec![])]);
-        assert_eq!(tree_text(&tree, 0), "@all\n   m\n   @a\n      n1\n      n2\n   @b\n      n2\n");
+        let tree = group(
+            "@all",
+            &["m"],
+            vec![group("@a", &["n1", "n2"], vec![]), group("@b", &["n2"], vec![])],
+        );
+        assert_eq!(
+            tree_text(&tree, 0),
+            "@all\n   m\n   @a\n      n1\n      n2\n   @b\n      n2\n"
+        );
         let mut hosts = Vec::new();
         collect_hosts(&tree, &mut BTreeSet::new(), &mut hosts);
         assert_eq!(hosts, ["m", "n1", "n2"].map(HostName::new).iter().collect::<Vec<_>>());
@@ -215,14 +251,25 @@ mod tests {
         let queues = texts(ObjectKind::Queue, &found, Wrap::At80);
         assert_eq!(queues.matches("\n\n").count(), 1);
         let confs = texts(ObjectKind::ClusterConf, &found, Wrap::At80);
-        assert!(confs.starts_with("#x:\na ") && confs.contains("\n\n#y:\n") && confs.ends_with("1\n\n"), "{confs}");
+        assert!(
+            confs.starts_with("#x:\na ") && confs.contains("\n\n#y:\n") && confs.ends_with("1\n\n"),
+            "{confs}"
+        );
     }
 
     #[test]
     fn json_of_the_complex_names_its_columns() {
         let found = [(String::new(), Complex::built_in().write())];
         let read: Value = serde_json::from_str(&document(ObjectKind::ComplexTable, &found).finish()).unwrap();
-        let slots = read["objects"].as_array().unwrap().iter().find(|row| row["name"] == "slots").unwrap();
-        assert_eq!((&slots["shortcut"], &slots["consumable"]), (&Value::from("s"), &Value::from("YES")));
+        let slots = read["objects"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == "slots")
+            .unwrap();
+        assert_eq!(
+            (&slots["shortcut"], &slots["consumable"]),
+            (&Value::from("s"), &Value::from("YES"))
+        );
     }
 }

@@ -10,8 +10,16 @@ use proto::sharetree::ShareTree;
 const REPORTED: [&str; 2] = ["load_values", "processors"];
 
 /// The columns of the complex in their order.
-pub const COMPLEX_COLUMNS: [&str; 8] =
-    ["name", "shortcut", "type", "relop", "requestable", "consumable", "default", "urgency"];
+pub const COMPLEX_COLUMNS: [&str; 8] = [
+    "name",
+    "shortcut",
+    "type",
+    "relop",
+    "requestable",
+    "consumable",
+    "default",
+    "urgency",
+];
 
 /// An object as `qconf -s…` prints it. The name is that of the host, for cluster configurations.
 pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> String {
@@ -52,7 +60,11 @@ pub fn without_reported(kind: ObjectKind, fields: &Fields) -> Fields {
 /// Where in a file something is of which the master says in which attribute: the line, if the attribute is in the file.
 pub fn place_in(path: &str, fields: &Fields, place: String) -> String {
     let line = fields.place(&place);
-    if line.starts_with("line ") && line != place { format!("{path}, {line}") } else { place }
+    if line.starts_with("line ") && line != place {
+        format!("{path}, {line}")
+    } else {
+        place
+    }
 }
 
 /// The complex of the fields in which it travels; none if a newer master has words in it that are not known here.
@@ -62,13 +74,23 @@ pub fn complex_of(fields: &Fields) -> Option<Complex> {
 
 /// The table as 8.1.9 prints it, or else its bare lines.
 fn complex_text(fields: &Fields) -> String {
-    let lines = || fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect();
+    let lines = || {
+        fields
+            .iter()
+            .map(|field| format!("{} {}\n", field.key, field.value))
+            .collect()
+    };
     complex_of(fields).map_or_else(lines, |complex| complex.to_string())
 }
 
 /// The nodes as 8.1.9 prints them, or else their bare lines.
 fn tree_text(fields: &Fields) -> String {
-    let lines = || fields.iter().map(|field| format!("{} {}\n", field.key, field.value)).collect();
+    let lines = || {
+        fields
+            .iter()
+            .map(|field| format!("{} {}\n", field.key, field.value))
+            .collect()
+    };
     ShareTree::read("", fields).map_or_else(|_| lines(), |tree| tree.to_string())
 }
 
@@ -94,7 +116,11 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
     let may_be_empty = kind == ObjectKind::ClusterConf && name != "global";
     let fields = if may_be_empty { fields } else { not_empty(fields)? };
     // A stored scheduler configuration may be older than one of its attributes; a text states them all.
-    let stated = if kind == ObjectKind::SchedulerConf { kind.keys() } else { &[] };
+    let stated = if kind == ObjectKind::SchedulerConf {
+        kind.keys()
+    } else {
+        &[]
+    };
     let mut refusals = fields.check_missing(kind, stated);
     refusals.extend(kind.settle(name, &fields).err().into_iter().flatten());
     if !refusals.is_empty() {
@@ -109,7 +135,11 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
 /// That the text holds nothing.
 pub fn not_empty(fields: Fields) -> Result<Fields, Vec<Diagnostic>> {
     let refusal = Diagnostic::new(Code::BadSyntax, EMPTY).fix("the option in small letters shows what is to be in it");
-    if fields.is_empty() { Err(vec![refusal]) } else { Ok(fields) }
+    if fields.is_empty() {
+        Err(vec![refusal])
+    } else {
+        Ok(fields)
+    }
 }
 
 /// The text without what follows a blank and `#`, for kinds whose values are lists of names: 8.1.9
@@ -120,14 +150,21 @@ fn without_remarks(kind: ObjectKind, text: &str) -> String {
         ObjectKind::HostGroup | ObjectKind::ExecHost | ObjectKind::UserSet | ObjectKind::Project | ObjectKind::User
     );
     let bare = |line: &str| line.split(" #").next().unwrap_or_default().to_owned() + "\n";
-    if has_names { text.lines().map(bare).collect() } else { text.to_owned() }
+    if has_names {
+        text.lines().map(bare).collect()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// The one set of a text.
 fn only_set(mut sets: Vec<Fields>) -> Result<Fields, Vec<Diagnostic>> {
     match (sets.pop(), sets.is_empty()) {
         (Some(set), true) => Ok(set),
-        _ => Err(vec![Diagnostic::new(Code::BadSyntax, "error: the text does not hold one resource quota set")]),
+        _ => Err(vec![Diagnostic::new(
+            Code::BadSyntax,
+            "error: the text does not hold one resource quota set",
+        )]),
     }
 }
 
@@ -135,7 +172,10 @@ fn only_set(mut sets: Vec<Fields>) -> Result<Fields, Vec<Diagnostic>> {
 fn in_the_words_of_8_1_9(refusal: Diagnostic) -> Diagnostic {
     let is_form = refusal.code == Code::BadSyntax && refusal.what.starts_with(|first: char| first.is_ascii_lowercase());
     match is_form {
-        true => Diagnostic { what: format!("error: {}", refusal.what), ..refusal },
+        true => Diagnostic {
+            what: format!("error: {}", refusal.what),
+            ..refusal
+        },
         false => refusal,
     }
 }
@@ -161,7 +201,12 @@ enum Tail {
 /// The complex, configurations and quota sets are read in ways of their own.
 fn tail_of(kind: ObjectKind, what: &str) -> Tail {
     let starts = |words: &[&str]| words.iter().any(|word| what.starts_with(word));
-    let is_parsing = starts(&["unknown attribute name", "error parsing", "reading conf file", "parameter \""]);
+    let is_parsing = starts(&[
+        "unknown attribute name",
+        "error parsing",
+        "reading conf file",
+        "parameter \"",
+    ]);
     let is_doubled = what.starts_with("attribute \"") && what.ends_with(" appears more than once");
     match kind {
         ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::ResourceQuota => Tail::Nothing,
@@ -177,9 +222,11 @@ fn tail_of(kind: ObjectKind, what: &str) -> Tail {
 pub fn in_file(kind: ObjectKind, what: &str) -> String {
     match tail_of(kind, what) {
         Tail::Nothing => what.to_owned(),
-        Tail::Object | Tail::File => {
-            what.split('\n').map(|line| format!("error: {line}")).collect::<Vec<_>>().join("\n")
-        }
+        Tail::Object | Tail::File => what
+            .split('\n')
+            .map(|line| format!("error: {line}"))
+            .collect::<Vec<_>>()
+            .join("\n"),
     }
 }
 
@@ -210,9 +257,14 @@ pub fn empty_file(kind: ObjectKind, path: &str, refusals: &[Diagnostic]) -> Opti
     let [refusal] = refusals else { return None };
     let is_empty = refusal.what == EMPTY || (kind == ObjectKind::ShareTree && refusal.what == "the text holds no node");
     is_empty.then(|| {
-        let lines: Vec<String> =
-            std::iter::once(format!("error: error reading file: \"{path}\"")).chain(last(kind, path)).collect();
-        Diagnostic { what: lines.join("\n"), ..refusal.clone() }.why(refusal.what.clone())
+        let lines: Vec<String> = std::iter::once(format!("error: error reading file: \"{path}\""))
+            .chain(last(kind, path))
+            .collect();
+        Diagnostic {
+            what: lines.join("\n"),
+            ..refusal.clone()
+        }
+        .why(refusal.what.clone())
     })
 }
 
@@ -221,6 +273,10 @@ pub fn unchanged(kind: ObjectKind, name: &str) -> String {
     if kind == ObjectKind::ComplexTable {
         return "Complex attribute configuration has not been changed".to_owned();
     }
-    let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
+    let quoted = if name.is_empty() {
+        String::new()
+    } else {
+        format!(" \"{name}\"")
+    };
     format!("file unchanged\n  why: {kind}{quoted} is as it was")
 }

@@ -27,7 +27,10 @@ impl Columns {
                 ("m_socket", or_unknown(plain("m_socket"))),
                 ("m_core", or_unknown(plain("m_core"))),
                 ("m_thread", or_unknown(plain("m_thread"))),
-                ("load_avg", or_unknown(reported("load_avg").and_then(|text| value::load(text, 2)))),
+                (
+                    "load_avg",
+                    or_unknown(reported("load_avg").and_then(|text| value::load(text, 2))),
+                ),
                 ("mem_total", or_unknown(memory("mem_total"))),
                 ("mem_used", or_unknown(memory("mem_used"))),
                 ("swap_total", or_unknown(memory("swap_total"))),

@@ -7,7 +7,12 @@ use proptest::prelude::*;
 use proto::amount::Type;
 use proto::id::HostName;
 
-const PLAIN: Parts = Parts { queues: false, jobs: false, topology: true, named_resources: false };
+const PLAIN: Parts = Parts {
+    queues: false,
+    jobs: false,
+    topology: true,
+    named_resources: false,
+};
 
 fn utc() -> Clock {
     Clock::new(TimeZone::UTC)
@@ -27,7 +32,11 @@ fn table(parts: Parts) -> String {
 
 #[test]
 fn queues_and_jobs_stand_below_their_host() {
-    let both = Parts { queues: true, jobs: true, ..PLAIN };
+    let both = Parts {
+        queues: true,
+        jobs: true,
+        ..PLAIN
+    };
     let expected = r##"HOSTNAME                ARCH         NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS
 ----------------------------------------------------------------------------------------------
 global                  -               -    -    -    -     -       -       -       -       -
@@ -77,7 +86,11 @@ vm                      lx-amd64        2    1    2    2  5.51   23.5G    1.4G  
 #[test]
 fn a_job_names_its_queue_twice_where_queues_are_not_shown() {
     let [alone, below] = [false, true].map(|queues| {
-        let parts = Parts { queues, jobs: true, ..PLAIN };
+        let parts = Parts {
+            queues,
+            jobs: true,
+            ..PLAIN
+        };
         xml::render(&shown(parts), parts)
     });
     let element = "name='start_time'>1795223395</jobvalue>\n   <jobvalue jobid='1' name='queue_name'>all.q@vm</jobvalue>\n   \
@@ -89,7 +102,9 @@ fn a_job_names_its_queue_twice_where_queues_are_not_shown() {
 #[test]
 fn users_are_named_to_see_their_jobs() {
     for (line, expected) in [("-u u1", true), ("-j", true), ("-q -u u1", true), ("-q", false)] {
-        let parsed = QHOST.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+        let parsed = QHOST
+            .parse(line.split_whitespace().map(str::to_owned).collect())
+            .unwrap();
         assert_eq!(Parts::of(&parsed).jobs, expected, "{line}");
     }
 }
@@ -107,7 +122,13 @@ HOSTNAME                ARCH         NCPU  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS
 global                  -               -     -       -       -       -       -
 vm                      lx-amd64        2  5.51   23.5G    1.4G     0.0     0.0
 ";
-    assert_eq!(table(Parts { topology: false, ..PLAIN }), expected);
+    assert_eq!(
+        table(Parts {
+            topology: false,
+            ..PLAIN
+        }),
+        expected
+    );
 }
 
 #[test]
@@ -118,8 +139,18 @@ fn resources_are_listed_and_labelled_where_they_were_named() {
         captured::resource("num_proc", Type::Int, ('h', 'l'), 2),
     ];
     let all = text::render(&shown, PLAIN, &utc());
-    assert!(all.ends_with("\n   hl:load_avg=6.986816\n   hl:num_proc=2.000000\n"), "{all}");
-    let named = text::render(&shown, Parts { named_resources: true, ..PLAIN }, &utc());
+    assert!(
+        all.ends_with("\n   hl:load_avg=6.986816\n   hl:num_proc=2.000000\n"),
+        "{all}"
+    );
+    let named = text::render(
+        &shown,
+        Parts {
+            named_resources: true,
+            ..PLAIN
+        },
+        &utc(),
+    );
     let expected = "\n    Host Resource(s):      hl:load_avg=6.986816\n   hl:num_proc=2.000000\n";
     assert!(named.ends_with(expected), "{named}");
     let document = xml::render(&shown, PLAIN);
@@ -201,7 +232,11 @@ const DOCUMENT_TAIL: &str = r##" <queue name='sus.q'>
 
 #[test]
 fn documents_are_those_of_8_1_9() {
-    let both = Parts { queues: true, jobs: true, ..PLAIN };
+    let both = Parts {
+        queues: true,
+        jobs: true,
+        ..PLAIN
+    };
     let document = xml::render(&shown(both), both);
     assert!(document.starts_with(DOCUMENT_HEAD), "{document}");
     assert!(document.ends_with(DOCUMENT_TAIL), "{document}");
@@ -211,7 +246,11 @@ fn documents_are_those_of_8_1_9() {
 #[test]
 fn help_names_every_option() {
     let help = QHOST.help();
-    assert!(["-F", "-h", "-j", "-l", "-ncb", "-q", "-u", "-xml"].iter().all(|option| help.contains(option)));
+    assert!(
+        ["-F", "-h", "-j", "-l", "-ncb", "-q", "-u", "-xml"]
+            .iter()
+            .all(|option| help.contains(option))
+    );
 }
 
 proptest! {

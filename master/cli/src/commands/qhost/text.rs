@@ -19,7 +19,11 @@ pub fn render(shown: &Shown, parts: Parts, clock: &Clock) -> String {
     if shown.hosts.is_empty() {
         return String::new();
     }
-    let heading = if parts.topology { HEADING } else { HEADING_WITHOUT_TOPOLOGY };
+    let heading = if parts.topology {
+        HEADING
+    } else {
+        HEADING_WITHOUT_TOPOLOGY
+    };
     let mut text = format!("{heading}\n{}\n", "-".repeat(heading.len()));
     let (mut jobs, mut queues) = (by_host(&shown.jobs), queues_by_host(&shown.queues));
     for host in &shown.hosts {
@@ -41,18 +45,41 @@ pub fn render(shown: &Shown, parts: Parts, clock: &Clock) -> String {
 
 fn host_line(text: &mut String, host: &HostView, parts: Parts) {
     let columns = Columns::of(host);
-    let [arch, cpus, sockets, cores, threads, load, mem_total, mem_used, swap_total, swap_used] = columns.texts();
-    let _ = write!(text, "{:<23} {:<12} {cpus:>4}", cut(host.host.as_str(), 23), cut(arch, 12));
+    let [
+        arch,
+        cpus,
+        sockets,
+        cores,
+        threads,
+        load,
+        mem_total,
+        mem_used,
+        swap_total,
+        swap_used,
+    ] = columns.texts();
+    let _ = write!(
+        text,
+        "{:<23} {:<12} {cpus:>4}",
+        cut(host.host.as_str(), 23),
+        cut(arch, 12)
+    );
     for count in [sockets, cores, threads].into_iter().filter(|_| parts.topology) {
         let _ = write!(text, " {count:>4}");
     }
-    let _ = writeln!(text, " {load:>5} {mem_total:>7} {mem_used:>7} {swap_total:>7} {swap_used:>7}");
+    let _ = writeln!(
+        text,
+        " {load:>5} {mem_total:>7} {mem_used:>7} {swap_total:>7} {swap_used:>7}"
+    );
 }
 
 /// `-F`: a line for each; where attributes were named, the first has a label, as in 8.1.9.
 fn resources(text: &mut String, host: &HostView, parts: Parts) {
     for (at, resource) in host.resources.iter().enumerate() {
-        let label = if at == 0 && parts.named_resources { "    Host Resource(s):      " } else { "   " };
+        let label = if at == 0 && parts.named_resources {
+            "    Host Resource(s):      "
+        } else {
+            "   "
+        };
         let shown = value::resource(resource, Form::Qhost);
         let _ = writeln!(text, "{label}{}:{}={shown}", value::dominance(resource), resource.name);
     }
@@ -63,7 +90,10 @@ fn queue_lines(text: &mut String, queues: &[&QueueView], jobs: &[Line<'_>], cloc
         let slots = format!("{}/{}/{}", queue.reserved, queue.used, queue.total);
         let (name, kinds) = (cut(queue.queue.as_str(), 20), cut(&queue.kinds, 5));
         let _ = writeln!(text, "   {name:<20} {kinds:<5} {slots:<13} {}", queue.states);
-        for job in jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue)) {
+        for job in jobs
+            .iter()
+            .filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue))
+        {
             job_line(text, job, false, clock);
         }
     }

@@ -22,7 +22,9 @@ pub fn render(shown: &Shown, parts: Parts) -> String {
         if parts.queues {
             for queue in queues {
                 queue_element(&mut text, queue);
-                let here = jobs.iter().filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
+                let here = jobs
+                    .iter()
+                    .filter(|job| job.instance.is_some_and(|instance| instance.queue == queue.queue));
                 here.for_each(|job| job_element(&mut text, job, JobPlace::Queue));
             }
         } else {
@@ -43,7 +45,10 @@ fn values(text: &mut String, host: &HostView, parts: Parts) {
     for resource in &host.resources {
         let (name, dominance) = (escape(resource.name.as_str()), value::dominance(resource));
         let shown = escape(&value::resource(resource, Form::Qhost));
-        let _ = writeln!(text, "   <resourcevalue name='{name}' dominance='{dominance}'>{shown}</resourcevalue>");
+        let _ = writeln!(
+            text,
+            "   <resourcevalue name='{name}' dominance='{dominance}'>{shown}</resourcevalue>"
+        );
     }
 }
 
@@ -90,7 +95,11 @@ fn job_element(text: &mut String, line: &Line<'_>, place: JobPlace) {
     body.extend(line.tasks.clone().map(|tasks| ("taskid", tasks)));
     let _ = writeln!(text, " <job name='{}'>", job.number);
     for (key, value) in body {
-        let _ = writeln!(text, "   <jobvalue jobid='{}' name='{key}'>{value}</jobvalue>", job.number);
+        let _ = writeln!(
+            text,
+            "   <jobvalue jobid='{}' name='{key}'>{value}</jobvalue>",
+            job.number
+        );
     }
     text.push_str(" </job>\n");
 }

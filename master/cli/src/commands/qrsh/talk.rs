@@ -93,7 +93,14 @@ type Receiver = FrameReceiver<OwnedReadHalf>;
 impl Talk {
     fn new(key: TaskKey, pieces: Option<mpsc::Receiver<Vec<u8>>>) -> Self {
         let (output, error) = (Incoming::default(), Incoming::default());
-        Self { key, pieces, input: Outgoing::new(Stream::Input), output, error, status: None }
+        Self {
+            key,
+            pieces,
+            input: Outgoing::new(Stream::Input),
+            output,
+            error,
+            status: None,
+        }
     }
 
     async fn run(mut self, site: &Site, task: TaskKey) -> Result<u32, Diagnostic> {
@@ -122,18 +129,30 @@ impl Talk {
 
     /// One connection, until the task is over.
     async fn converse(&mut self, stream: std::os::unix::net::UnixStream, task: TaskKey) -> Result<u32, Break> {
-        let stream =
-            stream.set_nonblocking(true).and_then(|()| UnixStream::from_std(stream)).map_err(|_| Break::Lost)?;
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| UnixStream::from_std(stream))
+            .map_err(|_| Break::Lost)?;
         let (read, write) = stream.into_split();
-        let (mut from, mut to) =
-            (FrameReceiver::new(read, FrameLimits::REPLY), FrameSender::new(write, FrameLimits::REQUEST));
-        let hello = ClientHello { version: PROTOCOL_VERSION, program: "qrsh".to_owned(), task: Some(task) };
+        let (mut from, mut to) = (
+            FrameReceiver::new(read, FrameLimits::REPLY),
+            FrameSender::new(write, FrameLimits::REQUEST),
+        );
+        let hello = ClientHello {
+            version: PROTOCOL_VERSION,
+            program: "qrsh".to_owned(),
+            task: Some(task),
+        };
         to.send(Kind::Hello, 0, &hello).await?;
         self.attach(&mut to).await?;
         loop {
             if let Some(status) = self.status {
                 let has_all = self.output.has_ended() && self.error.has_ended();
-                match if has_all { None } else { timeout(LAST_WORDS, from.recv()).await.ok() } {
+                match if has_all {
+                    None
+                } else {
+                    timeout(LAST_WORDS, from.recv()).await.ok()
+                } {
                     Some(frame) => self.take(frame?, &mut to).await?,
                     None => return Ok(status),
                 }
@@ -144,7 +163,14 @@ impl Talk {
     }
 
     async fn attach(&self, to: &mut Sender) -> Result<(), Break> {
-        self.say(to, Part::Attach { output: self.output.have(), error: self.error.have() }).await
+        self.say(
+            to,
+            Part::Attach {
+                output: self.output.have(),
+                error: self.error.have(),
+            },
+        )
+        .await
     }
 
     async fn say(&self, to: &mut Sender, part: Part) -> Result<(), Break> {
@@ -181,7 +207,9 @@ impl Talk {
         if frame.kind == Kind::Refusal {
             return Err(Break::Refused(frame.message().unwrap_or_else(|_| lost())));
         }
-        let Ok(Message { key, part }) = frame.message::<Message>() else { return Ok(()) };
+        let Ok(Message { key, part }) = frame.message::<Message>() else {
+            return Ok(());
+        };
         if key != self.key {
             return Ok(());
         }
@@ -191,14 +219,39 @@ impl Talk {
                 self.input.rewind(input);
                 self.send_input(to).await?;
             }
-            Part::Have { stream: Stream::Input, until } => self.input.confirm(until),
-            Part::Data { stream: Stream::Output, at, bytes } => {
+            Part::Have {
+                stream: Stream::Input,
+                until,
+            } => self.input.confirm(until),
+            Part::Data {
+                stream: Stream::Output,
+                at,
+                bytes,
+            } => {
                 print(&mut std::io::stdout(), self.output.accept(at, &bytes));
-                self.say(to, Part::Have { stream: Stream::Output, until: self.output.have() }).await?;
+                self.say(
+                    to,
+                    Part::Have {
+                        stream: Stream::Output,
+                        until: self.output.have(),
+                    },
+                )
+                .await?;
             }
-            Part::Data { stream: Stream::Error, at, bytes } => {
+            Part::Data {
+                stream: Stream::Error,
+                at,
+                bytes,
+            } => {
                 print(&mut std::io::stderr(), self.error.accept(at, &bytes));
-                self.say(to, Part::Have { stream: Stream::Error, until: self.error.have() }).await?;
+                self.say(
+                    to,
+                    Part::Have {
+                        stream: Stream::Error,
+                        until: self.error.have(),
+                    },
+                )
+                .await?;
             }
             Part::Over { status, reason } => {
                 self.status = Some(status);

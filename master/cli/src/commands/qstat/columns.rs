@@ -47,12 +47,26 @@ impl Columns {
             (true, "state "),
             (self.time(), "submit/start at     "),
             (self.urgency, " deadline           "),
-            (self.extended, "cpu        mem     io      tckts ovrts otckt ftckt stckt share "),
+            (
+                self.extended,
+                "cpu        mem     io      tckts ovrts otckt ftckt stckt share ",
+            ),
             (self.queue, "queue                          "),
-            (true, if self.per_slot { "master ja-task-ID " } else { "slots ja-task-ID " }),
+            (
+                true,
+                if self.per_slot {
+                    "master ja-task-ID "
+                } else {
+                    "slots ja-task-ID "
+                },
+            ),
             (self.subtasks, "task-ID state cpu        mem     io      stat failed "),
         ];
-        parts.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, text)| text).collect()
+        parts
+            .into_iter()
+            .filter(|(is_shown, _)| *is_shown)
+            .map(|(_, text)| text)
+            .collect()
     }
 
     /// The line of dashes below the heading: as long as 8.1.9 counts, which is right for the plain list alone.
@@ -110,9 +124,21 @@ impl Columns {
 
     /// The numbers behind the priority.
     fn numbers(self, shown: &Shown<'_>, line: &mut String) {
-        let PriorityNumbers { npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, .. } = shown.priority;
-        let parts =
-            [(self.urgency || self.priority, nurg), (self.priority, npprior), (self.extended || self.priority, ntckts)];
+        let PriorityNumbers {
+            npprior,
+            nurg,
+            ntckts,
+            urg,
+            rrcontr,
+            wtcontr,
+            dlcontr,
+            ..
+        } = shown.priority;
+        let parts = [
+            (self.urgency || self.priority, nurg),
+            (self.priority, npprior),
+            (self.extended || self.priority, ntckts),
+        ];
         for (_, number) in parts.into_iter().filter(|(is_shown, _)| *is_shown) {
             let _ = write!(line, "{:>7} ", millionths(number, 5));
         }
@@ -151,7 +177,14 @@ fn tickets(shown: &Shown<'_>, line: &mut String) {
         *line += &format!("{:>5} ", "NA").repeat(6);
         return;
     }
-    let PriorityNumbers { otckt, ftckt, stckt, tckts, share, .. } = shown.priority;
+    let PriorityNumbers {
+        otckt,
+        ftckt,
+        stckt,
+        tckts,
+        share,
+        ..
+    } = shown.priority;
     for number in [tckts, i64::from(shown.job.override_tickets), otckt, ftckt, stckt] {
         let _ = write!(line, "{number:>5} ");
     }

@@ -26,19 +26,32 @@ pub fn json(details: &[JobDetail], missing: &[String]) -> String {
             value
         })
         .collect();
-    json::Document::new().with("jobs", &jobs).with("unknown_jobs", &missing).finish()
+    json::Document::new()
+        .with("jobs", &jobs)
+        .with("unknown_jobs", &missing)
+        .finish()
 }
 
 fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     let (row, spec) = (&detail.row, &*detail.spec);
     let (account, checkpoint_when) = (Some(row.account.as_str()), detail.checkpoint_when);
-    let description =
-        Description { spec, account, checkpoint_when, verifies: false, hides_environment: detail.hides_environment };
-    let mut block = Block { text: format!("{}\n", "=".repeat(62)) };
+    let description = Description {
+        spec,
+        account,
+        checkpoint_when,
+        verifies: false,
+        hides_environment: detail.hides_environment,
+    };
+    let mut block = Block {
+        text: format!("{}\n", "=".repeat(62)),
+    };
     block.put("job_number", row.number);
     block.put("exec_file", format_args!("job_scripts/{}", row.number));
     block.put("submission_time", clock.asctime(row.submitted));
-    block.put_some("deadline", if_set(spec.deadline).map(|deadline| clock.asctime(deadline)));
+    block.put_some(
+        "deadline",
+        if_set(spec.deadline).map(|deadline| clock.asctime(deadline)),
+    );
     block.put("owner", &spec.owner.user);
     block.put("uid", spec.owner.uid);
     block.put("group", &spec.owner.group);
@@ -69,7 +82,13 @@ fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
 }
 
 fn tasks(block: &mut Block, detail: &JobDetail, binding: bool) {
-    let on_hosts = || detail.row.tasks.iter().filter(|task| task.condition.phase != Phase::Finished);
+    let on_hosts = || {
+        detail
+            .row
+            .tasks
+            .iter()
+            .filter(|task| task.condition.phase != Phase::Finished)
+    };
     for task in on_hosts() {
         put_task(block, "usage", task.task, usage(task));
     }

@@ -32,7 +32,10 @@ pub fn render(details: &[JobDetail]) -> String {
 
 /// What stands in its place where none of the jobs exists. It is not well indented: that is how 8.1.9 prints it.
 pub fn unknown(jobs: &[String]) -> String {
-    let names: String = jobs.iter().map(|job| format!("    <ST_name>{}</ST_name>\n", escape(job))).collect();
+    let names: String = jobs
+        .iter()
+        .map(|job| format!("    <ST_name>{}</ST_name>\n", escape(job)))
+        .collect();
     format!("<?xml version='1.0'?>\n<unknown_jobs >\n{names}</unknown_jobs>\n")
 }
 
@@ -62,7 +65,11 @@ fn submission(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_merge_stderr", spec.merge_stderr);
     // 8.1.9 names the entries of a list that was given otherwise than those of the one that it
     // makes itself.
-    let entry = if spec.mail_to.is_empty() { "element" } else { "mail_list" };
+    let entry = if spec.mail_to.is_empty() {
+        "element"
+    } else {
+        "mail_list"
+    };
     document.open("JB_mail_list");
     for address in description::mail_list(spec) {
         let (user, host) = address.split_once('@').unwrap_or((&address, ""));
@@ -97,8 +104,14 @@ const SCOPES: [u32; 2] = [1, 2];
 /// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is none. The queues of the master are
 /// where 8.1.9 has them.
 fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttribute]) {
-    let lists = [(&requests.master, &[][..]), (&requests.slaves, &requests.slave_queues[..])];
-    let scopes = SCOPES.into_iter().zip(lists).filter(|(_, (list, queues))| !list.is_empty() || !queues.is_empty());
+    let lists = [
+        (&requests.master, &[][..]),
+        (&requests.slaves, &requests.slave_queues[..]),
+    ];
+    let scopes = SCOPES
+        .into_iter()
+        .zip(lists)
+        .filter(|(_, (list, queues))| !list.is_empty() || !queues.is_empty());
     let scopes: Vec<_> = scopes.collect();
     if scopes.is_empty() {
         return;
@@ -118,7 +131,10 @@ fn program(document: &mut Document, spec: &JobSpec) {
     document.open("JB_env_list");
     for (origin, (name, value)) in spec.variables() {
         document.open("job_sublist");
-        match name.strip_prefix("SGE_O_").filter(|_| origin == VariableOrigin::Submission) {
+        match name
+            .strip_prefix("SGE_O_")
+            .filter(|_| origin == VariableOrigin::Submission)
+        {
             Some(inner) => document.leaf("VA_variable", format_args!("__SGE_PREFIX__O_{inner}")),
             None => document.leaf("VA_variable", name),
         }
@@ -201,10 +217,18 @@ struct JobListNames {
     entry: &'static str,
 }
 
-const PREDECESSORS: JobListNames = JobListNames { list: "JB_jid_predecessor_list", entry: "job_predecessors" };
-const ARRAY_PREDECESSORS: JobListNames =
-    JobListNames { list: "JB_ja_ad_predecessor_list", entry: "job_predecessors_ad" };
-const SUCCESSORS: JobListNames = JobListNames { list: "JB_jid_successor_list", entry: "ulong_sublist" };
+const PREDECESSORS: JobListNames = JobListNames {
+    list: "JB_jid_predecessor_list",
+    entry: "job_predecessors",
+};
+const ARRAY_PREDECESSORS: JobListNames = JobListNames {
+    list: "JB_ja_ad_predecessor_list",
+    entry: "job_predecessors_ad",
+};
+const SUCCESSORS: JobListNames = JobListNames {
+    list: "JB_jid_successor_list",
+    entry: "ulong_sublist",
+};
 
 /// Writes a list of job numbers; left out where there is none.
 fn numbers(document: &mut Document, names: JobListNames, jobs: &[JobNumber]) {
@@ -222,8 +246,12 @@ fn numbers(document: &mut Document, names: JobListNames, jobs: &[JobNumber]) {
 
 /// Tasks on hosts and tasks in error; the list is left out where there are none.
 fn tasks(document: &mut Document, detail: &JobDetail) {
-    let on_hosts: Vec<&TaskRow> =
-        detail.row.tasks.iter().filter(|task| task.condition.phase != Phase::Finished).collect();
+    let on_hosts: Vec<&TaskRow> = detail
+        .row
+        .tasks
+        .iter()
+        .filter(|task| task.condition.phase != Phase::Finished)
+        .collect();
     if on_hosts.is_empty() && detail.errors.is_empty() {
         return;
     }
@@ -231,7 +259,14 @@ fn tasks(document: &mut Document, detail: &JobDetail) {
     document.open("JB_ja_tasks");
     for task in on_hosts {
         document.open("ulong_sublist");
-        document.leaf("JAT_status", if task.condition.phase == Phase::Running { 128 } else { 64 });
+        document.leaf(
+            "JAT_status",
+            if task.condition.phase == Phase::Running {
+                128
+            } else {
+                64
+            },
+        );
         document.leaf("JAT_task_number", task.task);
         usage(document, &task.usage);
         document.leaf("JAT_start_time", task.started.seconds());
@@ -255,7 +290,10 @@ fn granted_resources(document: &mut Document, maps: &[GrantedIds]) {
         document.open("element");
         document.leaf("GRU_type", 2);
         document.leaf("GRU_name", &map.attribute);
-        document.leaf("GRU_amount", fraction(i128::try_from(map.ids.len()).unwrap_or_default(), 1, 6));
+        document.leaf(
+            "GRU_amount",
+            fraction(i128::try_from(map.ids.len()).unwrap_or_default(), 1, 6),
+        );
         document.open("GRU_resource_map_list");
         let mut once: Vec<&String> = Vec::new();
         map.ids.iter().for_each(|id| {
@@ -328,7 +366,10 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_mail_options", mail_bits(spec));
     paths(document, "JB_stdin_path_list", &spec.stdin);
     document.leaf("JB_priority", 1024 + i64::from(spec.priority));
-    document.leaf("JB_restart", spec.rerunnable.map_or(0, |rerunnable| if rerunnable { 1 } else { 2 }));
+    document.leaf(
+        "JB_restart",
+        spec.rerunnable.map_or(0, |rerunnable| if rerunnable { 1 } else { 2 }),
+    );
     document.leaf("JB_verify", 0);
     queues(document, "JB_master_hard_queue_list", &spec.requests.master_queues);
     // The master of 8.1.9 has put the script into a file of its own.
@@ -347,7 +388,10 @@ fn parallel(document: &mut Document, detail: &JobDetail) {
         document.close();
     }
     requested_predecessors(document, spec);
-    document.leaf("JB_verify_suitable_queues", description::verified(spec.validation).unwrap_or(0));
+    document.leaf(
+        "JB_verify_suitable_queues",
+        description::verified(spec.validation).unwrap_or(0),
+    );
     for name in ["JB_soft_wallclock_gmt", "JB_hard_wallclock_gmt"] {
         document.leaf(name, 0);
     }
@@ -359,7 +403,12 @@ fn occasion_bits(detail: &JobDetail) -> u32 {
     if detail.spec.checkpoint.is_none() && detail.spec.occasion == Some(Occasion::Never) {
         return 8;
     }
-    let When { suspended, shutdown, periodic, unknown } = detail.checkpoint_when.unwrap_or_default();
+    let When {
+        suspended,
+        shutdown,
+        periodic,
+        unknown,
+    } = detail.checkpoint_when.unwrap_or_default();
     [(periodic, 1), (shutdown, 2), (suspended, 4), (unknown, 16)]
         .into_iter()
         .map(|(is_set, bit)| u32::from(is_set) * bit)
@@ -369,10 +418,16 @@ fn occasion_bits(detail: &JobDetail) -> u32 {
 fn structure(document: &mut Document, detail: &JobDetail) {
     let spec = &*detail.spec;
     document.open("JB_ja_structure");
-    let (first, last, step) = spec.array.map_or((1, 1, 1), |array| (array.first(), array.last(), array.step()));
+    let (first, last, step) = spec
+        .array
+        .map_or((1, 1, 1), |array| (array.first(), array.last(), array.step()));
     range(document, "task_id_range", first, last, step);
     document.close();
-    let binary = if matches!(spec.program, Program::Command { .. }) { 64 } else { 0 };
+    let binary = if matches!(spec.program, Program::Command { .. }) {
+        64
+    } else {
+        0
+    };
     document.leaf("JB_type", binary + if spec.array.is_some() { 128 } else { 0 });
     document.open("JB_binding");
     document.open("element");
@@ -409,7 +464,10 @@ fn paths(document: &mut Document, name: &str, paths: &[HostPath]) {
     for path in paths {
         document.open("path_list");
         document.leaf("PN_path", &path.path);
-        document.leaf("PN_host", path.host.as_ref().map(|host| host.as_str()).unwrap_or_default());
+        document.leaf(
+            "PN_host",
+            path.host.as_ref().map(|host| host.as_str()).unwrap_or_default(),
+        );
         document.leaf("PN_file_host", "");
         document.leaf("PN_file_staging", false);
         document.close();
@@ -435,5 +493,8 @@ fn queues(document: &mut Document, name: &str, queues: &[String]) {
 fn mail_bits(spec: &JobSpec) -> u32 {
     let mail = spec.mail;
     let bits = [(mail.abort, 18), (mail.begin, 19), (mail.end, 20), (mail.suspend, 22)];
-    bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| 1_u32 << bit).sum()
+    bits.into_iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, bit)| 1_u32 << bit)
+        .sum()
 }

@@ -15,12 +15,18 @@ const FINISHED: &str = " --  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  
 /// The heading; the column of the load is named after its value.
 fn heading(load_value: &str) -> String {
     let load = if load_value.is_empty() { "load_avg" } else { load_value };
-    format!("queuename                      qtype resv/used/tot. {:<8} arch          states", cut(load, 8))
+    format!(
+        "queuename                      qtype resv/used/tot. {:<8} arch          states",
+        cut(load, 8)
+    )
 }
 
 /// The whole text; empty if there is nothing to show.
 pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
-    let columns = Columns { queue: false, ..options.columns };
+    let columns = Columns {
+        queue: false,
+        ..options.columns
+    };
     let mut text = String::new();
     let mut by_instance = shown::by_instance(rows, columns.per_slot);
     for queue in queues {
@@ -35,7 +41,13 @@ pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &
         text.push_str(&queue_text(queue));
         push_lines(&mut text, &tasks, columns, clock);
     }
-    section(&mut text, PENDING, &shown::pending(rows, options.per_task), columns, clock);
+    section(
+        &mut text,
+        PENDING,
+        &shown::pending(rows, options.per_task),
+        columns,
+        clock,
+    );
     section(&mut text, FINISHED, &shown::finished(rows), columns, clock);
     text
 }
@@ -52,8 +64,11 @@ fn queue_text(queue: &QueueView) -> String {
     let load = queue.load_avg.as_deref().map_or_else(|| "-NA-".to_owned(), shown);
     let arch = queue.arch.as_deref().unwrap_or("-NA-");
     let kinds = cut(&queue.kinds, 5);
-    let mut text =
-        format!("{:<30} {kinds:<5} {slots:<14} {load:<8} {arch:<13} {states}\n", cut(&name, 30), states = queue.states);
+    let mut text = format!(
+        "{:<30} {kinds:<5} {slots:<14} {load:<8} {arch:<13} {states}\n",
+        cut(&name, 30),
+        states = queue.states
+    );
     for line in &queue.explain {
         let _ = writeln!(text, "\t{line}");
     }

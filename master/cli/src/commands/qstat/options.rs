@@ -64,7 +64,11 @@ impl Options {
         let group = group_letters(parsed)?;
         let (states, waits) = job_states(parsed)?;
         let explain = ask::state_letters(parsed, "-explain", "acAE")?;
-        let queues = QueueFilter { attributes: ask::last_list(parsed, "-F"), explain, ..ask::queue_filter(parsed)? };
+        let queues = QueueFilter {
+            attributes: ask::last_list(parsed, "-F"),
+            explain,
+            ..ask::queue_filter(parsed)?
+        };
         let view = match jobs(parsed) {
             Some(targets) if targets.is_empty() => View::Reasons,
             Some(targets) => View::Details(targets),
@@ -96,8 +100,16 @@ impl Options {
 
     /// Whether queue instances are selected, so that tasks elsewhere are left out.
     pub fn selects_queues(&self) -> bool {
-        let QueueFilter { queues, resources, pes, users, states, attributes: _, explain: _, load_value: _ } =
-            &self.queues;
+        let QueueFilter {
+            queues,
+            resources,
+            pes,
+            users,
+            states,
+            attributes: _,
+            explain: _,
+            load_value: _,
+        } = &self.queues;
         !(queues.is_empty() && resources.is_empty() && pes.is_empty() && users.is_empty() && states.is_empty())
     }
 
@@ -116,7 +128,13 @@ impl Options {
     }
 
     fn is_held(&self, row: &JobRow, group: &PendingTasks, now: Wall) -> bool {
-        let HoldFilter { user, operator, system, dependency: _, start_time: _ } = self.jobs.states.only_holds;
+        let HoldFilter {
+            user,
+            operator,
+            system,
+            dependency: _,
+            start_time: _,
+        } = self.jobs.states.only_holds;
         let Waits { job, array, start } = self.waits;
         let waits = group.condition.held && (row.waits() || !group.holds.any());
         (user && group.holds.user)
@@ -131,13 +149,23 @@ impl Options {
 /// The list of `-j`, whose parts stand between commas or blanks.
 fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
     let words = ask::optional_list(parsed, "-j")?;
-    Some(words.iter().flat_map(|word| word.split_whitespace()).map(str::to_owned).collect())
+    Some(
+        words
+            .iter()
+            .flat_map(|word| word.split_whitespace())
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 /// The queue instances that a pending job may be able to run in. As in 8.1.9, `-U` leaves out jobs that no queue instance could ever
 /// serve; who has access does not matter.
 fn queues_for_jobs(queues: &QueueFilter) -> Vec<String> {
-    if queues.queues.is_empty() && !queues.users.is_empty() { vec!["*".to_owned()] } else { queues.queues.clone() }
+    if queues.queues.is_empty() && !queues.users.is_empty() {
+        vec!["*".to_owned()]
+    } else {
+        queues.queues.clone()
+    }
 }
 
 /// `-u` taken apart; `$user` is the caller, whom the answer is about where `-u` is not given.
@@ -146,7 +174,10 @@ fn users(parsed: &Parsed, caller: &str) -> Vec<String> {
     if named.is_empty() {
         return vec![caller.to_owned()];
     }
-    named.into_iter().map(|user| if user == "$user" { caller.to_owned() } else { user }).collect()
+    named
+        .into_iter()
+        .map(|user| if user == "$user" { caller.to_owned() } else { user })
+        .collect()
 }
 
 fn columns(parsed: &Parsed, group: &str) -> Columns {
@@ -177,7 +208,10 @@ fn group_letters(parsed: &Parsed) -> Result<String, Fail> {
 
 fn unknown_state(letter: char) -> Fail {
     let what = format!("error: invalid job state \"{letter}\"");
-    Diagnostic::new(Code::BadValue, what).at("-s").fix("p, r, s, z, hu, ho, hs, hd, hj, ha, h or a").into()
+    Diagnostic::new(Code::BadValue, what)
+        .at("-s")
+        .fix("p, r, s, z, hu, ho, hs, hd, hj, ha, h or a")
+        .into()
 }
 
 /// `-s`: letters of states, and `h` with a letter for one hold or alone for all.
@@ -202,12 +236,25 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
             'r' => states.running = true,
             's' => states.suspended = true,
             'z' => states.finished = true,
-            'a' => states = JobStates { finished: states.finished, ..JobStates::default() },
-            'h' => hold(letters.next_if(|next| "uosdja".contains(*next)), &mut states.only_holds, &mut waits),
+            'a' => {
+                states = JobStates {
+                    finished: states.finished,
+                    ..JobStates::default()
+                }
+            }
+            'h' => hold(
+                letters.next_if(|next| "uosdja".contains(*next)),
+                &mut states.only_holds,
+                &mut waits,
+            ),
             _ => return Err(unknown_state(letter)),
         }
     }
-    states.held_on_hosts = HoldFilter { dependency: false, start_time: false, ..states.only_holds };
+    states.held_on_hosts = HoldFilter {
+        dependency: false,
+        start_time: false,
+        ..states.only_holds
+    };
     if states.pending {
         // All pending tasks, the held ones among them.
         states.only_holds = HoldFilter::default();

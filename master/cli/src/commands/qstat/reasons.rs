@@ -40,10 +40,16 @@ const NUMBERS: &[(&str, bool, u32)] = &[
 const OF_LISTS: &[(&str, &str)] = &[
     ("error state", "Jobs dropped because of error state"),
     ("hold state", "Jobs dropped because of hold state"),
-    ("execution time not reached", "Jobs can not run because execution time not reached"),
+    (
+        "execution time not reached",
+        "Jobs can not run because execution time not reached",
+    ),
     ("job dependencies", "Job dropped because of job dependencies"),
     ("due to '-tc'", "Not all array tasks may be started due to '-tc'"),
-    ("due to 'max_aj_instances'", "Not all array tasks may be started due to 'max_aj_instances'"),
+    (
+        "due to 'max_aj_instances'",
+        "Not all array tasks may be started due to 'max_aj_instances'",
+    ),
 ];
 
 /// Lines with the jobs that they are about.
@@ -66,7 +72,10 @@ impl Reasons {
     /// Gathers the lines of jobs.
     pub fn of(details: &[JobDetail]) -> Self {
         let mut gathered = Gathered::default();
-        for JobDetail { row, scheduling_info, .. } in details {
+        for JobDetail {
+            row, scheduling_info, ..
+        } in details
+        {
             gathered.add(scheduling_info, &[row.number]);
         }
         gathered.reasons
@@ -75,9 +84,16 @@ impl Reasons {
     /// Gathers the lines of all jobs for a list of jobs, those about their states first.
     pub fn of_list(waiting: &[Waiting]) -> Self {
         let mut gathered = Gathered::default();
-        waiting.iter().for_each(|Waiting { lines, jobs }| gathered.add(lines, jobs));
+        waiting
+            .iter()
+            .for_each(|Waiting { lines, jobs }| gathered.add(lines, jobs));
         let Self { global, mut jobs } = gathered.reasons;
-        let place = |text: &str| OF_LISTS.iter().position(|(end, _)| text.ends_with(end)).unwrap_or(OF_LISTS.len());
+        let place = |text: &str| {
+            OF_LISTS
+                .iter()
+                .position(|(end, _)| text.ends_with(end))
+                .unwrap_or(OF_LISTS.len())
+        };
         jobs.sort_by_key(|message| place(&message.text));
         for message in &mut jobs {
             message.jobs.sort_unstable();
@@ -156,7 +172,10 @@ impl Gathered {
                 Some(place) => messages[*place].jobs.extend(jobs),
                 None => {
                     self.jobs.insert(line.clone(), messages.len());
-                    messages.push(Message { text: line.clone(), jobs: jobs.to_vec() });
+                    messages.push(Message {
+                        text: line.clone(),
+                        jobs: jobs.to_vec(),
+                    });
                 }
             }
         }

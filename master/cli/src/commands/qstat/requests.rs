@@ -25,10 +25,15 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
     }
     let hard = contributions(job).map(|(request, contribution)| format!("{request} ({contribution})"));
     resources(&mut text, "Hard Resources:", hard);
-    resources(&mut text, "Soft Resources:", job.requests.soft.iter().map(ResourceRequest::to_string));
-    for (label, list) in
-        [("Master Hard Resources:", &job.requests.master), ("Slave Hard Resources:", &job.requests.slaves)]
-    {
+    resources(
+        &mut text,
+        "Soft Resources:",
+        job.requests.soft.iter().map(ResourceRequest::to_string),
+    );
+    for (label, list) in [
+        ("Master Hard Resources:", &job.requests.master),
+        ("Slave Hard Resources:", &job.requests.slaves),
+    ] {
         if !list.is_empty() {
             resources(&mut text, label, list.iter().map(ResourceRequest::to_string));
         }
@@ -36,8 +41,14 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
     for (label, list) in [
         ("Hard requested queues:", job.requests.hard_queues.join(", ")),
         ("Soft requested queues:", job.requests.soft_queues.join(", ")),
-        ("Master task hard requested queues:", job.requests.master_queues.join(", ")),
-        ("Slave task hard requested queues:", job.requests.slave_queues.join(", ")),
+        (
+            "Master task hard requested queues:",
+            job.requests.master_queues.join(", "),
+        ),
+        (
+            "Slave task hard requested queues:",
+            job.requests.slave_queues.join(", "),
+        ),
         ("Predecessor Jobs (request):", job.predecessors.join(", ")),
         ("Predecessor Jobs:", numbers(&job.waits_for)),
         ("Predecessor Array Jobs (request):", job.array_predecessors.join(", ")),
@@ -56,7 +67,10 @@ pub fn text(shown: &Shown<'_>, binding: bool) -> String {
 /// The hard requests, each with what it contributes to the urgency.
 pub fn contributions(job: &JobRow) -> impl Iterator<Item = (&ResourceRequest, String)> {
     let known = job.contributions.iter().copied().chain(std::iter::repeat(0));
-    job.requests.hard.iter().zip(known.map(|contribution| millionths(contribution, 6)))
+    job.requests
+        .hard
+        .iter()
+        .zip(known.map(|contribution| millionths(contribution, 6)))
 }
 
 /// The parallel environment and all slots of a task that has one.

@@ -78,9 +78,18 @@ pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
     for (job, task) in on_hosts(rows) {
         let total = task.granted.iter().map(|granted| granted.slots).sum();
         let first = task.granted.first().map(|granted| &granted.instance);
-        let whole = Shown { slots: total, instance: first, ..on_host(job, task) };
+        let whole = Shown {
+            slots: total,
+            instance: first,
+            ..on_host(job, task)
+        };
         if per_slot {
-            lines.extend(task.granted.iter().enumerate().flat_map(|(at, granted)| slots(&whole, granted, at == 0)));
+            lines.extend(
+                task.granted
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(at, granted)| slots(&whole, granted, at == 0)),
+            );
         } else {
             lines.push(whole);
         }
@@ -108,7 +117,11 @@ pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceNa
         for (at, granted) in task.granted.iter().enumerate() {
             // A master that is no task takes a slot where no task is.
             let slots_here = granted.slots.max(u32::from(at == 0));
-            let here = Shown { slots: slots_here, instance: Some(&granted.instance), ..on_host(job, task) };
+            let here = Shown {
+                slots: slots_here,
+                instance: Some(&granted.instance),
+                ..on_host(job, task)
+            };
             let there = lines.entry(&granted.instance).or_default();
             if per_slot {
                 there.extend(slots(&here, granted, at == 0));
@@ -135,7 +148,10 @@ pub fn by_host(rows: &[JobRow]) -> BTreeMap<&HostName, Vec<Shown<'_>>> {
 
 /// The name of a queue instance, to look its tasks up.
 pub fn instance_of(queue: &QueueView) -> QueueInstanceName {
-    QueueInstanceName { queue: queue.queue.clone(), host: queue.host.clone() }
+    QueueInstanceName {
+        queue: queue.queue.clone(),
+        host: queue.host.clone(),
+    }
 }
 
 /// Pending tasks: by falling priority, then by job number, condition and task. Array tasks in one condition share a line unless each
@@ -158,9 +174,15 @@ pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
     for (tasks, line, _) in groups {
         match (line.job.array, per_task) {
             (None, _) => lines.push(line),
-            (Some(_), false) => lines.push(Shown { tasks: Some(tasks.to_string()), ..line }),
+            (Some(_), false) => lines.push(Shown {
+                tasks: Some(tasks.to_string()),
+                ..line
+            }),
             (Some(_), true) => {
-                lines.extend(tasks.iter().map(|task| Shown { tasks: Some(task.to_string()), ..line.clone() }));
+                lines.extend(tasks.iter().map(|task| Shown {
+                    tasks: Some(task.to_string()),
+                    ..line.clone()
+                }));
             }
         }
     }
@@ -193,10 +215,19 @@ pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
 }
 
 fn left(job: &JobRow) -> Option<Shown<'_>> {
-    let tasks: Vec<&TaskRow> = job.tasks.iter().filter(|task| task.condition.phase == Phase::Finished).collect();
+    let tasks: Vec<&TaskRow> = job
+        .tasks
+        .iter()
+        .filter(|task| task.condition.phase == Phase::Finished)
+        .collect();
     let first = *tasks.first()?;
     let numbers = || tasks.iter().map(|task| task.task).collect::<TaskSet>().to_string();
-    let slots = first.granted.iter().map(|granted| granted.slots).sum::<u32>().max(job.slots);
+    let slots = first
+        .granted
+        .iter()
+        .map(|granted| granted.slots)
+        .sum::<u32>()
+        .max(job.slots);
     Some(Shown {
         task: None,
         has_left: true,
@@ -209,7 +240,10 @@ fn left(job: &JobRow) -> Option<Shown<'_>> {
 }
 
 fn on_hosts(rows: &[JobRow]) -> Vec<(&JobRow, &TaskRow)> {
-    let mut found: Vec<_> = rows.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, task))).collect();
+    let mut found: Vec<_> = rows
+        .iter()
+        .flat_map(|job| job.tasks.iter().map(move |task| (job, task)))
+        .collect();
     found.retain(|(_, task)| match task.condition.phase {
         Phase::Transferring | Phase::Running => true,
         Phase::Pending | Phase::Finished => false,
@@ -239,8 +273,26 @@ fn on_host_priority(job: &JobRow, task: &TaskRow) -> PriorityNumbers {
     if !job.pending.iter().any(|group| group.concurrency_blocked) {
         return task.priority;
     }
-    let PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, tckts, share, .. } = task.priority;
-    PriorityNumbers { prior, ntckts, otckt, ftckt, stckt, tckts, share, ..PriorityNumbers::default() }
+    let PriorityNumbers {
+        prior,
+        ntckts,
+        otckt,
+        ftckt,
+        stckt,
+        tckts,
+        share,
+        ..
+    } = task.priority;
+    PriorityNumbers {
+        prior,
+        ntckts,
+        otckt,
+        ftckt,
+        stckt,
+        tckts,
+        share,
+        ..PriorityNumbers::default()
+    }
 }
 
 fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
@@ -252,7 +304,14 @@ fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
         task: None,
         has_left: false,
         letters: group.condition.letters(),
-        priority: if is_looked_at { PriorityNumbers { npprior, ..job.priority } } else { PriorityNumbers::default() },
+        priority: if is_looked_at {
+            PriorityNumbers {
+                npprior,
+                ..job.priority
+            }
+        } else {
+            PriorityNumbers::default()
+        },
         moment: group.since,
         instance: None,
         role: Role::None,
@@ -265,7 +324,12 @@ fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
 /// One line for each slot of an instance; the first of the first instance is the master.
 fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Shown<'a>> {
     let role = |at: u32| if is_first && at == 0 { Role::Master } else { Role::Slave };
-    let one = |at| Shown { role: role(at), slots: 1, instance: Some(&granted.instance), ..whole.clone() };
+    let one = |at| Shown {
+        role: role(at),
+        slots: 1,
+        instance: Some(&granted.instance),
+        ..whole.clone()
+    };
     (0..granted.slots.max(u32::from(is_first))).map(one).collect()
 }
 

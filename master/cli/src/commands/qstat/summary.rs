@@ -58,15 +58,25 @@ pub fn of(queues: &[QueueView], empty: &[String]) -> Vec<Summary> {
     for queue in queues {
         by_name.entry(queue.queue.as_str()).or_default().push(queue);
     }
-    by_name.into_iter().map(|(name, instances)| summary(name, &instances)).collect()
+    by_name
+        .into_iter()
+        .map(|(name, instances)| summary(name, &instances))
+        .collect()
 }
 
 fn summary(name: &str, instances: &[&QueueView]) -> Summary {
-    let mut summary = Summary { name: name.to_owned(), np_load_avg: load(instances), ..Summary::default() };
+    let mut summary = Summary {
+        name: name.to_owned(),
+        np_load_avg: load(instances),
+        ..Summary::default()
+    };
     summary.states = STATES.iter().map(|(_, name)| (*name, 0)).collect();
     for instance in instances {
-        let (used, reserved, total) =
-            (u64::from(instance.used), u64::from(instance.reserved), u64::from(instance.total));
+        let (used, reserved, total) = (
+            u64::from(instance.used),
+            u64::from(instance.reserved),
+            u64::from(instance.total),
+        );
         let is_in = |states: &str| instance.states.contains(|state| states.contains(state));
         summary.used += used;
         summary.reserved += reserved;
@@ -88,7 +98,9 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
 
 /// The mean over slots; an instance without slots counts as one of one, so that a closed queue has a load too.
 fn load(instances: &[&QueueView]) -> Option<i64> {
-    let known = instances.iter().filter_map(|instance| Some((instance.np_load_avg?, instance.total.max(1))));
+    let known = instances
+        .iter()
+        .filter_map(|instance| Some((instance.np_load_avg?, instance.total.max(1))));
     let (sum, slots) = known.fold((0_i128, 0_i128), |(sum, slots), (load, total)| {
         (sum + i128::from(load) * i128::from(total), slots + i128::from(total))
     });
@@ -106,10 +118,27 @@ pub fn text(summaries: &[Summary], columns: Columns) -> String {
     }
     let _ = writeln!(text, "\n{}", "-".repeat(if columns.extended { 146 } else { 80 }));
     for summary in summaries {
-        let load = summary.np_load_avg.map_or_else(|| "-NA-".to_owned(), |load| millionths(load, 2));
+        let load = summary
+            .np_load_avg
+            .map_or_else(|| "-NA-".to_owned(), |load| millionths(load, 2));
         let _ = write!(text, "{:<30} {load:>7}", cut(&summary.name, 30));
-        let Summary { used, reserved, available, total, temporarily_disabled, manual_intervention, .. } = summary;
-        for number in [used, reserved, available, total, temporarily_disabled, manual_intervention] {
+        let Summary {
+            used,
+            reserved,
+            available,
+            total,
+            temporarily_disabled,
+            manual_intervention,
+            ..
+        } = summary;
+        for number in [
+            used,
+            reserved,
+            available,
+            total,
+            temporarily_disabled,
+            manual_intervention,
+        ] {
             let _ = write!(text, " {number:>6}");
         }
         text.push(' ');

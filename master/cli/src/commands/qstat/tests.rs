@@ -23,7 +23,9 @@ use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// The options of a command line, asked by `root`.
 fn options(line: &str) -> Options {
-    let parsed = super::QSTAT.parse(line.split_whitespace().map(str::to_owned).collect()).unwrap();
+    let parsed = super::QSTAT
+        .parse(line.split_whitespace().map(str::to_owned).collect())
+        .unwrap();
     Options::of(&parsed, "root").unwrap()
 }
 
@@ -41,7 +43,9 @@ fn by_queue(line: &str) -> String {
 
 /// The lines of a listing that begin with a job's number.
 fn lines_of(text: &str, job: u32) -> Vec<&str> {
-    text.lines().filter(|line| line.split_whitespace().next() == Some(&job.to_string())).collect()
+    text.lines()
+        .filter(|line| line.split_whitespace().next() == Some(&job.to_string()))
+        .collect()
 }
 
 #[test]
@@ -78,8 +82,14 @@ fn the_load_column_is_named_after_the_value_that_the_environment_asks_for() {
     queues[0].load_avg = Some("22.142G".to_owned());
     let text = full::render(&queues, &[], &options, &utc());
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "queuename                      qtype resv/used/tot. mem_free arch          states");
-    assert_eq!(lines[2], "all.q@vm                       BIP   0/8/8          22.142G  lx-amd64      ");
+    assert_eq!(
+        lines[0],
+        "queuename                      qtype resv/used/tot. mem_free arch          states"
+    );
+    assert_eq!(
+        lines[2],
+        "all.q@vm                       BIP   0/8/8          22.142G  lx-amd64      "
+    );
 }
 
 #[test]
@@ -88,8 +98,11 @@ fn running_tasks_follow_the_order_of_the_queues_that_were_read() {
     assert!(options.by_queue && self::options("-q all.q").by_queue && !self::options("-ext").by_queue);
     let queues = |order: &[QueueView]| {
         let text = list::render(&captured::jobs(), order, &options, &utc());
-        let mut names: Vec<_> =
-            text.split_whitespace().filter(|word| word.contains(".q@")).map(str::to_owned).collect();
+        let mut names: Vec<_> = text
+            .split_whitespace()
+            .filter(|word| word.contains(".q@"))
+            .map(str::to_owned)
+            .collect();
         names.dedup();
         names
     };
@@ -142,7 +155,10 @@ fn empty_queues_are_hidden_on_request() {
 #[test]
 fn every_array_task_has_a_line_on_request() {
     let text = plain("-g d");
-    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" qw ") && line.contains(" arr")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(" qw ") && line.contains(" arr"))
+        .collect();
     let expected = r##"     12 0.26061 arrp       u2           qw    11/21/2026 01:09:24                                    1 5
      12 0.26061 arrp       u2           qw    11/21/2026 01:09:24                                    1 6
      12 0.26061 arrp       u2           qw    11/21/2026 01:09:24                                    1 7
@@ -354,7 +370,12 @@ fn a_summary_in_full_counts_the_slots_in_each_state() {
     assert_eq!(lines[1], "-".repeat(146));
     assert!(lines[3].ends_with("      0      3     0     0     0     0     0     0     3     0     0     0     0 "));
     assert!(lines[4].ends_with("      0      1     1     0     0     0     0     0     0     0     0     0     0 "));
-    assert!(lines.iter().filter(|line| !line.starts_with('-')).all(|line| line.len() == lines[0].len()));
+    assert!(
+        lines
+            .iter()
+            .filter(|line| !line.starts_with('-'))
+            .all(|line| line.len() == lines[0].len())
+    );
     let xml = summary::xml(&summaries, columns);
     assert!(xml.contains("    <disabled_manual>3</disabled_manual>\n"), "{xml}");
 }
@@ -400,7 +421,13 @@ fn states_select_as_the_manual_says() {
     assert!(states("rhs").held_on_hosts.system && states("h").held_on_hosts.user);
     assert_eq!(states("hjhdha").held_on_hosts, HoldFilter::default());
     // All pending tasks, and those on hosts that are held.
-    assert_eq!(states("ph"), JobStates { held_on_hosts: states("h").held_on_hosts, ..states("p") });
+    assert_eq!(
+        states("ph"),
+        JobStates {
+            held_on_hosts: states("h").held_on_hosts,
+            ..states("p")
+        }
+    );
     let parsed = super::QSTAT.parse(vec!["-s".to_owned(), "x".to_owned()]).unwrap();
     assert_eq!(Options::of(&parsed, "root").unwrap_err().exit, 1);
 }
@@ -433,8 +460,14 @@ fn jobs_are_those_of_the_caller_unless_users_are_named() {
 
 #[test]
 fn unknown_letters_are_refused() {
-    for (line, code) in [("-qs x", Code::BadValue), ("-explain x", Code::BadValue), ("-g x", Code::BadValue)] {
-        let parsed = super::QSTAT.parse(line.split(' ').map(str::to_owned).collect()).unwrap();
+    for (line, code) in [
+        ("-qs x", Code::BadValue),
+        ("-explain x", Code::BadValue),
+        ("-g x", Code::BadValue),
+    ] {
+        let parsed = super::QSTAT
+            .parse(line.split(' ').map(str::to_owned).collect())
+            .unwrap();
         assert_eq!(Options::of(&parsed, "root").unwrap_err().diagnostic.code, code);
     }
 }
@@ -450,7 +483,10 @@ fn formats_are_read_from_both_options() {
 fn json_tells_state_letters() {
     let rows = shown::with_letters(&captured::jobs());
     let suspended = rows.iter().find(|row| row["number"] == 1).unwrap();
-    assert_eq!((&suspended["tasks"][0]["state"], &suspended["name"]), (&"s".into(), &"run1".into()));
+    assert_eq!(
+        (&suspended["tasks"][0]["state"], &suspended["name"]),
+        (&"s".into(), &"run1".into())
+    );
     let failed = rows.iter().find(|row| row["number"] == 9).unwrap();
     assert_eq!(failed["pending"][0]["state"], "Eqw");
 }
@@ -461,7 +497,10 @@ fn finished_tasks_come_last() {
     left.pending.clear();
     left.tasks = vec![captured::task(&left, 1, "all.q", 1, proto::time::Wall(0))];
     left.tasks[0].granted.clear();
-    left.tasks[0].condition = Condition { phase: Phase::Finished, ..Condition::default() };
+    left.tasks[0].condition = Condition {
+        phase: Phase::Finished,
+        ..Condition::default()
+    };
     let text = list::render(&[left], &[], &options("-s z"), &utc());
     let expected = r##"     11 0.25000 wcq        u2           z     11/21/2026 01:09:24                                    1        "##;
     assert_eq!(text.lines().nth(2), Some(expected));
@@ -469,14 +508,34 @@ fn finished_tasks_come_last() {
 
 #[test]
 fn the_last_list_of_an_option_counts_and_blanks_part_it() {
-    let words = ["-F", "lic", "-F", "arch num_proc,,slots", "-qs", "d", "-qs", "aD", "-U", "u1"];
+    let words = [
+        "-F",
+        "lic",
+        "-F",
+        "arch num_proc,,slots",
+        "-qs",
+        "d",
+        "-qs",
+        "aD",
+        "-U",
+        "u1",
+    ];
     let parsed = super::QSTAT.parse(words.map(str::to_owned).into()).unwrap();
     let options = Options::of(&parsed, "root").unwrap();
     let attributes = ["arch", "num_proc", "slots"].map(str::to_owned).to_vec();
-    assert_eq!((options.queues.attributes, options.queues.states.as_str()), (Some(attributes), "aD"));
-    assert_eq!((options.queues.queues, options.jobs.queues), (vec![], vec!["*".to_owned()]), "-U asks what may run");
+    assert_eq!(
+        (options.queues.attributes, options.queues.states.as_str()),
+        (Some(attributes), "aD")
+    );
+    assert_eq!(
+        (options.queues.queues, options.jobs.queues),
+        (vec![], vec!["*".to_owned()]),
+        "-U asks what may run"
+    );
     let parsed = super::QSTAT.parse(vec!["-j".to_owned(), "1 2,x*".to_owned()]).unwrap();
-    let View::Details(targets) = Options::of(&parsed, "root").unwrap().view else { panic!() };
+    let View::Details(targets) = Options::of(&parsed, "root").unwrap().view else {
+        panic!()
+    };
     assert_eq!(targets, ["1", "2", "x*"]);
 }
 
@@ -488,7 +547,10 @@ fn left_array(tasks: u32) -> JobRow {
     left.tasks = (1..=tasks)
         .map(|number| {
             let mut task = captured::task(&left, number, "all.q", 1, at(55));
-            task.condition = Condition { phase: Phase::Finished, ..Condition::default() };
+            task.condition = Condition {
+                phase: Phase::Finished,
+                ..Condition::default()
+            };
             task
         })
         .collect();
@@ -500,12 +562,17 @@ fn tasks_of_an_array_that_have_left_share_a_line() {
     for (line, tasks, expected) in [("-s z", 2, "1,2"), ("-s z -g d", 5, "1-5:1")] {
         let rows = [left_array(tasks)];
         let text = list::render(&rows, &[], &options(line), &utc());
-        let row =
-            format!("     12 0.00000 arrp       u2           z     11/21/2026 01:09:24{}1 {expected}", " ".repeat(36));
+        let row = format!(
+            "     12 0.00000 arrp       u2           z     11/21/2026 01:09:24{}1 {expected}",
+            " ".repeat(36)
+        );
         assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), [row]);
         let document = xml::list(&rows, &[], &options(line), &utc());
         assert_eq!(document.matches("<job_list state=\"zombie\">").count(), 1);
-        assert!(document.contains("<JB_submission_time>2026-11-21T01:09:24</JB_submission_time>"), "{document}");
+        assert!(
+            document.contains("<JB_submission_time>2026-11-21T01:09:24</JB_submission_time>"),
+            "{document}"
+        );
         assert!(document.contains(&format!("<tasks>{expected}</tasks>")), "{document}");
     }
 }
@@ -515,11 +582,17 @@ fn a_job_that_has_left_has_no_tickets_and_a_banner_of_its_own() {
     let rows = [left_array(5)];
     let text = full::render(&[], &rows, &options("-f -ext -s z"), &utc());
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[2], " --  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  --  ");
+    assert_eq!(
+        lines[2],
+        " --  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  -  FINISHED JOBS  --  "
+    );
     let tickets = "z                                   NA    NA    NA    NA    NA    NA     1 1-5:1";
     assert!(lines[4].ends_with(tickets), "{}", lines[4]);
     let document = xml::list(&rows, &[], &options("-ext -s z"), &utc());
-    assert!(!document.contains("tickets") && !document.contains("JAT_share"), "{document}");
+    assert!(
+        !document.contains("tickets") && !document.contains("JAT_share"),
+        "{document}"
+    );
 }
 
 #[test]
@@ -529,7 +602,11 @@ fn groups_of_one_job_stand_in_the_order_of_their_holds() {
     let held = |tasks: &str, letters: &str| {
         let has = |letter| letters.contains(letter);
         let mut group = captured::pending(tasks, at(24));
-        group.holds = Holds { user: has('u'), operator: has('o'), system: has('s') };
+        group.holds = Holds {
+            user: has('u'),
+            operator: has('o'),
+            system: has('s'),
+        };
         group.condition.held = !letters.is_empty();
         group
     };
@@ -548,7 +625,11 @@ fn groups_of_one_job_stand_in_the_order_of_their_holds() {
     ];
     let rows = [array];
     let text = list::render(&rows, &[], &options(""), &utc());
-    let tasks: Vec<&str> = text.lines().skip(2).filter_map(|line| line.rsplit(' ').next()).collect();
+    let tasks: Vec<&str> = text
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.rsplit(' ').next())
+        .collect();
     assert_eq!(tasks, ["9", "8", "1", "2", "4", "3", "5", "6", "7"]);
 }
 
@@ -571,7 +652,13 @@ fn a_queue_in_states_of_both_kinds_counts_once_and_one_without_hosts_is_there() 
 
 fn odd_row(name: String, owner: String, number: u32, prior: i64, slots: u32) -> JobRow {
     let mut row = captured::job(number, &name, &owner, at(i64::from(number)), prior);
-    row.priority = PriorityNumbers { urg: prior, nurg: prior, otckt: prior, ftckt: prior, ..row.priority };
+    row.priority = PriorityNumbers {
+        urg: prior,
+        nurg: prior,
+        otckt: prior,
+        ftckt: prior,
+        ..row.priority
+    };
     row.project = Some(owner);
     row.requests.hard_queues = vec![name];
     row.tasks = vec![captured::task(&row, number.max(1), "all.q", slots, at(prior))];

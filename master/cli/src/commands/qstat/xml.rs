@@ -23,7 +23,10 @@ pub fn list(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clo
 
 /// `-f` and `-F`: a `Queue-List` for each queue instance.
 pub fn full(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
-    let columns = Columns { queue: false, ..options.columns };
+    let columns = Columns {
+        queue: false,
+        ..options.columns
+    };
     let mut document = Document::new("job_info", "qstat");
     document.open("queue_info");
     let mut by_instance = shown::by_instance(rows, columns.per_slot);
@@ -94,7 +97,11 @@ fn job(document: &mut Document, line: &Shown<'_>, state: &str, columns: Columns,
     }
     document.leaf("state", &line.letters);
     if columns.time() {
-        let name = if line.task.is_some() { "JAT_start_time" } else { "JB_submission_time" };
+        let name = if line.task.is_some() {
+            "JAT_start_time"
+        } else {
+            "JB_submission_time"
+        };
         document.leaf(name, clock.iso(line.moment));
     }
     if let Some(deadline) = row.deadline.filter(|_| columns.urgency) {
@@ -120,8 +127,21 @@ fn job(document: &mut Document, line: &Shown<'_>, state: &str, columns: Columns,
 }
 
 fn priority_numbers(document: &mut Document, line: &Shown<'_>, columns: Columns) {
-    let PriorityNumbers { npprior, nurg, ntckts, rrcontr, wtcontr, dlcontr, .. } = line.priority;
-    let Columns { extended, urgency, priority, .. } = columns;
+    let PriorityNumbers {
+        npprior,
+        nurg,
+        ntckts,
+        rrcontr,
+        wtcontr,
+        dlcontr,
+        ..
+    } = line.priority;
+    let Columns {
+        extended,
+        urgency,
+        priority,
+        ..
+    } = columns;
     for (is_shown, name, number, decimals) in [
         (extended || priority, "JAT_ntix", ntckts, 5),
         (priority, "JB_nppri", npprior, 5),
@@ -145,7 +165,14 @@ fn usage_and_tickets(document: &mut Document, line: &Shown<'_>) {
         document.leaf("mem_usage", memory_seconds(usage));
         document.leaf("io_usage", transferred(usage));
     }
-    let PriorityNumbers { otckt, ftckt, stckt, tckts, share, .. } = line.priority;
+    let PriorityNumbers {
+        otckt,
+        ftckt,
+        stckt,
+        tckts,
+        share,
+        ..
+    } = line.priority;
     document.leaf("tickets", tckts);
     document.leaf("JB_override_tickets", line.job.override_tickets);
     document.leaf("JB_jobshare", line.job.job_share);
@@ -166,7 +193,10 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
         document.leaf_with("granted_pe", &[("name", name)], slots);
     }
     for (request, contribution) in contributions(row) {
-        let attributes = [("name", request.name.as_str()), ("resource_contribution", contribution.as_str())];
+        let attributes = [
+            ("name", request.name.as_str()),
+            ("resource_contribution", contribution.as_str()),
+        ];
         document.leaf_with("hard_request", &attributes, request.value.as_deref().unwrap_or("TRUE"));
     }
     let others = [
@@ -174,7 +204,10 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
         ("master_hard_request", &row.requests.master),
         ("slave_hard_request", &row.requests.slaves),
     ];
-    for (name, request) in others.into_iter().flat_map(|(name, list)| list.iter().map(move |entry| (name, entry))) {
+    for (name, request) in others
+        .into_iter()
+        .flat_map(|(name, list)| list.iter().map(move |entry| (name, entry)))
+    {
         let value = request.value.as_deref().unwrap_or("TRUE");
         document.leaf_with(name, &[("name", &request.name)], value);
     }
@@ -185,7 +218,10 @@ fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
         ("slave_hard_req_queue", &row.requests.slave_queues),
         ("predecessor_jobs_req", &row.predecessors),
     ];
-    for (name, entry) in lists.into_iter().flat_map(|(name, list)| list.iter().map(move |entry| (name, entry))) {
+    for (name, entry) in lists
+        .into_iter()
+        .flat_map(|(name, list)| list.iter().map(move |entry| (name, entry)))
+    {
         document.leaf(name, entry);
     }
     for number in &row.waits_for {

@@ -14,7 +14,9 @@ const CARRIED: [&str; 7] = ["HOME", "LOGNAME", "PATH", "SHELL", "TZ", "MAIL", "T
 /// The specification of a new job.
 pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) -> JobSpec {
     let changes = request.changes.clone();
-    let here = std::env::current_dir().map(|dir| logical_directory(&dir)).unwrap_or_default();
+    let here = std::env::current_dir()
+        .map(|dir| logical_directory(&dir))
+        .unwrap_or_default();
     JobSpec {
         name: changes.name.unwrap_or_else(|| default_name(&program)),
         program,
@@ -123,7 +125,10 @@ fn environment(request: &JobRequest, here: &str) -> Vec<(String, String)> {
 
 /// `SGE_O_*` of a submitting environment, of the variables that it has.
 fn carried(value: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
-    CARRIED.iter().filter_map(|name| Some((format!("SGE_O_{name}"), value(name)?))).collect()
+    CARRIED
+        .iter()
+        .filter_map(|name| Some((format!("SGE_O_{name}"), value(name)?)))
+        .collect()
 }
 
 /// What `-V` and `-v` export, each variable once.
@@ -145,13 +150,20 @@ pub fn exported(request: &JobRequest) -> Vec<(String, String)> {
 /// a job of which nothing is said.
 pub fn verified_changes(request: &JobRequest, clock: &Clock) -> String {
     let nothing = Program::Command { command: String::new() };
-    let unchanged = verification(&specification(&JobRequest::new("qalter"), nothing.clone(), Vec::new()), clock);
+    let unchanged = verification(
+        &specification(&JobRequest::new("qalter"), nothing.clone(), Vec::new()),
+        clock,
+    );
     let changed = verification(&specification(request, nothing, Vec::new()), clock);
     let is_shown = |line: &&str| {
         let is_known = unchanged.lines().any(|known| known == *line);
         line.starts_with("job_name:") || !is_known && !line.starts_with("verify:")
     };
-    changed.lines().filter(is_shown).map(|line| format!("{}\n", line.trim_end())).collect()
+    changed
+        .lines()
+        .filter(is_shown)
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }
 
 /// The text of `-verify`.
@@ -169,7 +181,10 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
     };
     let mut block = Block::default();
     block.put("job_number", "unassigned");
-    block.put_some("deadline", if_set(spec.deadline).map(|deadline| clock.asctime(deadline)));
+    block.put_some(
+        "deadline",
+        if_set(spec.deadline).map(|deadline| clock.asctime(deadline)),
+    );
     // Nobody has said yet whose it will be.
     for (key, nobody) in [("owner", ""), ("uid", "0"), ("group", ""), ("gid", "0")] {
         block.put(key, nobody);
@@ -191,14 +206,20 @@ mod tests {
     use crate::args::Given;
 
     fn given(name: &'static str, values: &[&str]) -> Given {
-        Given { name, values: values.iter().map(|value| (*value).to_owned()).collect() }
+        Given {
+            name,
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        }
     }
 
     fn verified(options: &[Given], program: Program, args: &[&str]) -> String {
         let mut request = JobRequest::new("qsub");
         request.apply_line(options).unwrap();
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        verification(&specification(&request, program, args), &Clock::new(jiff::tz::TimeZone::UTC))
+        verification(
+            &specification(&request, program, args),
+            &Clock::new(jiff::tz::TimeZone::UTC),
+        )
     }
 
     #[test]
@@ -211,19 +232,35 @@ mod tests {
 
     #[test]
     fn a_job_is_named_after_what_it_runs() {
-        let command = |command: &str| default_name(&Program::Command { command: command.to_owned() });
+        let command = |command: &str| {
+            default_name(&Program::Command {
+                command: command.to_owned(),
+            })
+        };
         assert_eq!(command("/bin/sh"), "sh");
-        assert_eq!(command("echo /home/u1"), "u1", "as in 8.1.9, one word of the shell is one path");
+        assert_eq!(
+            command("echo /home/u1"),
+            "u1",
+            "as in 8.1.9, one word of the shell is one path"
+        );
         assert_eq!(command("sleep 1; exit 3"), "sleep");
         assert_eq!(command("/bin/sleep 1"), "sleep");
         assert_eq!(command("cd /tmp &&\tmake all"), "cd");
         assert_eq!(command("a b/c"), "c");
-        assert_eq!(default_name(&Program::Script { path: "/x/plain.sh".to_owned(), content: [].into() }), "plain.sh");
+        assert_eq!(
+            default_name(&Program::Script {
+                path: "/x/plain.sh".to_owned(),
+                content: [].into()
+            }),
+            "plain.sh"
+        );
     }
 
     #[test]
     fn verification_shows_what_is_asked_in_each_scope() {
-        let sleep = || Program::Command { command: "sleep".to_owned() };
+        let sleep = || Program::Command {
+            command: "sleep".to_owned(),
+        };
         let shown = |options: &[Given]| verified(options, sleep(), &["a", "b"]);
         let global = given("-l", &["h_rt=60"]);
         assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
@@ -249,10 +286,14 @@ mod tests {
     fn verification_shows_what_8_1_9_shows() {
         let shown = |options: &[Given], program: Program, args: &[&str]| {
             let text = verified(options, program, args);
-            text.split_once("\njob_name:").map(|(_, shown)| format!("job_name:{shown}")).expect("a name")
+            text.split_once("\njob_name:")
+                .map(|(_, shown)| format!("job_name:{shown}"))
+                .expect("a name")
         };
-        let script =
-            || Program::Script { path: "plain.sh".to_owned(), content: b"#!/bin/sh\necho hi\n".as_slice().into() };
+        let script = || Program::Script {
+            path: "plain.sh".to_owned(),
+            content: b"#!/bin/sh\necho hi\n".as_slice().into(),
+        };
         let parallel = [
             given("-v", &["X=1,Y"]),
             given("-pe", &["mpi", "2-4"]),
@@ -288,14 +329,34 @@ mod tests {
             job-array tasks:            1-9:2\nmaximum concurrency:        2\n\
             job_type:                   NONE\n";
         assert_eq!(shown(&array, script(), &[]), expected);
-        let binary = [given("-b", &["y"]), given("-P", &["p"]), given("-ac", &["a=b"]), given("-now", &["y"])];
+        let binary = [
+            given("-b", &["y"]),
+            given("-P", &["p"]),
+            given("-ac", &["a=b"]),
+            given("-now", &["y"]),
+        ];
         let expected = "job_name:                   sleep\njobshare:                   0\n\
             verify:                     -verify\njob_args:                   5\n\
             script_file:                sleep\nproject:                    p\n\
             context:                    a=b\njob_type:                   binary,immediate\n";
-        assert_eq!(shown(&binary, Program::Command { command: "sleep".to_owned() }, &["5"]), expected);
+        assert_eq!(
+            shown(
+                &binary,
+                Program::Command {
+                    command: "sleep".to_owned()
+                },
+                &["5"]
+            ),
+            expected
+        );
         let direct = [given("-shell", &["n"])];
-        let text = shown(&direct, Program::Command { command: "sleep".to_owned() }, &["5"]);
+        let text = shown(
+            &direct,
+            Program::Command {
+                command: "sleep".to_owned(),
+            },
+            &["5"],
+        );
         assert!(text.ends_with("job_type:                   binary,noshell\n"), "{text}");
     }
 }

@@ -34,8 +34,14 @@ impl Wait {
         if self.immediate && !self.sync {
             output::note("Waiting for immediate job to be scheduled.");
         }
-        let query = if self.sync { Query::Wait { job } } else { Query::WaitPlaced { job } };
-        let Some(reply) = client.wait(query, &interrupt)? else { return self.interrupted(client, interrupt) };
+        let query = if self.sync {
+            Query::Wait { job }
+        } else {
+            Query::WaitPlaced { job }
+        };
+        let Some(reply) = client.wait(query, &interrupt)? else {
+            return self.interrupted(client, interrupt);
+        };
         match reply.data {
             Some(Data::Ended(tasks)) if self.sync => Ok(self.ended(&tasks)),
             Some(Data::Ended(tasks)) => Ok(self.placed(&tasks)),
@@ -60,7 +66,11 @@ impl Wait {
         for task in tasks {
             tell(self.job, self.is_array, task);
         }
-        tasks.iter().map(exit_code).find(|code| *code != exit::OK).unwrap_or(exit::OK)
+        tasks
+            .iter()
+            .map(exit_code)
+            .find(|code| *code != exit::OK)
+            .unwrap_or(exit::OK)
     }
 
     /// An immediate job runs, or all of it was given up.
@@ -68,7 +78,10 @@ impl Wait {
         if !tasks.is_empty() && tasks.iter().all(|task| task.deleted) {
             return not_scheduled();
         }
-        output::note(&format!("\nYour immediate job {} has been successfully scheduled.", self.job));
+        output::note(&format!(
+            "\nYour immediate job {} has been successfully scheduled.",
+            self.job
+        ));
         exit::OK
     }
 
@@ -76,10 +89,17 @@ impl Wait {
     fn interrupted(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
         drop(interrupt);
         output::note("\nInterrupted!\nPlease wait while qsub shuts down.");
-        let target = JobTarget { job: self.job.to_string(), tasks: Vec::new() };
-        let jobs = JobSelection { targets: vec![target], ..JobSelection::default() };
-        let deleted =
-            client.hurried(LAST_WORD).and_then(|mut last| last.change(Command::Delete { jobs, force: false }));
+        let target = JobTarget {
+            job: self.job.to_string(),
+            tasks: Vec::new(),
+        };
+        let jobs = JobSelection {
+            targets: vec![target],
+            ..JobSelection::default()
+        };
+        let deleted = client
+            .hurried(LAST_WORD)
+            .and_then(|mut last| last.change(Command::Delete { jobs, force: false }));
         let reply = deleted.map_err(|error| {
             let what = format!("error: it is not known whether job {} was deleted", self.job);
             let refusal = Diagnostic::new(Code::OutcomeUnknown, what).why(error.what);
@@ -109,11 +129,18 @@ fn exit_code(task: &EndedTask) -> u8 {
 }
 
 fn tell(job: JobNumber, is_array: bool, task: &EndedTask) {
-    let name = if is_array { format!("{job}.{}", task.task) } else { job.to_string() };
+    let name = if is_array {
+        format!("{job}.{}", task.task)
+    } else {
+        job.to_string()
+    };
     if task.deleted {
         output::note(&format!("Unable to run job {name}"));
     } else if let Some(signal) = task.signal {
-        output::note(&format!("Job {name} exited because of signal SIG{}", signal_name(signal)));
+        output::note(&format!(
+            "Job {name} exited because of signal SIG{}",
+            signal_name(signal)
+        ));
     } else if task.exit_status == 0 {
         output::data(&format!("Job {name} exited with exit code 0.\n"));
     } else {
@@ -124,7 +151,10 @@ fn tell(job: JobNumber, is_array: bool, task: &EndedTask) {
 /// The signal's name without `SIG`.
 fn signal_name(number: u8) -> String {
     let known = nix::sys::signal::Signal::try_from(i32::from(number)).ok();
-    known.map_or_else(|| number.to_string(), |signal| signal.as_str().trim_start_matches("SIG").to_owned())
+    known.map_or_else(
+        || number.to_string(),
+        |signal| signal.as_str().trim_start_matches("SIG").to_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -137,9 +167,25 @@ mod tests {
     fn a_signal_and_a_deletion_are_a_failure() {
         let ended = |exit_status, signal, deleted| {
             let (task, failed) = (TaskId(1), Failed::default());
-            exit_code(&EndedTask { task, exit_status, signal, failed, deleted })
+            exit_code(&EndedTask {
+                task,
+                exit_status,
+                signal,
+                failed,
+                deleted,
+            })
         };
-        assert_eq!((ended(0, None, false), ended(3, None, false), ended(300, None, false)), (0, 3, 255));
-        assert_eq!((ended(137, Some(9), false), ended(143, Some(15), false), ended(0, None, true)), (1, 1, 1));
+        assert_eq!(
+            (ended(0, None, false), ended(3, None, false), ended(300, None, false)),
+            (0, 3, 255)
+        );
+        assert_eq!(
+            (
+                ended(137, Some(9), false),
+                ended(143, Some(15), false),
+                ended(0, None, true)
+            ),
+            (1, 1, 1)
+        );
     }
 }

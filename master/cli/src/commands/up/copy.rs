@@ -89,7 +89,10 @@ pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), F
     }
     run("gridwright-master", &["tree"], dir, None)?;
     run("gridwright-shepherd", &["adopt"], dir, None)?;
-    output::note(&format!("a copy of {original}: {}; qmod -e '*' lets its jobs start", done.trim()));
+    output::note(&format!(
+        "a copy of {original}: {}; qmod -e '*' lets its jobs start",
+        done.trim()
+    ));
     Ok(())
 }
 
@@ -129,7 +132,10 @@ pub fn forget_processes(dir: &Path) {
 fn run(program: &str, words: &[&str], dir: &Path, account: Option<(u32, u32)>) -> Result<String, Fail> {
     let refuse = |why: String| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the copy cannot be made a cell of its own");
-        let fix = format!("mend that and repeat the command; nothing runs in {} until then", dir.display());
+        let fix = format!(
+            "mend that and repeat the command; nothing runs in {} until then",
+            dir.display()
+        );
         Fail::from(refusal.at(dir.display().to_string()).why(why).fix(fix))
     };
     let mut command = Command::new(daemons::program(program)?);
@@ -153,14 +159,19 @@ fn set_port(dir: &Path, name: &str, port: &str) -> Result<(), Fail> {
     };
     set().map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the port of the copy cannot be written");
-        Fail::from(refusal.at(dir.join("etc").join(name).display().to_string()).why(error.to_string()))
+        Fail::from(
+            refusal
+                .at(dir.join("etc").join(name).display().to_string())
+                .why(error.to_string()),
+        )
     })
 }
 
 fn with_port(settings: &str, port: &str) -> String {
     let is_port = |line: &str| line.split('=').next().is_some_and(|key| key.trim() == "port");
     let kept = settings.lines().filter(|line| !is_port(line));
-    kept.chain([format!("port = {port}").as_str()]).fold(String::new(), |all, line| all + line + "\n")
+    kept.chain([format!("port = {port}").as_str()])
+        .fold(String::new(), |all, line| all + line + "\n")
 }
 
 #[cfg(test)]
@@ -170,7 +181,10 @@ mod tests {
     #[test]
     fn the_port_is_set_once_whatever_was_there() {
         let check = |settings: &str, expected: &str| assert_eq!(with_port(settings, "7"), expected);
-        check("cell = \"a\"\nport = 6444\n# port = 1\n", "cell = \"a\"\n# port = 1\nport = 7\n");
+        check(
+            "cell = \"a\"\nport = 6444\n# port = 1\n",
+            "cell = \"a\"\n# port = 1\nport = 7\n",
+        );
         check("a = 1\nport=6444", "a = 1\nport = 7\n");
         check("ports = 3\n", "ports = 3\nport = 7\n");
     }

@@ -22,12 +22,20 @@ pub fn check(dir: &Path) -> Result<(), Fail> {
     }
     let accounts = Recorded::found_or_chosen(dir).map_err(|why| {
         Fail::from(
-            Diagnostic::new(Code::SystemRefused, "error: the accounts of the daemons cannot be settled").why(why),
+            Diagnostic::new(
+                Code::SystemRefused,
+                "error: the accounts of the daemons cannot be settled",
+            )
+            .why(why),
         )
     })?;
     let accounts = accounts.daemons();
     // What is not there yet is made with rights for everybody.
-    let nearest = dir.ancestors().skip(1).find_map(|above| above.canonicalize().ok()).unwrap_or_default();
+    let nearest = dir
+        .ancestors()
+        .skip(1)
+        .find_map(|above| above.canonicalize().ok())
+        .unwrap_or_default();
     let mut above: Vec<&Path> = nearest.ancestors().collect();
     above.reverse();
     for (daemon, uid) in [("master", accounts.master), ("agent", accounts.agent)] {
@@ -43,7 +51,10 @@ fn closed_to(dir: &Path, closed: &Path, daemon: &str, uid: u32) -> Fail {
     let what = format!("error: uid {uid}, which the {daemon} runs under, cannot enter {closed}; nothing was created");
     let fix =
         format!("name a directory that everybody can reach, such as --dir /var/lib/gridwright; or: chmod o+x {closed}");
-    Diagnostic::new(Code::SystemRefused, what).at(dir.to_string()).fix(fix).into()
+    Diagnostic::new(Code::SystemRefused, what)
+        .at(dir.to_string())
+        .fix(fix)
+        .into()
 }
 
 /// Decides by the mode of the directory. If the mode says no, an access list may still allow it, so
@@ -60,14 +71,23 @@ fn may_enter(dir: &Path, uid: u32, gid: u32) -> bool {
 
 fn enters(dir: &Path, uid: u32, gid: u32) -> bool {
     let mut command = Command::new("/bin/true");
-    command.uid(uid).gid(gid).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .uid(uid)
+        .gid(gid)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
 /// Warns if this host has a name that every machine has for itself: other hosts cannot reach the
 /// master by it.
 pub fn warn_of_localhost() {
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let name = nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_default();
     if is_every_hosts_name(&name) {
         output::note(&format!(
             "warning: this host is called {name:?}: no other host can join its cell. Give it a name (hostnamectl set-hostname \
@@ -83,7 +103,9 @@ fn is_every_hosts_name(name: &str) -> bool {
 /// A cell that is there keeps its port: hosts that joined know it.
 pub fn warn_of_port(dir: &Path, wanted: Option<&str>) {
     let settings = std::fs::read_to_string(dir.join("etc/cell.toml")).unwrap_or_default();
-    if let Some((wanted, port)) = wanted.zip(port_of(&settings)).filter(|(wanted, port)| !["0", port].contains(wanted))
+    if let Some((wanted, port)) = wanted
+        .zip(port_of(&settings))
+        .filter(|(wanted, port)| !["0", port].contains(wanted))
     {
         output::note(&format!(
             "warning: --port {wanted} is for a new cell; this one keeps port {port}, which etc/cell.toml and etc/agent.toml of each \
@@ -109,7 +131,10 @@ pub fn remedy(dir: &Path, daemon: Daemon, last_words: &str) -> String {
              the cell (a new cell takes one with --port)"
         );
     }
-    format!("mend what the {} says and repeat the command: what it had started is ended again", daemon.name())
+    format!(
+        "mend what the {} says and repeat the command: what it had started is ended again",
+        daemon.name()
+    )
 }
 
 #[cfg(test)]
@@ -126,7 +151,11 @@ mod tests {
         let mut found = Vec::new();
         for mode in [0o701, 0o710, 0o100] {
             with_mode(mode);
-            found.push([may_enter(&dir, uid, gid), may_enter(&dir, 4321, gid), may_enter(&dir, 4321, 4321)]);
+            found.push([
+                may_enter(&dir, uid, gid),
+                may_enter(&dir, 4321, gid),
+                may_enter(&dir, 4321, 4321),
+            ]);
         }
         with_mode(0o700);
         std::fs::remove_dir_all(&dir).unwrap();
@@ -135,7 +164,13 @@ mod tests {
 
     #[test]
     fn names_that_every_machine_has_are_known() {
-        let cases = [("localhost", true), ("localhost.localdomain", true), ("", true), ("vm", false), ("local", false)];
+        let cases = [
+            ("localhost", true),
+            ("localhost.localdomain", true),
+            ("", true),
+            ("vm", false),
+            ("local", false),
+        ];
         for (name, expected) in cases {
             assert_eq!(is_every_hosts_name(name), expected, "{name}");
         }
@@ -149,7 +184,11 @@ mod tests {
 
     #[test]
     fn a_port_in_use_names_the_file_that_holds_it() {
-        let said = remedy(Path::new("/d"), Daemon::Master, "cannot listen on udp [::]:1: Address already in use");
+        let said = remedy(
+            Path::new("/d"),
+            Daemon::Master,
+            "cannot listen on udp [::]:1: Address already in use",
+        );
         assert!(said.contains("/d/etc/cell.toml") && said.contains("--port"), "{said}");
     }
 }

@@ -25,7 +25,11 @@ impl Reporting {
     pub fn of(dir: &Path, started: Option<Instant>) -> Option<Self> {
         let certificate = Folder::open(&dir.join("agent")).ok()?.read("host.crt").ok()?;
         let host = PeerIdentity::from_pem(&certificate).ok()?.host;
-        Some(Self { host, site: Site::at(dir), started })
+        Some(Self {
+            host,
+            site: Site::at(dir),
+            started,
+        })
     }
 
     /// The host.
@@ -38,12 +42,17 @@ impl Reporting {
     /// # Errors
     /// Why the master could not be asked, or its refusal.
     pub fn is_in(&self) -> Result<bool, Diagnostic> {
-        let filter = HostFilter { hosts: vec![self.host.to_string()], ..HostFilter::default() };
+        let filter = HostFilter {
+            hosts: vec![self.host.to_string()],
+            ..HostFilter::default()
+        };
         let reply = Client::connect(&self.site, "gridwright")?.query(Query::Hosts(filter))?;
         if let Some(refusal) = reply.answers.iter().find_map(proto::wire::client::Answer::refusal) {
             return Err(refusal.clone());
         }
-        let Some(Data::Hosts(hosts)) = reply.data else { return Ok(false) };
+        let Some(Data::Hosts(hosts)) = reply.data else {
+            return Ok(false);
+        };
         Ok(hosts.iter().any(|view| view.host == self.host && self.is_fresh(view)))
     }
 

@@ -30,14 +30,20 @@ impl Restarts {
 
     /// Whether a daemon may be started now: its last start is long enough ago.
     pub fn is_due(&self, daemon: Daemon, now: Instant) -> bool {
-        self.started.iter().all(|(noted, at)| *noted != daemon || now >= *at + PAUSE)
+        self.started
+            .iter()
+            .all(|(noted, at)| *noted != daemon || now >= *at + PAUSE)
     }
 
     /// Whether a message about a daemon has to be said: one that fails in the same way again and
     /// again says it once.
     pub fn is_news(&mut self, daemon: Daemon, text: &str, now: Instant) -> bool {
         self.said.retain(|(_, _, at)| now < *at + QUIET);
-        if self.said.iter().any(|(noted, said, _)| *noted == daemon && said == text) {
+        if self
+            .said
+            .iter()
+            .any(|(noted, said, _)| *noted == daemon && said == text)
+        {
             return false;
         }
         self.said.push((daemon, text.to_owned(), now));

@@ -24,20 +24,37 @@ impl Signals {
     pub fn catch() -> Result<Self, Fail> {
         let refuse = |error: std::io::Error| {
             let refusal = Diagnostic::new(Code::SystemRefused, "error: cannot wait for signals");
-            Fail::from(refusal.why(error.to_string()).fix("raise the limit of open files: ulimit -n"))
+            Fail::from(
+                refusal
+                    .why(error.to_string())
+                    .fix("raise the limit of open files: ulimit -n"),
+            )
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refuse)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(refuse)?;
         let entered = runtime.enter();
         let interrupt = signal(SignalKind::interrupt()).map_err(refuse)?;
         let terminate = signal(SignalKind::terminate()).map_err(refuse)?;
         let hangup = signal(SignalKind::hangup()).map_err(refuse)?;
         drop(entered);
-        Ok(Self { runtime, interrupt, terminate, hangup })
+        Ok(Self {
+            runtime,
+            interrupt,
+            terminate,
+            hangup,
+        })
     }
 
     /// Waits for one of them; false if none comes within `patience`.
     pub fn comes_within(&mut self, patience: Duration) -> bool {
-        let Self { runtime, interrupt, terminate, hangup } = self;
+        let Self {
+            runtime,
+            interrupt,
+            terminate,
+            hangup,
+        } = self;
         runtime.block_on(async {
             tokio::select! {
                 _ = interrupt.recv() => true,

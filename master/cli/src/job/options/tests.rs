@@ -32,7 +32,10 @@ fn every_row_has_a_rule_that_its_option_can_follow() {
             let mut request = JobRequest::new("qsub");
             for _ in 0..2 {
                 // A value that does not parse is refused; a rule that does not fit panics.
-                let _ = request.apply(&Given { name: row.def.name, values: values.clone() });
+                let _ = request.apply(&Given {
+                    name: row.def.name,
+                    values: values.clone(),
+                });
             }
         }
     }
@@ -43,7 +46,11 @@ fn options_of_reservations_have_the_rules_of_the_row_that_is_found_by_their_name
     for row in TABLE.iter().filter(|row| row.takers == QRSUB_ALONE) {
         let found = row_of(row.def.name, row.def.values != Values::None).unwrap();
         let is_own = ["-d", "-e", "-he", "-u", "-w"].contains(&row.def.name);
-        assert!(is_own || (found.option, found.rule) == (row.option, row.rule), "{}", row.def.name);
+        assert!(
+            is_own || (found.option, found.rule) == (row.option, row.rule),
+            "{}",
+            row.def.name
+        );
     }
 }
 
@@ -52,7 +59,11 @@ fn guide_table() -> String {
     let is_of_job =
         |row: &&Row| row.takers.contains(&Taker::Qsub) && !matches!(row.rule, Rule::Command | Rule::Mark | Rule::Clear);
     let mut groups: Vec<((Rule, bool), Vec<&str>)> = Vec::new();
-    for row in TABLE.iter().filter(is_of_job).filter(|row| row.def.support == crate::args::Support::Yes) {
+    for row in TABLE
+        .iter()
+        .filter(is_of_job)
+        .filter(|row| row.def.support == crate::args::Support::Yes)
+    {
         let rule = (row.rule, row.replaces_earlier_sources);
         match groups.iter_mut().find(|(known, _)| *known == rule) {
             Some((_, names)) if names.contains(&row.def.name) => {}
@@ -63,7 +74,11 @@ fn guide_table() -> String {
     groups.sort_by_key(|(rule, names)| (rule.0 == Rule::Last, std::cmp::Reverse(names.len())));
     let mut text = "| options | several in one source | in several sources |\n|---|---|---|\n".to_owned();
     for ((rule, replaces), names) in groups {
-        let over = if replaces { "a later source replaces both lists, hard and soft" } else { "as well" };
+        let over = if replaces {
+            "a later source replaces both lists, hard and soft"
+        } else {
+            "as well"
+        };
         let _ = writeln!(text, "| `{}` | {} | {over} |", names.join(" "), rule.words());
     }
     text
@@ -73,5 +88,8 @@ fn guide_table() -> String {
 fn the_users_guide_has_the_rules_of_the_table() {
     let guide = include_str!("../../../README.md");
     let table = guide_table();
-    assert!(guide.contains(&table), "master/cli/README.md needs this table:\n{table}");
+    assert!(
+        guide.contains(&table),
+        "master/cli/README.md needs this table:\n{table}"
+    );
 }

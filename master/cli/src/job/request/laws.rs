@@ -41,7 +41,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % bound
     }
 
@@ -51,7 +54,11 @@ impl Random {
             .map(|_| {
                 let (name, values) = VALUES[self.below(VALUES.len())];
                 // What drops all that was said comes seldom, so that much is left to add up.
-                let (name, values) = if name == "-clear" && self.below(4) > 0 { VALUES[0] } else { (name, values) };
+                let (name, values) = if name == "-clear" && self.below(4) > 0 {
+                    VALUES[0]
+                } else {
+                    (name, values)
+                };
                 (name, values[self.below(values.len())])
             })
             .collect()
@@ -59,7 +66,10 @@ impl Random {
 
     fn sources(&mut self) -> Vec<Lines> {
         let counts = [self.below(3), self.below(4), 1];
-        counts.into_iter().map(|lines| (0..lines).map(|_| self.line()).collect()).collect()
+        counts
+            .into_iter()
+            .map(|lines| (0..lines).map(|_| self.line()).collect())
+            .collect()
     }
 }
 
@@ -89,8 +99,15 @@ fn expected(sources: &[Lines]) -> Asked {
     if let Some(clear) = uses.iter().rposition(|(_, _, (name, _))| *name == "-clear") {
         uses.drain(..=clear);
     }
-    let mut asked = Asked { words: ["", "", "0", ""].map(str::to_owned), ..Asked::default() };
-    let queue_source = uses.iter().filter(|(_, _, (name, _))| *name == "-q").map(|(source, _, _)| *source).max();
+    let mut asked = Asked {
+        words: ["", "", "0", ""].map(str::to_owned),
+        ..Asked::default()
+    };
+    let queue_source = uses
+        .iter()
+        .filter(|(_, _, (name, _))| *name == "-q")
+        .map(|(source, _, _)| *source)
+        .max();
     let mut soft = (0, 0, false);
     for (source, line, (name, value)) in uses {
         if (soft.0, soft.1) != (source, line) {
@@ -114,7 +131,12 @@ fn expected_list(asked: &mut Asked, name: &str, value: &str) {
         "-M" => {
             let host = |address: &str| pair(address, '@').1;
             let earlier = std::mem::take(&mut asked.mail_to);
-            let place = |new: &String| earlier.iter().position(|known| host(known) == host(new)).unwrap_or(usize::MAX);
+            let place = |new: &String| {
+                earlier
+                    .iter()
+                    .position(|known| host(known) == host(new))
+                    .unwrap_or(usize::MAX)
+            };
             let new = commas(value);
             let stays = |known: &String| new.iter().all(|new| host(new) != host(known));
             let mut placed: Vec<(usize, String)> = new.iter().map(|new| (place(new), new.clone())).collect();
@@ -124,18 +146,32 @@ fn expected_list(asked: &mut Asked, name: &str, value: &str) {
         }
         "-m" if value.contains('n') => asked.mail.clear(),
         "-m" => {
-            let letters: Vec<char> = "abes".chars().filter(|l| asked.mail.contains(*l) || value.contains(*l)).collect();
+            let letters: Vec<char> = "abes"
+                .chars()
+                .filter(|l| asked.mail.contains(*l) || value.contains(*l))
+                .collect();
             asked.mail = letters.into_iter().collect();
         }
         "-S" | "-o" | "-e" => {
-            let at = ["-S", "-o", "-e"].iter().position(|path| *path == name).expect("one of them");
+            let at = ["-S", "-o", "-e"]
+                .iter()
+                .position(|path| *path == name)
+                .expect("one of them");
             for part in commas(value) {
-                let (host, path) = if part.contains(':') { pair(&part, ':') } else { (String::new(), part) };
+                let (host, path) = if part.contains(':') {
+                    pair(&part, ':')
+                } else {
+                    (String::new(), part)
+                };
                 put(&mut asked.paths[at], host, path);
             }
         }
-        "-v" => unquoted_commas(value).into_iter().for_each(|(name, value)| put(&mut asked.variables, name, value)),
-        "-ac" => unquoted_commas(value).into_iter().for_each(|(name, value)| put(&mut asked.context, name, value)),
+        "-v" => unquoted_commas(value)
+            .into_iter()
+            .for_each(|(name, value)| put(&mut asked.variables, name, value)),
+        "-ac" => unquoted_commas(value)
+            .into_iter()
+            .for_each(|(name, value)| put(&mut asked.context, name, value)),
         "-sc" => asked.context = unquoted_commas(value),
         "-dc" => {
             let names: Vec<String> = unquoted_commas(value).into_iter().map(|(name, _)| name).collect();
@@ -143,7 +179,10 @@ fn expected_list(asked: &mut Asked, name: &str, value: &str) {
         }
         "-hold_jid" => asked.predecessors.extend(commas(value)),
         "-N" | "-A" | "-p" | "-j" => {
-            let at = ["-N", "-A", "-p", "-j"].iter().position(|word| *word == name).expect("one of them");
+            let at = ["-N", "-A", "-p", "-j"]
+                .iter()
+                .position(|word| *word == name)
+                .expect("one of them");
             asked.words[at] = value.to_owned();
         }
         "-h" => asked.flags[0] = true,
@@ -188,10 +227,20 @@ fn made(sources: &[Lines]) -> Asked {
     let origins = [Origin::RequestFiles, Origin::Script, Origin::CommandLine];
     let given = |(name, value): &Use| Given {
         name,
-        values: if value.is_empty() { Vec::new() } else { vec![(*value).to_owned()] },
+        values: if value.is_empty() {
+            Vec::new()
+        } else {
+            vec![(*value).to_owned()]
+        },
     };
-    let line = |uses: &Vec<Use>| Line { place: String::new(), given: uses.iter().map(given).collect() };
-    let source = |(lines, origin): (&Lines, Origin)| Source { origin, lines: lines.iter().map(line).collect() };
+    let line = |uses: &Vec<Use>| Line {
+        place: String::new(),
+        given: uses.iter().map(given).collect(),
+    };
+    let source = |(lines, origin): (&Lines, Origin)| Source {
+        origin,
+        lines: lines.iter().map(line).collect(),
+    };
     let sources = sources::after_clear(sources.iter().zip(origins).map(source).collect());
     let mut request = JobRequest::new("qsub");
     request.apply_sources(&sources).unwrap();
@@ -205,16 +254,27 @@ fn made(sources: &[Lines]) -> Asked {
         list.unwrap_or_default().into_iter().map(entry).collect()
     };
     let mail = changes.mail.unwrap_or_default();
-    let letters = [(mail.abort, 'a'), (mail.begin, 'b'), (mail.end, 'e'), (mail.suspend, 's')];
+    let letters = [
+        (mail.abort, 'a'),
+        (mail.begin, 'b'),
+        (mail.end, 'e'),
+        (mail.suspend, 's'),
+    ];
     let variables = request.variables.unwrap_or_default();
     let yes_no = |value: bool| if value { "y" } else { "n" }.to_owned();
     Asked {
         queues: [changes.hard_queues, changes.soft_queues, changes.master_queues].map(Option::unwrap_or_default),
         resources: [resources(&changes.hard), resources(&changes.soft)],
-        mail: letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect(),
+        mail: letters
+            .into_iter()
+            .filter_map(|(is_set, letter)| is_set.then_some(letter))
+            .collect(),
         mail_to: changes.mail_to.unwrap_or_default(),
         paths: [paths(changes.shell), paths(changes.stdout), paths(changes.stderr)],
-        variables: variables.into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect(),
+        variables: variables
+            .into_iter()
+            .map(|(name, value)| (name, value.unwrap_or_default()))
+            .collect(),
         context: ContextChange::applied(Vec::new(), &changes.context),
         predecessors: changes.predecessors.unwrap_or_default(),
         words: [
@@ -223,7 +283,10 @@ fn made(sources: &[Lines]) -> Asked {
             changes.priority.unwrap_or_default().to_string(),
             changes.merge_stderr.map(yes_no).unwrap_or_default(),
         ],
-        flags: [changes.holds.is_some_and(|holds| holds.set.user), changes.notify == Some(true)],
+        flags: [
+            changes.holds.is_some_and(|holds| holds.set.user),
+            changes.notify == Some(true),
+        ],
     }
 }
 
@@ -239,7 +302,11 @@ fn options_of_all_sources_add_up_as_in_the_reference() {
 fn an_option_of_one_source_means_the_same_on_one_line_and_on_several() {
     for seed in 0..2_000 {
         let mut random = Random(seed);
-        let uses: Vec<Use> = random.line().into_iter().filter(|(name, _)| !["-soft", "-hard"].contains(name)).collect();
+        let uses: Vec<Use> = random
+            .line()
+            .into_iter()
+            .filter(|(name, _)| !["-soft", "-hard"].contains(name))
+            .collect();
         let apart = uses.iter().map(|one| vec![*one]).collect();
         assert_eq!(made(&[vec![uses]]), made(&[apart]), "seed {seed}");
     }

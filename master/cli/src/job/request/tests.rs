@@ -6,7 +6,10 @@ use crate::job::sources;
 fn request(options: &[(&'static str, &[&str])]) -> Result<JobRequest, Fail> {
     let mut request = JobRequest::new("qsub");
     for (name, values) in options {
-        request.apply(&Given { name, values: values.iter().map(|v| (*v).to_owned()).collect() })?;
+        request.apply(&Given {
+            name,
+            values: values.iter().map(|v| (*v).to_owned()).collect(),
+        })?;
     }
     Ok(request)
 }
@@ -73,17 +76,30 @@ fn requests_go_to_the_scope_that_is_in_force() {
 
 #[test]
 fn soft_and_scope_end_with_their_source() {
-    let given = |name, value: &[&str]| Given { name, values: value.iter().map(|v| (*v).to_owned()).collect() };
+    let given = |name, value: &[&str]| Given {
+        name,
+        values: value.iter().map(|v| (*v).to_owned()).collect(),
+    };
     let mut request = JobRequest::new("qsub");
     let file = [given("-scope", &["slave"]), given("-l", &["a=1"])];
     let script = [given("-l", &["b=1"]), given("-soft", &[]), given("-l", &["c=1"])];
-    let line = [given("-scope", &["master"]), given("-l", &["d=1"]), given("-q", &["io.q"])];
+    let line = [
+        given("-scope", &["master"]),
+        given("-l", &["d=1"]),
+        given("-q", &["io.q"]),
+    ];
     for source in [&file[..], &script, &line] {
         request.apply_line(source).unwrap();
     }
     let changes = &request.changes;
-    assert_eq!((show(&changes.slaves), show(&changes.hard)), (vec!["a=1".to_owned()], vec!["b=1".to_owned()]));
-    assert_eq!((show(&changes.soft), show(&changes.master)), (vec!["c=1".to_owned()], vec!["d=1".to_owned()]));
+    assert_eq!(
+        (show(&changes.slaves), show(&changes.hard)),
+        (vec!["a=1".to_owned()], vec!["b=1".to_owned()])
+    );
+    assert_eq!(
+        (show(&changes.soft), show(&changes.master)),
+        (vec!["c=1".to_owned()], vec!["d=1".to_owned()])
+    );
     assert_eq!(changes.master_queues, Some(vec!["io.q".to_owned()]));
 }
 
@@ -92,7 +108,9 @@ fn lines_of_a_script_have_scopes() {
     let script = b"#!/bin/sh\n#$ -pe mpi 16 -l h_rt=3600\n#$ -scope master -q io.q -l memory=1G\n\
         #$ -scope slave -q compute.q -l memory=4G,gpu=1\nmpirun x\n";
     let mut request = JobRequest::new("qsub");
-    request.apply_sources(&[sources::directives(script, "#$", "job.sh").unwrap()]).unwrap();
+    request
+        .apply_sources(&[sources::directives(script, "#$", "job.sh").unwrap()])
+        .unwrap();
     let changes = &request.changes;
     assert_eq!(show(&changes.hard), ["h_rt=3600"]);
     assert_eq!(show(&changes.master), ["memory=1G"]);
@@ -106,7 +124,9 @@ fn lines_of_a_script_have_scopes() {
 fn soft_ends_with_its_line_as_in_8_1_9() {
     let script = b"#$ -soft\n#$ -l arch=nosuch\n#$ -soft -l mem_free=1G\n#$ -l h_rt=77\n";
     let mut request = JobRequest::new("qsub");
-    request.apply_sources(&[sources::directives(script, "#$", "job.sh").unwrap()]).unwrap();
+    request
+        .apply_sources(&[sources::directives(script, "#$", "job.sh").unwrap()])
+        .unwrap();
     assert_eq!(show(&request.changes.hard), ["arch=nosuch", "h_rt=77"]);
     assert_eq!(show(&request.changes.soft), ["mem_free=1G"]);
 }
@@ -131,42 +151,129 @@ fn a_scope_of_nothing_is_refused() {
 
 #[test]
 fn soft_requests_have_the_global_scope_alone() {
-    for (scope, name, value) in [("master", "-l", "a=1"), ("slave", "-l", "a=1"), ("slave", "-q", "all.q")] {
+    for (scope, name, value) in [
+        ("master", "-l", "a=1"),
+        ("slave", "-l", "a=1"),
+        ("slave", "-q", "all.q"),
+    ] {
         let fail = request(&[("-soft", &[]), ("-scope", &[scope]), (name, &[value])]).unwrap_err();
         let what = format!("qsub: \"{name} {value}\" is given with both -soft and -scope {scope}");
         assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (7, what.as_str()));
         assert!(!fail.diagnostic.why.is_empty() && !fail.diagnostic.fix.is_empty());
     }
     assert!(request(&[("-scope", &["master"]), ("-soft", &[]), ("-l", &["a=1"])]).is_err());
-    assert!(request(&[("-soft", &[]), ("-scope", &["master"]), ("-hard", &[]), ("-l", &["a=1"])]).is_ok());
-    let back = request(&[("-soft", &[]), ("-scope", &["slave"]), ("-scope", &["global"]), ("-q", &["all.q"])]);
+    assert!(
+        request(&[
+            ("-soft", &[]),
+            ("-scope", &["master"]),
+            ("-hard", &[]),
+            ("-l", &["a=1"])
+        ])
+        .is_ok()
+    );
+    let back = request(&[
+        ("-soft", &[]),
+        ("-scope", &["slave"]),
+        ("-scope", &["global"]),
+        ("-q", &["all.q"]),
+    ]);
     assert_eq!(back.unwrap().changes.soft_queues, Some(vec!["all.q".to_owned()]));
-    let cleared = request(&[("-soft", &[]), ("-scope", &["slave"]), ("-clear", &[]), ("-l", &["a=1"])]);
+    let cleared = request(&[
+        ("-soft", &[]),
+        ("-scope", &["slave"]),
+        ("-clear", &[]),
+        ("-l", &["a=1"]),
+    ]);
     assert_eq!(show(&cleared.unwrap().changes.hard), ["a=1"]);
 }
 
 #[test]
 fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
     for (name, values, exit, what) in [
-        ("-p", &["2000"][..], 7, "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024"),
+        (
+            "-p",
+            &["2000"][..],
+            7,
+            "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024",
+        ),
         ("-par", &["$all"], 7, "qsub: invalid option argument \"-par $all\""),
         ("-R", &["x"], 7, "qsub: invalid option argument \"-R x\""),
-        ("-scope", &["slaves"], 7, "qsub: invalid option argument \"-scope slaves\""),
-        ("-scope", &["Master"], 7, "qsub: invalid option argument \"-scope Master\""),
+        (
+            "-scope",
+            &["slaves"],
+            7,
+            "qsub: invalid option argument \"-scope slaves\"",
+        ),
+        (
+            "-scope",
+            &["Master"],
+            7,
+            "qsub: invalid option argument \"-scope Master\"",
+        ),
         ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
-        ("-m", &["x"], 7, "qsub: Wrong mail options list format \"x\" specified to -m option"),
-        ("-m", &["n,b"], 7, "qsub: Wrong mail options list format \"n,b\" specified to -m option"),
+        (
+            "-m",
+            &["x"],
+            7,
+            "qsub: Wrong mail options list format \"x\" specified to -m option",
+        ),
+        (
+            "-m",
+            &["n,b"],
+            7,
+            "qsub: Wrong mail options list format \"n,b\" specified to -m option",
+        ),
         ("-ac", &["=x"], 7, "qsub: Wrong context list format -ac \"=x\""),
         ("-sc", &["A=1,=x"], 7, "qsub: Wrong context list format -sc \"A=1,=x\""),
         ("-dc", &["A,=x"], 7, "qsub: Wrong context list format -dc \"A,=x\""),
-        ("-v", &["=x"], 7, "qsub: Wrong variable list format -v \"=x\" or environment variable not set"),
-        ("-tc", &["x"], 7, "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0."),
-        ("-o", &["vm:/a,/b,VM:/c"], 1, "Unable to run job: ERROR! two files are specified for the same host\nExiting."),
-        ("-p", &["abc"], 7, "qsub: invalid priority \"abc\".  Must be an integer from -1023 to 1024"),
-        ("-t", &["1-5:0"], 7, "qsub: Negative or zero step in range is not allowed"),
-        ("-t", &["1-3,5"], 7, "qsub: -t option only allows one range specification"),
-        ("-t", &["0-5"], 1, "Unable to run job: job rejected: 0 is an invalid task id\nExiting."),
-        ("-pe", &["mpi", "0"], 1, "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting."),
+        (
+            "-v",
+            &["=x"],
+            7,
+            "qsub: Wrong variable list format -v \"=x\" or environment variable not set",
+        ),
+        (
+            "-tc",
+            &["x"],
+            7,
+            "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0.",
+        ),
+        (
+            "-o",
+            &["vm:/a,/b,VM:/c"],
+            1,
+            "Unable to run job: ERROR! two files are specified for the same host\nExiting.",
+        ),
+        (
+            "-p",
+            &["abc"],
+            7,
+            "qsub: invalid priority \"abc\".  Must be an integer from -1023 to 1024",
+        ),
+        (
+            "-t",
+            &["1-5:0"],
+            7,
+            "qsub: Negative or zero step in range is not allowed",
+        ),
+        (
+            "-t",
+            &["1-3,5"],
+            7,
+            "qsub: -t option only allows one range specification",
+        ),
+        (
+            "-t",
+            &["0-5"],
+            1,
+            "Unable to run job: job rejected: 0 is an invalid task id\nExiting.",
+        ),
+        (
+            "-pe",
+            &["mpi", "0"],
+            1,
+            "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting.",
+        ),
         ("-c", &["q"], 2, "qsub: -c specifier invalid"),
         ("-c", &["0:10"], 2, "qsub: -c argument invalid"),
         ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
@@ -178,8 +285,15 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
         ),
     ] {
         let fail = request(&[(name, values)]).unwrap_err();
-        assert_eq!((fail.exit, fail.diagnostic.what.as_str()), (exit, what), "{name} {values:?}");
-        assert!(!fail.diagnostic.fix.is_empty(), "{name} {values:?} has no remedy of its own");
+        assert_eq!(
+            (fail.exit, fail.diagnostic.what.as_str()),
+            (exit, what),
+            "{name} {values:?}"
+        );
+        assert!(
+            !fail.diagnostic.fix.is_empty(),
+            "{name} {values:?} has no remedy of its own"
+        );
     }
 }
 
@@ -187,9 +301,20 @@ fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
 fn no_hold_is_none_whatever_stands_before_it() {
     use proto::job::{HoldChange, Holds};
     let change = |value: &str| JobRequest::new("qalter").hold_change(value);
-    let all = Holds { user: true, operator: true, system: true };
-    let none = HoldChange { set: Holds::default(), release: all };
+    let all = Holds {
+        user: true,
+        operator: true,
+        system: true,
+    };
+    let none = HoldChange {
+        set: Holds::default(),
+        release: all,
+    };
     assert_eq!((change("n").ok(), change("un").ok()), (Some(none), Some(none)));
-    assert!(["nu", "n,u", "u,o", "u,", "x"].into_iter().all(|value| change(value).is_err()));
+    assert!(
+        ["nu", "n,u", "u,o", "u,", "x"]
+            .into_iter()
+            .all(|value| change(value).is_err())
+    );
     assert!(change("uo").is_ok_and(|change| change.set.user && change.set.operator && !change.release.any()));
 }

@@ -28,25 +28,40 @@ impl JobRequest {
     }
 
     pub(super) fn priority(&self, value: &str) -> Result<i32, Fail> {
-        let parsed = value.trim_start().parse().ok().filter(|priority| (-1023..=1024).contains(priority));
+        let parsed = value
+            .trim_start()
+            .parse()
+            .ok()
+            .filter(|priority| (-1023..=1024).contains(priority));
         parsed.ok_or_else(|| {
             let command = self.command;
-            Fail::bad_value(format!("{command}: invalid priority \"{value}\".  Must be an integer from -1023 to 1024"))
-                .fix("write a whole number from -1023 to 1024; users may go down from 0, operators up")
+            Fail::bad_value(format!(
+                "{command}: invalid priority \"{value}\".  Must be an integer from -1023 to 1024"
+            ))
+            .fix("write a whole number from -1023 to 1024; users may go down from 0, operators up")
         })
     }
 
     pub(super) fn number(&self, value: &str, what: &str) -> Result<u32, Fail> {
         value.parse().map_err(|_| {
             let what = format!("{}: invalid {what}, must be an unsigned integer", self.command);
-            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("write a whole number from 0 up"))
+            Fail::new(
+                exit::USAGE,
+                Diagnostic::new(Code::BadSyntax, what).fix("write a whole number from 0 up"),
+            )
         })
     }
 
     pub(super) fn reservation(&self, value: &str) -> Result<ReservationId, Fail> {
         value.parse().map(ReservationId).map_err(|_| {
-            let what = format!("{}: invalid advance reservation id, must be an unsigned integer", self.command);
-            Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix("qrstat lists them"))
+            let what = format!(
+                "{}: invalid advance reservation id, must be an unsigned integer",
+                self.command
+            );
+            Fail::new(
+                exit::USAGE,
+                Diagnostic::new(Code::BadSyntax, what).fix("qrstat lists them"),
+            )
         })
     }
 
@@ -86,7 +101,10 @@ impl JobRequest {
     pub(super) fn occasion(&self, value: &str) -> Result<Occasion, Fail> {
         value.parse().map_err(|error: BadOccasion| {
             let refusal = Diagnostic::new(Code::BadSyntax, format!("{}: {error}", self.command));
-            Fail::new(exit::USAGE, refusal.fix("write n, letters of s m x r, or a time as hours:minutes:seconds"))
+            Fail::new(
+                exit::USAGE,
+                refusal.fix("write n, letters of s m x r, or a time as hours:minutes:seconds"),
+            )
         })
     }
 
@@ -116,13 +134,19 @@ impl JobRequest {
                 's' => events.suspend = true,
                 'n' => {}
                 _ => {
-                    let what =
-                        format!("{}: Wrong mail options list format \"{value}\" specified to -m option", self.command);
+                    let what = format!(
+                        "{}: Wrong mail options list format \"{value}\" specified to -m option",
+                        self.command
+                    );
                     return Err(Fail::bad_value(what).fix("write letters of b, e, a, s, or n alone"));
                 }
             }
         }
-        Ok(if value.contains('n') { MailEvents::default() } else { events })
+        Ok(if value.contains('n') {
+            MailEvents::default()
+        } else {
+            events
+        })
     }
 
     /// `-A` of `qalter`: 8.1.9 gives a job without an account the default one at submission alone.
@@ -130,20 +154,28 @@ impl JobRequest {
         if value.is_empty() && self.command == "qalter" {
             let what = "denied: the account string is empty";
             let refusal = Diagnostic::new(Code::BadValue, what).at("-A");
-            return Err(Fail::new(exit::FAILED, refusal.fix("name an account; sge is that of jobs without one")));
+            return Err(Fail::new(
+                exit::FAILED,
+                refusal.fix("name an account; sge is that of jobs without one"),
+            ));
         }
         Ok(value.to_owned())
     }
 
     pub(super) fn allocation_rule(&self, value: &str) -> Result<AllocationRule, Fail> {
-        let refusal =
-            |_| self.invalid("-par", value).fix("give $pe_slots, $fill_up, $round_robin or the slots for each host");
+        let refusal = |_| {
+            self.invalid("-par", value)
+                .fix("give $pe_slots, $fill_up, $round_robin or the slots for each host")
+        };
         value.parse().map_err(refusal)
     }
 
     pub(super) fn parallel_environment(&self, name: &str, range: &str) -> Result<PeRequest, Fail> {
         let slots = SlotRange::parse(range).map_err(|error| self.range_error(&error))?;
-        Ok(PeRequest { name: name.to_owned(), slots })
+        Ok(PeRequest {
+            name: name.to_owned(),
+            slots,
+        })
     }
 
     /// The variables of `-ac` and `-sc`, each once: the last value counts, in the place of the
@@ -167,7 +199,9 @@ impl JobRequest {
 
     /// The parts of a context list, as names and values. Each has a name.
     fn context_parts<'a>(&self, option: &str, value: &'a str) -> Result<Vec<(&'a str, &'a str)>, Fail> {
-        let parts: Vec<_> = parts(value).map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        let parts: Vec<_> = parts(value)
+            .map(|part| part.split_once('=').unwrap_or((part, "")))
+            .collect();
         if parts.iter().any(|(name, _)| name.is_empty()) {
             let what = format!("{}: Wrong context list format {option} \"{value}\"", self.command);
             return Err(Fail::bad_value(what).fix("write NAME=VALUE,NAME=VALUE,..."));
@@ -185,10 +219,16 @@ impl JobRequest {
     }
 
     pub(super) fn current_directory(&self) -> Result<String, Fail> {
-        std::env::current_dir().map(|directory| logical_directory(&directory)).map_err(|error| {
-            let what = format!("{}: cannot read the current working directory", self.command);
-            Fail::from(Diagnostic::new(Code::SystemRefused, what).at("-cwd").why(error.to_string()))
-        })
+        std::env::current_dir()
+            .map(|directory| logical_directory(&directory))
+            .map_err(|error| {
+                let what = format!("{}: cannot read the current working directory", self.command);
+                Fail::from(
+                    Diagnostic::new(Code::SystemRefused, what)
+                        .at("-cwd")
+                        .why(error.to_string()),
+                )
+            })
     }
 
     /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases
@@ -214,8 +254,19 @@ impl JobRequest {
             }
         }
         // None is none, whatever stands before it.
-        let all = Holds { user: true, operator: true, system: true };
-        Ok(if is_none { HoldChange { set: Holds::default(), release: all } } else { change })
+        let all = Holds {
+            user: true,
+            operator: true,
+            system: true,
+        };
+        Ok(if is_none {
+            HoldChange {
+                set: Holds::default(),
+                release: all,
+            }
+        } else {
+            change
+        })
     }
 }
 
@@ -224,7 +275,9 @@ impl JobRequest {
 pub fn logical_directory(actual: &std::path::Path) -> String {
     use std::os::unix::fs::MetadataExt;
     let identity = |path: &std::path::Path| std::fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
-    let shown = std::env::var_os("PWD").map(std::path::PathBuf::from).filter(|shown| shown.is_absolute());
+    let shown = std::env::var_os("PWD")
+        .map(std::path::PathBuf::from)
+        .filter(|shown| shown.is_absolute());
     match shown.filter(|shown| identity(shown) == identity(actual)) {
         Some(shown) => text::from_os(shown.as_os_str()),
         None => text::from_os(actual.as_os_str()),
@@ -233,7 +286,11 @@ pub fn logical_directory(actual: &std::path::Path) -> String {
 
 /// The parts of a comma separated list.
 pub fn list(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what
@@ -245,7 +302,11 @@ pub fn addresses(text: &str) -> Vec<String> {
         host.map_or_else(|| user.to_owned(), |host| format!("{user}@{host}"))
     };
     let mut addresses: Vec<String> = Vec::new();
-    for address in list(text).into_iter().map(address).filter(|address| !address.is_empty()) {
+    for address in list(text)
+        .into_iter()
+        .map(address)
+        .filter(|address| !address.is_empty())
+    {
         if !addresses.contains(&address) {
             addresses.push(address);
         }
@@ -296,5 +357,9 @@ pub(super) fn path_list(command: &str, name: &str, value: &str) -> Result<Vec<Ho
     let what = "ERROR! two files are specified for the same host";
     let refusal = Diagnostic::new(Code::JobRejected, what).at(format!("{name} {value}"));
     let refusal = refusal.fix("name one path for each host, and one without a host for all others");
-    Err(if command == "qalter" { refusal.into() } else { rejected(refusal) })
+    Err(if command == "qalter" {
+        refusal.into()
+    } else {
+        rejected(refusal)
+    })
 }

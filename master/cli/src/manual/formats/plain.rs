@@ -49,7 +49,11 @@ fn request() -> File {
     page.section("FILES");
     page.item("SGE_ROOT/SGE_CELL/common/sge_request", "", &["For all users."]);
     page.item("~/.sge_request", "", &["For one user."]);
-    page.item("./.sge_request", "", &["For jobs that are submitted in this directory."]);
+    page.item(
+        "./.sge_request",
+        "",
+        &["For jobs that are submitted in this directory."],
+    );
     page.section("SEE ALSO");
     page.paragraph("qsub(1), sge_aliases(5)");
     page.file("sge_request", 5)
@@ -67,7 +71,11 @@ fn aliases() -> File {
     page.paragraph("An automounter puts a prefix in front:");
     page.example("/tmp_mnt/  *  *  /");
     page.section("FILES");
-    page.item("SGE_ROOT/SGE_CELL/common/sge_aliases", "", &["For all users; it is read first."]);
+    page.item(
+        "SGE_ROOT/SGE_CELL/common/sge_aliases",
+        "",
+        &["For all users; it is read first."],
+    );
     page.item("~/.sge_aliases", "", &["For one user."]);
     page.section("SEE ALSO");
     page.paragraph("qsub(1), sge_request(5)");
@@ -93,7 +101,11 @@ fn load_sensor() -> File {
         &["The host of the value: `$HOST` of the environment, `global` for the whole cluster, or another host."],
     );
     page.item("NAME", "", &["The full name of an attribute of complex(5)."]);
-    page.item("VALUE", "", &["Everything behind the second colon. It has to fit the type of the attribute."]);
+    page.item(
+        "VALUE",
+        "",
+        &["Everything behind the second colon. It has to fit the type of the attribute."],
+    );
     page.paragraph(
         "A sensor without a complete answer within 60 seconds is ended and started again. One that ends by itself starts \
          again after a pause that grows from 1 to 300 seconds. What it writes to its standard error goes to the log.",

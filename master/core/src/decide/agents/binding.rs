@@ -27,8 +27,9 @@ pub(super) fn check(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Res
     }
     let reported: BTreeSet<TaskKey> = hello.tasks.iter().map(|report| report.key).collect();
     let ours = state.slaves_on(host).into_iter().chain(state.index.on_host(host));
-    let missing: BTreeSet<TaskKey> =
-        ours.filter(|key| state.host_of(*key) == Some(host) && !reported.contains(key)).collect();
+    let missing: BTreeSet<TaskKey> = ours
+        .filter(|key| state.host_of(*key) == Some(host) && !reported.contains(key))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -46,8 +47,13 @@ pub(super) fn check(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Res
 
 /// Remembers the newest mark of an agent that was let in.
 pub(super) fn bind(turn: &mut Turn<'_>, host: &HostName, marks: &[TasksMark]) {
-    let Some(newest) = marks.first().filter(|mark| mark.0.len() <= MARK_BYTES) else { return };
+    let Some(newest) = marks.first().filter(|mark| mark.0.len() <= MARK_BYTES) else {
+        return;
+    };
     if turn.state().task_marks.get(host) != Some(newest) {
-        turn.record(Event::HostTasksBound { host: host.clone(), mark: Some(newest.clone()) });
+        turn.record(Event::HostTasksBound {
+            host: host.clone(),
+            mark: Some(newest.clone()),
+        });
     }
 }

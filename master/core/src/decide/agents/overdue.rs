@@ -52,8 +52,16 @@ fn of_host(turn: &Turn<'_>, host: &HostName) -> Vec<Overdue> {
         let started = placement.started.filter(|_| placement.host() == host)?;
         let (limit, seconds) = limits::time_limit(state, job, placement)?;
         let before_start_ms = u64::try_from(started.0.saturating_sub(placement.placed.0)).unwrap_or(0);
-        let run_ms = seconds.saturating_mul(1000).saturating_add(grace_ms).saturating_add(before_start_ms);
-        Some(Overdue { key, limit, seconds, at: placement.placed_tick.plus_ms(run_ms) })
+        let run_ms = seconds
+            .saturating_mul(1000)
+            .saturating_add(grace_ms)
+            .saturating_add(before_start_ms);
+        Some(Overdue {
+            key,
+            limit,
+            seconds,
+            at: placement.placed_tick.plus_ms(run_ms),
+        })
     };
     state.index.on_host(host).filter_map(one).collect()
 }

@@ -107,7 +107,10 @@ impl Agents {
 
     /// Whether an agent of the same instance has said hello later than this.
     pub(super) fn is_outdated(&self, host: &HostName, hello: &AgentHello) -> bool {
-        let known = self.greeted.get(host).filter(|(instance, _)| *instance == hello.instance);
+        let known = self
+            .greeted
+            .get(host)
+            .filter(|(instance, _)| *instance == hello.instance);
         hello.boot_ms > 0 && known.is_some_and(|(_, boot_ms)| *boot_ms > hello.boot_ms)
     }
 
@@ -128,7 +131,15 @@ impl Agents {
         self.greeted.insert(host.clone(), (hello.instance, hello.boot_ms));
         let (described, waiting) = (BTreeMap::new(), BTreeMap::new());
         let (instance, tickets) = (hello.instance, hello.takes_tickets.then(Vec::new));
-        let agent = Agent { connection, instance, config, asked: None, tickets, described, waiting };
+        let agent = Agent {
+            connection,
+            instance,
+            config,
+            asked: None,
+            tickets,
+            described,
+            waiting,
+        };
         self.agents.insert(host, agent);
     }
 
@@ -147,7 +158,9 @@ impl Agents {
 
     /// Whether the configuration of an agent is another one than it has; it counts as sent then.
     pub(super) fn set_config(&mut self, host: &HostName, config: &AgentConfig) -> bool {
-        let Some(agent) = self.agents.get_mut(host).filter(|agent| agent.config != *config) else { return false };
+        let Some(agent) = self.agents.get_mut(host).filter(|agent| agent.config != *config) else {
+            return false;
+        };
         agent.config = config.clone();
         true
     }
@@ -155,14 +168,18 @@ impl Agents {
     /// Whether the tickets of a host's tasks are others than its agent was told, if it takes any; they count as sent then.
     pub(crate) fn set_tickets(&mut self, host: &HostName, tickets: &[(TaskKey, i64)]) -> bool {
         let known = self.agents.get_mut(host).and_then(|agent| agent.tickets.as_mut());
-        let Some(known) = known.filter(|known| known.as_slice() != tickets) else { return false };
+        let Some(known) = known.filter(|known| known.as_slice() != tickets) else {
+            return false;
+        };
         *known = tickets.to_vec();
         true
     }
 
     /// Whether an agent does not know this version of a job yet; it counts as described then.
     pub(crate) fn describe(&mut self, host: &HostName, job: SubmitSeq, version: u32) -> bool {
-        let Some(agent) = self.agents.get_mut(host) else { return false };
+        let Some(agent) = self.agents.get_mut(host) else {
+            return false;
+        };
         self.describers.entry(job).or_default().insert(host.clone());
         agent.described.insert(job, version) != Some(version)
     }
@@ -180,7 +197,10 @@ impl Agents {
         let hosts = self.describers.remove(&job).unwrap_or_default();
         let mut connections = Vec::with_capacity(hosts.len());
         for host in hosts {
-            let agent = self.agents.get_mut(&host).expect("only connected agents are in the index");
+            let agent = self
+                .agents
+                .get_mut(&host)
+                .expect("only connected agents are in the index");
             agent.described.remove(&job);
             connections.push(agent.connection);
         }
@@ -206,10 +226,17 @@ impl Agents {
 
     /// Takes out the orders whose repeat is due.
     pub(super) fn due_orders(&mut self, now: Tick) -> Vec<TaskKey> {
-        let due: Vec<TaskKey> = self.orders.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect();
+        let due: Vec<TaskKey> = self
+            .orders
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|(_, key)| *key)
+            .collect();
         if !due.is_empty() {
             self.orders.retain(|(at, _)| *at > now);
-            self.agents.values_mut().for_each(|agent| agent.waiting.retain(|_, at| *at > now));
+            self.agents
+                .values_mut()
+                .for_each(|agent| agent.waiting.retain(|_, at| *at > now));
         }
         due
     }

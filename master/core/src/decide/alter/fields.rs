@@ -15,7 +15,10 @@ pub(super) struct Alteration {
 
 /// Whether nothing changes but what single tasks have: their holds.
 pub(super) fn concern_tasks_alone(changes: &JobChanges) -> bool {
-    JobChanges { holds: None, ..changes.clone() } == JobChanges::default()
+    JobChanges {
+        holds: None,
+        ..changes.clone()
+    } == JobChanges::default()
 }
 
 impl Alteration {
@@ -77,29 +80,39 @@ impl Alteration {
 
     fn numbers(&mut self, caller: &Caller, number: JobNumber, changes: &JobChanges) -> Result<(), Diagnostic> {
         let (user, at_host) = (caller.user(), caller.at_host());
-        let must_be_operator =
-            |what: &str| Diagnostic::new(Code::NotPermitted, format!("denied: \"{user}\" must be operator to {what}"));
+        let must_be_operator = |what: &str| {
+            Diagnostic::new(
+                Code::NotPermitted,
+                format!("denied: \"{user}\" must be operator to {what}"),
+            )
+        };
         if let Some(priority) = changes.priority {
             if priority > self.spec.priority && !caller.is_operator() {
                 return Err(must_be_operator("increase job priority").at("-p"));
             }
             self.spec.priority = priority;
-            self.texts.push(format!("{at_host} sets scheduling priority of job {number} to {priority}"));
+            self.texts.push(format!(
+                "{at_host} sets scheduling priority of job {number} to {priority}"
+            ));
         }
         if let Some(tickets) = changes.override_tickets {
             if !caller.is_operator() {
                 return Err(must_be_operator("change amount of override tickets").at("-ot"));
             }
             self.spec.override_tickets = tickets;
-            self.texts.push(format!("{at_host} sets override tickets of job {number} to {tickets}"));
+            self.texts
+                .push(format!("{at_host} sets override tickets of job {number} to {tickets}"));
         }
         if let Some(id) = changes.reservation {
             self.spec.reservation = (id.0 > 0).then_some(id);
-            self.texts.push(format!("{at_host} sets job advance reservation of job {number} to {id}"));
+            self.texts.push(format!(
+                "{at_host} sets job advance reservation of job {number} to {id}"
+            ));
         }
         if let Some(share) = changes.job_share {
             self.spec.job_share = share;
-            self.texts.push(format!("{at_host} sets job share of job {number} to {share}"));
+            self.texts
+                .push(format!("{at_host} sets job share of job {number} to {share}"));
         }
         Ok(())
     }
@@ -108,25 +121,43 @@ impl Alteration {
         self.set_some(number, "start time", &changes.start_after, |spec| &mut spec.start_after);
         self.set_some(number, "deadline time", &changes.deadline, |spec| &mut spec.deadline);
         self.set_some(number, "account", &changes.account, |spec| &mut spec.account);
-        self.set_some(number, "working directory", &changes.directory, |spec| &mut spec.directory);
+        self.set_some(number, "working directory", &changes.directory, |spec| {
+            &mut spec.directory
+        });
         if changes.directory.is_some() {
             // Where the old directory is on other hosts says nothing about the new one.
             self.spec.directory_on = changes.directory_on.clone().unwrap_or_default();
         }
         let checkpoint = none_if_empty(&changes.checkpoint);
-        self.set(number, "checkpointing environment", &checkpoint, |spec| &mut spec.checkpoint);
-        self.set_some(number, "checkpointing occasion", &changes.occasion, |spec| &mut spec.occasion);
+        self.set(number, "checkpointing environment", &checkpoint, |spec| {
+            &mut spec.checkpoint
+        });
+        self.set_some(number, "checkpointing occasion", &changes.occasion, |spec| {
+            &mut spec.occasion
+        });
         self.set(number, "stderr path list", &changes.stderr, |spec| &mut spec.stderr);
         self.set(number, "stdin path list", &changes.stdin, |spec| &mut spec.stdin);
-        self.set(number, "reservation behaviour", &changes.reserve, |spec| &mut spec.reserve);
-        self.set(number, "output merge behaviour", &changes.merge_stderr, |spec| &mut spec.merge_stderr);
+        self.set(number, "reservation behaviour", &changes.reserve, |spec| {
+            &mut spec.reserve
+        });
+        self.set(number, "output merge behaviour", &changes.merge_stderr, |spec| {
+            &mut spec.merge_stderr
+        });
     }
 
     fn resources(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set(number, "hard resource list", &changes.hard, |spec| &mut requests(spec).hard);
-        self.set(number, "soft resource list", &changes.soft, |spec| &mut requests(spec).soft);
-        self.set(number, "master hard resource list", &changes.master, |spec| &mut requests(spec).master);
-        self.set(number, "slave hard resource list", &changes.slaves, |spec| &mut requests(spec).slaves);
+        self.set(number, "hard resource list", &changes.hard, |spec| {
+            &mut requests(spec).hard
+        });
+        self.set(number, "soft resource list", &changes.soft, |spec| {
+            &mut requests(spec).soft
+        });
+        self.set(number, "master hard resource list", &changes.master, |spec| {
+            &mut requests(spec).master
+        });
+        self.set(number, "slave hard resource list", &changes.slaves, |spec| {
+            &mut requests(spec).slaves
+        });
     }
 
     fn mail_and_name(&mut self, number: JobNumber, changes: &JobChanges) {
@@ -138,34 +169,55 @@ impl Alteration {
     fn output_and_project(&mut self, number: JobNumber, changes: &JobChanges) {
         self.set(number, "notify behaviour", &changes.notify, |spec| &mut spec.notify);
         self.set(number, "stdout path list", &changes.stdout, |spec| &mut spec.stdout);
-        self.set(number, "project", &none_if_empty(&changes.project), |spec| &mut spec.project);
-        self.set_some(number, "parallel environment", &changes.pe, |spec| &mut requests(spec).pe);
-        self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| &mut requests(spec).allocation_rule);
+        self.set(number, "project", &none_if_empty(&changes.project), |spec| {
+            &mut spec.project
+        });
+        self.set_some(number, "parallel environment", &changes.pe, |spec| {
+            &mut requests(spec).pe
+        });
+        self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| {
+            &mut requests(spec).allocation_rule
+        });
         if changes.pe.is_some() {
             self.texts.push(format!("modified slot range of job {number}"));
         }
     }
 
     fn queues(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set(number, "hard queue list", &changes.hard_queues, |spec| &mut requests(spec).hard_queues);
-        self.set(number, "soft queue list", &changes.soft_queues, |spec| &mut requests(spec).soft_queues);
-        self.set(number, "master hard queue list", &changes.master_queues, |spec| &mut requests(spec).master_queues);
-        self.set(number, "slave hard queue list", &changes.slave_queues, |spec| &mut requests(spec).slave_queues);
+        self.set(number, "hard queue list", &changes.hard_queues, |spec| {
+            &mut requests(spec).hard_queues
+        });
+        self.set(number, "soft queue list", &changes.soft_queues, |spec| {
+            &mut requests(spec).soft_queues
+        });
+        self.set(number, "master hard queue list", &changes.master_queues, |spec| {
+            &mut requests(spec).master_queues
+        });
+        self.set(number, "slave hard queue list", &changes.slave_queues, |spec| {
+            &mut requests(spec).slave_queues
+        });
     }
 
     fn last(&mut self, number: JobNumber, changes: &JobChanges) {
-        self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| &mut spec.rerunnable);
+        self.set_some(number, "restart behaviour", &changes.rerunnable, |spec| {
+            &mut spec.rerunnable
+        });
         self.set(number, "shell list", &changes.shell, |spec| &mut spec.shell);
         self.environment(number, changes);
         self.set(number, "job arguments", &changes.args, |spec| &mut spec.args);
-        self.set_some(number, "task concurrency", &changes.task_concurrency, |spec| &mut spec.task_concurrency);
+        self.set_some(number, "task concurrency", &changes.task_concurrency, |spec| {
+            &mut spec.task_concurrency
+        });
     }
 
     fn environment(&mut self, number: JobNumber, changes: &JobChanges) {
-        let environment = changes
-            .environment
-            .as_ref()
-            .map(|exported| self.spec.submission_variables().chain(exported).cloned().collect::<Vec<_>>());
+        let environment = changes.environment.as_ref().map(|exported| {
+            self.spec
+                .submission_variables()
+                .chain(exported)
+                .cloned()
+                .collect::<Vec<_>>()
+        });
         self.set(number, "environment", &environment, |spec| &mut spec.environment);
         let context =
             (!changes.context.is_empty()).then(|| ContextChange::applied(self.spec.context.clone(), &changes.context));

@@ -20,7 +20,11 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
         return Vec::new();
     }
     let texts = texts(job, &changing);
-    turn.record(Event::HoldsChanged { seq: selected.seq, tasks: changing.ranges(), change });
+    turn.record(Event::HoldsChanged {
+        seq: selected.seq,
+        tasks: changing.ranges(),
+        change,
+    });
     texts.into_iter().map(Answer::Done).collect()
 }
 
@@ -29,7 +33,11 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
 pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> HoldChange {
     let set = holds_of(job, selected);
     let Holds { user, operator, system } = change.release;
-    let release = Holds { user: user && set.user, operator: operator && set.operator, system: system && set.system };
+    let release = Holds {
+        user: user && set.user,
+        operator: operator && set.operator,
+        system: system && set.system,
+    };
     HoldChange { release, ..change }
 }
 
@@ -37,8 +45,20 @@ pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> H
 fn holds_of(job: &Job, selected: &Selected) -> Holds {
     let tasks = job.select(&selected.tasks);
     let untouched = (!job.untouched.intersection(&tasks.ranges()).is_empty()).then_some(job.spec.holds);
-    let own = job.tasks.iter().filter(|(task, _)| tasks.contains(**task)).map(|(_, state)| state.holds);
-    let add = |set, holds| changed_holds(set, HoldChange { set: holds, release: Holds::default() });
+    let own = job
+        .tasks
+        .iter()
+        .filter(|(task, _)| tasks.contains(**task))
+        .map(|(_, state)| state.holds);
+    let add = |set, holds| {
+        changed_holds(
+            set,
+            HoldChange {
+                set: holds,
+                release: Holds::default(),
+            },
+        )
+    };
     untouched.into_iter().chain(own).fold(Holds::default(), add)
 }
 
@@ -49,7 +69,11 @@ pub(super) fn left(job: &Job, selected: &Selected, asked: HoldChange, done: Hold
     if asked.set.any() || !asked.release.any() {
         return None;
     }
-    let Holds { user: _, operator, system } = holds_of(job, selected);
+    let Holds {
+        user: _,
+        operator,
+        system,
+    } = holds_of(job, selected);
     let (holds, letters, who) = match (operator, system) {
         (false, false) => return None,
         (true, false) => ("operator hold", "o", "an operator or a manager"),
@@ -59,7 +83,11 @@ pub(super) fn left(job: &Job, selected: &Selected, asked: HoldChange, done: Hold
     let what = format!("job {} is still held: {holds}", job.number);
     let fix = format!("{who} releases it: qrls -h {letters} {}", job.number);
     let diagnostic = Diagnostic::new(Code::WrongState, what).fix(fix);
-    Some(if done.release.any() { Answer::Warning(diagnostic) } else { Answer::Refused(diagnostic) })
+    Some(if done.release.any() {
+        Answer::Warning(diagnostic)
+    } else {
+        Answer::Refused(diagnostic)
+    })
 }
 
 /// The tasks whose holds become different.
@@ -78,7 +106,10 @@ fn texts(job: &Job, changing: &TaskRanges) -> Vec<String> {
     if job.spec.array.is_none() {
         vec![format!("modified hold of job {}", job.number)]
     } else if changing.len() <= NAMED_ONE_BY_ONE {
-        changing.iter().map(|task| format!("modified hold of {}", job.task_name(task))).collect()
+        changing
+            .iter()
+            .map(|task| format!("modified hold of {}", job.task_name(task)))
+            .collect()
     } else {
         let name = |range| format!("modified hold of job-array tasks {}.{range}", job.number);
         changing.ranges().into_iter().map(name).collect()

@@ -17,15 +17,36 @@ pub(super) fn follow(turn: &mut Turn<'_>, touch: &Touch) {
     if !is_due && touch.queues.is_empty() && touch.hosts.is_empty() {
         return;
     }
-    let queues: BTreeSet<QueueName> =
-        turn.state().config.causes.calendars.keys().chain(&touch.queues).cloned().collect();
+    let queues: BTreeSet<QueueName> = turn
+        .state()
+        .config
+        .causes
+        .calendars
+        .keys()
+        .chain(&touch.queues)
+        .cloned()
+        .collect();
     let instances: Vec<QueueInstanceName> = if is_due {
-        let kept = turn.state().instances.iter().filter(|(_, state)| state.calendar != CalendarState::On);
-        let used =
-            queues.iter().flat_map(|queue| turn.state().config.instances_of(queue)).map(|(instance, _)| instance);
-        kept.map(|(instance, _)| instance).chain(used).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        let kept = turn
+            .state()
+            .instances
+            .iter()
+            .filter(|(_, state)| state.calendar != CalendarState::On);
+        let used = queues
+            .iter()
+            .flat_map(|queue| turn.state().config.instances_of(queue))
+            .map(|(instance, _)| instance);
+        kept.map(|(instance, _)| instance)
+            .chain(used)
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     } else {
-        queues.iter().flat_map(|queue| touch.hosts.iter().map(|host| instance(queue, host))).collect()
+        queues
+            .iter()
+            .flat_map(|queue| touch.hosts.iter().map(|host| instance(queue, host)))
+            .collect()
     };
     let mut says: BTreeMap<CalendarName, CalendarState> = BTreeMap::new();
     for instance in instances {
@@ -42,7 +63,10 @@ pub(super) fn follow(turn: &mut Turn<'_>, touch: &Touch) {
 }
 
 fn instance(queue: &QueueName, host: &HostName) -> QueueInstanceName {
-    QueueInstanceName { queue: queue.clone(), host: host.clone() }
+    QueueInstanceName {
+        queue: queue.clone(),
+        host: host.clone(),
+    }
 }
 
 /// What the calendar of an instance says now; on without one. An instance that its queue has left
@@ -53,13 +77,20 @@ fn said(
     instance: &QueueInstanceName,
 ) -> CalendarState {
     let config = &turn.state().config;
-    let Some(name) = config.resolved.get(instance).and_then(|settings| settings.calendar.value()) else {
+    let Some(name) = config
+        .resolved
+        .get(instance)
+        .and_then(|settings| settings.calendar.value())
+    else {
         return CalendarState::On;
     };
     let name = CalendarName::from(name.as_str());
     *says.entry(name).or_insert_with_key(|name| {
         let now = turn.site().zone.local(turn.now.wall);
-        config.calendars.get(name).map_or(CalendarState::On, |calendar| calendar.state_at(now))
+        config
+            .calendars
+            .get(name)
+            .map_or(CalendarState::On, |calendar| calendar.state_at(now))
     })
 }
 
@@ -67,5 +98,8 @@ fn said(
 fn next_change(state: &State, zone: &Zone, now: Wall) -> Option<Wall> {
     let used: BTreeSet<&CalendarName> = state.config.causes.calendars.values().flatten().collect();
     let calendars = used.into_iter().filter_map(|name| state.config.calendars.get(name));
-    calendars.filter_map(|calendar| calendar.next_change(zone, now)).map(|(at, _)| at).min()
+    calendars
+        .filter_map(|calendar| calendar.next_change(zone, now))
+        .map(|(at, _)| at)
+        .min()
 }

@@ -51,14 +51,20 @@ pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
     for (before, after) in tasks.iter().zip(&settled) {
         if before.preempted != after.preempted {
             let stopped = is_stopped(turn, before.key);
-            turn.record(Event::TaskPreempted { key: before.key, suspended: after.preempted });
+            turn.record(Event::TaskPreempted {
+                key: before.key,
+                suspended: after.preempted,
+            });
             signal_change(turn, before.key, stopped);
         }
     }
     let queues: Vec<QueueName> = turn.state().config.queues.keys().cloned().collect();
     for queue in queues {
         let preempted = is_subordinate(&trees, &queue) && would_give_way(&trees, &settled, &queue);
-        let instance = QueueInstanceName { queue, host: host.clone() };
+        let instance = QueueInstanceName {
+            queue,
+            host: host.clone(),
+        };
         let preempted = preempted && turn.state().config.resolved.contains_key(&instance);
         let before = state_of(turn, &instance);
         if before.preempted != preempted {
@@ -71,7 +77,10 @@ pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
 fn trees(state: &State, host: &HostName) -> Vec<Tree> {
     let config = &state.config;
     let list_of = |queue: &QueueName| {
-        let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
+        let instance = QueueInstanceName {
+            queue: queue.clone(),
+            host: host.clone(),
+        };
         match config.resolved.get(&instance)?.subordinate_list.value()? {
             Subordinates::Slots { most, queues } => Some((*most, queues)),
             Subordinates::Queues(_) => None,
@@ -80,14 +89,24 @@ fn trees(state: &State, host: &HostName) -> Vec<Tree> {
     let mut trees = Vec::new();
     for queue in &config.causes.superordinates {
         let Some((most, _)) = list_of(queue) else { continue };
-        let top = Member { queue: queue.clone(), depth: 0, seq_no: 0, action: Preempt::default() };
+        let top = Member {
+            queue: queue.clone(),
+            depth: 0,
+            seq_no: 0,
+            action: Preempt::default(),
+        };
         let mut members = vec![top];
         let mut at = 0;
         while let Some((depth, queue)) = members.get(at).map(|member| (member.depth, member.queue.clone())) {
             for below in list_of(&queue).into_iter().flat_map(|(_, queues)| queues) {
                 if members.iter().all(|known| known.queue != below.queue) {
                     let (seq_no, action) = (below.seq_no, below.action);
-                    members.push(Member { queue: below.queue.clone(), depth: depth + 1, seq_no, action });
+                    members.push(Member {
+                        queue: below.queue.clone(),
+                        depth: depth + 1,
+                        seq_no,
+                        action,
+                    });
                 }
             }
             at += 1;
@@ -100,12 +119,18 @@ fn trees(state: &State, host: &HostName) -> Vec<Tree> {
 
 fn tasks(state: &State, host: &HostName) -> Vec<Task> {
     let placements = state.index.on_host(host).filter_map(|key| state.placed(key));
-    placements.map(|(_, _, placement)| task(state, host, placement)).collect()
+    placements
+        .map(|(_, _, placement)| task(state, host, placement))
+        .collect()
 }
 
 fn task(state: &State, host: &HostName, placement: &Placement) -> Task {
     let mut slots: BTreeMap<QueueName, u32> = BTreeMap::new();
-    for granted in placement.granted.iter().filter(|granted| granted.instance.host == *host) {
+    for granted in placement
+        .granted
+        .iter()
+        .filter(|granted| granted.instance.host == *host)
+    {
         *slots.entry(granted.instance.queue.clone()).or_default() += granted.slots;
     }
     Task {
@@ -140,11 +165,19 @@ fn settle(trees: &[Tree], mut tasks: Vec<Task>) -> Vec<Task> {
 }
 
 fn slots_in(tree: &Tree, task: &Task) -> u64 {
-    tree.members.iter().filter_map(|member| task.slots.get(&member.queue)).map(|slots| u64::from(*slots)).sum()
+    tree.members
+        .iter()
+        .filter_map(|member| task.slots.get(&member.queue))
+        .map(|slots| u64::from(*slots))
+        .sum()
 }
 
 fn at_work(tree: &Tree, tasks: &[Task]) -> u64 {
-    tasks.iter().filter(|task| task.is_at_work()).map(|task| slots_in(tree, task)).sum()
+    tasks
+        .iter()
+        .filter(|task| task.is_at_work())
+        .map(|task| slots_in(tree, task))
+        .sum()
 }
 
 /// The task that gives way first: of the deepest queues the one with the highest number that has
@@ -170,26 +203,44 @@ fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
 fn waiting(trees: &[Tree], tasks: &[Task]) -> Vec<usize> {
     let place = |task: &Task| {
         let members = trees.iter().rev().flat_map(|tree| &tree.members);
-        let found = members.into_iter().find(|member| member.depth > 0 && task.slots.contains_key(&member.queue));
-        found.map_or((0, 0, Preempt::default()), |member| (member.depth, member.seq_no, member.action))
+        let found = members
+            .into_iter()
+            .find(|member| member.depth > 0 && task.slots.contains_key(&member.queue));
+        found.map_or((0, 0, Preempt::default()), |member| {
+            (member.depth, member.seq_no, member.action)
+        })
     };
     let mut waiting: Vec<usize> = (0..tasks.len()).filter(|at| tasks[*at].preempted).collect();
     waiting.sort_by(|one, other| {
         let ((depth, seq_no, action), theirs) = (place(&tasks[*one]), place(&tasks[*other]));
         let by_age = tasks[*one].age().cmp(&tasks[*other].age());
-        let by_age = if action == Preempt::LongestRunning { by_age.reverse() } else { by_age };
+        let by_age = if action == Preempt::LongestRunning {
+            by_age.reverse()
+        } else {
+            by_age
+        };
         (depth, seq_no).cmp(&(theirs.0, theirs.1)).then(by_age)
     });
     waiting
 }
 
 fn is_subordinate(trees: &[Tree], queue: &QueueName) -> bool {
-    trees.iter().any(|tree| tree.members.iter().any(|member| member.depth > 0 && member.queue == *queue))
+    trees.iter().any(|tree| {
+        tree.members
+            .iter()
+            .any(|member| member.depth > 0 && member.queue == *queue)
+    })
 }
 
 /// Whether one more task of one slot in a queue would give way at once.
 fn would_give_way(trees: &[Tree], tasks: &[Task], queue: &QueueName) -> bool {
-    let nobody = TaskKey { cell: CellId(0), seq: SubmitSeq(u64::MAX), task: TaskId(0), pe_task: 0, attempt: 0 };
+    let nobody = TaskKey {
+        cell: CellId(0),
+        seq: SubmitSeq(u64::MAX),
+        task: TaskId(0),
+        pe_task: 0,
+        attempt: 0,
+    };
     let newest = Task {
         key: nobody,
         placed: Tick(u64::MAX),

@@ -12,9 +12,20 @@ use std::collections::BTreeSet;
 /// The hosts on which anything is subordinate, or was.
 pub(super) fn all_hosts(state: &State) -> BTreeSet<HostName> {
     let config = &state.config;
-    let above = config.causes.superordinates.iter().flat_map(|queue| config.instances_of(queue));
-    let flagged = state.instances.iter().filter(|(_, state)| state.subordinate || state.preempted);
-    above.map(|(instance, _)| instance).chain(flagged.map(|(instance, _)| instance)).map(|at| at.host.clone()).collect()
+    let above = config
+        .causes
+        .superordinates
+        .iter()
+        .flat_map(|queue| config.instances_of(queue));
+    let flagged = state
+        .instances
+        .iter()
+        .filter(|(_, state)| state.subordinate || state.preempted);
+    above
+        .map(|(instance, _)| instance)
+        .chain(flagged.map(|(instance, _)| instance))
+        .map(|at| at.host.clone())
+        .collect()
 }
 
 /// Brings the instances of a host to what the superordinate ones say.
@@ -25,7 +36,10 @@ pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
     let queues: Vec<QueueName> = turn.state().config.queues.keys().cloned().collect();
     for queue in queues {
         let subordinate = suspended.contains(&queue);
-        let instance = QueueInstanceName { queue, host: host.clone() };
+        let instance = QueueInstanceName {
+            queue,
+            host: host.clone(),
+        };
         let before = state_of(turn, &instance);
         // An instance that its queue has left is suspended by nothing.
         let subordinate = subordinate && turn.state().config.resolved.contains_key(&instance);

@@ -21,7 +21,14 @@ use proto::userset::{DEFAULT_DEPARTMENT, UserSet, check_entry};
 fn unknown_lists(config: &Configuration, key: &str, lists: &[String]) -> Refusals {
     let missing = lists.iter().filter(|list| !config.user_sets.contains_key(*list));
     missing
-        .map(|list| absent(format!("Userset \"{list}\" does not exist"), key, list, config.user_sets.keys()))
+        .map(|list| {
+            absent(
+                format!("Userset \"{list}\" does not exist"),
+                key,
+                list,
+                config.user_sets.keys(),
+            )
+        })
         .collect()
 }
 
@@ -36,7 +43,9 @@ fn absent<'a>(what: String, key: &str, name: &str, known: impl Iterator<Item = &
 /// Projects that an object names and that do not exist; `what` says it of one.
 fn unknown_projects(config: &Configuration, key: &str, names: &[String], what: impl Fn(&str) -> String) -> Refusals {
     let missing = names.iter().filter(|name| !config.projects.contains_key(*name));
-    missing.map(|name| absent(what(name), key, name, config.projects.keys())).collect()
+    missing
+        .map(|name| absent(what(name), key, name, config.projects.keys()))
+        .collect()
 }
 
 fn of_setting(setting: &Setting<NameList<String>>, check: impl Fn(&[String]) -> Refusals) -> Refusals {
@@ -46,14 +55,25 @@ fn of_setting(setting: &Setting<NameList<String>>, check: impl Fn(&[String]) -> 
 /// Access lists, projects and checkpointing environments that a queue names and that do not exist.
 pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     let mut refusals = of_setting(&queue.user_lists, |lists| unknown_lists(config, "user_lists", lists));
-    refusals.extend(of_setting(&queue.xuser_lists, |lists| unknown_lists(config, "xuser_lists", lists)));
+    refusals.extend(of_setting(&queue.xuser_lists, |lists| {
+        unknown_lists(config, "xuser_lists", lists)
+    }));
     let said = |name: &str| format!("Project \"{name}\" does not exist");
-    refusals.extend(of_setting(&queue.projects, |names| unknown_projects(config, "projects", names, said)));
-    refusals.extend(of_setting(&queue.xprojects, |names| unknown_projects(config, "xprojects", names, said)));
+    refusals.extend(of_setting(&queue.projects, |names| {
+        unknown_projects(config, "projects", names, said)
+    }));
+    refusals.extend(of_setting(&queue.xprojects, |names| {
+        unknown_projects(config, "xprojects", names, said)
+    }));
     refusals.extend(of_setting(&queue.ckpt_list, |names| {
         let missing = names.iter().filter(|name| !config.checkpoints.contains_key(*name));
         let refuse = |name: &String| {
-            absent(format!("Ckpt \"{name}\" does not exist"), "ckpt_list", name, config.checkpoints.keys())
+            absent(
+                format!("Ckpt \"{name}\" does not exist"),
+                "ckpt_list",
+                name,
+                config.checkpoints.keys(),
+            )
         };
         missing.map(refuse).collect()
     }));
@@ -71,7 +91,12 @@ pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
     let mut refusals = unknown_lists(config, "user_lists", &host.user_lists);
     refusals.extend(unknown_lists(config, "xuser_lists", &host.xuser_lists));
     refusals.extend(unknown_projects(config, "projects", &host.projects, said("projects")));
-    refusals.extend(unknown_projects(config, "xprojects", &host.xprojects, said("xprojects")));
+    refusals.extend(unknown_projects(
+        config,
+        "xprojects",
+        &host.xprojects,
+        said("xprojects"),
+    ));
     refusals
 }
 
@@ -125,26 +150,51 @@ pub(super) fn settle_project(draft: &mut Draft<'_>, name: &str, fields: &Fields)
     let mut refusals = unknown_lists(&draft.config, "acl", &project.acl);
     refusals.extend(unknown_lists(&draft.config, "xacl", &project.xacl));
     let name = &project.name;
-    refusals.extend(project.acl.iter().find(|list| project.xacl.contains(*list)).map(|list| {
-        let what = format!("denied: multiple occurrences of userset \"{list}\" in project \"{name}\"");
-        Diagnostic::new(Code::BadValue, what).at("xacl").fix("name it in acl or in xacl")
-    }));
+    refusals.extend(
+        project
+            .acl
+            .iter()
+            .find(|list| project.xacl.contains(*list))
+            .map(|list| {
+                let what = format!("denied: multiple occurrences of userset \"{list}\" in project \"{name}\"");
+                Diagnostic::new(Code::BadValue, what)
+                    .at("xacl")
+                    .fix("name it in acl or in xacl")
+            }),
+    );
     if name == "default" {
         let what = "denied: not allowed add a project with name \"default\"";
         let why = "the word stands for all others in a share tree";
-        refusals.push(Diagnostic::new(Code::BadValue, what).at("name").why(why).fix("choose another name"));
+        refusals.push(
+            Diagnostic::new(Code::BadValue, what)
+                .at("name")
+                .why(why)
+                .fix("choose another name"),
+        );
     }
-    if refusals.is_empty() { Ok(project.write()) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(project.write())
+    } else {
+        Err(refusals)
+    }
 }
 
 /// Settles a user.
 pub(super) fn settle_user(draft: &mut Draft<'_>, name: &str, fields: &Fields) -> Result<Fields, Refusals> {
     let user = User::read(name, fields)?;
-    let project: Vec<String> =
-        user.default_project.value().map(|project| project.as_str().to_owned()).into_iter().collect();
+    let project: Vec<String> = user
+        .default_project
+        .value()
+        .map(|project| project.as_str().to_owned())
+        .into_iter()
+        .collect();
     let said = |name: &str| format!("denied: project \"{name}\" does not exist");
     let refusals = unknown_projects(&draft.config, "default_project", &project, said);
-    if refusals.is_empty() { Ok(user.write()) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(user.write())
+    } else {
+        Err(refusals)
+    }
 }
 
 /// Where a name stands in lists of queues, hosts, parallel environments, configurations and
@@ -162,7 +212,12 @@ fn places(config: &Configuration, lists: &[(&str, &str)], name: &str) -> Vec<Str
     for (key, said) in lists {
         for project in config.projects.values() {
             let key = if *key == "user_lists" { "acl" } else { "xacl" };
-            look(said, !said.contains("projects") && is_in(&project.write(), key), "project", &project.name);
+            look(
+                said,
+                !said.contains("projects") && is_in(&project.write(), key),
+                "project",
+                &project.name,
+            );
         }
         for queue in config.queues.values() {
             let has =
@@ -195,8 +250,14 @@ fn list_of<'a>(queue: &'a ClusterQueue, key: &str) -> Option<&'a Setting<NameLis
 /// # Errors
 /// If anything names an access list.
 pub(super) fn to_set(config: &Configuration, name: &str) -> Result<(), Refusals> {
-    let users = places(config, &[("user_lists", "user list"), ("xuser_lists", "xuser list")], name);
-    still(&users, |first| format!("denied: userset \"{name}\" is still referenced in {first}"))
+    let users = places(
+        config,
+        &[("user_lists", "user list"), ("xuser_lists", "xuser list")],
+        name,
+    );
+    still(&users, |first| {
+        format!("denied: userset \"{name}\" is still referenced in {first}")
+    })
 }
 
 /// # Errors
@@ -204,15 +265,23 @@ pub(super) fn to_set(config: &Configuration, name: &str) -> Result<(), Refusals>
 pub(super) fn to_project(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let is_default =
         |user: &&std::sync::Arc<User>| user.default_project.value().is_some_and(|own| own.as_str() == name);
-    let users: Vec<String> =
-        config.users.values().filter(is_default).map(|user| format!("user \"{}\"", user.name)).collect();
-    still(&users, |first| format!("project \"{name}\" is still referenced by {first}"))?;
+    let users: Vec<String> = config
+        .users
+        .values()
+        .filter(is_default)
+        .map(|user| format!("user \"{}\"", user.name))
+        .collect();
+    still(&users, |first| {
+        format!("project \"{name}\" is still referenced by {first}")
+    })?;
     let mut users = places(config, &[("projects", "projects"), ("xprojects", "xprojects")], name);
     let key = "auto_user_default_project";
     if config.cluster.value(key) == Some(name) {
         users.push(format!("{key} of configuration \"global\""));
     }
-    still(&users, |first| format!("denied: project \"{name}\" is still referenced in {first}"))?;
+    still(&users, |first| {
+        format!("denied: project \"{name}\" is still referenced in {first}")
+    })?;
     match &config.share_tree {
         Some(tree) if tree.has_project(name) => Err(vec![sharetree::is_named(ObjectKind::Project, name)]),
         Some(_) | None => Ok(()),
@@ -232,11 +301,20 @@ pub(super) fn to_user(config: &Configuration, name: &str) -> Result<(), Refusals
 /// If a queue lists a checkpointing environment.
 pub(super) fn to_checkpoint(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let lists = |queue: &&std::sync::Arc<ClusterQueue>| {
-        queue.ckpt_list.values().any(|list| list.iter().any(|listed| listed == name))
+        queue
+            .ckpt_list
+            .values()
+            .any(|list| list.iter().any(|listed| listed == name))
     };
-    let users: Vec<String> =
-        config.queues.values().filter(lists).map(|queue| format!("queue \"{}\"", queue.name)).collect();
-    still(&users, |first| format!("denied: Ckpt \"{name}\" is still referenced in {first}."))
+    let users: Vec<String> = config
+        .queues
+        .values()
+        .filter(lists)
+        .map(|queue| format!("queue \"{}\"", queue.name))
+        .collect();
+    still(&users, |first| {
+        format!("denied: Ckpt \"{name}\" is still referenced in {first}.")
+    })
 }
 
 /// `-au`: puts a user or group into an access list, which comes into being if it is not there.
@@ -255,7 +333,9 @@ pub(super) fn enlist(draft: &mut Draft<'_>, list: &str, entry: &str) -> Result<(
     };
     if set.entries.iter().any(|known| known == entry) {
         let what = format!("\"{entry}\" is already in access list \"{list}\"");
-        return Err(vec![Diagnostic::new(Code::AlreadyExists, what).fix(format!("qconf -su {list} shows it"))]);
+        return Err(vec![
+            Diagnostic::new(Code::AlreadyExists, what).fix(format!("qconf -su {list} shows it")),
+        ]);
     }
     set.entries.0.push(entry.to_owned());
     draft.store(ObjectKind::UserSet, list, Some(set.write()));
@@ -270,13 +350,17 @@ pub(super) fn enlist(draft: &mut Draft<'_>, list: &str, entry: &str) -> Result<(
 pub(super) fn strike(draft: &mut Draft<'_>, list: &str, entry: &str) -> Result<(), Refusals> {
     let Some(known) = draft.config.user_sets.get(list) else {
         let what = format!("access list \"{list}\" doesn't exist");
-        return Err(vec![Diagnostic::new(Code::UnknownObject, what).fix("qconf -sul lists what there is")]);
+        return Err(vec![
+            Diagnostic::new(Code::UnknownObject, what).fix("qconf -sul lists what there is"),
+        ]);
     };
     let mut set = UserSet::clone(known);
     set.entries.0.retain(|known| known != entry);
     if set.entries.len() == known.entries.len() {
         let what = format!("user \"{entry}\" is not in access list \"{list}\"");
-        return Err(vec![Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf -su {list} shows who is"))]);
+        return Err(vec![
+            Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf -su {list} shows who is")),
+        ]);
     }
     draft.store(ObjectKind::UserSet, list, Some(set.write()));
     draft.say(format!("deleted user \"{entry}\" from access list \"{list}\""));

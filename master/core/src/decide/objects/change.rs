@@ -72,17 +72,25 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
 /// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern; a cell that is taken
 /// over may have some.
 fn new_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
-    let keyword = ["ALL", "TEMPLATE"].into_iter().find(|keyword| name.eq_ignore_ascii_case(keyword));
+    let keyword = ["ALL", "TEMPLATE"]
+        .into_iter()
+        .find(|keyword| name.eq_ignore_ascii_case(keyword));
     if let Some(keyword) = keyword.filter(|_| kind.form() == Form::Named) {
         let what = format!("Keyword (\"{keyword}\") not allowed as objectname");
         let why = "the word stands for all objects, or for a new one";
-        return Err(vec![Diagnostic::new(Code::BadValue, what).why(why).fix("choose another name")]);
+        return Err(vec![
+            Diagnostic::new(Code::BadValue, what)
+                .why(why)
+                .fix("choose another name"),
+        ]);
     }
     if name.starts_with('.') {
         let what = "Dot ('.') not allowed as first character of objectname";
         return Err(vec![Diagnostic::new(Code::BadValue, what).fix("choose another name")]);
     }
-    let Some(letter) = name.chars().find(|letter| "*?&!".contains(*letter)) else { return Ok(()) };
+    let Some(letter) = name.chars().find(|letter| "*?&!".contains(*letter)) else {
+        return Ok(());
+    };
     let what = format!("denied: the name \"{name}\" of a {kind} contains '{letter}'");
     let refusal = Diagnostic::new(Code::BadValue, what).why("commands take such a name for a pattern");
     Err(vec![refusal.fix("choose a name without * ? & !")])
@@ -96,7 +104,9 @@ fn named(draft: &Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Re
         return Ok(inside);
     }
     let what = format!("denied: the name of a {kind} cannot be changed from \"{outside}\" to \"{inside}\"");
-    Err(vec![Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one")])
+    Err(vec![
+        Diagnostic::new(Code::Immutable, what).fix("add an object of the new name and delete the old one"),
+    ])
 }
 
 /// A name as objects are found by it.
@@ -149,17 +159,27 @@ fn in_use(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusal
     else {
         return Ok(());
     };
-    let task = state.placed(key).map(|(job, _, _)| job.task_name(key.task)).unwrap_or_default();
+    let task = state
+        .placed(key)
+        .map(|(job, _, _)| job.task_name(key.task))
+        .unwrap_or_default();
     let what = format!("denied: queue \"{instance}\" still contains jobs");
     let refusal = Diagnostic::new(Code::StillReferenced, what).why(format!("{task} runs there"));
-    Err(vec![refusal.fix(format!("disable it with qmod -d {instance} and wait, or end the jobs with qdel"))])
+    Err(vec![refusal.fix(format!(
+        "disable it with qmod -d {instance} and wait, or end the jobs with qdel"
+    ))])
 }
 
 /// A checkpointing environment of a job stays.
 fn asked_for(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     let asks = |job: &&Job| kind == ObjectKind::Checkpoint && job.spec.checkpoint.as_deref() == Some(name);
-    let Some(job) = draft.state.jobs.values().find(asks) else { return Ok(()) };
-    let what = format!("denied: Checkpointing object \"{name}\" is still referenced in job {}.", job.number);
+    let Some(job) = draft.state.jobs.values().find(asks) else {
+        return Ok(());
+    };
+    let what = format!(
+        "denied: Checkpointing object \"{name}\" is still referenced in job {}.",
+        job.number
+    );
     Err(vec![Diagnostic::new(Code::StillReferenced, what)])
 }
 
@@ -226,7 +246,12 @@ fn edit_quota(
 ) -> Result<(), Refusals> {
     let kind = ObjectKind::ResourceQuota;
     let (name, rule) = proto::quota::set_and_rule(name);
-    let set = draft.config.quotas.get(&name).cloned().ok_or_else(|| vec![words::absent(kind, name.as_str())])?;
+    let set = draft
+        .config
+        .quotas
+        .get(&name)
+        .cloned()
+        .ok_or_else(|| vec![words::absent(kind, name.as_str())])?;
     let edited = proto::quota::edit(&set, rule, operation, attribute, value).map_err(|refusal| vec![refusal])?;
     store(draft, kind, name.as_str(), &edited.fields)?;
     edited.notes.into_iter().for_each(|note| draft.say(note));
@@ -238,17 +263,26 @@ fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[Stri
     let (name, domain) = part(draft, kind, name)?;
     let Some(domain) = domain else {
         let what = format!("error: Given object_instance \"{name}\" is incomplete");
-        return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group")]);
+        return Err(vec![
+            Diagnostic::new(Code::BadSyntax, what).fix("name it as queue@host or queue@@group"),
+        ]);
     };
     let before = fields_of(draft, kind, &name).ok_or_else(|| {
         let what = format!("error: Cluster queue entry \"{name}\" does not exist");
-        vec![Diagnostic { what, ..words::absent(kind, &name) }]
+        vec![Diagnostic {
+            what,
+            ..words::absent(kind, &name)
+        }]
     })?;
     let mut fields = before.clone();
     let mut missing = Vec::new();
     // The name and the host list are the same on all hosts.
     let all = attributes.iter().any(|attribute| attribute == "*");
-    let keys: Vec<&str> = if all { kind.keys()[2..].to_vec() } else { attributes.iter().map(String::as_str).collect() };
+    let keys: Vec<&str> = if all {
+        kind.keys()[2..].to_vec()
+    } else {
+        attributes.iter().map(String::as_str).collect()
+    };
     for key in keys {
         match edit::purge(kind, &fields, key, &domain).map_err(|refusal| vec![refusal])? {
             Some(without) => fields = without,
@@ -279,23 +313,37 @@ fn purge(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, attributes: &[Stri
 fn clean(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     if kind != ObjectKind::Queue {
         let what = format!("denied: a {kind} cannot be cleaned of jobs");
-        return Err(vec![Diagnostic::new(Code::BadSyntax, what).fix("name a queue: qconf -cq QUEUE")]);
+        return Err(vec![
+            Diagnostic::new(Code::BadSyntax, what).fix("name a queue: qconf -cq QUEUE"),
+        ]);
     }
     let (queue, domain) = part(draft, kind, name)?;
     let is_meant = |instance: &QueueInstanceName| {
         instance.queue == *queue.as_str()
-            && domain.as_ref().is_none_or(|domain| draft.state.config.is_in(&instance.host, domain))
+            && domain
+                .as_ref()
+                .is_none_or(|domain| draft.state.config.is_in(&instance.host, domain))
     };
     let mut found: Vec<QueueInstanceName> = draft.state.used_instances().into_iter().filter(is_meant).collect();
-    let idle =
-        draft.state.config.resolved.keys().filter(|instance| is_meant(instance) && !found.contains(instance)).cloned();
+    let idle = draft
+        .state
+        .config
+        .resolved
+        .keys()
+        .filter(|instance| is_meant(instance) && !found.contains(instance))
+        .cloned();
     let idle: Vec<QueueInstanceName> = idle.collect();
     found.extend(idle);
     if found.is_empty() {
         let what = format!("invalid queue or job \"{name}\"");
-        return Err(vec![Diagnostic { what, ..words::absent(kind, name) }]);
+        return Err(vec![Diagnostic {
+            what,
+            ..words::absent(kind, name)
+        }]);
     }
-    found.iter().for_each(|instance| draft.say(format!("{} purged queue \"{instance}\"", draft.caller.at_host())));
+    found
+        .iter()
+        .for_each(|instance| draft.say(format!("{} purged queue \"{instance}\"", draft.caller.at_host())));
     draft.cleaned.extend(found);
     Ok(())
 }
@@ -341,18 +389,24 @@ fn may_leave_list(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(),
     let master = draft.site.master_host.as_ref().unwrap_or(&draft.caller.host);
     if kind == ObjectKind::AdminHosts && draft.site.master_host.is_some() && master.as_str() == name {
         let what = format!("denied: can't delete master host \"{name}\" from admin host list");
-        return Err(vec![Diagnostic::new(Code::Immutable, what).why("without it nobody could administer the cell")]);
+        return Err(vec![
+            Diagnostic::new(Code::Immutable, what).why("without it nobody could administer the cell"),
+        ]);
     }
     if kind == ObjectKind::AdminHosts && (master.as_str() == name || config.admin_hosts.len() == 1) {
         let what = format!("denied: can't delete host \"{name}\" from admin host list");
         let why = "this command comes from that host, or it is the last one: nobody could add it again";
         return Err(vec![
-            Diagnostic::new(Code::Immutable, what).why(why).fix("delete it from another administrative host"),
+            Diagnostic::new(Code::Immutable, what)
+                .why(why)
+                .fix("delete it from another administrative host"),
         ]);
     }
     if kind == ObjectKind::Managers && (name == "root" || config.managers.len() == 1) {
         let what = format!("may not remove user \"{name}\" from manager list");
-        return Err(vec![Diagnostic::new(Code::Immutable, what).why("the cell always has a manager")]);
+        return Err(vec![
+            Diagnostic::new(Code::Immutable, what).why("the cell always has a manager"),
+        ]);
     }
     Ok(())
 }

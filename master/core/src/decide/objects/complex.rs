@@ -53,7 +53,9 @@ fn replace(draft: &mut Draft<'_>, fields: &Fields) -> Result<(), Refusals> {
     if !invalid.is_empty() {
         return Err(invalid);
     }
-    changes.iter().for_each(|change| draft.say(format!("{} {change}", draft.caller.at_host())));
+    changes
+        .iter()
+        .for_each(|change| draft.say(format!("{} {change}", draft.caller.at_host())));
     Ok(())
 }
 
@@ -62,7 +64,11 @@ fn keep_what_stays(config: &Configuration, fields: &mut Fields) -> Result<Refusa
     let new = Complex::read("", fields)?;
     let old = config.complex.write();
     let mut kept = Refusals::new();
-    for attribute in config.complex.iter().filter(|old| new.iter().all(|new| new.name != old.name)) {
+    for attribute in config
+        .complex
+        .iter()
+        .filter(|old| new.iter().all(|new| new.name != old.name))
+    {
         let name = &attribute.name;
         let allowed = Complex::check_removal(name).map_err(|refusal| vec![refusal]);
         if let Err(refusals) = allowed.and_then(|()| references::to_attribute(config, name.as_str())) {

@@ -47,9 +47,14 @@ impl Draft<'_> {
 
     /// Sets an object, or deletes it if it has no fields.
     pub fn store(&mut self, kind: ObjectKind, name: &str, fields: Option<Fields>) {
-        let object = StoredObject { kind, name: name.to_owned(), fields };
+        let object = StoredObject {
+            kind,
+            name: name.to_owned(),
+            fields,
+        };
         self.config.put(&object);
-        self.stored.retain(|earlier| (earlier.kind, &earlier.name) != (kind, &object.name));
+        self.stored
+            .retain(|earlier| (earlier.kind, &earlier.name) != (kind, &object.name));
         self.stored.push(object);
     }
 
@@ -69,13 +74,22 @@ impl Draft<'_> {
 
 /// Decides `Command::Objects`.
 pub(super) fn change(turn: &mut Turn<'_>, caller: &Caller, changes: &[ObjectChange], origin: Origin) -> Reply {
-    let Draft { stored, mut answers, cleaned, .. } = match made(turn, caller, changes, origin) {
+    let Draft {
+        stored,
+        mut answers,
+        cleaned,
+        ..
+    } = match made(turn, caller, changes, origin) {
         Ok(draft) => draft,
         Err(refusals) => return refusals,
     };
     let concerned = root_commands::concerned(&stored);
     commit(turn, stored);
-    answers.extend(root_commands::warnings(turn, &concerned).into_iter().map(Answer::Warning));
+    answers.extend(
+        root_commands::warnings(turn, &concerned)
+            .into_iter()
+            .map(Answer::Warning),
+    );
     cleaned.iter().for_each(|instance| clean(turn, caller, instance));
     Reply::answers(answers)
 }
@@ -138,7 +152,10 @@ fn start_instances(turn: &mut Turn<'_>, mut added: Vec<QueueInstanceName>) {
         if state.config.resolved[&instance].initial_state != InitialState::Disabled {
             continue;
         }
-        let state = InstanceState { disabled: true, ..state.instances.get(&instance).cloned().unwrap_or_default() };
+        let state = InstanceState {
+            disabled: true,
+            ..state.instances.get(&instance).cloned().unwrap_or_default()
+        };
         turn.record(Event::InstanceChanged { instance, state });
     }
 }

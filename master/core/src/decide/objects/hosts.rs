@@ -55,7 +55,10 @@ pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, val
         return refuse("a token that nobody may use", "allow at least one use");
     }
     if valid_s == 0 || valid_s > TOKEN_LIFE_MAX_S {
-        return refuse("a token lives from one second to a year", "name its life in seconds, such as 86400 for a day");
+        return refuse(
+            "a token lives from one second to a year",
+            "name its life in seconds, such as 86400 for a day",
+        );
     }
     let host_pattern = if pattern.is_empty() { "*".to_owned() } else { pattern };
     if let Err(error) = Expression::parse(&host_pattern) {
@@ -66,13 +69,24 @@ pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, val
     let hash: String = request.entropy.iter().map(|byte| format!("{byte:02x}")).collect();
     let valid_ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
     let expires = Wall(turn.now.wall.0.saturating_add(valid_ms));
-    turn.record(Event::TokenCreated(JoinGrant { hash: hash.clone(), uses_left: uses, expires, host_pattern }));
+    turn.record(Event::TokenCreated(JoinGrant {
+        hash: hash.clone(),
+        uses_left: uses,
+        expires,
+        host_pattern,
+    }));
     Reply::data(Data::Token(hash))
 }
 
 /// A token is no longer taken. It is named by the beginning of its hash.
 pub(super) fn revoke_token(turn: &mut Turn<'_>, id: &str) -> Reply {
-    let found: Vec<String> = turn.state().tokens.keys().filter(|hash| hash.starts_with(id)).cloned().collect();
+    let found: Vec<String> = turn
+        .state()
+        .tokens
+        .keys()
+        .filter(|hash| hash.starts_with(id))
+        .cloned()
+        .collect();
     let refuse = |what: String| {
         let refusal = Diagnostic::new(Code::UnknownObject, what);
         Reply::refusal(refusal.fix("gridwright token list shows the tokens that may be used, with their ids"))
@@ -89,11 +103,24 @@ pub(super) fn revoke_token(turn: &mut Turn<'_>, id: &str) -> Reply {
 
 /// Admits a host that joins, and adds it to the execution hosts and to `@allhosts`, nowhere else.
 pub(crate) fn join(turn: &mut Turn<'_>, join: Join) {
-    let Join { reply_to, token_hash, host, serial, not_after } = join;
+    let Join {
+        reply_to,
+        token_hash,
+        host,
+        serial,
+        not_after,
+    } = join;
     let outcome = may_join(turn, &token_hash, &host);
     if outcome.is_ok() {
-        turn.record(Event::TokenUsed { hash: token_hash, host: host.clone() });
-        turn.record(Event::CertificateIssued { host: host.clone(), serial, not_after });
+        turn.record(Event::TokenUsed {
+            hash: token_hash,
+            host: host.clone(),
+        });
+        turn.record(Event::CertificateIssued {
+            host: host.clone(),
+            serial,
+            not_after,
+        });
         let objects = new_hosts(&turn.state().config, &[host], ALL_HOSTS);
         draft::commit(turn, objects);
     }
@@ -113,9 +140,15 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
         return refuse("the token has expired");
     }
     // A token may name a host by any of its names.
-    let admitted = state.config.host_names(&turn.site().naming, host).in_expression(&grant.host_pattern);
+    let admitted = state
+        .config
+        .host_names(&turn.site().naming, host)
+        .in_expression(&grant.host_pattern);
     if !Expression::parse(&admitted).is_ok_and(|pattern| pattern.matches(host.as_str(), Type::Host)) {
-        return refuse(&format!("the token is for hosts named {}, not for {host}", grant.host_pattern));
+        return refuse(&format!(
+            "the token is for hosts named {}, not for {host}",
+            grant.host_pattern
+        ));
     }
     let is_trusted = state.config.admin_hosts.contains(host) || state.config.submit_hosts.contains(host);
     if is_trusted && HostName::new(&admitted) != *host {
@@ -130,7 +163,11 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
         let what = format!("\"{host}\" cannot be the name of a host");
         return Err(Diagnostic::new(Code::BadValue, what).fix("join under the name that hostname prints"));
     }
-    if state.certificates.get(host).is_some_and(|certificates| !certificates.is_empty()) {
+    if state
+        .certificates
+        .get(host)
+        .is_some_and(|certificates| !certificates.is_empty())
+    {
         let what = format!("host {host} has joined already");
         let refusal = Diagnostic::new(Code::AlreadyExists, what);
         return Err(refusal.fix(format!("if it was made anew, first: gridwright host revoke {host}")));
@@ -141,16 +178,31 @@ fn may_join(turn: &Turn<'_>, token_hash: &str, host: &HostName) -> Result<(), Di
 /// The objects of hosts that are new: themselves, and the group they are put into where there is
 /// one.
 fn new_hosts(config: &Configuration, hosts: &[HostName], group: &str) -> Vec<StoredObject> {
-    let new: Vec<&HostName> = hosts.iter().filter(|host| !config.exec_hosts.contains_key(*host)).collect();
-    let stored = |kind, name: &str, fields: Fields| StoredObject { kind, name: name.to_owned(), fields: Some(fields) };
+    let new: Vec<&HostName> = hosts
+        .iter()
+        .filter(|host| !config.exec_hosts.contains_key(*host))
+        .collect();
+    let stored = |kind, name: &str, fields: Fields| StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    };
     let mut objects: Vec<StoredObject> = new
         .iter()
-        .map(|host| stored(ObjectKind::ExecHost, host.as_str(), ExecHost::template((*host).clone()).to_fields()))
+        .map(|host| {
+            stored(
+                ObjectKind::ExecHost,
+                host.as_str(),
+                ExecHost::template((*host).clone()).to_fields(),
+            )
+        })
         .collect();
     if let Some(old) = config.host_groups.get(group) {
         let mut changed = HostGroup::clone(old);
-        let missing =
-            new.iter().map(|host| HostOrGroup::Host((*host).clone())).filter(|host| !old.members.contains(host));
+        let missing = new
+            .iter()
+            .map(|host| HostOrGroup::Host((*host).clone()))
+            .filter(|host| !old.members.contains(host));
         changed.members.0.extend(missing);
         if changed != **old {
             objects.push(stored(ObjectKind::HostGroup, group, changed.to_fields()));
@@ -163,7 +215,11 @@ fn new_hosts(config: &Configuration, hosts: &[HostName], group: &str) -> Vec<Sto
 pub(crate) fn renewed(turn: &mut Turn<'_>, host: HostName, serial: String, not_after: Wall) {
     let state = turn.state();
     if state.certificates.contains_key(&host) || (is_simulated(&host) && state.config.exec_hosts.contains_key(&host)) {
-        turn.record(Event::CertificateIssued { host, serial, not_after });
+        turn.record(Event::CertificateIssued {
+            host,
+            serial,
+            not_after,
+        });
     }
 }
 
@@ -194,7 +250,10 @@ pub(super) fn rebind(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply 
         let fix = "nothing has to be done: its next agent is let in; qconf -sel lists the execution hosts";
         return Reply::refusal(Diagnostic::new(Code::UnknownObject, what).fix(fix));
     }
-    turn.record(Event::HostTasksBound { host: host.clone(), mark: None });
+    turn.record(Event::HostTasksBound {
+        host: host.clone(),
+        mark: None,
+    });
     Reply::answers(vec![Answer::Done(format!(
         "the next agent of host {host} is let in with the task directory it has"
     ))])
@@ -208,18 +267,27 @@ pub(super) fn simulate(
     count: u32,
     slots: Option<u32>,
 ) -> Option<Reply> {
-    if let Some(master) = turn.site().master_host.as_ref().filter(|master| **master != caller.host) {
+    if let Some(master) = turn
+        .site()
+        .master_host
+        .as_ref()
+        .filter(|master| **master != caller.host)
+    {
         let what = format!("denied: simulated hosts run on the master's host, {master}");
         let why = format!("their certificates would go to {}", caller.host);
         let refusal = Diagnostic::new(Code::HostNotPermitted, what).why(why);
-        return Some(Reply::refusal(refusal.fix(format!("on {master}: gridwright up --sim-hosts {count}"))));
+        return Some(Reply::refusal(
+            refusal.fix(format!("on {master}: gridwright up --sim-hosts {count}")),
+        ));
     }
     if count == 0 || count > SIMULATED_MAX {
         let what = format!("{count} simulated hosts");
         let refusal = Diagnostic::new(Code::BadValue, what).fix(format!("name a number from 1 to {SIMULATED_MAX}"));
         return Some(Reply::refusal(refusal));
     }
-    let hosts: Vec<HostName> = (1..=count).map(|number| HostName::new(&format!("sim{number:04}"))).collect();
+    let hosts: Vec<HostName> = (1..=count)
+        .map(|number| HostName::new(&format!("sim{number:04}")))
+        .collect();
     let config = &turn.state().config;
     let mut objects = simulated_group(config);
     let mut with_group = config.objects();
@@ -227,7 +295,10 @@ pub(super) fn simulate(
     objects.extend(new_hosts(&with_group, &hosts, SIMULATED));
     objects.extend(slots.and_then(|slots| simulated_slots(config, slots)));
     draft::commit(turn, objects);
-    turn.effect(Effect::IssueSimulated { to: request.reply_to, hosts });
+    turn.effect(Effect::IssueSimulated {
+        to: request.reply_to,
+        hosts,
+    });
     None
 }
 
@@ -249,7 +320,11 @@ fn simulated_group(config: &Configuration) -> Vec<StoredObject> {
     if !config.host_groups.contains_key(SIMULATED) {
         objects.push(store(HostGroup::template(HostGroupName::from(SIMULATED))));
     }
-    if let Some(all) = config.host_groups.get(ALL_HOSTS).filter(|all| !all.members.contains(&id)) {
+    if let Some(all) = config
+        .host_groups
+        .get(ALL_HOSTS)
+        .filter(|all| !all.members.contains(&id))
+    {
         let mut all = HostGroup::clone(all);
         all.members.0.push(id);
         objects.push(store(all));
@@ -263,7 +338,11 @@ fn simulated_slots(config: &Configuration, slots: u32) -> Option<StoredObject> {
     let id = HostOrGroup::Group(HostGroupName::from(SIMULATED));
     queue.slots.overrides.retain(|(other, _)| *other != id);
     queue.slots.overrides.push((id, slots));
-    Some(StoredObject { kind: ObjectKind::Queue, name: DEFAULT_QUEUE.to_owned(), fields: Some(queue.to_fields()) })
+    Some(StoredObject {
+        kind: ObjectKind::Queue,
+        name: DEFAULT_QUEUE.to_owned(),
+        fields: Some(queue.to_fields()),
+    })
 }
 
 /// `-km`, `-ke`, `-kej`: ends the master, or the agents of hosts.
@@ -274,7 +353,12 @@ pub(super) fn shutdown(turn: &mut Turn<'_>, caller: &Caller, hosts: &[String], k
     }
     let names = turn.state().config.host_names(&turn.site().naming, &caller.host);
     let hosts: Vec<HostName> = hosts.iter().map(|host| names.canonical(host)).collect();
-    Reply::answers(hosts.iter().map(|host| shutdown_host(turn, caller, host, kill_jobs)).collect())
+    Reply::answers(
+        hosts
+            .iter()
+            .map(|host| shutdown_host(turn, caller, host, kill_jobs))
+            .collect(),
+    )
 }
 
 fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_jobs: bool) -> Answer {
@@ -289,11 +373,16 @@ fn shutdown_host(turn: &mut Turn<'_>, caller: &Caller, host: &HostName, kill_job
     };
     if !kill_jobs {
         let keys: Vec<TaskKey> = turn.state().index.on_host(host).collect();
-        keys.into_iter().for_each(|key| tasks::migrate_at_shutdown(turn, host, key));
+        keys.into_iter()
+            .for_each(|key| tasks::migrate_at_shutdown(turn, host, key));
     }
     turn.send(connection, MasterMessage::Shutdown { kill_jobs });
     // It may wait for what moves; nothing new goes there from now on.
     let at = turn.now.tick;
-    turn.observe(Observation::Contact { host: host.clone(), at, connected: false });
+    turn.observe(Observation::Contact {
+        host: host.clone(),
+        at,
+        connected: false,
+    });
     Answer::Done(format!("{} kills execd of host \"{host}\"", caller.at_host()))
 }

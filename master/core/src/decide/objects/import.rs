@@ -14,7 +14,9 @@ pub(super) fn import(turn: &mut Turn<'_>, caller: &Caller, import: &Import) -> R
         Ok(draft) => draft,
         Err(refusals) => return refusals,
     };
-    let Draft { stored, mut answers, .. } = draft;
+    let Draft {
+        stored, mut answers, ..
+    } = draft;
     draft::commit(turn, stored);
     answers.extend(continue_numbers(turn, import));
     Reply::answers(answers)
@@ -45,7 +47,9 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::Orders(_)
         | Command::KillEventClients { .. } => {
             let what = "denied: only changes of configuration objects can be tried";
-            Err(Reply::refusal(Diagnostic::new(Code::BadSyntax, what).fix("leave --dry-run out")))
+            Err(Reply::refusal(
+                Diagnostic::new(Code::BadSyntax, what).fix("leave --dry-run out"),
+            ))
         }
     };
     made.map_or_else(|refusals| refusals, |draft| Reply::answers(draft.answers))
@@ -59,7 +63,10 @@ fn located<'a>(turn: &'a Turn<'_>, caller: &'a Caller, changes: &[ObjectChange])
         let refused = draft::make(&mut draft, change);
         let place = |place: &str| format!("{} {}: {place}", change.kind, change.name);
         if let Err(refusals) = refused {
-            let located = refusals.into_iter().map(|refusal| Diagnostic { place: place(&refusal.place), ..refusal });
+            let located = refusals.into_iter().map(|refusal| Diagnostic {
+                place: place(&refusal.place),
+                ..refusal
+            });
             return Err(Reply::answers(located.map(Answer::Refused).collect()));
         }
         for answer in &mut draft.answers[before..] {
@@ -82,5 +89,7 @@ fn continue_numbers(turn: &mut Turn<'_>, import: &Import) -> Vec<Answer> {
     turn.record(Event::NumbersContinued { job, reservation });
     let said = |what: &str, last: u32| Answer::Done(format!("the last {what} number is {last}"));
     let job = job.map(|last| said("job", last.0));
-    job.into_iter().chain(reservation.map(|last| said("reservation", last))).collect()
+    job.into_iter()
+        .chain(reservation.map(|last| said("reservation", last)))
+        .collect()
 }

@@ -33,7 +33,13 @@ pub(super) struct Row {
 }
 
 const fn row_of(words: Words, settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>) -> Row {
-    Row { words, canonical: |_, name| name.to_owned(), settle, unused: |_, _| Ok(()), has_instance: |_, _| false }
+    Row {
+        words,
+        canonical: |_, name| name.to_owned(),
+        settle,
+        unused: |_, _| Ok(()),
+        has_instance: |_, _| false,
+    }
 }
 
 fn host(draft: &Draft<'_>, name: &str) -> String {
@@ -42,19 +48,33 @@ fn host(draft: &Draft<'_>, name: &str) -> String {
 
 /// The object in its form, unless it names what does not exist.
 fn unless(refusals: Refusals, object: &impl Object) -> Result<Fields, Refusals> {
-    if refusals.is_empty() { Ok(object.write()) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(object.write())
+    } else {
+        Err(refusals)
+    }
 }
 
 const EXEC_HOST: Row = Row {
     canonical: host,
     unused: |config, name| references::to_host(config, &HostName::new(name)),
     has_instance: |name, instance| instance.host.as_str() == name,
-    ..row_of(Words { list: "exechost", object: "execution host", present: "exechost" }, |draft, name, fields| {
-        let name = host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
-        let mut host = ExecHost { name, ..ExecHost::from_fields(fields)? };
-        host.complex_values.make_canonical(&draft.config.complex);
-        unless(references::of_host(&draft.config, &host), &host)
-    })
+    ..row_of(
+        Words {
+            list: "exechost",
+            object: "execution host",
+            present: "exechost",
+        },
+        |draft, name, fields| {
+            let name = host_name(name).map_err(|bad| vec![bad.refusal("hostname", name)])?;
+            let mut host = ExecHost {
+                name,
+                ..ExecHost::from_fields(fields)?
+            };
+            host.complex_values.make_canonical(&draft.config.complex);
+            unless(references::of_host(&draft.config, &host), &host)
+        },
+    )
 };
 
 const QUEUE: Row = Row {
@@ -66,7 +86,10 @@ const QUEUE: Row = Row {
     ..row_of(Words::same("cluster queue"), |draft, _, fields| {
         let mut queue = ClusterQueue::from_fields(fields)?;
         queue.hostlist = members::settle(draft, queue.hostlist)?;
-        queue.complex_values.values_mut().for_each(|list| list.make_canonical(&draft.config.complex));
+        queue
+            .complex_values
+            .values_mut()
+            .for_each(|list| list.make_canonical(&draft.config.complex));
         unless(references::of_queue(&draft.config, &queue), &queue)
     })
 };
@@ -104,26 +127,43 @@ const PE_VARIABLES: [&str; 3] = ["pe_hostfile", "pe", "pe_slots"];
 fn variables_of_pe(pe: &ParallelEnvironment) -> Result<(), Refusals> {
     let refused = |attribute: &str, why: String| {
         let what = format!("parameter {attribute} of pe \"{}\": {why}", pe.name);
-        let told = PE_VARIABLES.iter().chain(&strict::PROCEDURE_VARIABLES[..strict::TOLD_VARIABLES]);
+        let told = PE_VARIABLES
+            .iter()
+            .chain(&strict::PROCEDURE_VARIABLES[..strict::TOLD_VARIABLES]);
         let known = told.map(|name| format!(" ${name}")).collect::<String>();
         Diagnostic::new(Code::BadValue, what).fix(format!("the variables are{known}"))
     };
     let known = [&PE_VARIABLES[..], &strict::PROCEDURE_VARIABLES].concat();
     let check = |attribute: &str, command: &str| Some(refused(attribute, strict::unknown_variable(command, &known)?));
-    let commands = [("start_proc_args", &pe.start_proc_args), ("stop_proc_args", &pe.stop_proc_args)];
-    let refusals: Refusals =
-        commands.iter().filter_map(|(name, command)| check(name, command.value()?.as_str())).collect();
+    let commands = [
+        ("start_proc_args", &pe.start_proc_args),
+        ("stop_proc_args", &pe.stop_proc_args),
+    ];
+    let refusals: Refusals = commands
+        .iter()
+        .filter_map(|(name, command)| check(name, command.value()?.as_str()))
+        .collect();
     if refusals.is_empty() { Ok(()) } else { Err(refusals) }
 }
 
 const CALENDAR: Row = Row {
     unused: |config, name| references::to_calendar(config, &name.into()),
-    ..row_of(Words::same("calendar"), |_, _, fields| Ok(Calendar::from_fields(fields)?.to_fields()))
+    ..row_of(Words::same("calendar"), |_, _, fields| {
+        Ok(Calendar::from_fields(fields)?.to_fields())
+    })
 };
-const RESOURCE_QUOTA: Row = row_of(Words::same("resource quota set"), |draft, _, fields| quotas::settle(draft, fields));
+const RESOURCE_QUOTA: Row = row_of(Words::same("resource quota set"), |draft, _, fields| {
+    quotas::settle(draft, fields)
+});
 
 const CLUSTER_CONF: Row = Row {
-    canonical: |draft, name| if name.is_empty() { "global".to_owned() } else { host(draft, name) },
+    canonical: |draft, name| {
+        if name.is_empty() {
+            "global".to_owned()
+        } else {
+            host(draft, name)
+        }
+    },
     ..row_of(Words::same("configuration"), |draft, name, fields| {
         host_name(name).map_err(|bad| vec![bad.refusal("host", name)])?;
         let conf = ClusterConf::from_fields(&HostName::new(name), fields)?;
@@ -145,22 +185,38 @@ const SCHEDULER_CONF: Row = Row {
 };
 
 /// The complex is changed in a module of its own.
-const COMPLEX: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::same("complex"), refused) };
+const COMPLEX: Row = Row {
+    canonical: |_, _| String::new(),
+    ..row_of(Words::same("complex"), refused)
+};
 
 /// The share tree is changed in a module of its own, too.
-const SHARE_TREE: Row = Row { canonical: |_, _| String::new(), ..row_of(Words::same("share tree"), refused) };
+const SHARE_TREE: Row = Row {
+    canonical: |_, _| String::new(),
+    ..row_of(Words::same("share tree"), refused)
+};
 
 /// A list of hosts.
 const fn hosts(list: &'static str, present: &'static str) -> Row {
-    let words = Words { list, object: list, present };
+    let words = Words {
+        list,
+        object: list,
+        present,
+    };
     let settle = |_: &mut Draft<'_>, name: &str, _: &Fields| {
         host_name(name).map_err(|bad| {
             let what = format!("can't resolve hostname \"{name}\"");
-            vec![Diagnostic { what, ..bad.refusal("host name", name) }]
+            vec![Diagnostic {
+                what,
+                ..bad.refusal("host name", name)
+            }]
         })?;
         Ok(Fields::new())
     };
-    Row { canonical: host, ..row_of(words, settle) }
+    Row {
+        canonical: host,
+        ..row_of(words, settle)
+    }
 }
 
 const USER_SET: Row = Row {
@@ -177,12 +233,19 @@ const PROJECT: Row = Row {
     },
     ..row_of(Words::same("project"), access::settle_project)
 };
-const USER: Row = Row { unused: access::to_user, ..row_of(Words::same("user"), access::settle_user) };
+const USER: Row = Row {
+    unused: access::to_user,
+    ..row_of(Words::same("user"), access::settle_user)
+};
 
 const CHECKPOINT: Row = Row {
     unused: access::to_checkpoint,
     ..row_of(
-        Words { list: "checkpoint interface", object: "checkpointing environment", present: "checkpoint interface" },
+        Words {
+            list: "checkpoint interface",
+            object: "checkpointing environment",
+            present: "checkpoint interface",
+        },
         |_, name, fields| Ok(Checkpoint::read(name, fields)?.write()),
     )
 };

@@ -41,13 +41,24 @@ pub(super) fn settle(draft: &mut Draft<'_>, list: HostList) -> Result<HostList, 
         HostOrGroup::Host(host) => Some(host),
         HostOrGroup::Group(_) => None,
     });
-    let new: Vec<HostName> = hosts.filter(|host| !draft.config.exec_hosts.contains_key(*host)).cloned().collect();
+    let new: Vec<HostName> = hosts
+        .filter(|host| !draft.config.exec_hosts.contains_key(*host))
+        .cloned()
+        .collect();
     if list.contains(&HostOrGroup::Host(HostName::global())) {
         let what = "denied: \"global\" is no host that has queues";
-        return Err(vec![Diagnostic::new(Code::BadValue, what).at("hostlist").fix("name hosts or host groups")]);
+        return Err(vec![
+            Diagnostic::new(Code::BadValue, what)
+                .at("hostlist")
+                .fix("name hosts or host groups"),
+        ]);
     }
     for host in new {
-        draft.store(ObjectKind::ExecHost, host.as_str(), Some(ExecHost::template(host.clone()).to_fields()));
+        draft.store(
+            ObjectKind::ExecHost,
+            host.as_str(),
+            Some(ExecHost::template(host.clone()).to_fields()),
+        );
     }
     Ok(list)
 }

@@ -47,8 +47,10 @@ pub(crate) fn modify_queue(
     let pattern = QueuePattern::new(target);
     let orphans = turn.state().orphans();
     let known = config.resolved.keys().chain(&orphans);
-    let instances: Vec<QueueInstanceName> =
-        known.filter(|instance| pattern.matches(config, instance)).cloned().collect();
+    let instances: Vec<QueueInstanceName> = known
+        .filter(|instance| pattern.matches(config, instance))
+        .cloned()
+        .collect();
     let mut answers = Vec::new();
     for instance in &instances {
         answers.extend(modify_instance(turn, caller, action, instance, force));
@@ -66,17 +68,52 @@ fn modify_instance(
     let settings = turn.state().config.resolved.get(instance);
     let is_owner = settings.is_some_and(|settings| settings.owner_list.contains(caller.user()));
     if !caller.is_operator() && !is_owner {
-        let what = format!("{} - you have no permission to modify queue \"{instance}\"", caller.user());
+        let what = format!(
+            "{} - you have no permission to modify queue \"{instance}\"",
+            caller.user()
+        );
         let refusal = Diagnostic::new(Code::NotPermitted, what);
-        return vec![Answer::Refused(refusal.fix("ask an operator, or an owner of the queue (owner_list)"))];
+        return vec![Answer::Refused(
+            refusal.fix("ask an operator, or an owner of the queue (owner_list)"),
+        )];
     }
     let before = turn.state().instances.get(instance).cloned().unwrap_or_default();
     let (after, word) = match action {
-        QueueAction::Disable => (InstanceState { disabled: true, ..before.clone() }, "disabled"),
-        QueueAction::Enable => (InstanceState { disabled: false, ..before.clone() }, "enabled"),
-        QueueAction::Suspend => (InstanceState { suspended: true, ..before.clone() }, "suspended"),
-        QueueAction::Unsuspend => (InstanceState { suspended: false, ..before.clone() }, "unsuspended"),
-        QueueAction::ClearError => (InstanceState { errors: Vec::new(), ..before.clone() }, "no error"),
+        QueueAction::Disable => (
+            InstanceState {
+                disabled: true,
+                ..before.clone()
+            },
+            "disabled",
+        ),
+        QueueAction::Enable => (
+            InstanceState {
+                disabled: false,
+                ..before.clone()
+            },
+            "enabled",
+        ),
+        QueueAction::Suspend => (
+            InstanceState {
+                suspended: true,
+                ..before.clone()
+            },
+            "suspended",
+        ),
+        QueueAction::Unsuspend => (
+            InstanceState {
+                suspended: false,
+                ..before.clone()
+            },
+            "unsuspended",
+        ),
+        QueueAction::ClearError => (
+            InstanceState {
+                errors: Vec::new(),
+                ..before.clone()
+            },
+            "no error",
+        ),
         QueueAction::Reschedule => return reschedule(turn, instance, force),
     };
     let (forgiven, unwell) = match action {
@@ -88,7 +125,10 @@ fn modify_instance(
         | QueueAction::Reschedule => (false, None),
     };
     let stays = unwell.map(|why| {
-        let what = format!("\"{instance}\" stays in error: host {} cannot start jobs: {why}", instance.host);
+        let what = format!(
+            "\"{instance}\" stays in error: host {} cannot start jobs: {why}",
+            instance.host
+        );
         Diagnostic::new(Code::WrongState, what).fix("mend that; it opens by itself then")
     });
     if after == before && !forgiven && (!force || stays.is_some()) {
@@ -101,7 +141,11 @@ fn modify_instance(
     if after != before {
         causes::set(turn, instance, after);
     }
-    let done = if force { "forced state change of" } else { "changed state of" };
+    let done = if force {
+        "forced state change of"
+    } else {
+        "changed state of"
+    };
     let done = Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()));
     std::iter::once(done).chain(stays.map(Answer::Warning)).collect()
 }
@@ -109,10 +153,16 @@ fn modify_instance(
 /// Runs all jobs again whose master task is in the instance.
 fn reschedule(turn: &mut Turn<'_>, instance: &QueueInstanceName, force: bool) -> Vec<Answer> {
     let state = turn.state();
-    let is_master = |key: &TaskKey| state.placed(*key).is_some_and(|(_, _, placement)| placement.master() == instance);
+    let is_master = |key: &TaskKey| {
+        state
+            .placed(*key)
+            .is_some_and(|(_, _, placement)| placement.master() == instance)
+    };
     let keys: Vec<TaskKey> = state.tasks_in(instance).into_iter().filter(is_master).collect();
     if keys.is_empty() {
         return vec![Answer::Done(format!("Queue instance \"{instance}\" contains no jobs"))];
     }
-    keys.into_iter().map(|key| modify_jobs::reschedule(turn, key, force)).collect()
+    keys.into_iter()
+        .map(|key| modify_jobs::reschedule(turn, key, force))
+        .collect()
 }

@@ -26,7 +26,10 @@ pub(super) fn settle(draft: &mut Draft<'_>, fields: &Fields) -> Result<Fields, R
     for hosts in set.rules.iter_mut().filter_map(|rule| rule.hosts.as_mut()) {
         let names = draft.host_names();
         for element in hosts.included.iter_mut().chain(&mut hosts.excluded) {
-            let host = element.plain().filter(|name| !name.starts_with('@')).map(|name| names.canonical(name));
+            let host = element
+                .plain()
+                .filter(|name| !name.starts_with('@'))
+                .map(|name| names.canonical(name));
             if let Some(host) = host.and_then(|host| Expression::parse(host.as_str()).ok()) {
                 *element = host;
             }
@@ -40,7 +43,9 @@ pub(super) fn settle(draft: &mut Draft<'_>, fields: &Fields) -> Result<Fields, R
 
 /// Names of a filter that are those of one object.
 fn plain(filter: Option<&Filter>) -> impl Iterator<Item = &str> {
-    let elements = filter.into_iter().flat_map(|filter| filter.included.iter().chain(&filter.excluded));
+    let elements = filter
+        .into_iter()
+        .flat_map(|filter| filter.included.iter().chain(&filter.excluded));
     elements.filter_map(Expression::plain)
 }
 
@@ -50,13 +55,24 @@ fn unknown(config: &Configuration, set: &QuotaSet) -> Vec<Diagnostic> {
     for (index, rule) in set.rules.iter().enumerate() {
         let mut warn = |kind: &str, name: &str| {
             let what = format!("warning: {kind} \"{name}\" does not exist");
-            let why = format!("rule {} matches nothing by that name until it does", set.rule_name(index));
-            warnings.push(Diagnostic::new(Code::UnknownObject, what).at(set.rule_name(index)).why(why));
+            let why = format!(
+                "rule {} matches nothing by that name until it does",
+                set.rule_name(index)
+            );
+            warnings.push(
+                Diagnostic::new(Code::UnknownObject, what)
+                    .at(set.rule_name(index))
+                    .why(why),
+            );
         };
         let groups = plain(rule.hosts.as_ref()).filter(|name| name.starts_with('@'));
-        groups.filter(|name| !config.host_groups.contains_key(*name)).for_each(|name| warn("host group", name));
+        groups
+            .filter(|name| !config.host_groups.contains_key(*name))
+            .for_each(|name| warn("host group", name));
         let lists = plain(rule.users.as_ref()).filter_map(|name| name.strip_prefix('@'));
-        lists.filter(|name| !config.user_sets.contains_key(*name)).for_each(|name| warn("access list", name));
+        lists
+            .filter(|name| !config.user_sets.contains_key(*name))
+            .for_each(|name| warn("access list", name));
         let projects = plain(rule.projects.as_ref()).filter(|name| !config.projects.contains_key(*name));
         projects.for_each(|name| warn("project", name));
         let pes = plain(rule.pes.as_ref()).filter(|name| !config.pes.contains_key(*name));
@@ -90,33 +106,45 @@ pub(super) fn sets_limiting(config: &Configuration, is_meant: impl Fn(&str) -> b
 /// If sets name a host group.
 pub(super) fn to_group(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let users = sets_with(config, |rule| plain(rule.hosts.as_ref()).any(|used| used == name));
-    still(&users, |first| format!("denied: host group \"{name}\" is still referenced in {first}."))
+    still(&users, |first| {
+        format!("denied: host group \"{name}\" is still referenced in {first}.")
+    })
 }
 
 /// # Errors
 /// If sets name a parallel environment.
 pub(super) fn to_pe(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let users = sets_with(config, |rule| plain(rule.pes.as_ref()).any(|used| used == name));
-    still(&users, |first| format!("denied: Parallel environment \"{name}\" is still referenced in {first}."))
+    still(&users, |first| {
+        format!("denied: Parallel environment \"{name}\" is still referenced in {first}.")
+    })
 }
 
 /// # Errors
 /// If sets name an access list.
 pub(super) fn to_set(config: &Configuration, name: &str) -> Result<(), Refusals> {
-    let users = sets_with(config, |rule| plain(rule.users.as_ref()).any(|used| used.strip_prefix('@') == Some(name)));
-    still(&users, |first| format!("denied: userset \"{name}\" is still referenced in {first}"))
+    let users = sets_with(config, |rule| {
+        plain(rule.users.as_ref()).any(|used| used.strip_prefix('@') == Some(name))
+    });
+    still(&users, |first| {
+        format!("denied: userset \"{name}\" is still referenced in {first}")
+    })
 }
 
 /// # Errors
 /// If sets name a project.
 pub(super) fn to_project(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let users = sets_with(config, |rule| plain(rule.projects.as_ref()).any(|used| used == name));
-    still(&users, |first| format!("denied: project \"{name}\" is still referenced in {first}"))
+    still(&users, |first| {
+        format!("denied: project \"{name}\" is still referenced in {first}")
+    })
 }
 
 /// # Errors
 /// If sets name a cluster queue.
 pub(super) fn to_queue(config: &Configuration, name: &str) -> Result<(), Refusals> {
     let users = sets_with(config, |rule| plain(rule.queues.as_ref()).any(|used| used == name));
-    still(&users, |first| format!("denied: cluster queue \"{name}\" is still referenced in {first}."))
+    still(&users, |first| {
+        format!("denied: cluster queue \"{name}\" is still referenced in {first}.")
+    })
 }

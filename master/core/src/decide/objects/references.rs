@@ -44,7 +44,12 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
             refusals.push(unknown_pe(config, pe));
         }
     }
-    refusals.extend(queue.calendar.values().filter_map(|name| unknown_calendar(config, name.value()?.as_str())));
+    refusals.extend(
+        queue
+            .calendar
+            .values()
+            .filter_map(|name| unknown_calendar(config, name.value()?.as_str())),
+    );
     refusals.extend(subordinates::of_queue(config, queue));
     refusals.extend(values_of_queue(config, queue));
     refusals.extend(access::of_queue(config, queue));
@@ -54,15 +59,27 @@ pub(super) fn of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals
 fn values_of_queue(config: &Configuration, queue: &ClusterQueue) -> Refusals {
     let complex = &config.complex;
     let check = |list: &Assignments, key: &str| {
-        values_or(complex, list, &format!("{key} of queue {}", queue.name), no_attribute, bad_value)
+        values_or(
+            complex,
+            list,
+            &format!("{key} of queue {}", queue.name),
+            no_attribute,
+            bad_value,
+        )
     };
     let place = format!("complex_values of queue {}", queue.name);
     let capacities = queue
         .complex_values
         .values()
         .flat_map(|list| values_or(complex, list, &place, no_attribute, bad_queue_capacity));
-    let thresholds = queue.load_thresholds.values().flat_map(|list| check(list, "load_thresholds"));
-    let suspend = queue.suspend_thresholds.values().flat_map(|list| check(list, "suspend_thresholds"));
+    let thresholds = queue
+        .load_thresholds
+        .values()
+        .flat_map(|list| check(list, "load_thresholds"));
+    let suspend = queue
+        .suspend_thresholds
+        .values()
+        .flat_map(|list| check(list, "suspend_thresholds"));
     capacities.chain(thresholds).chain(suspend).collect()
 }
 
@@ -87,7 +104,10 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
             }),
         })
         .collect();
-    refusals.extend(conf.bad_duration_offset().map(|bad| bad.refusal("params", &conf.params.to_string())));
+    refusals.extend(
+        conf.bad_duration_offset()
+            .map(|bad| bad.refusal("params", &conf.params.to_string())),
+    );
     let adjusted = &conf.job_load_adjustments;
     refusals.extend(values_or(complex, adjusted, "job_load_adjustments", denied, bad_value));
     refusals.extend(conf.settle_times().filter_map(|(name, _)| unsettled(complex, name)));
@@ -96,7 +116,9 @@ pub(super) fn of_scheduler(config: &Configuration, conf: &SchedulerConf) -> Refu
 
 /// Settle times are found by the full names of numeric attributes.
 fn unsettled(complex: &Complex, name: &str) -> Option<Diagnostic> {
-    let Some(attribute) = complex.lookup(name) else { return unknown(complex, name, "params SETTLE_TIME", denied) };
+    let Some(attribute) = complex.lookup(name) else {
+        return unknown(complex, name, "params SETTLE_TIME", denied);
+    };
     let refuse = |what: String| Diagnostic::new(Code::BadValue, what).at("params SETTLE_TIME");
     if attribute.name.as_str() != name {
         let what = format!("denied: \"{name}\" is the shortcut of an attribute");
@@ -110,18 +132,34 @@ pub(super) fn invalid_values(config: &Configuration) -> Refusals {
     let hosts = config.exec_hosts.values().flat_map(|host| of_host(config, host));
     let queues = config.queues.values().flat_map(|queue| values_of_queue(config, queue));
     let quotas = config.quotas.values().flat_map(|set| set.check(&config.complex));
-    hosts.chain(queues).chain(of_scheduler(config, &config.scheduler)).chain(quotas).collect()
+    hosts
+        .chain(queues)
+        .chain(of_scheduler(config, &config.scheduler))
+        .chain(quotas)
+        .collect()
 }
 
 /// # Errors
 /// If queues or host groups name a host.
 pub(super) fn to_host(config: &Configuration, host: &HostName) -> Result<(), Refusals> {
     let groups = config.groups();
-    let queues = config.queues.values().filter(|queue| queue.hosts(&groups).contains(host));
-    let mut users: Vec<String> = queues.map(|queue| format!("cluster queue \"{}\"", queue.name)).collect();
+    let queues = config
+        .queues
+        .values()
+        .filter(|queue| queue.hosts(&groups).contains(host));
+    let mut users: Vec<String> = queues
+        .map(|queue| format!("cluster queue \"{}\"", queue.name))
+        .collect();
     let is_member = |group: &&HostGroup| group.members.contains(&HostOrGroup::Host(host.clone()));
-    users.extend(groups.iter().filter(is_member).map(|group| format!("host group \"{}\"", group.name)));
-    still(&users, |first| format!("Host object \"{host}\" is still referenced in {first}."))
+    users.extend(
+        groups
+            .iter()
+            .filter(is_member)
+            .map(|group| format!("host group \"{}\"", group.name)),
+    );
+    still(&users, |first| {
+        format!("Host object \"{host}\" is still referenced in {first}.")
+    })
 }
 
 /// # Errors
@@ -131,7 +169,12 @@ pub(super) fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(
     let uses = |queue: &&std::sync::Arc<ClusterQueue>| {
         queue.hostlist.contains(&id) || queue.overrides().iter().any(|(_, used)| **used == id)
     };
-    let queues: Vec<String> = config.queues.values().filter(uses).map(|queue| queue.name.to_string()).collect();
+    let queues: Vec<String> = config
+        .queues
+        .values()
+        .filter(uses)
+        .map(|queue| queue.name.to_string())
+        .collect();
     let refuse = |users: &str, list: &[String]| {
         let what = format!("denied: these {users} still reference \"{name}\": {}", list.join(", "));
         Err(vec![Diagnostic::new(Code::StillReferenced, what)])
@@ -139,23 +182,43 @@ pub(super) fn to_group(config: &Configuration, name: &HostGroupName) -> Result<(
     if !queues.is_empty() {
         return refuse("cluster queues", &queues);
     }
-    let groups: Vec<String> = config.groups().parents_of(name).into_iter().map(ToString::to_string).collect();
-    if groups.is_empty() { Ok(()) } else { refuse("hostgroups", &groups) }
+    let groups: Vec<String> = config
+        .groups()
+        .parents_of(name)
+        .into_iter()
+        .map(ToString::to_string)
+        .collect();
+    if groups.is_empty() {
+        Ok(())
+    } else {
+        refuse("hostgroups", &groups)
+    }
 }
 
 /// # Errors
 /// If queues name a parallel environment.
 pub(super) fn to_pe(config: &Configuration, name: &PeName) -> Result<(), Refusals> {
     let uses = |queue: &&std::sync::Arc<ClusterQueue>| queue.pe_list.values().any(|list| list.contains(name));
-    let users: Vec<String> =
-        config.queues.values().filter(uses).map(|queue| format!("queue \"{}\"", queue.name)).collect();
-    still(&users, |first| format!("denied: Parallel environment \"{name}\" is still referenced in {first}."))
+    let users: Vec<String> = config
+        .queues
+        .values()
+        .filter(uses)
+        .map(|queue| format!("queue \"{}\"", queue.name))
+        .collect();
+    still(&users, |first| {
+        format!("denied: Parallel environment \"{name}\" is still referenced in {first}.")
+    })
 }
 
 /// # Errors
 /// If hosts, queues or the scheduler configuration name an attribute, in full or by its shortcut.
 pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Refusals> {
-    let is_meant = |used: &str| config.complex.lookup(used).is_some_and(|attribute| attribute.name.as_str() == name);
+    let is_meant = |used: &str| {
+        config
+            .complex
+            .lookup(used)
+            .is_some_and(|attribute| attribute.name.as_str() == name)
+    };
     let is_in = |list: &Assignments| list.iter().any(|(used, _)| is_meant(used.as_str()));
     let mut users: Vec<String> = Vec::new();
     for host in config.exec_hosts.values() {
@@ -176,24 +239,33 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
         users.push("scheduler configuration".to_owned());
     }
     users.extend(quotas::sets_limiting(config, is_meant));
-    still(&users, |first| format!("denied: Complex attribute \"{name}\" is still referenced in {first}."))
+    still(&users, |first| {
+        format!("denied: Complex attribute \"{name}\" is still referenced in {first}.")
+    })
 }
 
 /// # Errors
 /// If queues use a calendar.
 pub(super) fn to_calendar(config: &Configuration, name: &CalendarName) -> Result<(), Refusals> {
     let uses = config.queues.values().filter(|queue| {
-        queue.calendar.values().any(|used| used.value().is_some_and(|used| used.as_str() == name.as_str()))
+        queue
+            .calendar
+            .values()
+            .any(|used| used.value().is_some_and(|used| used.as_str() == name.as_str()))
     });
     let users: Vec<String> = uses.map(|queue| format!("queue \"{}\"", queue.name)).collect();
-    still(&users, |first| format!("denied: Calendar \"{name}\" is still referenced in {first}"))
+    still(&users, |first| {
+        format!("denied: Calendar \"{name}\" is still referenced in {first}")
+    })
 }
 
 /// # Errors
 /// If other queues name a queue in their `subordinate_list`.
 pub(super) fn to_queue(config: &Configuration, name: &QueueName) -> Result<(), Refusals> {
-    let users: Vec<String> =
-        subordinates::above(config, name).into_iter().map(|queue| format!("cluster queue \"{queue}\"")).collect();
+    let users: Vec<String> = subordinates::above(config, name)
+        .into_iter()
+        .map(|queue| format!("cluster queue \"{queue}\""))
+        .collect();
     still(&users, |first| {
         format!("Cluster queue \"{name}\" is referenced in {first} as a subordinate. Deletion denied")
     })
@@ -204,7 +276,11 @@ pub(super) fn to_queue(config: &Configuration, name: &QueueName) -> Result<(), R
 pub(super) fn still(users: &[String], what: impl Fn(&str) -> String) -> Result<(), Refusals> {
     let Some(first) = users.first() else { return Ok(()) };
     let refusal = Diagnostic::new(Code::StillReferenced, what(first));
-    Err(vec![if users.len() > 1 { refusal.why(format!("it is used by {}", users.join(", "))) } else { refusal }])
+    Err(vec![if users.len() > 1 {
+        refusal.why(format!("it is used by {}", users.join(", ")))
+    } else {
+        refusal
+    }])
 }
 
 fn members(config: &Configuration, list: &HostList) -> Refusals {
@@ -212,7 +288,10 @@ fn members(config: &Configuration, list: &HostList) -> Refusals {
         HostOrGroup::Host(_) => None,
         HostOrGroup::Group(group) => unknown_group(config, group),
     };
-    list.iter().filter_map(unknown).map(|refusal| refusal.at("hostlist")).collect()
+    list.iter()
+        .filter_map(unknown)
+        .map(|refusal| refusal.at("hostlist"))
+        .collect()
 }
 
 fn unknown_group(config: &Configuration, group: &HostGroupName) -> Option<Diagnostic> {
@@ -308,7 +387,10 @@ fn bad_queue_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> 
     if attribute.r#type != Type::RsMap {
         return bad_value(attribute, value);
     }
-    let what = format!("denied: attribute \"{}\" is a resource map, which a queue cannot have", attribute.name);
+    let what = format!(
+        "denied: attribute \"{}\" is a resource map, which a queue cannot have",
+        attribute.name
+    );
     Some(Diagnostic::new(Code::BadValue, what).fix("set it in complex_values of the host (qconf -me) or of global"))
 }
 
@@ -326,7 +408,10 @@ fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
         Ok(_) => None,
         Err(error) => {
             let refusal = error.diagnostic(name.as_str(), value);
-            Some(Diagnostic { why: format!("{}: {}", refusal.place, refusal.why), ..refusal })
+            Some(Diagnostic {
+                why: format!("{}: {}", refusal.place, refusal.why),
+                ..refusal
+            })
         }
     }
 }

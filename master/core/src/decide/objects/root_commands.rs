@@ -24,7 +24,9 @@ const MAX_NAMED: usize = 5;
 pub(super) fn concerned(stored: &[StoredObject]) -> Vec<(ObjectKind, String)> {
     let names_procedures =
         |kind: ObjectKind| matches!(kind, ObjectKind::Queue | ObjectKind::Pe | ObjectKind::ClusterConf);
-    let set = stored.iter().filter(|object| object.fields.is_some() && names_procedures(object.kind));
+    let set = stored
+        .iter()
+        .filter(|object| object.fields.is_some() && names_procedures(object.kind));
     set.map(|object| (object.kind, object.name.clone())).collect()
 }
 
@@ -38,13 +40,18 @@ pub(super) fn warnings(turn: &mut Turn<'_>, concerned: &[(ObjectKind, String)]) 
     }
     let fitness = turn.fitness_mut();
     let missing = |command: &str, host: &HostName| {
-        fitness.root_commands(host).is_some_and(|lines| !lines.iter().any(|line| admits_configured(line, command)))
+        fitness
+            .root_commands(host)
+            .is_some_and(|lines| !lines.iter().any(|line| admits_configured(line, command)))
     };
     let found = wanted.into_iter().map(|(command, hosts)| {
         let hosts: Vec<HostName> = hosts.into_iter().filter(|host| missing(&command, host)).collect();
         (command, hosts)
     });
-    found.filter(|(_, hosts)| !hosts.is_empty()).map(|(command, hosts)| warning(&command, &hosts)).collect()
+    found
+        .filter(|(_, hosts)| !hosts.is_empty())
+        .map(|(command, hosts)| warning(&command, &hosts))
+        .collect()
 }
 
 fn warning(command: &str, hosts: &[HostName]) -> Diagnostic {
@@ -65,12 +72,20 @@ fn commands_of(state: &State, kind: ObjectKind, name: &str) -> Vec<(String, Host
     let config = &state.config;
     let of_instance = |instance: &QueueInstanceName, settings: &QueueInstanceSettings| {
         let texts = [settings.prolog.value(), settings.epilog.value()].map(|command| command.map(ToString::to_string));
-        texts.into_iter().flatten().map(|text| (text, instance.host.clone())).collect::<Vec<_>>()
+        texts
+            .into_iter()
+            .flatten()
+            .map(|text| (text, instance.host.clone()))
+            .collect::<Vec<_>>()
     };
     let all: Vec<(String, HostName)> = match kind {
         ObjectKind::Queue => {
-            let own = config.resolved.iter().filter(|(instance, _)| instance.queue.as_str() == name);
-            own.flat_map(|(instance, settings)| of_instance(instance, settings)).collect()
+            let own = config
+                .resolved
+                .iter()
+                .filter(|(instance, _)| instance.queue.as_str() == name);
+            own.flat_map(|(instance, settings)| of_instance(instance, settings))
+                .collect()
         }
         ObjectKind::Pe => of_environment(state, name),
         ObjectKind::ClusterConf => {
@@ -78,21 +93,32 @@ fn commands_of(state: &State, kind: ObjectKind, name: &str) -> Vec<(String, Host
             let of = |key: &str| fields.as_ref().and_then(|fields| fields.value(key)).map(str::to_owned);
             let texts: Vec<String> = ["prolog", "epilog"].into_iter().filter_map(of).collect();
             let hosts: BTreeSet<&HostName> = config.resolved.keys().map(|instance| &instance.host).collect();
-            let concerned = hosts.into_iter().filter(|host| name == "global" || host.as_str() == name);
-            concerned.flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone()))).collect()
+            let concerned = hosts
+                .into_iter()
+                .filter(|host| name == "global" || host.as_str() == name);
+            concerned
+                .flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone())))
+                .collect()
         }
         _ => Vec::new(),
     };
-    all.into_iter().filter_map(|(text, host)| Some((text.strip_prefix(AS_ROOT)?.to_owned(), host))).collect()
+    all.into_iter()
+        .filter_map(|(text, host)| Some((text.strip_prefix(AS_ROOT)?.to_owned(), host)))
+        .collect()
 }
 
 fn of_environment(state: &State, name: &str) -> Vec<(String, HostName)> {
     let pe = PeName::from(name);
-    let Some(environment) = state.config.pes.get(&pe) else { return Vec::new() };
+    let Some(environment) = state.config.pes.get(&pe) else {
+        return Vec::new();
+    };
     let texts = [environment.start_proc_args.value(), environment.stop_proc_args.value()];
     let texts: Vec<String> = texts.into_iter().flatten().map(ToString::to_string).collect();
     let serves = |settings: &QueueInstanceSettings| settings.pe_list.contains(&pe);
     let instances = state.config.resolved.iter().filter(|(_, settings)| serves(settings));
     let hosts: BTreeSet<&HostName> = instances.map(|(instance, _)| &instance.host).collect();
-    hosts.into_iter().flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone()))).collect()
+    hosts
+        .into_iter()
+        .flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone())))
+        .collect()
 }

@@ -39,7 +39,9 @@ fn set(draft: &mut Draft<'_>, fields: &Fields, said: &str) -> Result<(), Refusal
 fn delete(draft: &mut Draft<'_>) -> Result<(), Refusals> {
     if draft.config.share_tree.is_none() {
         let what = "sharetree does not exist";
-        return Err(vec![Diagnostic::new(Code::UnknownObject, what).fix("qconf -astree makes one")]);
+        return Err(vec![
+            Diagnostic::new(Code::UnknownObject, what).fix("qconf -astree makes one"),
+        ]);
     }
     draft.store(ObjectKind::ShareTree, "", None);
     draft.say(format!("{} removed sharetree list", draft.caller.at_host()));
@@ -75,7 +77,10 @@ fn check_node<'a>(
     match (node.kind, node.children.is_empty()) {
         (NodeKind::Project, _) if !config.projects.contains_key(name) => return unknown(),
         (NodeKind::Project, _) if project.is_some() => {
-            let what = format!("found sub-project \"{name}\" in project \"{}\"", project.unwrap_or_default());
+            let what = format!(
+                "found sub-project \"{name}\" in project \"{}\"",
+                project.unwrap_or_default()
+            );
             return refuse(Code::BadValue, what, "move it beside the other project");
         }
         (NodeKind::Project, _) if !projects.insert(name) => {
@@ -88,11 +93,17 @@ fn check_node<'a>(
         (NodeKind::Project, _) => around = Some(name),
         (NodeKind::User, true) if name != DEFAULT && !config.users.contains_key(name) => return unknown(),
         (NodeKind::User, true) if !users.insert((project, name)) => {
-            return refuse(Code::BadValue, format!("found user \"{name}\" twice in share tree"), "remove one of them");
+            return refuse(
+                Code::BadValue,
+                format!("found user \"{name}\" twice in share tree"),
+                "remove one of them",
+            );
         }
         (NodeKind::User, _) => {}
     }
-    node.children.iter().try_for_each(|child| check_node(config, child, around, projects, users))
+    node.children
+        .iter()
+        .try_for_each(|child| check_node(config, child, around, projects, users))
 }
 
 /// The refusal to delete what a share tree names.

@@ -48,8 +48,9 @@ pub(super) const TOLD_VARIABLES: usize = 13;
 pub(super) fn check(kind: ObjectKind, before: Option<&Fields>, after: &Fields) -> Result<(), Refusals> {
     let is_new = |key: &str, value: &str| before.and_then(|before| before.value(key)) != Some(value);
     let new = after.iter().filter(|field| is_new(&field.key, &field.value));
-    let refusals: Refusals =
-        new.filter_map(|field| fault(kind, &field.key, &field.value).map(|refusal| refusal.at(&*field.key))).collect();
+    let refusals: Refusals = new
+        .filter_map(|field| fault(kind, &field.key, &field.value).map(|refusal| refusal.at(&*field.key)))
+        .collect();
     if refusals.is_empty() { Ok(()) } else { Err(refusals) }
 }
 
@@ -62,7 +63,9 @@ fn fault(kind: ObjectKind, key: &str, value: &str) -> Option<Diagnostic> {
         (ObjectKind::ClusterConf, "xterm") => relative(key, value, false),
         (ObjectKind::ClusterConf, "prolog" | "epilog") => {
             let fault = unknown_variable(value, &PROCEDURE_VARIABLES)?;
-            let known = PROCEDURE_VARIABLES[..TOLD_VARIABLES].iter().map(|name| format!(" ${name}"));
+            let known = PROCEDURE_VARIABLES[..TOLD_VARIABLES]
+                .iter()
+                .map(|name| format!(" ${name}"));
             let what = format!("denied: parameter \"{key}\" in configuration: \"{fault}\"");
             let fix = format!("the variables are{}", known.collect::<String>());
             Some(Diagnostic::new(Code::BadValue, what).fix(fix))
@@ -84,7 +87,9 @@ fn unparted(value: &str) -> Option<Diagnostic> {
     let is_behind_comma = |at: usize| value[..at].trim_ascii_end().ends_with([',', '[']);
     let names_a_host = |at: usize| {
         let inside = value[at + 1..].split(']').next().unwrap_or_default();
-        inside.split_once('=').is_some_and(|(name, _)| !name.trim_ascii().is_empty())
+        inside
+            .split_once('=')
+            .is_some_and(|(name, _)| !name.trim_ascii().is_empty())
     };
     let mut opens = value.match_indices('[').map(|(at, _)| at);
     let at = opens.find(|at| is_behind_blank(*at) && !is_behind_comma(*at) && names_a_host(*at))?;
@@ -108,12 +113,20 @@ fn host_values(value: &str) -> Option<Diagnostic> {
     let (attribute, value) = list.iter().find(|(_, value)| value.contains('='))?;
     let what = format!("denied: attribute \"{attribute}={value}\" is not a complex attribute");
     let why = "the value of an attribute holds no equals sign";
-    Some(Diagnostic::new(Code::BadValue, what).why(why).fix(format!("write {attribute}={}", value.trim_matches('='))))
+    Some(
+        Diagnostic::new(Code::BadValue, what)
+            .why(why)
+            .fix(format!("write {attribute}={}", value.trim_matches('='))),
+    )
 }
 
 /// A program has a path from the root, behind `user@` or alone.
 fn relative(key: &str, value: &str, is_nothing: bool) -> Option<Diagnostic> {
-    if is_nothing || value.parse::<Command>().is_ok_and(|command| command.command_line().starts_with('/')) {
+    if is_nothing
+        || value
+            .parse::<Command>()
+            .is_ok_and(|command| command.command_line().starts_with('/'))
+    {
         return None;
     }
     let what = format!("denied: the path given for \"{key}\" must start with a \"/\"");
@@ -124,7 +137,10 @@ fn relative(key: &str, value: &str, is_nothing: bool) -> Option<Diagnostic> {
 /// program as it stands.
 pub(super) fn unknown_variable(command: &str, known: &[&str]) -> Option<String> {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let names = command.split('$').skip(1).map(|rest| rest.split(|letter| !is_of_name(letter)).next());
+    let names = command
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.split(|letter| !is_of_name(letter)).next());
     match names.flatten().find(|name| !known.contains(name))? {
         "" => Some("variables need at least one character".to_owned()),
         name => Some(format!("unknown variable \"{name}\"")),
@@ -133,7 +149,9 @@ pub(super) fn unknown_variable(command: &str, known: &[&str]) -> Option<String> 
 
 /// A parameter of the scheduler without a value, such as `MONITOR`.
 fn bare_parameter(value: &str) -> Option<Diagnostic> {
-    let mut words = value.split([',', ' ']).filter(|word| !word.is_empty() && !is_none(word));
+    let mut words = value
+        .split([',', ' '])
+        .filter(|word| !word.is_empty() && !is_none(word));
     let bare = words.find(|word| !word.contains('='))?;
     let what = format!("Invalid scheduler param setting: \"{bare}\"");
     Some(Diagnostic::new(Code::BadValue, what).fix(format!("write {bare}=1")))

@@ -75,17 +75,33 @@ impl Row {
 
     /// What to do instead of a part of a value.
     fn instead_of(&self, part: &str) -> &'static str {
-        if self.rule_of(part) == self.rule { self.instead } else { SEE_TABLE }
+        if self.rule_of(part) == self.rule {
+            self.instead
+        } else {
+            SEE_TABLE
+        }
     }
 }
 
 const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row { kind, attributes, allowed, rule: Rule::Refused, instead }
+    Row {
+        kind,
+        attributes,
+        allowed,
+        rule: Rule::Refused,
+        instead,
+    }
 }
 
 /// A row whose values are kept, whoever writes them.
 const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row { kind, attributes, allowed, rule: Rule::Kept, instead }
+    Row {
+        kind,
+        attributes,
+        allowed,
+        rule: Rule::Kept,
+        instead,
+    }
 }
 
 /// The kinds of usage that users are charged with.
@@ -98,7 +114,12 @@ const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md says what replaces
 
 /// Everything that an object of a supported kind may say and that has no effect.
 const TABLE: &[Row] = &[
-    row(ObjectKind::Queue, &["processors"], Allowed::Words(&["undefined", "none"]), "leave it UNDEFINED"),
+    row(
+        ObjectKind::Queue,
+        &["processors"],
+        Allowed::Words(&["undefined", "none"]),
+        "leave it UNDEFINED",
+    ),
     kept(
         ObjectKind::ExecHost,
         &["usage_scaling"],
@@ -125,17 +146,36 @@ const TABLE: &[Row] = &[
     ),
     row(
         ObjectKind::ClusterConf,
-        &["set_token_cmd", "pag_cmd", "token_extend_time", "shepherd_cmd", "libjvm_path", "additional_jvm_args"],
+        &[
+            "set_token_cmd",
+            "pag_cmd",
+            "token_extend_time",
+            "shepherd_cmd",
+            "libjvm_path",
+            "additional_jvm_args",
+        ],
         Allowed::None,
         "leave it none",
     ),
     row(
         ObjectKind::ClusterConf,
-        &["qlogin_command", "qlogin_daemon", "rlogin_command", "rlogin_daemon", "rsh_command", "rsh_daemon"],
+        &[
+            "qlogin_command",
+            "qlogin_daemon",
+            "rlogin_command",
+            "rlogin_daemon",
+            "rsh_command",
+            "rsh_daemon",
+        ],
         Allowed::Words(&["builtin"]),
         "leave it builtin",
     ),
-    row(ObjectKind::ClusterConf, &["delegated_file_staging"], FALSE, "leave it false"),
+    row(
+        ObjectKind::ClusterConf,
+        &["delegated_file_staging"],
+        FALSE,
+        "leave it false",
+    ),
     kept(
         ObjectKind::ClusterConf,
         &["gid_range"],
@@ -143,15 +183,30 @@ const TABLE: &[Row] = &[
         "the processes of jobs are found by other means; groups that mark them are named on each host, with tracking_gids \
          LOW HIGH in etc/launcher.conf of its state directory",
     ),
-    row(ObjectKind::ClusterConf, &["jsv_url"], Allowed::None, "leave it none and check jobs where they are submitted"),
-    row(ObjectKind::ClusterConf, &["qmaster_params"], Allowed::Parameters, "leave the parameter out"),
+    row(
+        ObjectKind::ClusterConf,
+        &["jsv_url"],
+        Allowed::None,
+        "leave it none and check jobs where they are submitted",
+    ),
+    row(
+        ObjectKind::ClusterConf,
+        &["qmaster_params"],
+        Allowed::Parameters,
+        "leave the parameter out",
+    ),
     row(
         ObjectKind::ClusterConf,
         &["execd_params"],
         Allowed::Parameters,
         "leave the parameter out; what a job needs of an environment it gets with -v, -V or in its script",
     ),
-    row(ObjectKind::ClusterConf, &["reporting_params"], Allowed::Parameters, "leave the parameter out"),
+    row(
+        ObjectKind::ClusterConf,
+        &["reporting_params"],
+        Allowed::Parameters,
+        "leave the parameter out",
+    ),
     kept(
         ObjectKind::ClusterConf,
         &["xterm"],
@@ -176,7 +231,12 @@ const TABLE: &[Row] = &[
         Allowed::Words(algorithm::NAMES),
         "choose default, fcfs or external",
     ),
-    row(ObjectKind::SchedulerConf, &["halflife_decay_list"], Allowed::Kinds(':'), "name cpu, mem and io alone"),
+    row(
+        ObjectKind::SchedulerConf,
+        &["halflife_decay_list"],
+        Allowed::Kinds(':'),
+        "name cpu, mem and io alone",
+    ),
     row(
         ObjectKind::SchedulerConf,
         &["params"],
@@ -194,7 +254,9 @@ pub(super) fn check(
 ) -> Result<Vec<Diagnostic>, Refusals> {
     let (mut refusals, mut warnings) = (Refusals::new(), Vec::new());
     for (row, key) in rows(kind) {
-        let stored = before.and_then(|before| before.value(key)).map_or_else(Vec::new, |value| idle(row, key, value));
+        let stored = before
+            .and_then(|before| before.value(key))
+            .map_or_else(Vec::new, |value| idle(row, key, value));
         for value in after.value(key).map_or_else(Vec::new, |value| idle(row, key, value)) {
             match (row.rule_of(&value), stored.contains(&value)) {
                 (Rule::Refused, false) if origin == Origin::Hand => refusals.push(refusal(row, key, &value)),
@@ -203,7 +265,11 @@ pub(super) fn check(
             }
         }
     }
-    if refusals.is_empty() { Ok(warnings) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(warnings)
+    } else {
+        Err(refusals)
+    }
 }
 
 /// What the objects of a cell say that has no effect, in the order of the kinds and names; `place`
@@ -224,7 +290,9 @@ fn of_kind(config: &Configuration, kind: ObjectKind) -> Vec<Diagnostic> {
         Form::Named | Form::Bare => {}
     }
     for name in names {
-        let Some(fields) = config.object_fields(kind, &name) else { continue };
+        let Some(fields) = config.object_fields(kind, &name) else {
+            continue;
+        };
         for (row, key) in rows(kind) {
             for value in fields.value(key).map_or_else(Vec::new, |value| idle(row, key, value)) {
                 found.push(warning(row, key, &value).at(format!("{kind} {name}").trim_end().to_owned() + ": " + key));
@@ -242,7 +310,10 @@ fn rows(kind: ObjectKind) -> impl Iterator<Item = (&'static Row, &'static str)> 
 
 /// The parts of a value that have no effect.
 fn idle(row: &Row, key: &str, value: &str) -> Vec<String> {
-    each(row.kind, value).into_iter().flat_map(|value| part(row, key, &value)).collect()
+    each(row.kind, value)
+        .into_iter()
+        .flat_map(|value| part(row, key, &value))
+        .collect()
 }
 
 /// The values of an attribute: those of queues may differ from host to host.
@@ -254,7 +325,9 @@ fn each(kind: ObjectKind, value: &str) -> Vec<String> {
     Setting::parse(value, |text| Ok(text.to_owned())).map_or_else(
         |_| vec![value.to_owned()],
         |setting| {
-            std::iter::once(setting.default).chain(setting.overrides.into_iter().map(|(_, value)| value)).collect()
+            std::iter::once(setting.default)
+                .chain(setting.overrides.into_iter().map(|(_, value)| value))
+                .collect()
         },
     )
 }
@@ -267,35 +340,52 @@ fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
         Allowed::Kinds(between) => return other_kinds(value, between),
         Allowed::Parameters => return parameters(key, value),
     };
-    if is_supported { Vec::new() } else { vec![value.to_owned()] }
+    if is_supported {
+        Vec::new()
+    } else {
+        vec![value.to_owned()]
+    }
 }
 
 /// The elements of a list that are about something else than the kinds of usage that are counted.
 fn other_kinds(value: &str, between: char) -> Vec<String> {
-    let elements = value.split([between, ' ']).filter(|element| !element.is_empty() && !is_none(element));
+    let elements = value
+        .split([between, ' '])
+        .filter(|element| !element.is_empty() && !is_none(element));
     let is_counted = |element: &&str| USAGE_KINDS.contains(&element.split('=').next().unwrap_or(element));
-    elements.filter(|element| !is_counted(element)).map(str::to_owned).collect()
+    elements
+        .filter(|element| !is_counted(element))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {
     let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
-    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead_of(value))
+    Diagnostic::new(Code::NotSupported, what)
+        .at(key)
+        .fix(row.instead_of(value))
 }
 
 fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
     let what = format!("warning: \"{key}\" is stored and has no effect: {value}");
-    Diagnostic::new(Code::NotSupported, what).at(key).fix(row.instead_of(value))
+    Diagnostic::new(Code::NotSupported, what)
+        .at(key)
+        .fix(row.instead_of(value))
 }
 
 /// The parameters of a list that are neither supported nor at their default.
 fn parameters(key: &str, value: &str) -> Vec<String> {
-    let Ok(parameters) = value.parse::<Parameters>() else { return Vec::new() };
+    let Ok(parameters) = value.parse::<Parameters>() else {
+        return Vec::new();
+    };
     let is_default = |name: &str, value: &str| {
         let alone = format!("{name}={value}").parse();
         alone.is_ok_and(|alone| is_at_default(key, alone))
     };
     let is_served = |name: &str| parameter_class(key, name) == Some(ParameterClass::Served);
-    let idle = parameters.iter().filter(|(name, value)| !is_served(name) && !is_default(name, value));
+    let idle = parameters
+        .iter()
+        .filter(|(name, value)| !is_served(name) && !is_default(name, value));
     idle.map(|(name, value)| format!("{name}={value}")).collect()
 }
 

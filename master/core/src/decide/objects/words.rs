@@ -19,7 +19,11 @@ pub(super) struct Words {
 impl Words {
     /// The same words everywhere.
     pub const fn same(words: &'static str) -> Words {
-        Words { list: words, object: words, present: words }
+        Words {
+            list: words,
+            object: words,
+            present: words,
+        }
     }
 }
 
@@ -42,26 +46,43 @@ pub(super) fn modified(caller: &Caller, kind: ObjectKind, name: &str) -> String 
     if kind.form() == Form::Once {
         return format!("changed {kind}");
     }
-    format!("{} modified \"{name}\" in {} list", caller.at_host(), kinds::row(kind).words.list)
+    format!(
+        "{} modified \"{name}\" in {} list",
+        caller.at_host(),
+        kinds::row(kind).words.list
+    )
 }
 
 /// An object was deleted.
 pub(super) fn removed(caller: &Caller, kind: ObjectKind, name: &str) -> String {
     let words = kinds::row(kind).words;
-    let list = if kind == ObjectKind::HostGroup { "host group entry" } else { words.object };
+    let list = if kind == ObjectKind::HostGroup {
+        "host group entry"
+    } else {
+        words.object
+    };
     format!("{} removed \"{name}\" from {list} list", caller.at_host())
 }
 
 /// An object of that name is there already.
 pub(super) fn exists(kind: ObjectKind, name: &str) -> Diagnostic {
-    Diagnostic::new(Code::AlreadyExists, format!("{} \"{name}\" already exists", kinds::row(kind).words.present))
-        .fix(format!("choose another name, or change what is there; qconf {} lists all", kind.listed_by()))
+    Diagnostic::new(
+        Code::AlreadyExists,
+        format!("{} \"{name}\" already exists", kinds::row(kind).words.present),
+    )
+    .fix(format!(
+        "choose another name, or change what is there; qconf {} lists all",
+        kind.listed_by()
+    ))
 }
 
 /// There is no object of that name.
 pub(super) fn absent(kind: ObjectKind, name: &str) -> Diagnostic {
-    Diagnostic::new(Code::UnknownObject, format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.object))
-        .fix(format!("qconf {} lists what there is", kind.listed_by()))
+    Diagnostic::new(
+        Code::UnknownObject,
+        format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.object),
+    )
+    .fix(format!("qconf {} lists what there is", kind.listed_by()))
 }
 
 /// There is no object of that name to be changed.
@@ -69,11 +90,17 @@ pub(super) fn not_there(kind: ObjectKind, name: &str) -> Diagnostic {
     match kind {
         ObjectKind::Checkpoint | ObjectKind::ExecHost => {
             let what = format!("denied: {} \"{name}\" does not exist", kinds::row(kind).words.present);
-            Diagnostic { what, ..absent(kind, name) }
+            Diagnostic {
+                what,
+                ..absent(kind, name)
+            }
         }
         ObjectKind::Project | ObjectKind::User => {
             let what = format!("{name} is not known as a {kind}");
-            Diagnostic { what, ..absent(kind, name) }
+            Diagnostic {
+                what,
+                ..absent(kind, name)
+            }
         }
         _ => absent(kind, name),
     }

@@ -27,7 +27,10 @@ pub(super) fn assign_project(config: &Configuration, spec: &mut JobSpec) {
 /// The default project of users that come into being by themselves.
 fn automatic_project(config: &Configuration) -> Option<&Reference> {
     let settings = &config.settings;
-    settings.auto_user_default_project.value().filter(|_| settings.enforce_user == EnforceUser::Auto)
+    settings
+        .auto_user_default_project
+        .value()
+        .filter(|_| settings.enforce_user == EnforceUser::Auto)
 }
 
 /// Whether the owner of a job may submit at all.
@@ -56,26 +59,36 @@ pub(in crate::decide) fn check_project(config: &Configuration, spec: &JobSpec) -
     let Some(name) = &spec.project else {
         if !settings.projects.is_empty() {
             let what = "no project was supplied and only certain projects are allowed to submit jobs";
-            return Err(rejected(what).at("-P").fix(format!("name one of {}", settings.projects)));
+            return Err(rejected(what)
+                .at("-P")
+                .fix(format!("name one of {}", settings.projects)));
         }
         if settings.enforce_project.0 {
-            return Err(rejected("no project assigned to job").at("-P").fix("name one: qconf -sprjl lists them"));
+            return Err(rejected("no project assigned to job")
+                .at("-P")
+                .fix("name one: qconf -sprjl lists them"));
         }
         return Ok(());
     };
     let Some(project) = config.projects.get(name) else {
         let what = format!("the requested project \"{name}\" does not exist");
         let names = config.projects.keys().map(|name| name.as_str());
-        return Err(rejected(&what).at("-P").fix(did_you_mean(name, names, "qconf -sprjl lists them")));
+        return Err(rejected(&what)
+            .at("-P")
+            .fix(did_you_mean(name, names, "qconf -sprjl lists them")));
     };
     if !config.admits(&spec.owner, &project.acl, &project.xacl) {
         let what = format!("no access to project \"{name}\" for user \"{}\"", spec.owner.user);
-        return Err(rejected(&what).at("-P").fix(format!("qconf -sprj {name} names the access lists that decide")));
+        return Err(rejected(&what)
+            .at("-P")
+            .fix(format!("qconf -sprj {name} names the access lists that decide")));
     }
     let is_admitted = settings.projects.is_empty() || settings.projects.contains(name);
     if settings.xprojects.contains(name) || !is_admitted {
         let what = format!("project \"{name}\" is not allowed to submit jobs");
-        return Err(rejected(&what).at("-P").fix("projects and xprojects of qconf -sconf decide"));
+        return Err(rejected(&what)
+            .at("-P")
+            .fix("projects and xprojects of qconf -sconf decide"));
     }
     Ok(())
 }
@@ -90,7 +103,9 @@ pub(in crate::decide) fn check_deadline(config: &Configuration, spec: &JobSpec) 
     }
     let user = &spec.owner.user;
     let what = format!("the user \"{user}\" is not a deadline initiation user");
-    Err(rejected(&what).at("-dl").fix(format!("an operator adds it: qconf -au {user} {DEADLINE_USERS}")))
+    Err(rejected(&what)
+        .at("-dl")
+        .fix(format!("an operator adds it: qconf -au {user} {DEADLINE_USERS}")))
 }
 
 /// That access lists keep the owner of a job from every queue instance, or that there is none, if so (in the words of 8.1.9).
@@ -128,26 +143,45 @@ pub(in crate::decide) fn expire_users(turn: &mut Turn<'_>) {
     for name in due(turn.state(), turn.now.wall) {
         let state = turn.state();
         let while_s = state.config.settings.auto_user_delete_time;
-        let is_shared = state.config.share_tree.as_ref().is_some_and(|tree| tree.has_user(&name));
+        let is_shared = state
+            .config
+            .share_tree
+            .as_ref()
+            .is_some_and(|tree| tree.has_user(&name));
         let is_needed = is_shared || state.index.job_count(&name.as_str().into()) > 0;
         let user = state.config.users.get(&name).filter(|_| is_needed);
-        let kept = user.map(|user| User { delete_time: delete_time(turn.now.wall, while_s), ..User::clone(user) });
+        let kept = user.map(|user| User {
+            delete_time: delete_time(turn.now.wall, while_s),
+            ..User::clone(user)
+        });
         store(turn, &name, kept.as_ref());
     }
 }
 
 /// The users whose time has come.
 fn due(state: &State, now: Wall) -> Vec<String> {
-    let due = state.config.expiring.iter().take_while(|(at, _)| i64::from(*at) <= now.seconds());
+    let due = state
+        .config
+        .expiring
+        .iter()
+        .take_while(|(at, _)| i64::from(*at) <= now.seconds());
     due.map(|(_, name)| name.clone()).collect()
 }
 
 /// So many seconds from now; 0 is never.
 fn delete_time(now: Wall, seconds: u32) -> u32 {
-    if seconds == 0 { 0 } else { u32::try_from(now.seconds()).unwrap_or(0).saturating_add(seconds) }
+    if seconds == 0 {
+        0
+    } else {
+        u32::try_from(now.seconds()).unwrap_or(0).saturating_add(seconds)
+    }
 }
 
 fn store(turn: &mut Turn<'_>, name: &str, user: Option<&User>) {
-    let object = StoredObject { kind: ObjectKind::User, name: name.to_owned(), fields: user.map(Object::write) };
+    let object = StoredObject {
+        kind: ObjectKind::User,
+        name: name.to_owned(),
+        fields: user.map(Object::write),
+    };
     turn.record(Event::ObjectsChanged(vec![object]));
 }

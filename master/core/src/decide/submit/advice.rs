@@ -24,21 +24,34 @@ fn warning(what: String, fix: impl Into<String>) -> Answer {
 /// Warns of times that have a letter of a multiplier behind them, as they were written: `10m` is
 /// ten million seconds.
 pub(in crate::decide) fn multiplied_times(complex: &Complex, requests: &Requests) -> Vec<Answer> {
-    let Requests { hard, soft, master, slaves, .. } = requests;
+    let Requests {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = requests;
     let all = hard.iter().chain(soft).chain(master).chain(slaves);
     all.filter_map(|request| multiplied_time(complex, request)).collect()
 }
 
 fn multiplied_time(complex: &Complex, request: &ResourceRequest) -> Option<Answer> {
-    let attribute = complex.lookup(&request.name).filter(|attribute| attribute.r#type == Type::Time)?;
+    let attribute = complex
+        .lookup(&request.name)
+        .filter(|attribute| attribute.r#type == Type::Time)?;
     let text = request.value.as_deref()?;
     let letter = text.chars().last().filter(char::is_ascii_alphabetic)?;
-    let number = text.strip_suffix(letter).filter(|number| !number.starts_with("0x") && !number.starts_with("0X"))?;
+    let number = text
+        .strip_suffix(letter)
+        .filter(|number| !number.starts_with("0x") && !number.starts_with("0X"))?;
     let units = Amount::parse(number, Type::Time).ok()?.finite()?;
     let seconds = Amount::parse(text, Type::Time).ok()?.finite()?;
     let name = &attribute.name;
     let fix = match letter {
-        'm' | 'M' => format!("write {units} minutes as {name}=0:{units}:0 or {name}={}", units.checked_mul(60)?),
+        'm' | 'M' => format!(
+            "write {units} minutes as {name}=0:{units}:0 or {name}={}",
+            units.checked_mul(60)?
+        ),
         _ => format!("write a time as hours:minutes:seconds or as seconds, such as {name}=1:30:0 or {name}=5400"),
     };
     Some(warning(format!("-l {request} is {seconds} seconds"), fix))
@@ -134,11 +147,15 @@ mod tests {
     fn three_different_reasons_are_told_of_a_job_that_can_never_run() {
         let why = |hosts: &[&str]| {
             let reason = |host: &&str| {
-                let what = What::Forced { attribute: "lic".into() };
+                let what = What::Forced {
+                    attribute: "lic".into(),
+                };
                 Reason::new(Level::Host((*host).into()), what)
             };
             let reasons: Vec<Reason> = hosts.iter().map(reason).collect();
-            let Answer::Warning(warning) = never_suited(&plain_spec(), "-l a=1", &reasons) else { panic!() };
+            let Answer::Warning(warning) = never_suited(&plain_spec(), "-l a=1", &reasons) else {
+                panic!()
+            };
             let host = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
             warning.why.lines().map(host).collect::<Vec<_>>().join(" ")
         };

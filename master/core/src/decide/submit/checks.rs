@@ -32,7 +32,10 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
     check_program(spec).map_err(one)?;
     check_array(&state.config, spec).map_err(one)?;
     if spec.priority > 0 && !caller.is_operator() {
-        return Err(one(rejected("positive submission priority requires operator privileges").at("-p")));
+        return Err(one(rejected(
+            "positive submission priority requires operator privileges",
+        )
+        .at("-p")));
     }
     access::check_project(&state.config, spec).map_err(one)?;
     access::check_deadline(&state.config, spec).map_err(one)?;
@@ -49,12 +52,17 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
     check_job_name(&spec.name).map_err(one)?;
     spec.account.as_deref().map_or(Ok(()), check_account).map_err(one)?;
     if !(-1023..=1024).contains(&spec.priority) {
-        let what = format!("invalid priority \"{}\".  Must be an integer from -1023 to 1024", spec.priority);
+        let what = format!(
+            "invalid priority \"{}\".  Must be an integer from -1023 to 1024",
+            spec.priority
+        );
         return Err(one(Diagnostic::new(Code::BadValue, what).at("-p")));
     }
     if spec.array.is_none() && spec.task_concurrency.is_some() {
         let refusal = Diagnostic::new(Code::JobRejected, "invalid \"task concurrency\" value in job request");
-        return Err(one(refusal.at("-tc").fix("only array jobs (-t) have tasks that could run at once")));
+        return Err(one(refusal
+            .at("-tc")
+            .fix("only array jobs (-t) have tasks that could run at once")));
     }
     check_parallel(&state.config, &spec.requests).map_err(one)?;
     check_checkpoint(&state.config, spec).map_err(one)?;
@@ -67,10 +75,15 @@ pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(),
 /// `-ar`: the reservation is there, the owner may use it, and the job is not longer than it.
 fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic> {
     let Some(id) = spec.reservation else { return Ok(()) };
-    let reservation = state.reservations.get(&id).filter(|known| known.state != ReservationState::Deleted);
+    let reservation = state
+        .reservations
+        .get(&id)
+        .filter(|known| known.state != ReservationState::Deleted);
     let Some(reservation) = reservation else {
         let what = format!("the advance reservation id {id} is invalid");
-        return Err(Diagnostic::new(Code::JobRejected, what).at("-ar").fix("qrstat -u '*' lists the reservations"));
+        return Err(Diagnostic::new(Code::JobRejected, what)
+            .at("-ar")
+            .fix("qrstat -u '*' lists the reservations"));
     };
     let user = &spec.owner.user;
     let is_meant = |entry: &String| match entry.strip_prefix('@') {
@@ -79,10 +92,14 @@ fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic
     };
     if reservation.spec.owner.user != *user && !reservation.spec.users.iter().any(is_meant) {
         let why = format!("{user} is neither owner of advance reservation {id} nor in its list of users (qrsub -u)");
-        return Err(Diagnostic::new(Code::NotSuitable, "error: no suitable queues").at("-ar").why(why));
+        return Err(Diagnostic::new(Code::NotSuitable, "error: no suitable queues")
+            .at("-ar")
+            .why(why));
     }
     let demand = Demand::new(&state.config, spec);
-    let seconds = expected_ms(&state.config, &demand).filter(|_| asks_for_time(spec)).map(|ms| ms / 1000);
+    let seconds = expected_ms(&state.config, &demand)
+        .filter(|_| asks_for_time(spec))
+        .map(|ms| ms / 1000);
     let offset = state.config.scheduler.duration_offset_s();
     let reserved = u64::try_from(reservation.end.0.saturating_sub(reservation.start.0) / 1000).unwrap_or(0);
     if seconds.is_some_and(|seconds| seconds.saturating_sub(offset) > reserved) {
@@ -97,7 +114,9 @@ fn check_own_reservation(state: &State, spec: &JobSpec) -> Result<(), Diagnostic
 /// Whether a job says how long it runs at most.
 fn asks_for_time(spec: &JobSpec) -> bool {
     let Requests { hard, master, .. } = &*spec.requests;
-    hard.iter().chain(master).any(|request| matches!(request.name.as_str(), "h_rt" | "s_rt"))
+    hard.iter()
+        .chain(master)
+        .any(|request| matches!(request.name.as_str(), "h_rt" | "s_rt"))
 }
 
 /// What holds for an advance reservation.
@@ -114,7 +133,9 @@ pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec
     let mut lists = spec.users.iter().filter_map(|user| user.strip_prefix('@'));
     if let Some(list) = lists.find(|list| !config.user_sets.contains_key(*list)) {
         let what = format!("Userset \"{list}\" does not exist");
-        return Err(one(Diagnostic::new(Code::UnknownObject, what).at("-u").fix("qconf -sul lists them")));
+        return Err(one(Diagnostic::new(Code::UnknownObject, what)
+            .at("-u")
+            .fix("qconf -sul lists them")));
     }
     scopes::check_none(requests).map_err(one)?;
     check_parallel(config, requests).map_err(one)?;
@@ -126,7 +147,10 @@ pub(in crate::decide) fn check_reservation(state: &State, spec: &ReservationSpec
 /// A refusal that speaks of the job speaks of the reservation instead, as in 8.1.9.
 fn of_reservation(refusal: Diagnostic) -> Diagnostic {
     match refusal.what.strip_prefix("\"job\" denied") {
-        Some(rest) => Diagnostic { what: format!("\"advance_reservation\" denied{rest}"), ..refusal },
+        Some(rest) => Diagnostic {
+            what: format!("\"advance_reservation\" denied{rest}"),
+            ..refusal
+        },
         None => refusal,
     }
 }
@@ -140,7 +164,10 @@ pub(super) fn check_counts(state: &State, users: UserLimits, spec: &JobSpec) -> 
     let full = |count: usize, limit: u32| limit > 0 && count >= limit as usize;
     let refusal = |what: String| Diagnostic::new(Code::JobLimit, what).fix("wait until jobs have ended");
     if full(state.jobs.len(), settings.max_jobs) {
-        return Err(refusal(format!("job rejected: only {} jobs are allowed per cluster", settings.max_jobs)));
+        return Err(refusal(format!(
+            "job rejected: only {} jobs are allowed per cluster",
+            settings.max_jobs
+        )));
     }
     let count = state.index.job_count(&spec.owner.user);
     if full(count, settings.max_u_jobs) {
@@ -150,7 +177,10 @@ pub(super) fn check_counts(state: &State, users: UserLimits, spec: &JobSpec) -> 
         )));
     }
     if count as u64 >= users.jobs {
-        let what = format!("job rejected: only {} jobs are allowed per user (current job count: {count})", users.jobs);
+        let what = format!(
+            "job rejected: only {} jobs are allowed per user (current job count: {count})",
+            users.jobs
+        );
         return Err(refusal(what).at("jobs_per_user of etc/master.toml"));
     }
     check_bytes(state, users, spec, state.index.bytes_with(spec))
@@ -166,7 +196,12 @@ pub(in crate::decide) fn check_growth(
     before: &JobSpec,
     spec: &JobSpec,
 ) -> Result<(), Diagnostic> {
-    check_bytes(state, users, spec, bytes::counted(spec).saturating_sub(bytes::counted(before)))
+    check_bytes(
+        state,
+        users,
+        spec,
+        bytes::counted(spec).saturating_sub(bytes::counted(before)),
+    )
 }
 
 /// Scripts, arguments, environments and lists of a user take a bounded part of the master's disk and memory.
@@ -233,7 +268,9 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
         Some(PeRequest { name, .. }) => {
             let what = format!("the requested parallel environment \"{name}\" does not exist");
             let names = config.pes.keys().map(PeName::as_str);
-            Err(rejected(&what).at("-pe").fix(did_you_mean(name, names, "qconf -spl lists them")))
+            Err(rejected(&what)
+                .at("-pe")
+                .fix(did_you_mean(name, names, "qconf -spl lists them")))
         }
         None if requests.allocation_rule.is_some() => {
             let refusal =
@@ -245,7 +282,9 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
         }
         None if scopes::is_used(requests) => {
             let refusal = rejected("specification of master or slave scope is not allowed for non-parallel jobs");
-            Err(refusal.at("-scope").fix("name a parallel environment with -pe, or leave -scope out"))
+            Err(refusal
+                .at("-scope")
+                .fix("name a parallel environment with -pe, or leave -scope out"))
         }
         None => Ok(()),
     }
@@ -254,9 +293,9 @@ fn check_parallel(config: &Configuration, requests: &Requests) -> Result<(), Dia
 /// `-ckpt` names an environment, and `-c` means nothing without one (as in 8.1.9).
 fn check_checkpoint(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
     match (&spec.checkpoint, spec.occasion) {
-        (Some(_), Some(Occasion::Never)) => {
-            Err(rejected("checkpointing with \"-c n\" requested").at("-c").fix("leave out -ckpt, or -c"))
-        }
+        (Some(_), Some(Occasion::Never)) => Err(rejected("checkpointing with \"-c n\" requested")
+            .at("-c")
+            .fix("leave out -ckpt, or -c")),
         (Some(name), _) if !config.checkpoints.contains_key(name) => check_checkpoint_name(config, Some(name)),
         (None, Some(Occasion::When(_) | Occasion::EverySeconds(_))) => {
             let refusal = Diagnostic::new(Code::JobRejected, "checkpointing denied").at("-c");
@@ -268,16 +307,31 @@ fn check_checkpoint(config: &Configuration, spec: &JobSpec) -> Result<(), Diagno
 
 /// A checkpointing environment that is named exists.
 fn check_checkpoint_name(config: &Configuration, name: Option<&str>) -> Result<(), Diagnostic> {
-    let Some(name) = name.filter(|name| !config.checkpoints.contains_key(*name)) else { return Ok(()) };
+    let Some(name) = name.filter(|name| !config.checkpoints.contains_key(*name)) else {
+        return Ok(());
+    };
     let what = format!("the requested checkpointing environment \"{name}\" does not exist");
     let names = config.checkpoints.keys().map(|name| name.as_str());
-    Err(rejected(&what).at("-ckpt").fix(did_you_mean(name, names, "qconf -sckptl lists them")))
+    Err(rejected(&what)
+        .at("-ckpt")
+        .fix(did_you_mean(name, names, "qconf -sckptl lists them")))
 }
 
 /// Each pattern, soft ones too, must name a queue instance (as in 8.1.9, whatever `-w` says).
 fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagnostic> {
-    let Requests { hard_queues, soft_queues, master_queues, slave_queues, .. } = requests;
-    for name in hard_queues.iter().chain(soft_queues).chain(master_queues).chain(slave_queues) {
+    let Requests {
+        hard_queues,
+        soft_queues,
+        master_queues,
+        slave_queues,
+        ..
+    } = requests;
+    for name in hard_queues
+        .iter()
+        .chain(soft_queues)
+        .chain(master_queues)
+        .chain(slave_queues)
+    {
         let pattern = QueuePattern::new(name);
         if name.starts_with('@') || !config.resolved.keys().any(|instance| pattern.matches(config, instance)) {
             let what = format!("Job was rejected because job requests unknown queue \"{name}\"");
@@ -290,10 +344,16 @@ fn check_queues(config: &Configuration, requests: &Requests) -> Result<(), Diagn
 /// What to write in place of a queue that is not there: a pattern of hosts needs one of queues in
 /// front of it.
 fn queue_fix(config: &Configuration, name: &str) -> String {
-    let (queue, hosts) = name.split_once('@').map_or((name, None), |(queue, hosts)| (queue, Some(hosts)));
+    let (queue, hosts) = name
+        .split_once('@')
+        .map_or((name, None), |(queue, hosts)| (queue, Some(hosts)));
     match hosts {
         Some(hosts) if queue.is_empty() => format!("write *@{hosts} for all queues there"),
-        _ => did_you_mean(queue, config.queues.keys().map(QueueName::as_str), "qconf -sql lists the queues"),
+        _ => did_you_mean(
+            queue,
+            config.queues.keys().map(QueueName::as_str),
+            "qconf -sql lists the queues",
+        ),
     }
 }
 
@@ -318,7 +378,13 @@ fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Ve
     let scoped = |list, scope| resolve(list, Purpose::Hard).map_err(|refusals| scopes::named(refusals, scope));
     let (master, slaves) = (scoped(&requests.master, "master")?, scoped(&requests.slaves, "slave")?);
     let all = hard.iter().chain(&soft).chain(&master).chain(&slaves);
-    let Requests { hard, soft, master, slaves, .. } = requests;
+    let Requests {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = requests;
     let mut texts = hard.iter().chain(soft).chain(master).chain(slaves);
     let checked = texts.try_for_each(|request| check_queue(config, request));
     let checked = checked.and_then(|()| all.into_iter().try_for_each(|request| check_host(config, request)));
@@ -327,33 +393,49 @@ fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Ve
 
 /// `qname` is the name of a queue: one on a host would never match.
 fn check_queue(config: &Configuration, request: &ResourceRequest) -> Result<(), Diagnostic> {
-    let is_queue = config.complex.lookup(&request.name).is_some_and(|attribute| attribute.name.as_str() == "qname");
+    let is_queue = config
+        .complex
+        .lookup(&request.name)
+        .is_some_and(|attribute| attribute.name.as_str() == "qname");
     if !is_queue || !request.value.as_deref().is_some_and(|value| value.contains('@')) {
         return Ok(());
     }
     let what = "Queue instance names are not allowed in -l resource requests";
     let fix = "ask for queue instances with -q, as in -q all.q@host";
-    Err(Diagnostic::new(Code::JobRejected, what).at(format!("-l {request}")).fix(fix))
+    Err(Diagnostic::new(Code::JobRejected, what)
+        .at(format!("-l {request}"))
+        .fix(fix))
 }
 
 /// A host that is named without a pattern must exist.
 fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnostic> {
-    let is_host =
-        config.complex.lookup(request.attribute.as_str()).is_some_and(|attribute| attribute.r#type == Type::Host);
+    let is_host = config
+        .complex
+        .lookup(request.attribute.as_str())
+        .is_some_and(|attribute| attribute.r#type == Type::Host);
     let plain = request.value.pattern().and_then(Expression::plain).filter(|_| is_host);
-    let Some(name) = plain.filter(|name| !is_known_host(config, name)) else { return Ok(()) };
+    let Some(name) = plain.filter(|name| !is_known_host(config, name)) else {
+        return Ok(());
+    };
     let what = format!("can't resolve hostname \"{name}\"");
-    Err(Diagnostic::new(Code::UnknownObject, what).at(format!("-l {}", request.attribute)).fix(did_you_mean(
-        name,
-        config.exec_hosts.keys().map(HostName::as_str),
-        "qconf -sel lists the hosts",
-    )))
+    Err(Diagnostic::new(Code::UnknownObject, what)
+        .at(format!("-l {}", request.attribute))
+        .fix(did_you_mean(
+            name,
+            config.exec_hosts.keys().map(HostName::as_str),
+            "qconf -sel lists the hosts",
+        )))
 }
 
 /// Whether a host is of the cell, by its full name, or by the part before the first dot where either
 /// side has only that. `global` is the name of no host.
 pub(super) fn is_known_host(config: &Configuration, name: &str) -> bool {
     let is_called = |host: &HostName| *host != HostName::global() && host.is_called(name);
-    let Configuration { exec_hosts, admin_hosts, submit_hosts, .. } = config;
+    let Configuration {
+        exec_hosts,
+        admin_hosts,
+        submit_hosts,
+        ..
+    } = config;
     exec_hosts.keys().chain(admin_hosts).chain(submit_hosts).any(is_called)
 }

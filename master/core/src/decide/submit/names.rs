@@ -49,7 +49,9 @@ pub(in crate::decide) fn make_canonical(complex: &Complex, requests: &mut Common
 pub(in crate::decide) fn check_lengths(spec: &JobSpec) -> Result<(), Diagnostic> {
     if spec.name.len() >= TOO_LONG_BYTES {
         let what = format!("job name too long, maximum allowed length is {TOO_LONG_BYTES} characters");
-        return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix("choose a shorter name"));
+        return Err(Diagnostic::new(Code::BadValue, what)
+            .at("-N")
+            .fix("choose a shorter name"));
     }
     let pe = spec.requests.pe.as_ref().map(|pe| &pe.name);
     let names = [
@@ -58,10 +60,15 @@ pub(in crate::decide) fn check_lengths(spec: &JobSpec) -> Result<(), Diagnostic>
         ("-ckpt", spec.checkpoint.as_ref()),
         ("-pe", pe),
     ];
-    match names.into_iter().find(|(_, name)| name.is_some_and(|name| name.len() > TOO_LONG_BYTES)) {
+    match names
+        .into_iter()
+        .find(|(_, name)| name.is_some_and(|name| name.len() > TOO_LONG_BYTES))
+    {
         Some((option, _)) => {
             let what = format!("string is longer than {TOO_LONG_BYTES}, this is not allowed for objectnames");
-            Err(Diagnostic::new(Code::BadValue, what).at(option).fix("choose a shorter name"))
+            Err(Diagnostic::new(Code::BadValue, what)
+                .at(option)
+                .fix("choose a shorter name"))
         }
         None => Ok(()),
     }
@@ -71,17 +78,28 @@ pub(in crate::decide) fn check_lengths(spec: &JobSpec) -> Result<(), Diagnostic>
 /// If the text cannot be the name of a job.
 pub(in crate::decide) fn check_job_name(name: &str) -> Result<(), Diagnostic> {
     if name.is_empty() {
-        return Err(Diagnostic::new(Code::JobRejected, "job rejected cause there is no job_name in the request")
-            .at("-N")
-            .fix("write a name behind -N"));
+        return Err(Diagnostic::new(
+            Code::JobRejected,
+            "job rejected cause there is no job_name in the request",
+        )
+        .at("-N")
+        .fix("write a name behind -N"));
     }
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         let what = format!("denied: \"{name}\" is not a valid object name (cannot start with a digit)");
-        return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix("begin it with a letter"));
+        return Err(Diagnostic::new(Code::BadValue, what)
+            .at("-N")
+            .fix("begin it with a letter"));
     }
     // Line breaks and tabs are refused below, in the words of 8.1.9.
-    if let Some(control) = name.chars().find(|&letter| letter.is_control() && !"\n\t\r".contains(letter)) {
-        let what = format!("control character {} not allowed in objectname", control.escape_unicode());
+    if let Some(control) = name
+        .chars()
+        .find(|&letter| letter.is_control() && !"\n\t\r".contains(letter))
+    {
+        let what = format!(
+            "control character {} not allowed in objectname",
+            control.escape_unicode()
+        );
         let fix = "use letters, digits, dots, dashes and underscores";
         return Err(Diagnostic::new(Code::BadValue, what).at("-N").fix(fix));
     }
@@ -96,12 +114,17 @@ pub(in crate::decide) fn check_account(name: &str) -> Result<(), Diagnostic> {
 
 fn check_characters(name: &str) -> Result<(), Diagnostic> {
     if let Some((_, forbidden)) = FORBIDDEN.iter().find(|(character, _)| name.contains(*character)) {
-        return Err(Diagnostic::new(Code::BadValue, format!("{forbidden} not allowed in objectname"))
-            .fix("use letters, digits, dots, dashes and underscores"));
+        return Err(
+            Diagnostic::new(Code::BadValue, format!("{forbidden} not allowed in objectname"))
+                .fix("use letters, digits, dots, dashes and underscores"),
+        );
     }
     if let Some(keyword) = KEYWORDS.iter().find(|keyword| keyword.eq_ignore_ascii_case(name)) {
-        return Err(Diagnostic::new(Code::BadValue, format!("Keyword (\"{keyword}\") not allowed as objectname"))
-            .fix("choose another name"));
+        return Err(Diagnostic::new(
+            Code::BadValue,
+            format!("Keyword (\"{keyword}\") not allowed as objectname"),
+        )
+        .fix("choose another name"));
     }
     Ok(())
 }

@@ -16,8 +16,15 @@ const SHELL: &str = "-S";
 /// # Errors
 /// In the words of 8.1.9, with the first path that cannot be.
 pub(super) fn check_spec(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic> {
-    let lists = [("-e", &spec.stderr), ("-i", &spec.stdin), ("-o", &spec.stdout), (SHELL, &spec.shell)];
-    lists.into_iter().try_for_each(|(option, paths)| check(config, option, paths))
+    let lists = [
+        ("-e", &spec.stderr),
+        ("-i", &spec.stdin),
+        ("-o", &spec.stdout),
+        (SHELL, &spec.shell),
+    ];
+    lists
+        .into_iter()
+        .try_for_each(|(option, paths)| check(config, option, paths))
 }
 
 /// Checks the paths that an alteration names. Those that the job has from before stay as they are.
@@ -25,8 +32,15 @@ pub(super) fn check_spec(config: &Configuration, spec: &JobSpec) -> Result<(), D
 /// # Errors
 /// As [`check_spec`].
 pub(in crate::decide) fn check_changes(config: &Configuration, changes: &JobChanges) -> Result<(), Diagnostic> {
-    let lists = [("-e", &changes.stderr), ("-i", &changes.stdin), ("-o", &changes.stdout), (SHELL, &changes.shell)];
-    lists.into_iter().try_for_each(|(option, paths)| check(config, option, paths.as_deref().unwrap_or_default()))
+    let lists = [
+        ("-e", &changes.stderr),
+        ("-i", &changes.stdin),
+        ("-o", &changes.stdout),
+        (SHELL, &changes.shell),
+    ];
+    lists
+        .into_iter()
+        .try_for_each(|(option, paths)| check(config, option, paths.as_deref().unwrap_or_default()))
 }
 
 fn check(config: &Configuration, option: &str, paths: &[HostPath]) -> Result<(), Diagnostic> {
@@ -53,7 +67,9 @@ fn unknown(config: &Configuration, option: &str, host: &HostName) -> Diagnostic 
     let refusal = Diagnostic::new(Code::UnknownObject, format!("can't resolve hostname \"{host}\"")).at(option);
     let refusal = refusal.why("the part of a path before its first colon is a host");
     match nearest(host.as_str(), config.exec_hosts.keys().map(HostName::as_str)) {
-        Some(near) => refusal.fix(format!("did you mean {near}? For a path with a colon in it, write :PATH")),
+        Some(near) => refusal.fix(format!(
+            "did you mean {near}? For a path with a colon in it, write :PATH"
+        )),
         None => refusal.fix("qconf -sel lists the hosts; for a path with a colon in it, write :PATH"),
     }
 }

@@ -77,10 +77,15 @@ impl Verdicts {
 fn is_concerned(known: &Observations, observation: &Observation) -> bool {
     match observation {
         Observation::Load { host, report, .. } => {
-            let is_heard = known.hosts.get(host).is_some_and(|host| host.reported.is_some() && !host.unheard);
+            let is_heard = known
+                .hosts
+                .get(host)
+                .is_some_and(|host| host.reported.is_some() && !host.unheard);
             let mut values = report.values.iter().flat_map(|(subject, of_subject)| {
                 let loads = known.load.get(subject);
-                of_subject.iter().map(move |(name, text)| (loads.and_then(|loads| loads.get(name)), name, text))
+                of_subject
+                    .iter()
+                    .map(move |(name, text)| (loads.and_then(|loads| loads.get(name)), name, text))
             });
             let is_like_before = values.all(|(entry, name, text)| {
                 let may_change = !is_static_load(name.as_str());
@@ -114,7 +119,14 @@ mod tests {
 
     fn asks(text: &str) -> JobSpec {
         let hard = ResourceList::parse(text).unwrap().into();
-        JobSpec { requests: Requests { hard, ..Requests::default() }.into(), ..plain_spec() }
+        JobSpec {
+            requests: Requests {
+                hard,
+                ..Requests::default()
+            }
+            .into(),
+            ..plain_spec()
+        }
     }
 
     #[test]
@@ -130,10 +142,22 @@ mod tests {
         owner.group = "another".to_owned();
         for other in [
             asks("a=3"),
-            JobSpec { project: Some("p".to_owned()), ..asks("a=1") },
-            JobSpec { checkpoint: Some("c".to_owned()), ..asks("a=1") },
-            JobSpec { immediate: true, ..asks("a=1") },
-            JobSpec { owner: owner.into(), ..asks("a=1") },
+            JobSpec {
+                project: Some("p".to_owned()),
+                ..asks("a=1")
+            },
+            JobSpec {
+                checkpoint: Some("c".to_owned()),
+                ..asks("a=1")
+            },
+            JobSpec {
+                immediate: true,
+                ..asks("a=1")
+            },
+            JobSpec {
+                owner: owner.into(),
+                ..asks("a=1")
+            },
         ] {
             assert_eq!(verdicts.get(&question(&other)), None);
         }
@@ -142,7 +166,10 @@ mod tests {
             assert!(verdicts.len() <= REQUESTS_MAX);
         }
         assert_eq!(Question::of(&asks("a=1"), &"a".repeat(REQUEST_BYTES_MAX + 1)), None);
-        let reserved = JobSpec { reservation: Some(ReservationId(1)), ..asks("a=1") };
+        let reserved = JobSpec {
+            reservation: Some(ReservationId(1)),
+            ..asks("a=1")
+        };
         assert_eq!(Question::of(&reserved, "-l a=1"), None);
     }
 }

@@ -19,7 +19,11 @@ impl Cell {
     }
 
     fn say_to(&mut self, user: &str, kind: K, name: &str, action: Do) -> String {
-        let change = ObjectChange { kind, name: name.to_owned(), action };
+        let change = ObjectChange {
+            kind,
+            name: name.to_owned(),
+            action,
+        };
         texts(&self.command(user, Command::Objects(vec![change]))).join("|")
     }
 
@@ -29,20 +33,46 @@ impl Cell {
 
     fn rattr(&mut self, kind: K, name: &str, attribute: &str, value: &str) -> String {
         let (attribute, value) = (attribute.to_owned(), value.to_owned());
-        self.say(kind, name, Do::Attribute { edit: AttributeEdit::Replace, attribute, value })
+        self.say(
+            kind,
+            name,
+            Do::Attribute {
+                edit: AttributeEdit::Replace,
+                attribute,
+                value,
+            },
+        )
     }
 
     fn enlist(&mut self, entry: &str, list: &str) -> String {
-        self.say(K::UserSet, list, Do::Enlist { entry: entry.to_owned() })
+        self.say(
+            K::UserSet,
+            list,
+            Do::Enlist {
+                entry: entry.to_owned(),
+            },
+        )
     }
 
     fn strike(&mut self, entry: &str, list: &str) -> String {
-        self.say(K::UserSet, list, Do::Strike { entry: entry.to_owned() })
+        self.say(
+            K::UserSet,
+            list,
+            Do::Strike {
+                entry: entry.to_owned(),
+            },
+        )
     }
 
     fn alter(&mut self, number: u32, changes: JobChanges) -> Vec<String> {
         let jobs = super::cell::selection(&[&number.to_string()]);
-        texts(&self.command("u1", Command::Alter { jobs, changes: Box::new(changes) }))
+        texts(&self.command(
+            "u1",
+            Command::Alter {
+                jobs,
+                changes: Box::new(changes),
+            },
+        ))
     }
 }
 
@@ -53,7 +83,11 @@ fn with<T: Object>(name: &str, changes: &[(&str, &str)]) -> Fields {
 }
 
 fn of(user: &str, project: Option<&str>) -> JobSpec {
-    JobSpec { owner: owner(user).into(), project: project.map(str::to_owned), ..job() }
+    JobSpec {
+        owner: owner(user).into(),
+        project: project.map(str::to_owned),
+        ..job()
+    }
 }
 
 /// The cell with the lists `team` (u1) and `others` (u2), and projects: two open ones, one of the
@@ -78,13 +112,19 @@ fn changes_are_told_in_the_words_of_8_1_9() {
     let all = "all users are assigned to the \"defaultdepartment\" automatically";
     assert_eq!(cell.enlist("u1", "defaultdepartment"), all);
     assert_eq!(cell.strike("u2", "team"), "user \"u2\" is not in access list \"team\"");
-    assert_eq!(cell.strike("u1", "team"), "deleted user \"u1\" from access list \"team\"");
+    assert_eq!(
+        cell.strike("u1", "team"),
+        "deleted user \"u1\" from access list \"team\""
+    );
     assert_eq!(cell.strike("u1", "nosuch"), "access list \"nosuch\" doesn't exist");
     let said = cell.say_to("op", K::UserSet, "team", Do::Enlist { entry: "u3".to_owned() });
     assert_eq!(said, "added \"u3\" to access list \"team\"");
     let said = cell.say_to("u1", K::UserSet, "team", Do::Enlist { entry: "u1".to_owned() });
     assert_eq!(said, "denied: \"u1\" must be operator for this operation");
-    assert_eq!(cell.say_to("op", K::Project, "p", Do::Delete), "denied: \"op\" must be manager for this operation");
+    assert_eq!(
+        cell.say_to("op", K::Project, "p", Do::Delete),
+        "denied: \"op\" must be manager for this operation"
+    );
 
     let set = || with::<UserSet>("s", &[("type", "DEPT"), ("entries", "u1")]);
     let project = || with::<Project>("p", &[]);
@@ -93,23 +133,63 @@ fn changes_are_told_in_the_words_of_8_1_9() {
     for (kind, name, action, expected) in [
         (K::UserSet, "s", Do::Add(set()), "boss@sub added \"s\" to userset list"),
         (K::UserSet, "s", Do::Add(set()), "userset \"s\" already exists"),
-        (K::UserSet, "s", Do::Replace(set()), "boss@sub modified \"s\" in userset list"),
+        (
+            K::UserSet,
+            "s",
+            Do::Replace(set()),
+            "boss@sub modified \"s\" in userset list",
+        ),
         (K::UserSet, "s", Do::Delete, "boss@sub removed \"s\" from userset list"),
         (K::UserSet, "s", Do::Delete, "denied: userset \"s\" does not exist"),
-        (K::Project, "p", Do::Add(project()), "boss@sub added \"p\" to project list"),
+        (
+            K::Project,
+            "p",
+            Do::Add(project()),
+            "boss@sub added \"p\" to project list",
+        ),
         (K::Project, "p", Do::Add(project()), "project \"p\" already exists"),
-        (K::Project, "p", Do::Replace(project()), "boss@sub modified \"p\" in project list"),
+        (
+            K::Project,
+            "p",
+            Do::Replace(project()),
+            "boss@sub modified \"p\" in project list",
+        ),
         (K::Project, "p", Do::Delete, "boss@sub removed \"p\" from project list"),
         (K::Project, "p", Do::Delete, "denied: project \"p\" does not exist"),
         (K::Project, "p", Do::Replace(project()), "p is not known as a project"),
         (K::User, "u", Do::Add(user()), "boss@sub added \"u\" to user list"),
         (K::User, "u", Do::Delete, "boss@sub removed \"u\" from user list"),
         (K::User, "u", Do::Replace(user()), "u is not known as a user"),
-        (K::Checkpoint, "c", Do::Add(ckpt()), "boss@sub added \"c\" to checkpoint interface list"),
-        (K::Checkpoint, "c", Do::Add(ckpt()), "checkpoint interface \"c\" already exists"),
-        (K::Checkpoint, "c", Do::Delete, "boss@sub removed \"c\" from checkpointing environment list"),
-        (K::Checkpoint, "c", Do::Delete, "denied: checkpointing environment \"c\" does not exist"),
-        (K::Checkpoint, "c", Do::Replace(ckpt()), "denied: checkpoint interface \"c\" does not exist"),
+        (
+            K::Checkpoint,
+            "c",
+            Do::Add(ckpt()),
+            "boss@sub added \"c\" to checkpoint interface list",
+        ),
+        (
+            K::Checkpoint,
+            "c",
+            Do::Add(ckpt()),
+            "checkpoint interface \"c\" already exists",
+        ),
+        (
+            K::Checkpoint,
+            "c",
+            Do::Delete,
+            "boss@sub removed \"c\" from checkpointing environment list",
+        ),
+        (
+            K::Checkpoint,
+            "c",
+            Do::Delete,
+            "denied: checkpointing environment \"c\" does not exist",
+        ),
+        (
+            K::Checkpoint,
+            "c",
+            Do::Replace(ckpt()),
+            "denied: checkpoint interface \"c\" does not exist",
+        ),
     ] {
         assert_eq!(cell.say(kind, name, action), expected);
     }
@@ -124,24 +204,45 @@ fn what_is_named_must_exist_and_stays() {
     let unknown = "Userset \"nosuch\" does not exist";
     let project = |what: &str| format!("denied: project \"nosuch\" referenced in projects of {what} does not exist");
     assert_eq!(cell.rattr(K::Queue, "all.q", "user_lists", "nosuch"), unknown);
-    assert_eq!(cell.rattr(K::Queue, "all.q", "xuser_lists", "NONE,[h1=nosuch]"), unknown);
+    assert_eq!(
+        cell.rattr(K::Queue, "all.q", "xuser_lists", "NONE,[h1=nosuch]"),
+        unknown
+    );
     assert_eq!(cell.rattr(K::ExecHost, "h1", "user_lists", "nosuch"), unknown);
     assert_eq!(cell.rattr(K::Pe, "smp", "user_lists", "nosuch"), unknown);
     assert_eq!(cell.rattr(K::ClusterConf, "global", "xuser_lists", "nosuch"), unknown);
     assert_eq!(cell.make::<Project>(K::Project, "p", &[("acl", "nosuch")]), unknown);
-    assert_eq!(cell.rattr(K::Queue, "all.q", "projects", "nosuch"), "Project \"nosuch\" does not exist");
-    assert_eq!(cell.rattr(K::ExecHost, "h1", "projects", "nosuch"), project("exechost \"h1\""));
-    assert_eq!(cell.rattr(K::ClusterConf, "global", "projects", "nosuch"), project("configuration \"global\""));
+    assert_eq!(
+        cell.rattr(K::Queue, "all.q", "projects", "nosuch"),
+        "Project \"nosuch\" does not exist"
+    );
+    assert_eq!(
+        cell.rattr(K::ExecHost, "h1", "projects", "nosuch"),
+        project("exechost \"h1\"")
+    );
+    assert_eq!(
+        cell.rattr(K::ClusterConf, "global", "projects", "nosuch"),
+        project("configuration \"global\"")
+    );
     let said = cell.make::<User>(K::User, "u1", &[("default_project", "nosuch")]);
     assert_eq!(said, "denied: project \"nosuch\" does not exist");
-    assert_eq!(cell.rattr(K::Queue, "all.q", "ckpt_list", "nosuch"), "Ckpt \"nosuch\" does not exist");
+    assert_eq!(
+        cell.rattr(K::Queue, "all.q", "ckpt_list", "nosuch"),
+        "Ckpt \"nosuch\" does not exist"
+    );
     let said = cell.make::<Project>(K::Project, "p", &[("acl", "team"), ("xacl", "team")]);
-    assert_eq!(said, "denied: multiple occurrences of userset \"team\" in project \"p\"");
+    assert_eq!(
+        said,
+        "denied: multiple occurrences of userset \"team\" in project \"p\""
+    );
     let said = cell.make::<Project>(K::Project, "default", &[]);
     assert_eq!(said, "denied: not allowed add a project with name \"default\"");
 
     let stays = |what: &str| format!("denied: userset \"team\" is still referenced in {what}");
-    assert_eq!(cell.say(K::UserSet, "team", Do::Delete), stays("user list of project \"p3\""));
+    assert_eq!(
+        cell.say(K::UserSet, "team", Do::Delete),
+        stays("user list of project \"p3\"")
+    );
     cell.say(K::Project, "p3", Do::Delete);
     cell.say(K::Project, "p4", Do::Delete);
     for (kind, name, key, what) in [
@@ -149,7 +250,12 @@ fn what_is_named_must_exist_and_stays() {
         (K::Queue, "all.q", "xuser_lists", "xuser list of queue \"all.q\""),
         (K::ExecHost, "h1", "user_lists", "user list of exechost \"h1\""),
         (K::Pe, "smp", "user_lists", "user list of parallel environment \"smp\""),
-        (K::ClusterConf, "global", "user_lists", "user list of configuration \"global\""),
+        (
+            K::ClusterConf,
+            "global",
+            "user_lists",
+            "user list of configuration \"global\"",
+        ),
     ] {
         cell.rattr(kind, name, key, "team");
         assert_eq!(cell.say(K::UserSet, "team", Do::Delete), stays(what));
@@ -171,28 +277,55 @@ fn submissions_are_refused_in_the_words_of_8_1_9() {
     let mut cell = peopled();
     let refused = |cell: &mut Cell, spec: JobSpec| cell.try_submit(spec).expect_err("it is refused");
     let no = |why: &str| format!("job rejected: {why}");
-    assert_eq!(refused(&mut cell, of("u1", Some("x"))), no("the requested project \"x\" does not exist"));
-    assert_eq!(refused(&mut cell, of("u2", Some("p3"))), no("no access to project \"p3\" for user \"u2\""));
-    assert_eq!(refused(&mut cell, of("u1", Some("p4"))), no("no access to project \"p4\" for user \"u1\""));
+    assert_eq!(
+        refused(&mut cell, of("u1", Some("x"))),
+        no("the requested project \"x\" does not exist")
+    );
+    assert_eq!(
+        refused(&mut cell, of("u2", Some("p3"))),
+        no("no access to project \"p3\" for user \"u2\"")
+    );
+    assert_eq!(
+        refused(&mut cell, of("u1", Some("p4"))),
+        no("no access to project \"p4\" for user \"u1\"")
+    );
     assert!(cell.try_submit(of("u1", Some("p3"))).is_ok() && cell.try_submit(of("u2", Some("p4"))).is_ok());
     cell.set_cluster(&[("enforce_project", "true")]);
     assert_eq!(refused(&mut cell, of("u1", None)), no("no project assigned to job"));
     cell.set_cluster(&[("projects", "p1")]);
-    assert_eq!(refused(&mut cell, of("u1", Some("p2"))), no("project \"p2\" is not allowed to submit jobs"));
+    assert_eq!(
+        refused(&mut cell, of("u1", Some("p2"))),
+        no("project \"p2\" is not allowed to submit jobs")
+    );
     let none = "no project was supplied and only certain projects are allowed to submit jobs";
     assert_eq!(refused(&mut cell, of("u1", None)), no(none));
     cell.set_cluster(&[("xprojects", "p2")]);
-    assert_eq!(refused(&mut cell, of("u1", Some("p2"))), no("project \"p2\" is not allowed to submit jobs"));
+    assert_eq!(
+        refused(&mut cell, of("u1", Some("p2"))),
+        no("project \"p2\" is not allowed to submit jobs")
+    );
     cell.set_cluster(&[("user_lists", "team")]);
-    assert_eq!(refused(&mut cell, of("u2", None)), no("u2@sub is not allowed to submit jobs"));
+    assert_eq!(
+        refused(&mut cell, of("u2", None)),
+        no("u2@sub is not allowed to submit jobs")
+    );
     cell.set_cluster(&[("xuser_lists", "others")]);
-    assert_eq!(refused(&mut cell, of("u2", None)), no("u2@sub is not allowed to submit jobs"));
+    assert_eq!(
+        refused(&mut cell, of("u2", None)),
+        no("u2@sub is not allowed to submit jobs")
+    );
     assert!(cell.try_submit(of("u1", None)).is_ok());
     cell.set_cluster(&[("enforce_user", "true")]);
     assert_eq!(refused(&mut cell, of("u9", None)), no("the user \"u9\" does not exist"));
     cell.set_cluster(&[]);
-    let late = || JobSpec { deadline: Some(Wall::from_seconds(1_900_000_000)), ..job() };
-    assert_eq!(refused(&mut cell, late()), no("the user \"u1\" is not a deadline initiation user"));
+    let late = || JobSpec {
+        deadline: Some(Wall::from_seconds(1_900_000_000)),
+        ..job()
+    };
+    assert_eq!(
+        refused(&mut cell, late()),
+        no("the user \"u1\" is not a deadline initiation user")
+    );
     cell.enlist("u1", "deadlineusers");
     assert!(cell.try_submit(late()).is_ok());
 }
@@ -202,13 +335,25 @@ fn qalter_asks_about_a_project_only_when_it_changes() {
     let mut cell = peopled();
     let number = cell.submit(of("u1", Some("p3")));
     cell.strike("u1", "team");
-    let priority = JobChanges { priority: Some(-5), ..JobChanges::default() };
+    let priority = JobChanges {
+        priority: Some(-5),
+        ..JobChanges::default()
+    };
     let said = cell.alter(number, priority);
     assert!(!said[0].contains("rejected"), "the project is left alone: {said:?}");
     cell.enlist("u1", "team");
-    let project = |name: &str| JobChanges { project: Some(name.to_owned()), ..JobChanges::default() };
-    assert_eq!(cell.alter(number, project("p4")), ["job rejected: no access to project \"p4\" for user \"u1\""]);
-    assert_eq!(cell.alter(number, project("p2")), [format!("modified project of job {number}")]);
+    let project = |name: &str| JobChanges {
+        project: Some(name.to_owned()),
+        ..JobChanges::default()
+    };
+    assert_eq!(
+        cell.alter(number, project("p4")),
+        ["job rejected: no access to project \"p4\" for user \"u1\""]
+    );
+    assert_eq!(
+        cell.alter(number, project("p2")),
+        [format!("modified project of job {number}")]
+    );
     assert_eq!(cell.job(number).spec.project.as_deref(), Some("p2"));
 }
 
@@ -218,39 +363,81 @@ fn lists_of_queues_hosts_and_the_cluster_keep_jobs_away() {
     let user = "has no permission for cluster queue \"all.q\"";
     let none = "(no project) does not have the correct project to run in cluster queue \"all.q\"";
     for (kind, name, key, value, cases) in [
-        (K::Queue, "all.q", "user_lists", "team", vec![("u1", None, None), ("u2", None, Some(user))]),
-        (K::Queue, "all.q", "xuser_lists", "others", vec![("u1", None, None), ("u2", None, Some(user))]),
-        (K::Queue, "all.q", "user_lists", "NONE,[h2=team]", vec![("u2", None, None)]),
+        (
+            K::Queue,
+            "all.q",
+            "user_lists",
+            "team",
+            vec![("u1", None, None), ("u2", None, Some(user))],
+        ),
+        (
+            K::Queue,
+            "all.q",
+            "xuser_lists",
+            "others",
+            vec![("u1", None, None), ("u2", None, Some(user))],
+        ),
+        (
+            K::Queue,
+            "all.q",
+            "user_lists",
+            "NONE,[h2=team]",
+            vec![("u2", None, None)],
+        ),
         (
             K::Queue,
             "all.q",
             "user_lists",
             "team,[h1=others]",
-            vec![("u1", None, Some("has no permission for queue \"all.q@h1\"")), ("u2", None, None)],
+            vec![
+                ("u1", None, Some("has no permission for queue \"all.q@h1\"")),
+                ("u2", None, None),
+            ],
         ),
         (
             K::ExecHost,
             "h1",
             "user_lists",
             "team others",
-            vec![("u1", None, None), ("u2", None, None), ("u3", None, Some("has no permission for host \"h1\""))],
+            vec![
+                ("u1", None, None),
+                ("u2", None, None),
+                ("u3", None, Some("has no permission for host \"h1\"")),
+            ],
         ),
         (
             K::ExecHost,
             "global",
             "xuser_lists",
             "team",
-            vec![("u1", None, Some("has no permission for host \"global\"")), ("u3", None, None)],
+            vec![
+                ("u1", None, Some("has no permission for host \"global\"")),
+                ("u3", None, None),
+            ],
         ),
-        (K::Queue, "all.q", "projects", "p1", vec![("u1", Some("p1"), None), ("u1", None, Some(none))]),
+        (
+            K::Queue,
+            "all.q",
+            "projects",
+            "p1",
+            vec![("u1", Some("p1"), None), ("u1", None, Some(none))],
+        ),
         (
             K::ExecHost,
             "h1",
             "projects",
             "p1",
             vec![
-                ("u1", Some("p2"), Some("(project p2) does not have the correct project to run in host \"h1\"")),
-                ("u1", None, Some("(no project) does not have the correct project to run in host \"h1\"")),
+                (
+                    "u1",
+                    Some("p2"),
+                    Some("(project p2) does not have the correct project to run in host \"h1\""),
+                ),
+                (
+                    "u1",
+                    None,
+                    Some("(no project) does not have the correct project to run in host \"h1\""),
+                ),
             ],
         ),
         (
@@ -274,7 +461,11 @@ fn lists_of_queues_hosts_and_the_cluster_keep_jobs_away() {
         for (user, project, expected) in cases {
             let number = cell.submit(of(user, project));
             let why = cell.order(number, 1, "h1").err();
-            assert_eq!(why.is_some(), expected.is_some(), "{key} {value} {user} {project:?}: {why:?}");
+            assert_eq!(
+                why.is_some(),
+                expected.is_some(),
+                "{key} {value} {user} {project:?}: {why:?}"
+            );
             if let Some(expected) = expected {
                 assert!(why.as_deref().unwrap_or_default().contains(expected), "{why:?}");
             }
@@ -300,8 +491,20 @@ fn groups_count_as_they_were_at_submission() {
     let admits = |cell: &Cell, owner: Owner| !cell.core.state().config.access.lists_of(&owner).is_empty();
     let plain = owner("u9");
     assert!(!admits(&cell, plain.clone()));
-    assert!(admits(&cell, Owner { group: "staff".to_owned(), ..plain.clone() }));
-    assert!(admits(&cell, Owner { groups: vec!["wheel".to_owned()], ..plain }));
+    assert!(admits(
+        &cell,
+        Owner {
+            group: "staff".to_owned(),
+            ..plain.clone()
+        }
+    ));
+    assert!(admits(
+        &cell,
+        Owner {
+            groups: vec!["wheel".to_owned()],
+            ..plain
+        }
+    ));
 }
 
 #[test]
@@ -325,12 +528,24 @@ fn a_job_that_is_admitted_nowhere_is_told_so() {
     let answers = cell.command("u2", Command::Submit(Box::new(of("u2", None))));
     assert_eq!(texts(&answers), [warning]);
     assert!(answers.data.is_some());
-    let verify = JobSpec { validation: Validation::Verify, ..of("u2", None) };
+    let verify = JobSpec {
+        validation: Validation::Verify,
+        ..of("u2", None)
+    };
     let said = cell.try_submit(verify).unwrap_err();
     let reason = "has no permission for cluster queue \"all.q\"\nverification: no suitable queues";
-    assert!(said.starts_with(&format!("{warning}\nJob ")) && said.ends_with(reason), "{said}");
-    let refuse = JobSpec { validation: Validation::Refuse, ..of("u2", None) };
-    assert_eq!(cell.try_submit(refuse).unwrap_err(), format!("{warning}\nerror: no suitable queues"));
+    assert!(
+        said.starts_with(&format!("{warning}\nJob ")) && said.ends_with(reason),
+        "{said}"
+    );
+    let refuse = JobSpec {
+        validation: Validation::Refuse,
+        ..of("u2", None)
+    };
+    assert_eq!(
+        cell.try_submit(refuse).unwrap_err(),
+        format!("{warning}\nerror: no suitable queues")
+    );
 }
 
 #[test]
@@ -338,7 +553,10 @@ fn a_job_of_a_cell_without_queues_is_told_so() {
     let mut cell = peopled();
     cell.say(K::Queue, "all.q", Do::Delete);
     let answers = cell.command("u2", Command::Submit(Box::new(of("u2", None))));
-    assert_eq!(texts(&answers), ["warning: u2's job is not allowed to run in any queue"]);
+    assert_eq!(
+        texts(&answers),
+        ["warning: u2's job is not allowed to run in any queue"]
+    );
     assert!(answers.data.is_some());
 }
 
@@ -353,7 +571,10 @@ fn users_come_into_being_and_expire() {
     let number = cell.submit(of("u2", None));
     assert_eq!(cell.job(number).spec.project.as_deref(), Some("p2"));
     let user = cell.core.state().config.users["u2"].clone();
-    assert_eq!((user.fshare, i64::from(user.delete_time)), (7, cell.now.wall.seconds() + 100));
+    assert_eq!(
+        (user.fshare, i64::from(user.delete_time)),
+        (7, cell.now.wall.seconds() + 100)
+    );
     cell.pass(101_000);
     assert!(cell.core.state().config.users.contains_key("u2"), "the user has a job");
     cell.qdel("u2", &[&number.to_string()]);
@@ -385,14 +606,21 @@ fn the_share_tree_names_what_exists_and_keeps_it() {
     cell.make::<User>(K::User, "u2", &[]);
     let tree = |nodes: &[(&str, u8, &str)]| -> Fields {
         let fields = nodes.iter().enumerate();
-        fields.map(|(id, (name, kind, below))| (id.to_string(), format!("{name} {kind} 10 {below}"))).collect()
+        fields
+            .map(|(id, (name, kind, below))| (id.to_string(), format!("{name} {kind} 10 {below}")))
+            .collect()
     };
     let add = |cell: &mut Cell, nodes: &[(&str, u8, &str)]| cell.say(K::ShareTree, "", Do::Add(tree(nodes)));
     assert_eq!(cell.say(K::ShareTree, "", Do::Delete), "sharetree does not exist");
     let unknown = |name: &str| format!("denied: share tree contains reference to unknown user/project \"{name}\"");
     assert_eq!(add(&mut cell, &[("Root", 0, "1"), ("u9", 0, "NONE")]), unknown("u9"));
     assert_eq!(add(&mut cell, &[("Root", 0, "1"), ("p9", 1, "NONE")]), unknown("p9"));
-    let twice = [("Root", 0, "1,2"), ("u1", 0, "NONE"), ("group", 0, "3"), ("u1", 0, "NONE")];
+    let twice = [
+        ("Root", 0, "1,2"),
+        ("u1", 0, "NONE"),
+        ("group", 0, "3"),
+        ("u1", 0, "NONE"),
+    ];
     assert_eq!(add(&mut cell, &twice), "found user \"u1\" twice in share tree");
     let nested = [("Root", 0, "1"), ("p1", 1, "2"), ("p2", 1, "NONE")];
     assert_eq!(add(&mut cell, &nested), "found sub-project \"p2\" in project \"p1\"");
@@ -406,11 +634,20 @@ fn the_share_tree_names_what_exists_and_keeps_it() {
     ];
     assert_eq!(add(&mut cell, &good), "changed sharetree");
     assert_eq!(add(&mut cell, &good), "changed sharetree");
-    assert_eq!(cell.say(K::ShareTree, "", Do::Replace(tree(&good))), "modified sharetree");
+    assert_eq!(
+        cell.say(K::ShareTree, "", Do::Replace(tree(&good))),
+        "modified sharetree"
+    );
     let stays = |what: &str| format!("denied: may not remove {what} still referenced in share tree");
     assert_eq!(cell.say(K::Project, "p1", Do::Delete), stays("project \"p1\""));
     assert_eq!(cell.say(K::User, "u1", Do::Delete), stays("user \"u1\""));
-    assert_eq!(cell.say(K::User, "u2", Do::Delete), "boss@sub removed \"u2\" from user list");
-    assert_eq!(cell.say(K::ShareTree, "", Do::Delete), "boss@sub removed sharetree list");
+    assert_eq!(
+        cell.say(K::User, "u2", Do::Delete),
+        "boss@sub removed \"u2\" from user list"
+    );
+    assert_eq!(
+        cell.say(K::ShareTree, "", Do::Delete),
+        "boss@sub removed sharetree list"
+    );
     cell.assert_replay_is_live();
 }

@@ -18,7 +18,11 @@ fn zero_hash() -> String {
 
 impl Cell {
     fn token(&mut self, uses: u32, valid_s: u64, pattern: &str) {
-        let command = Command::CreateToken { uses, valid_s, host_pattern: pattern.to_owned() };
+        let command = Command::CreateToken {
+            uses,
+            valid_s,
+            host_pattern: pattern.to_owned(),
+        };
         let reply = self.command("boss", command);
         assert_eq!(reply.data, Some(Data::Token(zero_hash())));
     }
@@ -31,8 +35,13 @@ impl Cell {
             serial: format!("serial-{host}"),
             not_after: Wall::from_seconds(1_900_000_000),
         });
-        let outcome =
-            |effect: &Effect| if let Effect::Joined { outcome, .. } = effect { Some(outcome.clone()) } else { None };
+        let outcome = |effect: &Effect| {
+            if let Effect::Joined { outcome, .. } = effect {
+                Some(outcome.clone())
+            } else {
+                None
+            }
+        };
         self.effects.iter().find_map(outcome).expect("a join is answered")
     }
 
@@ -56,10 +65,16 @@ fn a_revoked_token_admits_no_host() {
         |cell: &mut Cell, user: &str, id: &str| texts(&cell.command(user, Command::RevokeToken { id: id.to_owned() }));
     let denied = revoke(&mut cell, "u1", "0000");
     assert_eq!(denied, ["denied: \"u1\" must be manager for this operation"]);
-    assert_eq!(revoke(&mut cell, "boss", "ff"), ["there is no token \"ff\": it was used up, or never made"]);
+    assert_eq!(
+        revoke(&mut cell, "boss", "ff"),
+        ["there is no token \"ff\": it was used up, or never made"]
+    );
     assert_eq!(revoke(&mut cell, "boss", ""), ["\"\" is the beginning of 1 tokens"]);
     cell.join(&zero_hash(), "n1").unwrap();
-    assert_eq!(revoke(&mut cell, "boss", "000000000000"), ["token 000000000000 is revoked"]);
+    assert_eq!(
+        revoke(&mut cell, "boss", "000000000000"),
+        ["token 000000000000 is revoked"]
+    );
     let refusal = cell.join(&zero_hash(), "n2").unwrap_err();
     assert_eq!(refusal.what, "the token is not known here, or used up");
     cell.assert_replay_is_live();
@@ -70,9 +85,24 @@ fn queue_states_change_in_the_words_of_8_1_9() {
     let mut cell = Cell::ready();
     use ModifyAction::{ClearQueueError, DisableQueue, EnableQueue, RescheduleQueue, Suspend, SuspendQueue, Unsuspend};
     for (user, action, target, expected) in [
-        ("op", DisableQueue, "all.q@h1", vec!["op@sub changed state of \"all.q@h1\" (disabled)"]),
-        ("op", DisableQueue, "*@h1", vec!["Queue instance \"all.q@h1\" is already in the specified state: disabled"]),
-        ("op", EnableQueue, "all.q@h1", vec!["op@sub changed state of \"all.q@h1\" (enabled)"]),
+        (
+            "op",
+            DisableQueue,
+            "all.q@h1",
+            vec!["op@sub changed state of \"all.q@h1\" (disabled)"],
+        ),
+        (
+            "op",
+            DisableQueue,
+            "*@h1",
+            vec!["Queue instance \"all.q@h1\" is already in the specified state: disabled"],
+        ),
+        (
+            "op",
+            EnableQueue,
+            "all.q@h1",
+            vec!["op@sub changed state of \"all.q@h1\" (enabled)"],
+        ),
         (
             "boss",
             SuspendQueue,
@@ -82,7 +112,12 @@ fn queue_states_change_in_the_words_of_8_1_9() {
                 "boss@sub changed state of \"all.q@h2\" (suspended)",
             ],
         ),
-        ("boss", Unsuspend, "all.q@h1", vec!["boss@sub changed state of \"all.q@h1\" (unsuspended)"]),
+        (
+            "boss",
+            Unsuspend,
+            "all.q@h1",
+            vec!["boss@sub changed state of \"all.q@h1\" (unsuspended)"],
+        ),
         (
             "boss",
             Unsuspend,
@@ -95,15 +130,28 @@ fn queue_states_change_in_the_words_of_8_1_9() {
             "all.q@h1",
             vec!["Queue instance \"all.q@h1\" is already in the specified state: no error"],
         ),
-        ("boss", RescheduleQueue, "all.q@h1", vec!["Queue instance \"all.q@h1\" contains no jobs"]),
-        ("u2", DisableQueue, "all.q@h1", vec!["u2 - you have no permission to modify queue \"all.q@h1\""]),
+        (
+            "boss",
+            RescheduleQueue,
+            "all.q@h1",
+            vec!["Queue instance \"all.q@h1\" contains no jobs"],
+        ),
+        (
+            "u2",
+            DisableQueue,
+            "all.q@h1",
+            vec!["u2 - you have no permission to modify queue \"all.q@h1\""],
+        ),
         ("boss", DisableQueue, "nosuch.q", vec!["invalid queue \"nosuch.q\""]),
         ("boss", Suspend, "nosuch.q", vec!["invalid queue or job \"nosuch.q\""]),
     ] {
         assert_eq!(cell.qmod(user, action, target), expected);
     }
     cell.set_queue(&[("owner_list", "u2")]);
-    assert_eq!(cell.qmod("u2", DisableQueue, "all.q@h1"), ["u2@sub changed state of \"all.q@h1\" (disabled)"]);
+    assert_eq!(
+        cell.qmod("u2", DisableQueue, "all.q@h1"),
+        ["u2@sub changed state of \"all.q@h1\" (disabled)"]
+    );
     cell.assert_replay_is_live();
 }
 
@@ -129,7 +177,11 @@ fn a_forced_change_of_a_queue_is_said_though_it_is_in_that_state() {
         (DisableQueue, "disabled"),
         (DisableQueue, "disabled"),
     ] {
-        let command = Command::Modify { action, targets: vec!["all.q@h1".to_owned()], force: true };
+        let command = Command::Modify {
+            action,
+            targets: vec!["all.q@h1".to_owned()],
+            force: true,
+        };
         let said = texts(&cell.command("boss", command));
         assert_eq!(said, [format!("boss@sub forced state change of \"all.q@h1\" ({word})")]);
     }
@@ -138,16 +190,31 @@ fn a_forced_change_of_a_queue_is_said_though_it_is_in_that_state() {
 #[test]
 fn names_of_jobs_and_users_have_wildcards_and_no_operators() {
     let mut cell = Cell::ready();
-    let named = |name: &str| JobSpec { name: name.to_owned(), ..super::job() };
+    let named = |name: &str| JobSpec {
+        name: name.to_owned(),
+        ..super::job()
+    };
     let numbers = ["a1", "a2", "b1"].map(|name| cell.submit(named(name)));
     for target in ["!a1", "a1|b1", "a*&!a2", "(a1)"] {
-        assert_eq!(cell.qdel("u1", &[target]), [format!("The job {target} of user(s) u1 does not exist")]);
+        assert_eq!(
+            cell.qdel("u1", &[target]),
+            [format!("The job {target} of user(s) u1 does not exist")]
+        );
     }
-    let of_users = |user: &str| JobSelection { users: vec![user.to_owned()], ..JobSelection::default() };
+    let of_users = |user: &str| JobSelection {
+        users: vec![user.to_owned()],
+        ..JobSelection::default()
+    };
     for user in ["!u2", "u1|u2"] {
-        let command = Command::Delete { jobs: of_users(user), force: false };
+        let command = Command::Delete {
+            jobs: of_users(user),
+            force: false,
+        };
         let said = texts(&cell.command("op", command));
-        assert_eq!(said, [format!("There is no job registered for the following users: {user}")]);
+        assert_eq!(
+            said,
+            [format!("There is no job registered for the following users: {user}")]
+        );
     }
     assert_eq!(cell.qdel("u1", &["a[!1]"]), ["u1 has deleted job 2"]);
     assert!(cell.exists(numbers[0]) && cell.exists(numbers[2]));
@@ -158,9 +225,10 @@ fn a_suspended_queue_stops_its_tasks_and_lets_them_go_on() {
     let mut cell = Cell::ready();
     let number = cell.submit(super::job());
     let key = cell.run(number, 1, "h1");
-    for (action, signal) in
-        [(ModifyAction::SuspendQueue, TaskSignal::Suspend), (ModifyAction::UnsuspendQueue, TaskSignal::Resume)]
-    {
+    for (action, signal) in [
+        (ModifyAction::SuspendQueue, TaskSignal::Suspend),
+        (ModifyAction::UnsuspendQueue, TaskSignal::Resume),
+    ] {
         cell.qmod("boss", action, "all.q@h1");
         assert_eq!(cell.sent(), [&MasterMessage::Signal { key, signal }]);
     }
@@ -180,9 +248,18 @@ fn a_suspended_instance_that_has_left_its_queue_can_be_let_go() {
     assert_eq!(cell.qmod("u2", ModifyAction::UnsuspendQueue, "all.q@h1"), refused);
     let done = ["op@sub changed state of \"all.q@h1\" (unsuspended)"];
     assert_eq!(cell.qmod("op", ModifyAction::UnsuspendQueue, "*@h1"), done);
-    assert_eq!(cell.sent(), [&MasterMessage::Signal { key, signal: TaskSignal::Resume }]);
+    assert_eq!(
+        cell.sent(),
+        [&MasterMessage::Signal {
+            key,
+            signal: TaskSignal::Resume
+        }]
+    );
     cell.exit(key, "h1", 0);
-    assert_eq!(cell.qmod("op", ModifyAction::UnsuspendQueue, "all.q@h1"), ["invalid queue \"all.q@h1\""]);
+    assert_eq!(
+        cell.qmod("op", ModifyAction::UnsuspendQueue, "all.q@h1"),
+        ["invalid queue \"all.q@h1\""]
+    );
     cell.assert_replay_is_live();
 }
 
@@ -191,8 +268,11 @@ fn jobs_of_a_queue_run_again() {
     let mut cell = Cell::ready();
     let number = cell.submit(super::job());
     let key = cell.run(number, 1, "h1");
-    let command =
-        Command::Modify { action: ModifyAction::RescheduleQueue, targets: vec!["all.q@h1".to_owned()], force: true };
+    let command = Command::Modify {
+        action: ModifyAction::RescheduleQueue,
+        targets: vec!["all.q@h1".to_owned()],
+        force: true,
+    };
     let said = texts(&cell.command("boss", command));
     assert_eq!(said, [format!("Pushed rescheduling of job {number} on host h1")]);
     assert!(cell.core.state().placed(key).is_none() && cell.exists(number));
@@ -207,7 +287,13 @@ fn a_host_joins_the_execution_hosts_alone() {
     let state = cell.core.state();
     assert!(state.config.exec_hosts.contains_key("n3") && state.certificates.contains_key("n3"));
     assert!(!state.config.admin_hosts.contains("n3") && !state.config.submit_hosts.contains("n3"));
-    assert!(state.config.resolved.keys().any(|instance| instance.to_string() == "all.q@n3"));
+    assert!(
+        state
+            .config
+            .resolved
+            .keys()
+            .any(|instance| instance.to_string() == "all.q@n3")
+    );
     cell.assert_replay_is_live();
 }
 
@@ -225,12 +311,20 @@ fn a_token_admits_whom_it_is_for_as_often_and_as_long_as_it_says() {
         (&*hash, "n2", Ok(())),
         (&*hash, "n3", Err("the token is not known here, or used up")),
     ] {
-        assert_eq!(refusal(cell.join(hash, host)), expected.map_err(str::to_owned), "{host}");
+        assert_eq!(
+            refusal(cell.join(hash, host)),
+            expected.map_err(str::to_owned),
+            "{host}"
+        );
     }
     cell.token(1, 60, "");
     cell.pass(60_000);
     assert_eq!(refusal(cell.join(&hash, "n3")), Err("the token has expired".to_owned()));
-    let command = Command::CreateToken { uses: 0, valid_s: 60, host_pattern: String::new() };
+    let command = Command::CreateToken {
+        uses: 0,
+        valid_s: 60,
+        host_pattern: String::new(),
+    };
     assert_eq!(texts(&cell.command("boss", command)), ["a token that nobody may use"]);
 }
 
@@ -238,11 +332,18 @@ fn a_token_admits_whom_it_is_for_as_often_and_as_long_as_it_says() {
 fn a_host_that_others_believe_needs_a_token_of_its_own() {
     let mut cell = Cell::ready();
     let add = ObjectAction::Add(Fields::default());
-    let change = ObjectChange { kind: ObjectKind::AdminHosts, name: "login1".to_owned(), action: add };
+    let change = ObjectChange {
+        kind: ObjectKind::AdminHosts,
+        name: "login1".to_owned(),
+        action: add,
+    };
     cell.command("boss", Command::Objects(vec![change]));
     cell.token(1, 60, "*");
     let refusal = cell.join(&zero_hash(), "login1").unwrap_err();
-    assert_eq!(refusal.fix, "make a token for it alone: gridwright token --hosts login1");
+    assert_eq!(
+        refusal.fix,
+        "make a token for it alone: gridwright token --hosts login1"
+    );
     cell.token(1, 60, "login1");
     assert_eq!(cell.join(&zero_hash(), "login1"), Ok(()));
 }
@@ -256,10 +357,21 @@ fn a_revoked_host_is_cut_off_and_joins_again_with_a_new_token() {
     let reply = cell.command("boss", Command::RevokeHost { host: "N1".to_owned() });
     assert_eq!(texts(&reply), ["host n1 is revoked"]);
     assert!(cell.effects.contains(&Effect::Revoked("n1".into())));
-    assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Disconnect { .. })));
-    let renewed = Input::CertificateRenewed { host: "n1".into(), serial: "2".to_owned(), not_after: Wall(0) };
+    assert!(
+        cell.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Disconnect { .. }))
+    );
+    let renewed = Input::CertificateRenewed {
+        host: "n1".into(),
+        serial: "2".to_owned(),
+        not_after: Wall(0),
+    };
     cell.input(renewed);
-    assert!(!cell.core.state().certificates.contains_key("n1"), "a renewal on its way does not undo it");
+    assert!(
+        !cell.core.state().certificates.contains_key("n1"),
+        "a renewal on its way does not undo it"
+    );
     assert_eq!(cell.join(&zero_hash(), "n1"), Ok(()));
     cell.assert_replay_is_live();
 }
@@ -268,7 +380,13 @@ fn a_revoked_host_is_cut_off_and_joins_again_with_a_new_token() {
 fn simulated_hosts_have_instances_with_their_slots() {
     let mut cell = Cell::ready();
     cell.all_hosts("h1 h2");
-    let (id, command) = (proto::id::RequestId(77), Command::SimulatedHosts { count: 2, slots: Some(16) });
+    let (id, command) = (
+        proto::id::RequestId(77),
+        Command::SimulatedHosts {
+            count: 2,
+            slots: Some(16),
+        },
+    );
     cell.input(Input::Command {
         reply_to: ReplyTo(5),
         id,
@@ -287,9 +405,18 @@ fn simulated_hosts_have_instances_with_their_slots() {
         .iter()
         .map(|(instance, settings)| (instance.to_string(), settings.slots))
         .collect();
-    let expected = [("all.q@h1", 4), ("all.q@h2", 4), ("all.q@sim0001", 16), ("all.q@sim0002", 16)];
+    let expected = [
+        ("all.q@h1", 4),
+        ("all.q@h2", 4),
+        ("all.q@sim0001", 16),
+        ("all.q@sim0002", 16),
+    ];
     assert_eq!(slots, expected.map(|(name, slots)| (name.to_owned(), slots)));
-    let renewed = Input::CertificateRenewed { host: "sim0001".into(), serial: "a".to_owned(), not_after: Wall(0) };
+    let renewed = Input::CertificateRenewed {
+        host: "sim0001".into(),
+        serial: "a".to_owned(),
+        not_after: Wall(0),
+    };
     cell.input(renewed);
     assert!(cell.core.state().certificates.contains_key("sim0001"));
     cell.assert_replay_is_live();
@@ -310,7 +437,13 @@ fn daemons_end_when_a_manager_says_so() {
             "denied: execution host \"h9\" does not exist",
         ]
     );
-    cell.command("boss", Command::Shutdown { hosts: Vec::new(), kill_jobs: false });
+    cell.command(
+        "boss",
+        Command::Shutdown {
+            hosts: Vec::new(),
+            kill_jobs: false,
+        },
+    );
     assert!(cell.effects.contains(&Effect::Shutdown));
     let reply = cell.command("boss", Command::TriggerScheduling);
     assert_eq!(texts(&reply), ["boss@sub triggers scheduler monitoring"]);
@@ -321,7 +454,11 @@ fn daemons_end_when_a_manager_says_so() {
 fn a_repeated_change_gets_the_first_answer() {
     let mut cell = Cell::ready();
     let action = ObjectAction::Add(Fields::new());
-    let change = ObjectChange { kind: ObjectKind::SubmitHosts, name: "n1".to_owned(), action };
+    let change = ObjectChange {
+        kind: ObjectKind::SubmitHosts,
+        name: "n1".to_owned(),
+        action,
+    };
     let (id, command) = (proto::id::RequestId(4_711), Command::Objects(vec![change]));
     for _ in 0..2 {
         let reply = cell.command_as(id, "boss", "sub", command.clone());

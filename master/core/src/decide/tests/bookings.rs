@@ -60,12 +60,20 @@ fn complex(kind: &str, default: u32) -> ObjectAction {
 }
 
 fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) {
-    let change = ObjectChange { kind, name: name.to_owned(), action };
+    let change = ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action,
+    };
     cell.command("boss", Command::Objects(vec![change]));
 }
 
 fn edit(cell: &mut Cell, kind: ObjectKind, name: &str, edit: AttributeEdit, attribute: &str, value: &str) {
-    let action = ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() };
+    let action = ObjectAction::Attribute {
+        edit,
+        attribute: attribute.to_owned(),
+        value: value.to_owned(),
+    };
     change(cell, kind, name, action);
 }
 
@@ -78,14 +86,50 @@ fn cell() -> Cell {
         ObjectAction::Add(fields)
     };
     let host = ExecHost::template("h3".into()).to_fields();
-    change(&mut cell, ObjectKind::ExecHost, "h3", with(host, "complex_values", "lic=2,gpu=4(0-3)"));
+    change(
+        &mut cell,
+        ObjectKind::ExecHost,
+        "h3",
+        with(host, "complex_values", "lic=2,gpu=4(0-3)"),
+    );
     let group = HostGroup::template("@g".into()).to_fields();
-    change(&mut cell, ObjectKind::HostGroup, "@g", with(group, "hostlist", "h1 h2 h3"));
+    change(
+        &mut cell,
+        ObjectKind::HostGroup,
+        "@g",
+        with(group, "hostlist", "h1 h2 h3"),
+    );
     let pe = ParallelEnvironment::template("mpi".into()).to_fields();
-    change(&mut cell, ObjectKind::Pe, "mpi", with(with_slots(pe), "allocation_rule", "$round_robin"));
-    edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "hostlist", "@g");
-    edit(&mut cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "pe_list", "mpi");
-    edit(&mut cell, ObjectKind::ExecHost, "global", AttributeEdit::Replace, "complex_values", "lic=4,gpu=6(0-5)");
+    change(
+        &mut cell,
+        ObjectKind::Pe,
+        "mpi",
+        with(with_slots(pe), "allocation_rule", "$round_robin"),
+    );
+    edit(
+        &mut cell,
+        ObjectKind::Queue,
+        "all.q",
+        AttributeEdit::Replace,
+        "hostlist",
+        "@g",
+    );
+    edit(
+        &mut cell,
+        ObjectKind::Queue,
+        "all.q",
+        AttributeEdit::Replace,
+        "pe_list",
+        "mpi",
+    );
+    edit(
+        &mut cell,
+        ObjectKind::ExecHost,
+        "global",
+        AttributeEdit::Replace,
+        "complex_values",
+        "lic=4,gpu=6(0-5)",
+    );
     cell.connect("h3");
     cell
 }
@@ -98,10 +142,24 @@ fn with_slots(mut pe: Fields) -> Fields {
 fn perform(cell: &mut Cell, act: &Act) {
     match act.clone() {
         Act::Submit { licences, parallel } => {
-            let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("1-6").unwrap() };
-            let hard = if licences == 0 { Vec::new() } else { resources(&format!("lic={licences},gpu={licences}")) };
-            let requests = Requests { hard, pe: parallel.then_some(pe), ..Requests::default() };
-            cell.submit(JobSpec { requests: requests.into(), ..if parallel { array("1-3") } else { job() } });
+            let pe = PeRequest {
+                name: "mpi".to_owned(),
+                slots: SlotRange::parse("1-6").unwrap(),
+            };
+            let hard = if licences == 0 {
+                Vec::new()
+            } else {
+                resources(&format!("lic={licences},gpu={licences}"))
+            };
+            let requests = Requests {
+                hard,
+                pe: parallel.then_some(pe),
+                ..Requests::default()
+            };
+            cell.submit(JobSpec {
+                requests: requests.into(),
+                ..if parallel { array("1-3") } else { job() }
+            });
         }
         Act::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
         Act::Place { .. } => {}
@@ -110,7 +168,11 @@ fn perform(cell: &mut Cell, act: &Act) {
             let default = if kind == "NO" { 0 } else { default };
             change(cell, ObjectKind::ComplexTable, "", complex(kind, default));
         }
-        Act::Capacity { host, licences, first_id } => {
+        Act::Capacity {
+            host,
+            licences,
+            first_id,
+        } => {
             let name = HOSTS.get(host).copied().unwrap_or("global");
             let values = match (licences, first_id) {
                 (6, _) => "NONE".to_owned(),
@@ -119,18 +181,38 @@ fn perform(cell: &mut Cell, act: &Act) {
                 (_, 3) => format!("lic={licences},gpu={}(0-{1} 0-{1})", 2 * licences, licences - 1),
                 _ => format!("lic={licences},gpu={licences}({first_id}-{})", first_id + licences - 1),
             };
-            edit(cell, ObjectKind::ExecHost, name, AttributeEdit::Replace, "complex_values", &values);
+            edit(
+                cell,
+                ObjectKind::ExecHost,
+                name,
+                AttributeEdit::Replace,
+                "complex_values",
+                &values,
+            );
         }
         Act::Slots { slots } => {
-            edit(cell, ObjectKind::Queue, "all.q", AttributeEdit::Replace, "slots", &slots.to_string());
+            edit(
+                cell,
+                ObjectKind::Queue,
+                "all.q",
+                AttributeEdit::Replace,
+                "slots",
+                &slots.to_string(),
+            );
         }
         Act::Member { host, is_in } => {
-            let how = if is_in { AttributeEdit::Add } else { AttributeEdit::Delete };
+            let how = if is_in {
+                AttributeEdit::Add
+            } else {
+                AttributeEdit::Delete
+            };
             edit(cell, ObjectKind::HostGroup, "@g", how, "hostlist", HOSTS[host]);
         }
         Act::Restart => {
             let stored = rmp_serde::to_vec_named(cell.core.state()).unwrap();
-            let state = rmp_serde::from_slice::<crate::state::State>(&stored).unwrap().restored();
+            let state = rmp_serde::from_slice::<crate::state::State>(&stored)
+                .unwrap()
+                .restored();
             assert!(state == *cell.core.state(), "a snapshot restores");
         }
     }
@@ -140,12 +222,23 @@ fn place(cell: &mut Cell, number: u32, task: u32, slots: [u32; 3]) {
     let job = cell.job(number);
     let (seq, pe) = (job.seq, job.spec.requests.pe.as_ref().map(|pe| pe.name.as_str().into()));
     let part = |(host, slots): (&str, u32)| {
-        let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+        let instance = QueueInstanceName {
+            queue: "all.q".into(),
+            host: host.into(),
+        };
         (slots > 0).then_some(Granted { instance, slots })
     };
     let granted = HOSTS.into_iter().zip(slots).filter_map(part).collect();
-    let orders = vec![Order::Start { seq, task: TaskId(task), granted, pe }];
-    cell.input(crate::effect::Input::Orders { scheduler: "any".to_owned(), orders });
+    let orders = vec![Order::Start {
+        seq,
+        task: TaskId(task),
+        granted,
+        pe,
+    }];
+    cell.input(crate::effect::Input::Orders {
+        scheduler: "any".to_owned(),
+        orders,
+    });
 }
 
 fn end(cell: &mut Cell, index: u32, again: bool) {
@@ -177,7 +270,11 @@ fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
         let request = spec.requests.hard.iter().find(|request| request.name == attribute);
         let asked = request.and_then(|request| request.value.as_ref()?.parse().ok());
         let default = kind.default_amount().finite().unwrap();
-        let amount = if attribute == "slots" { 1 } else { asked.unwrap_or(default) };
+        let amount = if attribute == "slots" {
+            1
+        } else {
+            asked.unwrap_or(default)
+        };
         let here = || granted.iter().filter(|part| is_at(&part.instance));
         let hosts: BTreeSet<_> = here().map(|part| &part.instance.host).collect();
         amount
@@ -189,7 +286,8 @@ fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
             }
     };
     let jobs = state.jobs.values();
-    jobs.flat_map(|job| job.placements().map(|(_, at)| task(&job.spec, at))).sum()
+    jobs.flat_map(|job| job.placements().map(|(_, at)| task(&job.spec, at)))
+        .sum()
 }
 
 fn capacity(cell: &Cell, level: &Level, attribute: &str) -> Option<i64> {
@@ -206,19 +304,27 @@ fn capacity(cell: &Cell, level: &Level, attribute: &str) -> Option<i64> {
 
 fn booked(cell: &Cell) -> Vec<(Level, &'static str, i64)> {
     let hosts = HOSTS.map(|host| Level::Host(host.into()));
-    let instance = |host: &str| QueueInstanceName { queue: "all.q".into(), host: host.into() };
+    let instance = |host: &str| QueueInstanceName {
+        queue: "all.q".into(),
+        host: host.into(),
+    };
     let instances = HOSTS.map(|host| Level::Instance(instance(host)));
     let levels = [Level::Global].into_iter().chain(hosts).chain(instances);
     let ledger = &cell.core.state().ledger;
     let pairs = levels.flat_map(|level| ["lic", "slots", "gpu"].map(|attribute| (level.clone(), attribute)));
-    pairs.map(|(level, name)| (level.clone(), name, ledger.booked(&level, name).finite().unwrap())).collect()
+    pairs
+        .map(|(level, name)| (level.clone(), name, ledger.booked(&level, name).finite().unwrap()))
+        .collect()
 }
 
 /// How often each id is in use, by host.
 fn ids_in_use(cell: &Cell) -> BTreeMap<(HostName, String), usize> {
     let placements = cell.core.state().jobs.values().flat_map(|job| job.placements());
     let mut used = BTreeMap::new();
-    for (host, id) in placements.flat_map(|(_, at)| &at.maps).flat_map(|map| map.ids.iter().map(|id| (&map.host, id))) {
+    for (host, id) in placements
+        .flat_map(|(_, at)| &at.maps)
+        .flat_map(|map| map.ids.iter().map(|id| (&map.host, id)))
+    {
         *used.entry((host.clone(), id.clone())).or_default() += 1;
     }
     used
@@ -267,8 +373,21 @@ proptest! {
 fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on() {
     let mut cell = cell();
     change(&mut cell, ObjectKind::ComplexTable, "", complex("NO", 0));
-    perform(&mut cell, &Act::Submit { licences: 2, parallel: true });
-    perform(&mut cell, &Act::Place { job: 1, task: 1, slots: [2, 1, 0] });
+    perform(
+        &mut cell,
+        &Act::Submit {
+            licences: 2,
+            parallel: true,
+        },
+    );
+    perform(
+        &mut cell,
+        &Act::Place {
+            job: 1,
+            task: 1,
+            slots: [2, 1, 0],
+        },
+    );
     let lic = |cell: &Cell, host: &str| cell.core.state().ledger.booked(&Level::Host(host.into()), "lic");
     let amounts = |numbers: [i64; 2]| numbers.map(Amount::from_base);
     for (kind, expected) in [("YES", [4, 2]), ("JOB", [2, 0]), ("HOST", [2, 2]), ("NO", [0, 0])] {
@@ -278,10 +397,30 @@ fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on()
     change(&mut cell, ObjectKind::ComplexTable, "", complex("YES", 0));
     // Out of the group it runs on, and still takes what it took.
     perform(&mut cell, &Act::Member { host: 0, is_in: false });
-    perform(&mut cell, &Act::Capacity { host: 0, licences: 1, first_id: 0 });
+    perform(
+        &mut cell,
+        &Act::Capacity {
+            host: 0,
+            licences: 1,
+            first_id: 0,
+        },
+    );
     assert_eq!(lic(&cell, "h1"), Amount::from_base(4));
-    perform(&mut cell, &Act::Submit { licences: 1, parallel: false });
-    perform(&mut cell, &Act::Place { job: 2, task: 1, slots: [1, 0, 0] });
+    perform(
+        &mut cell,
+        &Act::Submit {
+            licences: 1,
+            parallel: false,
+        },
+    );
+    perform(
+        &mut cell,
+        &Act::Place {
+            job: 2,
+            task: 1,
+            slots: [1, 0, 0],
+        },
+    );
     assert_eq!(
         cell.core.state().jobs.values().map(|job| job.active).sum::<u32>(),
         1,

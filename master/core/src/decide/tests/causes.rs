@@ -21,31 +21,54 @@ use std::collections::BTreeMap;
 const HOUR_MS: u64 = 3_600_000;
 
 fn at(queue: &str, host: &str) -> QueueInstanceName {
-    QueueInstanceName { queue: queue.into(), host: host.into() }
+    QueueInstanceName {
+        queue: queue.into(),
+        host: host.into(),
+    }
 }
 
 impl Cell {
     fn configure(&mut self, kind: ObjectKind, name: &str, action: ObjectAction) -> Vec<String> {
-        texts(&self.command("boss", Command::Objects(vec![ObjectChange { kind, name: name.to_owned(), action }])))
+        texts(&self.command(
+            "boss",
+            Command::Objects(vec![ObjectChange {
+                kind,
+                name: name.to_owned(),
+                action,
+            }]),
+        ))
     }
 
     fn calendar(&mut self, name: &str, week: &str) -> Vec<String> {
         let mut fields = Calendar::template(name.into()).to_fields();
         fields.set("week", week);
         let exists = self.core.state().config.calendars.contains_key(name);
-        let action = if exists { ObjectAction::Replace(fields) } else { ObjectAction::Add(fields) };
+        let action = if exists {
+            ObjectAction::Replace(fields)
+        } else {
+            ObjectAction::Add(fields)
+        };
         self.configure(ObjectKind::Calendar, name, action)
     }
 
     fn replace(&mut self, queue: &str, attribute: &str, value: &str) -> Vec<String> {
         let (attribute, value) = (attribute.to_owned(), value.to_owned());
-        let action = ObjectAction::Attribute { edit: AttributeEdit::Replace, attribute, value };
+        let action = ObjectAction::Attribute {
+            edit: AttributeEdit::Replace,
+            attribute,
+            value,
+        };
         self.configure(ObjectKind::Queue, queue, action)
     }
 
     fn add_queue(&mut self, name: &str, slots: &str) {
         let mut fields: Fields = ClusterQueue::template(name.into()).to_fields();
-        for (key, value) in [("hostlist", "h1"), ("slots", slots), ("pe_list", "NONE"), ("load_thresholds", "NONE")] {
+        for (key, value) in [
+            ("hostlist", "h1"),
+            ("slots", slots),
+            ("pe_list", "NONE"),
+            ("load_thresholds", "NONE"),
+        ] {
             fields.set(key, value);
         }
         self.configure(ObjectKind::Queue, name, ObjectAction::Add(fields));
@@ -55,11 +78,27 @@ impl Cell {
     fn start_in(&mut self, queue: &str) -> Result<(u32, TaskKey), String> {
         let number = self.submit(job());
         let seq = self.job(number).seq;
-        let granted = vec![Granted { instance: at(queue, "h1"), slots: 1 }];
-        let orders = vec![Order::Start { seq, task: TaskId(1), granted, pe: None }];
-        self.input(Input::Orders { scheduler: "default".to_owned(), orders });
-        let refused =
-            |effect: &Effect| if let Effect::OrderRefused { why, .. } = effect { Some(why.why.clone()) } else { None };
+        let granted = vec![Granted {
+            instance: at(queue, "h1"),
+            slots: 1,
+        }];
+        let orders = vec![Order::Start {
+            seq,
+            task: TaskId(1),
+            granted,
+            pe: None,
+        }];
+        self.input(Input::Orders {
+            scheduler: "default".to_owned(),
+            orders,
+        });
+        let refused = |effect: &Effect| {
+            if let Effect::OrderRefused { why, .. } = effect {
+                Some(why.why.clone())
+            } else {
+                None
+            }
+        };
         if let Some(why) = self.effects.iter().find_map(refused) {
             self.qdel("u1", &[&number.to_string()]);
             return Err(why);
@@ -71,7 +110,12 @@ impl Cell {
     }
 
     fn state_of(&self, queue: &str, host: &str) -> InstanceState {
-        self.core.state().instances.get(&at(queue, host)).cloned().unwrap_or_default()
+        self.core
+            .state()
+            .instances
+            .get(&at(queue, host))
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn is_stopped(&self, number: u32) -> bool {
@@ -103,7 +147,10 @@ impl Cell {
     /// The agent of `h1` connects and knows every task that it should.
     fn reconnect(&mut self) {
         let keys: Vec<TaskKey> = self.core.state().index.on_host(&HostName::new("h1")).collect();
-        let report = |key| TaskReport { key, state: TaskReportState::Running { for_ms: 0 } };
+        let report = |key| TaskReport {
+            key,
+            state: TaskReportState::Running { for_ms: 0 },
+        };
         self.connect_with("h1", 1, keys.into_iter().map(report).collect());
     }
 
@@ -112,7 +159,12 @@ impl Cell {
         self.core = Core::new(self.core.state().clone());
         let logged = self.log.len();
         self.input(Input::Tick);
-        assert_eq!(self.log.len(), logged, "{:?}", self.log[logged..].iter().map(|r| &r.event).collect::<Vec<_>>());
+        assert_eq!(
+            self.log.len(),
+            logged,
+            "{:?}",
+            self.log[logged..].iter().map(|r| &r.event).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -120,23 +172,42 @@ impl Cell {
 fn a_calendar_closes_suspends_and_opens_a_queue_to_the_millisecond() {
     let mut cell = Cell::ready();
     // The cell begins on a Friday, 15 January 2027, at 08:00 UTC.
-    assert_eq!(cell.calendar("c", "fri=9-10 fri=10-11=suspended"), ["boss@sub added \"c\" to calendar list"]);
-    assert_eq!(cell.replace("all.q", "calendar", "c"), ["boss@sub modified \"all.q\" in cluster queue list"]);
+    assert_eq!(
+        cell.calendar("c", "fri=9-10 fri=10-11=suspended"),
+        ["boss@sub added \"c\" to calendar list"]
+    );
+    assert_eq!(
+        cell.replace("all.q", "calendar", "c"),
+        ["boss@sub modified \"all.q\" in cluster queue list"]
+    );
     let (number, _) = cell.start_in("all.q").unwrap();
     assert_eq!(cell.pass_to_change(), HOUR_MS);
     assert_eq!(cell.state_of("all.q", "h1").calendar, CalendarState::Off);
-    assert!(!cell.is_stopped(number), "running tasks go on while the queue is closed");
+    assert!(
+        !cell.is_stopped(number),
+        "running tasks go on while the queue is closed"
+    );
     let why = cell.start_in("all.q").unwrap_err();
     assert_eq!(why, "queue instance \"all.q@h1\" dropped because it is disabled");
     assert_eq!(cell.pass_to_change(), HOUR_MS);
     assert_eq!(cell.state_of("all.q", "h2").calendar, CalendarState::Suspended);
-    assert_eq!((cell.is_stopped(number), cell.signals()), (true, vec![(1, TaskSignal::Suspend)]));
+    assert_eq!(
+        (cell.is_stopped(number), cell.signals()),
+        (true, vec![(1, TaskSignal::Suspend)])
+    );
     cell.restart();
     assert!(cell.is_stopped(number));
     cell.reconnect();
-    assert_eq!(cell.signals(), [(1, TaskSignal::Suspend)], "a host that comes back is told how things stand");
+    assert_eq!(
+        cell.signals(),
+        [(1, TaskSignal::Suspend)],
+        "a host that comes back is told how things stand"
+    );
     assert_eq!(cell.pass_to_change(), HOUR_MS);
-    assert_eq!((cell.is_stopped(number), cell.signals()), (false, vec![(1, TaskSignal::Resume)]));
+    assert_eq!(
+        (cell.is_stopped(number), cell.signals()),
+        (false, vec![(1, TaskSignal::Resume)])
+    );
     cell.assert_replay_is_live();
 }
 
@@ -154,7 +225,10 @@ fn a_changed_calendar_and_a_clock_that_is_set_count_at_once() {
     assert_eq!(cell.state_of("all.q", "h1").calendar, CalendarState::On);
     cell.calendar("c", "fri=suspended");
     assert_eq!(cell.state_of("all.q", "h1").calendar, CalendarState::Suspended);
-    assert_eq!(cell.replace("all.q@h2", "calendar", "NONE"), ["boss@sub modified \"all.q\" in cluster queue list"]);
+    assert_eq!(
+        cell.replace("all.q@h2", "calendar", "NONE"),
+        ["boss@sub modified \"all.q\" in cluster queue list"]
+    );
     assert_eq!(cell.state_of("all.q", "h2").calendar, CalendarState::On);
     cell.replace("all.q", "calendar", "NONE");
     assert_eq!(cell.state_of("all.q", "h1").calendar, CalendarState::On);
@@ -167,7 +241,10 @@ fn what_refers_to_calendars_and_queues_is_checked() {
     let mut cell = Cell::ready();
     cell.add_queue("low.q", "4");
     cell.calendar("c", "sat");
-    assert_eq!(cell.replace("all.q", "calendar", "nosuch"), ["Calendar \"nosuch\" does not exist"]);
+    assert_eq!(
+        cell.replace("all.q", "calendar", "nosuch"),
+        ["Calendar \"nosuch\" does not exist"]
+    );
     cell.replace("all.q", "calendar", "c");
     let delete = |cell: &mut Cell, kind, name| cell.configure(kind, name, ObjectAction::Delete);
     assert_eq!(
@@ -175,8 +252,14 @@ fn what_refers_to_calendars_and_queues_is_checked() {
         ["denied: Calendar \"c\" is still referenced in queue \"all.q\""]
     );
     cell.replace("all.q", "calendar", "NONE");
-    assert_eq!(delete(&mut cell, ObjectKind::Calendar, "c"), ["boss@sub removed \"c\" from calendar list"]);
-    assert_eq!(delete(&mut cell, ObjectKind::Calendar, "c"), ["denied: calendar \"c\" does not exist"]);
+    assert_eq!(
+        delete(&mut cell, ObjectKind::Calendar, "c"),
+        ["boss@sub removed \"c\" from calendar list"]
+    );
+    assert_eq!(
+        delete(&mut cell, ObjectKind::Calendar, "c"),
+        ["denied: calendar \"c\" does not exist"]
+    );
     assert_eq!(
         cell.replace("all.q", "subordinate_list", "lo.q"),
         ["Subordinated cluster queue \"lo.q\" referenced in \"all.q\" does not exist"]
@@ -216,13 +299,19 @@ fn a_subordinate_queue_is_suspended_while_the_other_uses_its_threshold() {
     assert!(cell.state_of("all.q", "h1").subordinate && cell.is_stopped(low));
     assert!(!cell.state_of("all.q", "h2").subordinate, "only on the same host");
     let why = cell.start_in("all.q").unwrap_err();
-    assert_eq!(why, "queue instance \"all.q@h1\" dropped because it is temporarily not available");
+    assert_eq!(
+        why,
+        "queue instance \"all.q@h1\" dropped because it is temporarily not available"
+    );
     // People suspend it too: it goes on when both causes are gone.
     cell.qmod("op", ModifyAction::SuspendQueue, "all.q@h1");
     cell.end(first, "h1", result(Exit::Code(0), Failed::NO, ""));
     assert!(!cell.state_of("all.q", "h1").subordinate && cell.is_stopped(low));
     cell.qmod("op", ModifyAction::UnsuspendQueue, "all.q@h1");
-    assert_eq!((cell.is_stopped(low), cell.signals()), (false, vec![(1, TaskSignal::Resume)]));
+    assert_eq!(
+        (cell.is_stopped(low), cell.signals()),
+        (false, vec![(1, TaskSignal::Resume)])
+    );
     // Without a number all slots count.
     cell.replace("high.q", "subordinate_list", "all.q");
     cell.start_in("high.q").unwrap();
@@ -258,23 +347,46 @@ fn the_worked_example_of_slot_wise_subordination_holds() {
     cell.start_in("high.q").unwrap();
     cell.start_in("high.q").unwrap();
     assert_eq!((cell.is_stopped(one), cell.is_stopped(two)), (false, false));
-    assert!(!cell.state_of("low1.q", "h1").preempted, "one more in low1.q would suspend that of low2.q");
+    assert!(
+        !cell.state_of("low1.q", "h1").preempted,
+        "one more in low1.q would suspend that of low2.q"
+    );
     let (_, third) = cell.start_in("high.q").unwrap();
-    assert_eq!((cell.is_stopped(one), cell.is_stopped(two)), (false, true), "five are more than four");
+    assert_eq!(
+        (cell.is_stopped(one), cell.is_stopped(two)),
+        (false, true),
+        "five are more than four"
+    );
     assert_eq!(cell.signals(), [(2, TaskSignal::Suspend)]);
-    assert!(cell.state_of("low1.q", "h1").preempted, "now it would give way at once itself");
+    assert!(
+        cell.state_of("low1.q", "h1").preempted,
+        "now it would give way at once itself"
+    );
     let why = cell.start_in("low1.q").unwrap_err();
-    assert_eq!(why, "queue instance \"low1.q@h1\" dropped because it is temporarily not available");
+    assert_eq!(
+        why,
+        "queue instance \"low1.q@h1\" dropped because it is temporarily not available"
+    );
     let (_, fourth) = cell.start_in("high.q").unwrap();
     assert_eq!((cell.is_stopped(one), cell.is_stopped(two)), (true, true));
     assert!(!cell.state_of("high.q", "h1").preempted);
     cell.restart();
     cell.reconnect();
     // Slots of suspended tasks stay booked.
-    assert_eq!(cell.core.state().ledger.slots(&crate::ledger::Level::Instance(at("low2.q", "h1"))), 1);
+    assert_eq!(
+        cell.core
+            .state()
+            .ledger
+            .slots(&crate::ledger::Level::Instance(at("low2.q", "h1"))),
+        1
+    );
     let ended = result(Exit::Code(0), Failed::NO, "");
     cell.end(third, "h1", ended.clone());
-    assert_eq!((cell.is_stopped(one), cell.is_stopped(two)), (false, true), "in the reverse order");
+    assert_eq!(
+        (cell.is_stopped(one), cell.is_stopped(two)),
+        (false, true),
+        "in the reverse order"
+    );
     cell.end(fourth, "h1", ended);
     assert_eq!((cell.is_stopped(one), cell.is_stopped(two)), (false, false));
     cell.assert_replay_is_live();
@@ -287,7 +399,11 @@ fn a_task_that_people_suspend_makes_room_for_one_that_gave_way() {
     cell.pass(1000);
     let (younger, _) = cell.start_in("low1.q").unwrap();
     let (high, _) = cell.start_in("high.q").unwrap();
-    assert_eq!((cell.is_stopped(older), cell.is_stopped(younger)), (false, true), "the one that has run for less");
+    assert_eq!(
+        (cell.is_stopped(older), cell.is_stopped(younger)),
+        (false, true),
+        "the one that has run for less"
+    );
     cell.qmod("u1", ModifyAction::SuspendJob, &high.to_string());
     assert!(!cell.is_stopped(younger));
     cell.qmod("u1", ModifyAction::UnsuspendJob, &high.to_string());
@@ -356,9 +472,14 @@ fn happen(cell: &mut Cell, happens: &Happens) {
         Happens::JobState(action) => drop(oldest.map(|number| cell.qmod("op", *action, &number.to_string()))),
         Happens::Threshold(suspended) => {
             if let Some(number) = oldest {
-                let orders =
-                    vec![Order::SuspendByThreshold { key: cell.placement(number, 1).key, suspended: *suspended }];
-                cell.input(Input::Orders { scheduler: "default".to_owned(), orders });
+                let orders = vec![Order::SuspendByThreshold {
+                    key: cell.placement(number, 1).key,
+                    suspended: *suspended,
+                }];
+                cell.input(Input::Orders {
+                    scheduler: "default".to_owned(),
+                    orders,
+                });
             }
         }
         Happens::Set(queue, key, value) => drop(cell.replace(queue, key, value)),
@@ -380,15 +501,28 @@ fn check_flags(cell: &Cell) {
     let noon = proto::time::Zone::utc().local(cell.now.wall);
     for (instance, settings) in &state.config.resolved {
         let kept = state.instances.get(instance).cloned().unwrap_or_default();
-        let calendar = settings.calendar.value().map(|name| state.config.calendars[name.as_str()].state_at(noon));
+        let calendar = settings
+            .calendar
+            .value()
+            .map(|name| state.config.calendars[name.as_str()].state_at(noon));
         assert_eq!(kept.calendar, calendar.unwrap_or_default(), "{instance}");
-        let used = |queue: &str| state.ledger.slots(&crate::ledger::Level::Instance(at(queue, instance.host.as_str())));
+        let used = |queue: &str| {
+            state
+                .ledger
+                .slots(&crate::ledger::Level::Instance(at(queue, instance.host.as_str())))
+        };
         let is_above = |queue: &str, threshold: u32| {
             let list = state.config.resolved.get(&at(queue, instance.host.as_str()));
-            let list = list.and_then(|settings| settings.subordinate_list.value()).map(ToString::to_string);
+            let list = list
+                .and_then(|settings| settings.subordinate_list.value())
+                .map(ToString::to_string);
             list == Some(format!("{}={threshold}", instance.queue)) && used(queue) >= threshold
         };
-        assert_eq!(kept.subordinate, is_above("high.q", 1) || is_above("low1.q", 2), "{instance}");
+        assert_eq!(
+            kept.subordinate,
+            is_above("high.q", 1) || is_above("low1.q", 2),
+            "{instance}"
+        );
     }
 }
 

@@ -37,7 +37,10 @@ pub(super) struct Cell {
 pub(super) fn job() -> JobSpec {
     JobSpec {
         name: "sleep".to_owned(),
-        program: Program::Script { path: "sleep.sh".to_owned(), content: Arc::from(&b"sleep 1\n"[..]) },
+        program: Program::Script {
+            path: "sleep.sh".to_owned(),
+            content: Arc::from(&b"sleep 1\n"[..]),
+        },
         args: Vec::new(),
         owner: owner("u1").into(),
         submit_host: "sub".into(),
@@ -81,7 +84,10 @@ pub(super) fn job() -> JobSpec {
 
 /// The same job as an array.
 pub(super) fn array(range: &str) -> JobSpec {
-    JobSpec { array: Some(TaskRange::parse(range).unwrap()), ..job() }
+    JobSpec {
+        array: Some(TaskRange::parse(range).unwrap()),
+        ..job()
+    }
 }
 
 /// `-l` of a job.
@@ -90,7 +96,11 @@ pub(super) fn resources(text: &str) -> Vec<proto::request::ResourceRequest> {
 }
 
 pub(super) fn owner(user: &str) -> Owner {
-    let uid = if user == "root" { 0 } else { 2000 + u32::from(user.as_bytes()[user.len() - 1]) };
+    let uid = if user == "root" {
+        0
+    } else {
+        2000 + u32::from(user.as_bytes()[user.len() - 1])
+    };
     Owner {
         user: user.into(),
         uid,
@@ -101,7 +111,11 @@ pub(super) fn owner(user: &str) -> Owner {
 }
 
 fn object(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
-    StoredObject { kind, name: name.to_owned(), fields: Some(fields) }
+    StoredObject {
+        kind,
+        name: name.to_owned(),
+        fields: Some(fields),
+    }
 }
 
 pub(super) fn objects() -> Vec<StoredObject> {
@@ -128,9 +142,19 @@ pub(super) fn objects() -> Vec<StoredObject> {
 impl Cell {
     /// The cell, no host connected.
     pub fn new() -> Self {
-        let now = Now { tick: Tick(1_000), wall: Wall::from_seconds(1_800_000_000) };
+        let now = Now {
+            tick: Tick(1_000),
+            wall: Wall::from_seconds(1_800_000_000),
+        };
         let (core, step) = Core::create(CellId(7), objects(), now);
-        let mut cell = Self { core, now, log: Vec::new(), effects: Vec::new(), requests: 0, connections: 0 };
+        let mut cell = Self {
+            core,
+            now,
+            log: Vec::new(),
+            effects: Vec::new(),
+            requests: 0,
+            connections: 0,
+        };
         cell.took(step);
         cell
     }
@@ -227,8 +251,13 @@ impl Cell {
             entropy: [0; 32],
             command: Box::new(command),
         });
-        let reply =
-            |effect: &Effect| if let Effect::Reply { reply, .. } = effect { Some((**reply).clone()) } else { None };
+        let reply = |effect: &Effect| {
+            if let Effect::Reply { reply, .. } = effect {
+                Some((**reply).clone())
+            } else {
+                None
+            }
+        };
         self.effects.iter().find_map(reply).expect("a command is answered")
     }
 
@@ -236,7 +265,11 @@ impl Cell {
     pub fn try_submit(&mut self, spec: JobSpec) -> Result<u32, String> {
         let user = spec.owner.user.to_string();
         let reply = self.command(&user, Command::Submit(Box::new(spec)));
-        if let Some(Data::Submitted { number, .. }) = reply.data { Ok(number.0) } else { Err(texts(&reply).join("|")) }
+        if let Some(Data::Submitted { number, .. }) = reply.data {
+            Ok(number.0)
+        } else {
+            Err(texts(&reply).join("|"))
+        }
     }
 
     pub fn submit(&mut self, spec: JobSpec) -> u32 {
@@ -244,16 +277,35 @@ impl Cell {
     }
 
     pub fn qdel(&mut self, user: &str, targets: &[&str]) -> Vec<String> {
-        texts(&self.command(user, Command::Delete { jobs: selection(targets), force: false }))
+        texts(&self.command(
+            user,
+            Command::Delete {
+                jobs: selection(targets),
+                force: false,
+            },
+        ))
     }
 
     pub fn qdel_force(&mut self, user: &str, targets: &[&str]) -> Vec<String> {
-        texts(&self.command(user, Command::Delete { jobs: selection(targets), force: true }))
+        texts(&self.command(
+            user,
+            Command::Delete {
+                jobs: selection(targets),
+                force: true,
+            },
+        ))
     }
 
     pub fn qmod(&mut self, user: &str, action: ModifyAction, target: &str) -> Vec<String> {
         let targets = vec![target.to_owned()];
-        texts(&self.command(user, Command::Modify { action, targets, force: false }))
+        texts(&self.command(
+            user,
+            Command::Modify {
+                action,
+                targets,
+                force: false,
+            },
+        ))
     }
 
     /// An agent says hello and knows no task.
@@ -287,7 +339,11 @@ impl Cell {
             boot_ms: self.now.tick.0,
             marks: marks.iter().map(|mark| TasksMark((*mark).to_owned())).collect(),
         };
-        self.input(Input::AgentConnected { connection, host: host.into(), hello: Box::new(hello) });
+        self.input(Input::AgentConnected {
+            connection,
+            host: host.into(),
+            hello: Box::new(hello),
+        });
         connection
     }
 
@@ -297,18 +353,36 @@ impl Cell {
     }
 
     pub fn connection(&self, host: &str) -> ConnectionId {
-        self.core.agents.connection(&HostName::new(host)).expect("the host is connected")
+        self.core
+            .agents
+            .connection(&HostName::new(host))
+            .expect("the host is connected")
     }
 
     /// A scheduler wants a task started with one slot on a host; why not, if it is refused.
     pub fn order(&mut self, number: u32, task: u32, host: &str) -> Result<TaskKey, String> {
-        let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+        let instance = QueueInstanceName {
+            queue: "all.q".into(),
+            host: host.into(),
+        };
         let seq = self.job(number).seq;
-        let order =
-            Order::Start { seq, task: TaskId(task), granted: vec![Granted { instance, slots: 1 }], pe: None::<PeName> };
-        self.input(Input::Orders { scheduler: "default".to_owned(), orders: vec![order] });
-        let refusal =
-            |effect: &Effect| if let Effect::OrderRefused { why, .. } = effect { Some(why.why.clone()) } else { None };
+        let order = Order::Start {
+            seq,
+            task: TaskId(task),
+            granted: vec![Granted { instance, slots: 1 }],
+            pe: None::<PeName>,
+        };
+        self.input(Input::Orders {
+            scheduler: "default".to_owned(),
+            orders: vec![order],
+        });
+        let refusal = |effect: &Effect| {
+            if let Effect::OrderRefused { why, .. } = effect {
+                Some(why.why.clone())
+            } else {
+                None
+            }
+        };
         match self.effects.iter().find_map(refusal) {
             Some(why) => Err(why),
             None => Ok(self.placement(number, task).key),
@@ -350,13 +424,20 @@ impl Cell {
     }
 
     pub fn placement(&self, number: u32, task: u32) -> &Placement {
-        self.task(number, task).place.placement().expect("the task is on a host")
+        self.task(number, task)
+            .place
+            .placement()
+            .expect("the task is on a host")
     }
 
     /// What the last input sent to agents.
     pub fn sent(&self) -> Vec<&MasterMessage> {
         fn message(effect: &Effect) -> Option<&MasterMessage> {
-            if let Effect::Send { message, .. } = effect { Some(message) } else { None }
+            if let Effect::Send { message, .. } = effect {
+                Some(message)
+            } else {
+                None
+            }
         }
         self.effects.iter().filter_map(message).collect()
     }
@@ -367,13 +448,20 @@ impl Cell {
 }
 
 pub(super) fn result(exit: Exit, failed: Failed, reason: &str) -> TaskResult {
-    TaskResult { exit, wallclock_ms: 1500, ..TaskResult::not_started(failed, reason) }
+    TaskResult {
+        exit,
+        wallclock_ms: 1500,
+        ..TaskResult::not_started(failed, reason)
+    }
 }
 
 /// Targets as the commands read them.
 pub(super) fn selection(targets: &[&str]) -> JobSelection {
     let target = |text: &&str| crate::decide::select::target(text).unwrap_or_default();
-    JobSelection { targets: targets.iter().map(target).collect(), ..JobSelection::default() }
+    JobSelection {
+        targets: targets.iter().map(target).collect(),
+        ..JobSelection::default()
+    }
 }
 
 /// The lines of an answer.

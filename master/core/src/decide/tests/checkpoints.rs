@@ -31,14 +31,21 @@ fn environment(name: &str, interface: &str, when: &str) -> Fields {
 impl Cell {
     fn add_environment(&mut self, name: &str, interface: &str, when: &str) {
         let fields = environment(name, interface, when);
-        let change =
-            ObjectChange { kind: ObjectKind::Checkpoint, name: name.to_owned(), action: ObjectAction::Add(fields) };
+        let change = ObjectChange {
+            kind: ObjectKind::Checkpoint,
+            name: name.to_owned(),
+            action: ObjectAction::Add(fields),
+        };
         let said = texts(&self.command("boss", Command::Objects(vec![change])));
         assert!(said[0].contains("added"), "{said:?}");
     }
 
     fn delete_environment(&mut self, name: &str) -> Vec<String> {
-        let change = ObjectChange { kind: ObjectKind::Checkpoint, name: name.to_owned(), action: ObjectAction::Delete };
+        let change = ObjectChange {
+            kind: ObjectKind::Checkpoint,
+            name: name.to_owned(),
+            action: ObjectAction::Delete,
+        };
         texts(&self.command("boss", Command::Objects(vec![change])))
     }
 
@@ -47,7 +54,10 @@ impl Cell {
             MasterMessage::Start(order) => order.checkpoint.clone(),
             _ => None,
         };
-        self.sent().iter().find_map(order).expect("a checkpointing job was started")
+        self.sent()
+            .iter()
+            .find_map(order)
+            .expect("a checkpointing job was started")
     }
 
     fn orders_to_tasks(&self) -> Vec<TaskSignal> {
@@ -69,7 +79,10 @@ fn cell() -> Cell {
 }
 
 fn checkpointing(name: &str) -> JobSpec {
-    JobSpec { checkpoint: Some(name.to_owned()), ..job() }
+    JobSpec {
+        checkpoint: Some(name.to_owned()),
+        ..job()
+    }
 }
 
 #[test]
@@ -78,7 +91,10 @@ fn a_job_runs_only_where_its_environment_is_listed() {
     let job = cell.submit(checkpointing("kernel"));
     cell.set_queue(&[("ckpt_list", "user")]);
     let why = cell.order(job, 1, "h1").unwrap_err();
-    assert!(why.contains("because ckpt object \"kernel\" is not in ckpt list of queue"), "{why}");
+    assert!(
+        why.contains("because ckpt object \"kernel\" is not in ckpt list of queue"),
+        "{why}"
+    );
     cell.set_queue(&[("ckpt_list", "NONE")]);
     let why = cell.order(job, 1, "h1").unwrap_err();
     assert!(why.contains("because it is not of type checkpointing"), "{why}");
@@ -99,7 +115,10 @@ fn what_cannot_be_kept_is_refused_in_the_words_of_8_1_9() {
             asking(Some("nosuch"), "x"),
             "job rejected: the requested checkpointing environment \"nosuch\" does not exist",
         ),
-        (asking(Some("user"), "n"), "job rejected: checkpointing with \"-c n\" requested"),
+        (
+            asking(Some("user"), "n"),
+            "job rejected: checkpointing with \"-c n\" requested",
+        ),
         (asking(None, "x"), "checkpointing denied"),
     ] {
         assert_eq!(cell.try_submit(spec), Err(what.to_owned()));
@@ -113,18 +132,34 @@ fn a_suspension_moves_a_job_that_goes_on_from_what_a_command_wrote() {
     let job = cell.submit(checkpointing("kernel"));
     let key = cell.order(job, 1, "h1").unwrap();
     let first = cell.order_of_checkpoint();
-    assert_eq!((first.save.as_deref(), first.migrate.as_deref()), (Some("save $job_pid"), Some("move")));
-    assert_eq!((first.restart, first.save_signal, first.interval_s), (None, None, Some(60)));
+    assert_eq!(
+        (first.save.as_deref(), first.migrate.as_deref()),
+        (Some("save $job_pid"), Some("move"))
+    );
+    assert_eq!(
+        (first.restart, first.save_signal, first.interval_s),
+        (None, None, Some(60))
+    );
     cell.report(key, "h1", proto::wire::agent::TaskReportState::Running { for_ms: 0 });
     cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
     cell.qmod("boss", ModifyAction::UnsuspendQueue, "all.q@h1");
     assert_eq!(cell.orders_to_tasks(), [], "what moves is not resumed");
-    cell.end(key, "h1", TaskResult { saved_pid: Some(77), ..result(KILLED, Failed::AFTER_JOB, "") });
+    cell.end(
+        key,
+        "h1",
+        TaskResult {
+            saved_pid: Some(77),
+            ..result(KILLED, Failed::AFTER_JOB, "")
+        },
+    );
     assert_eq!(cell.records()[0].failed, Failed::MIGRATING);
     cell.order(job, 1, "h2").unwrap();
     let second = cell.order_of_checkpoint();
-    assert_eq!((second.restart.as_deref(), second.saved_pid), (Some("again $job_pid"), Some(77)));
+    assert_eq!(
+        (second.restart.as_deref(), second.saved_pid),
+        (Some("again $job_pid"), Some(77))
+    );
     let restarted = cell.sent().iter().find_map(|message| match message {
         MasterMessage::Start(order) => Some(order.restarted),
         _ => None,
@@ -142,7 +177,14 @@ fn a_job_that_asks_to_run_again_begins_anew_and_one_that_did_not_move_is_asked_a
     cell.qmod("boss", ModifyAction::UnsuspendQueue, "all.q@h1");
     cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
-    cell.end(key, "h1", TaskResult { saved_pid: Some(77), ..result(KILLED, Failed::AFTER_JOB, "") });
+    cell.end(
+        key,
+        "h1",
+        TaskResult {
+            saved_pid: Some(77),
+            ..result(KILLED, Failed::AFTER_JOB, "")
+        },
+    );
     let key = cell.run(job, 1, "h2");
     assert_eq!(cell.task(job, 1).saved_pid, Some(77));
     cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
@@ -153,7 +195,10 @@ fn a_job_that_asks_to_run_again_begins_anew_and_one_that_did_not_move_is_asked_a
 #[test]
 fn a_job_that_saves_itself_is_told_by_a_signal_and_starts_anew() {
     let mut cell = cell();
-    let job = cell.submit(JobSpec { occasion: Some(Occasion::EverySeconds(90)), ..checkpointing("user") });
+    let job = cell.submit(JobSpec {
+        occasion: Some(Occasion::EverySeconds(90)),
+        ..checkpointing("user")
+    });
     let key = cell.run(job, 1, "h1");
     cell.qmod("u1", ModifyAction::SuspendJob, &job.to_string());
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
@@ -178,12 +223,20 @@ fn a_job_that_ends_by_itself_while_it_is_to_move_is_done() {
 #[test]
 fn occasions_that_a_job_does_not_have_leave_it_where_it_is() {
     let mut cell = cell();
-    let job = cell.submit(JobSpec { occasion: Some("m".parse().unwrap()), ..checkpointing("kernel") });
+    let job = cell.submit(JobSpec {
+        occasion: Some("m".parse().unwrap()),
+        ..checkpointing("kernel")
+    });
     cell.run(job, 1, "h1");
     cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Suspend]);
     let said = cell.qmod("boss", ModifyAction::RescheduleJob, &job.to_string());
-    assert_eq!(said, [format!("{job} requests ckpt object kernel. Therefore this job is not restartable.")]);
+    assert_eq!(
+        said,
+        [format!(
+            "{job} requests ckpt object kernel. Therefore this job is not restartable."
+        )]
+    );
 }
 
 #[test]
@@ -192,14 +245,23 @@ fn an_agent_that_is_shut_down_lets_go_what_wants_to_move() {
     let (moves, stays) = (cell.submit(checkpointing("kernel")), cell.submit(checkpointing("user")));
     cell.run(moves, 1, "h1");
     cell.run(stays, 1, "h1");
-    cell.command("boss", Command::Shutdown { hosts: vec!["h1".to_owned()], kill_jobs: false });
+    cell.command(
+        "boss",
+        Command::Shutdown {
+            hosts: vec!["h1".to_owned()],
+            kill_jobs: false,
+        },
+    );
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
     assert!(cell.placement(moves, 1).migrating && !cell.placement(stays, 1).migrating);
     let next = cell.submit(job());
     let why = cell.order(next, 1, "h1").unwrap_err();
     assert!(why.contains("host h1 is not connected"), "{why}");
     cell.connect_with("h1", 1, Vec::new());
-    let requested = cell.log.iter().filter(|record| matches!(record.event, Event::TaskMigrationRequested { .. }));
+    let requested = cell
+        .log
+        .iter()
+        .filter(|record| matches!(record.event, Event::TaskMigrationRequested { .. }));
     assert_eq!(requested.count(), 1);
 }
 

@@ -13,7 +13,13 @@ use proto::wire::client::{Answer, Command};
 use std::sync::Arc;
 
 fn refusal(cell: &Cell) -> Option<String> {
-    let why = |effect: &Effect| if let Effect::Disconnect { why, .. } = effect { Some(why.to_string()) } else { None };
+    let why = |effect: &Effect| {
+        if let Effect::Disconnect { why, .. } = effect {
+            Some(why.to_string())
+        } else {
+            None
+        }
+    };
     cell.effects.iter().find_map(why)
 }
 
@@ -22,7 +28,10 @@ fn runs(cell: &Cell, number: u32) -> bool {
 }
 
 fn running(key: TaskKey) -> Vec<TaskReport> {
-    vec![TaskReport { key, state: TaskReportState::Running { for_ms: 10 } }]
+    vec![TaskReport {
+        key,
+        state: TaskReportState::Running { for_ms: 10 },
+    }]
 }
 
 /// A cell with a task on `h1`, whose agent has shown the mark `a` and is away.
@@ -30,7 +39,10 @@ fn with_a_task() -> (Cell, u32, TaskKey) {
     let mut cell = Cell::ready();
     cell.disconnect("h1");
     cell.connect_marked("h1", 1, Vec::new(), &["a"]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(number, 1, "h1");
     cell.disconnect("h1");
     (cell, number, key)
@@ -42,10 +54,17 @@ fn a_clone_of_a_host_is_refused_and_the_tasks_of_the_original_are_not_lost() {
         let (mut cell, number, key) = with_a_task();
         cell.connect_marked("h1", 2, Vec::new(), marks);
         let why = refusal(&cell).expect("it is refused");
-        assert!(why.contains("task directory") && why.contains("gridwright host rebind h1"), "{why}");
+        assert!(
+            why.contains("task directory") && why.contains("gridwright host rebind h1"),
+            "{why}"
+        );
         assert!(runs(&cell, number));
         cell.connect_marked("h1", 1, running(key), &["b", "a"]);
-        assert_eq!(refusal(&cell), None, "the original comes back, and its launcher was started again");
+        assert_eq!(
+            refusal(&cell),
+            None,
+            "the original comes back, and its launcher was started again"
+        );
         assert!(runs(&cell, number));
         cell.assert_replay_is_live();
     }
@@ -91,10 +110,17 @@ fn a_new_task_directory_is_taken_where_no_task_is_lost_by_it() {
 
 #[test]
 fn a_host_that_was_bound_anew_or_revoked_is_let_in_and_its_tasks_are_lost() {
-    for command in [Command::RebindHost { host: "H1".to_owned() }, Command::RevokeHost { host: "h1".to_owned() }] {
+    for command in [
+        Command::RebindHost { host: "H1".to_owned() },
+        Command::RevokeHost { host: "h1".to_owned() },
+    ] {
         let (mut cell, number, _) = with_a_task();
         let (host, serial) = ("h1".into(), "1".to_owned());
-        cell.fact(Event::CertificateIssued { host, serial, not_after: cell.now.wall });
+        cell.fact(Event::CertificateIssued {
+            host,
+            serial,
+            not_after: cell.now.wall,
+        });
         let reply = cell.command("boss", command);
         assert!(matches!(reply.answers.as_slice(), [Answer::Done(_)]), "{reply:?}");
         cell.connect_marked("h1", 2, Vec::new(), &["z"]);
@@ -117,7 +143,11 @@ fn in_a_copied_cell_nothing_runs_and_nothing_starts_and_the_books_say_why() {
     assert_eq!(cell.core.state().epoch, Epoch(2));
     assert!(!cell.exists(started) && !runs(&cell, placed) && cell.exists(placed) && cell.exists(waiting));
     let end = |record: &Arc<Record>| match &record.event {
-        Event::TaskEnded { key: of, record: Some(record), .. } if *of == key => Some(record.clone()),
+        Event::TaskEnded {
+            key: of,
+            record: Some(record),
+            ..
+        } if *of == key => Some(record.clone()),
         _ => None,
     };
     let record = cell.log.iter().find_map(end).expect("its end is accounted");

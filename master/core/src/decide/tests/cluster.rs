@@ -59,7 +59,10 @@ impl Host {
     }
 
     fn start(&mut self, key: TaskKey) {
-        assert!(self.described.contains(&key.seq), "a job is described before it is started");
+        assert!(
+            self.described.contains(&key.seq),
+            "a job is described before it is started"
+        );
         if !self.tasks.contains_key(&key) {
             *self.executed.entry(key).or_default() += 1;
             self.tasks.insert(key, TaskReportState::Running { for_ms: 0 });
@@ -76,7 +79,8 @@ impl Host {
     }
 
     fn end(&mut self, key: TaskKey, exit: Exit, failed: Failed) {
-        self.tasks.insert(key, TaskReportState::Ended(Box::new(result(exit, failed, ""))));
+        self.tasks
+            .insert(key, TaskReportState::Ended(Box::new(result(exit, failed, ""))));
         self.tell(key);
     }
 
@@ -87,7 +91,10 @@ impl Host {
 
     fn running(&self) -> Option<TaskKey> {
         let is_running = |state: &TaskReportState| matches!(state, TaskReportState::Running { .. });
-        self.tasks.iter().find(|(_, state)| is_running(state)).map(|(key, _)| *key)
+        self.tasks
+            .iter()
+            .find(|(_, state)| is_running(state))
+            .map(|(key, _)| *key)
     }
 }
 
@@ -95,20 +102,38 @@ impl Host {
 fn objects() -> Vec<StoredObject> {
     let mut objects = super::cell::objects();
     let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
-    for (key, value) in [("slots", "100"), ("allocation_rule", "$round_robin"), ("control_slaves", "TRUE")] {
+    for (key, value) in [
+        ("slots", "100"),
+        ("allocation_rule", "$round_robin"),
+        ("control_slaves", "TRUE"),
+    ] {
         pe.set(key, value);
     }
     for object in objects.iter_mut().filter(|object| object.kind == ObjectKind::Queue) {
         object.fields.as_mut().expect("a queue").set("pe_list", "mpi");
     }
-    objects.push(StoredObject { kind: ObjectKind::Pe, name: "mpi".to_owned(), fields: Some(pe) });
+    objects.push(StoredObject {
+        kind: ObjectKind::Pe,
+        name: "mpi".to_owned(),
+        fields: Some(pe),
+    });
     objects
 }
 
 /// A job of four slots on both hosts.
 fn parallel() -> JobSpec {
-    let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
-    JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() }
+    let pe = PeRequest {
+        name: "mpi".to_owned(),
+        slots: SlotRange::parse("4").unwrap(),
+    };
+    JobSpec {
+        requests: Requests {
+            pe: Some(pe),
+            ..Requests::default()
+        }
+        .into(),
+        ..job()
+    }
 }
 
 struct Cluster {
@@ -122,11 +147,21 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Self {
-        let now = Now { tick: Tick(1), wall: Wall::from_seconds(1_800_000_000) };
+        let now = Now {
+            tick: Tick(1),
+            wall: Wall::from_seconds(1_800_000_000),
+        };
         let (core, step) = Core::create(CellId(7), objects(), now);
         let scheduler = Scheduler::new(State::new(), Zone::utc());
         let hosts = ["h1", "h2"].map(|host| (HostName::new(host), Host::default())).into();
-        let mut cluster = Self { core, scheduler, hosts, log: Vec::new(), now, counter: 0 };
+        let mut cluster = Self {
+            core,
+            scheduler,
+            hosts,
+            log: Vec::new(),
+            now,
+            counter: 0,
+        };
         cluster.took(step);
         cluster
     }
@@ -164,7 +199,11 @@ impl Cluster {
     }
 
     fn drop_connection(&mut self, connection: ConnectionId) {
-        for host in self.hosts.values_mut().filter(|host| host.connection == Some(connection)) {
+        for host in self
+            .hosts
+            .values_mut()
+            .filter(|host| host.connection == Some(connection))
+        {
             host.connection = None;
             (host.inbox, host.outbox) = Default::default();
             host.described.clear();
@@ -198,16 +237,27 @@ impl Cluster {
     fn inherit(&mut self, host: &HostName) {
         let jobs = self.core.state().jobs.values();
         let mut placements = jobs.flat_map(|job| job.placements().map(|(_, placement)| placement.clone()));
-        let Some(running) = placements.find(|placed| placed.pe.is_some() && placed.started.is_some()) else { return };
+        let Some(running) = placements.find(|placed| placed.pe.is_some() && placed.started.is_some()) else {
+            return;
+        };
         drop(placements);
-        let spec = Arc::new(SlaveSpec { command: vec!["orted".to_owned()], ..SlaveSpec::default() });
-        let request = SlaveRequest { task: running.key, host: host.to_string(), spec };
+        let spec = Arc::new(SlaveSpec {
+            command: vec!["orted".to_owned()],
+            ..SlaveSpec::default()
+        });
+        let request = SlaveRequest {
+            task: running.key,
+            host: host.to_string(),
+            spec,
+        };
         self.command(running.host().clone(), Command::StartSlave(Box::new(request)));
     }
 
     /// The first job is deleted.
     fn delete(&mut self) {
-        let Some(number) = self.core.state().by_number.keys().next() else { return };
+        let Some(number) = self.core.state().by_number.keys().next() else {
+            return;
+        };
         let jobs = super::cell::selection(&[&number.to_string()]);
         self.command("sub".into(), Command::Delete { jobs, force: false });
     }
@@ -220,7 +270,14 @@ impl Cluster {
         let connection = ConnectionId(self.counter);
         let host = self.hosts.get_mut(name).expect("a host of the cluster");
         host.connection = Some(connection);
-        let tasks = host.tasks.iter().map(|(key, state)| TaskReport { key: *key, state: state.clone() }).collect();
+        let tasks = host
+            .tasks
+            .iter()
+            .map(|(key, state)| TaskReport {
+                key: *key,
+                state: state.clone(),
+            })
+            .collect();
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
             software: String::new(),
@@ -233,10 +290,22 @@ impl Cluster {
             boot_ms: 0,
             marks: Vec::new(),
         };
-        self.input(Input::AgentConnected { connection, host: name.clone(), hello: Box::new(hello) });
+        self.input(Input::AgentConnected {
+            connection,
+            host: name.clone(),
+            hello: Box::new(hello),
+        });
         let values = [(name.clone(), [("np_load_avg".into(), "0.1".to_owned())].into())].into();
-        let report = LoadReport { sequence: 1, full: true, values, ..LoadReport::default() };
-        self.input(Input::LoadReport { connection, report: Box::new(report) });
+        let report = LoadReport {
+            sequence: 1,
+            full: true,
+            values,
+            ..LoadReport::default()
+        };
+        self.input(Input::LoadReport {
+            connection,
+            report: Box::new(report),
+        });
     }
 
     fn lose(&mut self, name: &HostName) {
@@ -256,14 +325,19 @@ impl Cluster {
         self.scheduler = Scheduler::new(state.clone(), Zone::utc());
         self.core = Core::new(state);
         let connections: Vec<ConnectionId> = self.hosts.values().filter_map(|host| host.connection).collect();
-        connections.into_iter().for_each(|connection| self.drop_connection(connection));
+        connections
+            .into_iter()
+            .for_each(|connection| self.drop_connection(connection));
     }
 
     fn schedule(&mut self) {
         self.scheduler.begin(self.now, Reserving::Anew);
         loop {
             let slice = self.scheduler.next(5);
-            self.input(Input::Orders { scheduler: "default".to_owned(), orders: slice.orders });
+            self.input(Input::Orders {
+                scheduler: "default".to_owned(),
+                orders: slice.orders,
+            });
             if slice.finished {
                 return;
             }
@@ -273,11 +347,15 @@ impl Cluster {
     /// One message to a host, and one from it.
     fn deliver(&mut self, name: &HostName) -> bool {
         let host = self.hosts.get_mut(name).expect("a host of the cluster");
-        let Some(connection) = host.connection else { return false };
+        let Some(connection) = host.connection else {
+            return false;
+        };
         let order = host.inbox.pop_front();
         let moved = order.is_some();
         order.into_iter().for_each(|message| host.obey(message));
-        let Some(report) = host.outbox.pop_front() else { return moved };
+        let Some(report) = host.outbox.pop_front() else {
+            return moved;
+        };
         let message = Box::new(AgentMessage::Task(report));
         self.input(Input::AgentMessage { connection, message });
         true
@@ -291,7 +369,11 @@ impl Cluster {
             50..=79 => {
                 let host = self.hosts.get_mut(&name).expect("a host of the cluster");
                 if let Some(key) = host.running() {
-                    host.end(key, Exit::Code(if choice.is_multiple_of(5) { 99 } else { 0 }), Failed::NO);
+                    host.end(
+                        key,
+                        Exit::Code(if choice.is_multiple_of(5) { 99 } else { 0 }),
+                        Failed::NO,
+                    );
                 }
             }
             80..=94 => self.connect(&name),
@@ -361,8 +443,16 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
         boot_ms: 0,
         marks: Vec::new(),
     };
-    let step = cluster
-        .core
-        .handle(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) }, cluster.now);
-    assert!(matches!(step.effects.last(), Some(Effect::Observed(Observation::Contact { connected: true, .. }))));
+    let step = cluster.core.handle(
+        Input::AgentConnected {
+            connection,
+            host: "h1".into(),
+            hello: Box::new(hello),
+        },
+        cluster.now,
+    );
+    assert!(matches!(
+        step.effects.last(),
+        Some(Effect::Observed(Observation::Contact { connected: true, .. }))
+    ));
 }

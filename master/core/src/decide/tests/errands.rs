@@ -20,9 +20,20 @@ fn answered(cell: &Cell) -> Vec<(u64, Vec<String>)> {
 }
 
 fn hold() -> JobChanges {
-    let set = Holds { user: true, operator: false, system: false };
-    let release = Holds { user: false, operator: false, system: false };
-    JobChanges { holds: Some(HoldChange { set, release }), ..JobChanges::default() }
+    let set = Holds {
+        user: true,
+        operator: false,
+        system: false,
+    };
+    let release = Holds {
+        user: false,
+        operator: false,
+        system: false,
+    };
+    JobChanges {
+        holds: Some(HoldChange { set, release }),
+        ..JobChanges::default()
+    }
 }
 
 #[test]
@@ -31,21 +42,44 @@ fn one_user_has_a_share_of_the_commands_about_many_jobs() {
     for _ in 0..=errands::JOBS {
         cell.submit(job());
     }
-    let all = || JobSelection { users: vec!["*".into()], ..JobSelection::default() };
+    let all = || JobSelection {
+        users: vec!["*".into()],
+        ..JobSelection::default()
+    };
     let mut send = |id: usize, user: &str, jobs: JobSelection| {
-        let command = Box::new(Command::Alter { jobs, changes: Box::new(hold()) });
+        let command = Box::new(Command::Alter {
+            jobs,
+            changes: Box::new(hold()),
+        });
         let (owner, host, id) = (owner(user), "sub".into(), RequestId((1 << 90) + id as u128));
-        cell.input(Input::Command { reply_to: ReplyTo(1), id, owner, host, entropy: [0; 32], command });
+        cell.input(Input::Command {
+            reply_to: ReplyTo(1),
+            id,
+            owner,
+            host,
+            entropy: [0; 32],
+            command,
+        });
         answered(&cell).pop().map(|(_, texts)| texts)
     };
     for id in 0..errands::ERRANDS_EACH {
         assert_eq!(send(id, "root", all()), None);
     }
     let full = send(90, "root", all()).unwrap();
-    assert_eq!(full, ["8 commands of root about many jobs are being carried out already"]);
+    assert_eq!(
+        full,
+        ["8 commands of root about many jobs are being carried out already"]
+    );
     assert_eq!(send(91, "u1", all()), None, "others are not kept out");
-    let one = JobSelection { targets: vec![select::target("1").unwrap()], ..JobSelection::default() };
-    assert_eq!(send(92, "root", one), Some(Vec::new()), "nor is what is about few: it is held already");
+    let one = JobSelection {
+        targets: vec![select::target("1").unwrap()],
+        ..JobSelection::default()
+    };
+    assert_eq!(
+        send(92, "root", one),
+        Some(Vec::new()),
+        "nor is what is about few: it is held already"
+    );
 }
 
 #[test]
@@ -58,10 +92,23 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     let send = |cell: &mut Cell, to, id, command| {
         let (owner, host) = (owner("root"), "sub".into());
         let command = Box::new(command);
-        cell.input(Input::Command { reply_to: ReplyTo(to), id: RequestId(id), owner, host, entropy: [0; 32], command });
+        cell.input(Input::Command {
+            reply_to: ReplyTo(to),
+            id: RequestId(id),
+            owner,
+            host,
+            entropy: [0; 32],
+            command,
+        });
     };
-    let users = || JobSelection { users: vec!["u1".into()], ..JobSelection::default() };
-    let delete = || Command::Delete { jobs: users(), force: false };
+    let users = || JobSelection {
+        users: vec!["u1".into()],
+        ..JobSelection::default()
+    };
+    let delete = || Command::Delete {
+        jobs: users(),
+        force: false,
+    };
     send(&mut cell, 1, 1 << 90, delete());
     assert!(answered(&cell).is_empty());
     let left = JOBS - errands::JOBS;
@@ -70,13 +117,24 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     let (id, caller) = cell.core.errand().unwrap();
     assert_eq!((id, caller.user().as_str()), (RequestId(1 << 90), "root"));
     let leave = |cell: &mut Cell, job: usize| {
-        assert_eq!(cell.qdel("u1", &[&job.to_string()]), [format!("u1 has deleted job {job}")]);
+        assert_eq!(
+            cell.qdel("u1", &[&job.to_string()]),
+            [format!("u1 has deleted job {job}")]
+        );
     };
     // The newest were first: what runs is among the oldest, and its end must not let those start
     // that are to go.
     assert!(cell.core.state().jobs.keys().map(|seq| seq.0).eq(1..=left as u64));
     leave(&mut cell, 1);
-    send(&mut cell, 2, (1 << 90) + 1, Command::Alter { jobs: users(), changes: Box::new(hold()) });
+    send(
+        &mut cell,
+        2,
+        (1 << 90) + 1,
+        Command::Alter {
+            jobs: users(),
+            changes: Box::new(hold()),
+        },
+    );
     assert!(answered(&cell).is_empty());
     leave(&mut cell, left);
     // The connection of who deletes was lost: the request comes again, and is not begun anew.
@@ -88,14 +146,27 @@ fn a_command_about_many_jobs_lets_others_in_between() {
         answers.extend(answered(&cell));
     }
     let said: Vec<(u64, usize)> = answers.iter().map(|(to, texts)| (*to, texts.len())).collect();
-    assert_eq!(said, [(2, errands::JOBS), (3, JOBS - 2)], "of those that have left meanwhile nothing is said");
-    let deleted = (2..=JOBS).filter(|job| *job != left).map(|job| format!("root has deleted job {job}"));
+    assert_eq!(
+        said,
+        [(2, errands::JOBS), (3, JOBS - 2)],
+        "of those that have left meanwhile nothing is said"
+    );
+    let deleted = (2..=JOBS)
+        .filter(|job| *job != left)
+        .map(|job| format!("root has deleted job {job}"));
     assert!(deleted.eq(answers[1].1.iter().cloned()), "in the order of the jobs");
     assert!(cell.core.state().jobs.is_empty());
-    let by_root = cell.log.iter().filter(|record| record.request == Some(RequestId(1 << 90)));
+    let by_root = cell
+        .log
+        .iter()
+        .filter(|record| record.request == Some(RequestId(1 << 90)));
     let kinds = |record: &&Arc<Record>| matches!(record.event, Event::TasksDeleted { .. });
     assert_eq!(by_root.clone().filter(kinds).count(), JOBS - 2);
-    assert!(by_root.clone().all(|record| matches!(&record.actor, Actor::User { user, .. } if user.as_str() == "root")));
+    assert!(
+        by_root
+            .clone()
+            .all(|record| matches!(&record.actor, Actor::User { user, .. } if user.as_str() == "root"))
+    );
     send(&mut cell, 4, 1 << 90, delete());
     assert_eq!(answered(&cell).len(), 1, "a repeat gets the first answer");
     cell.assert_replay_is_live();

@@ -15,23 +15,40 @@ use proto::wire::stream::Change;
 const FULL: &str = "no space left on the disk of tasks/";
 
 fn unfit(cell: &Cell, host: &str) -> Option<String> {
-    cell.core.observations().hosts.get(host)?.unfit.as_deref().map(str::to_owned)
+    cell.core
+        .observations()
+        .hosts
+        .get(host)?
+        .unfit
+        .as_deref()
+        .map(str::to_owned)
 }
 
 fn errors(cell: &Cell) -> Vec<String> {
-    cell.core.state().instances.values().flat_map(|state| state.errors.clone()).collect()
+    cell.core
+        .state()
+        .instances
+        .values()
+        .flat_map(|state| state.errors.clone())
+        .collect()
 }
 
 /// The host says what keeps it from starting tasks.
 fn says(cell: &mut Cell, host: &str, unfit: Option<&str>) {
     let connection = cell.connection(host);
-    let message = Box::new(AgentMessage::Health { unfit: unfit.map(str::to_owned), root_commands: None });
+    let message = Box::new(AgentMessage::Health {
+        unfit: unfit.map(str::to_owned),
+        root_commands: None,
+    });
     cell.input(Input::AgentMessage { connection, message });
 }
 
 /// A task of a new job of a user is given to `h1`.
 fn placed(cell: &mut Cell, user: &str) -> (u32, TaskKey) {
-    let number = cell.submit(JobSpec { owner: owner(user).into(), ..job() });
+    let number = cell.submit(JobSpec {
+        owner: owner(user).into(),
+        ..job()
+    });
     let key = cell.order(number, 1, "h1").unwrap();
     (number, key)
 }
@@ -46,7 +63,11 @@ fn refused(cell: &mut Cell, user: &str) -> u32 {
 /// The same by the fault of the job.
 fn failed(cell: &mut Cell, user: &str) {
     let (_, key) = placed(cell, user);
-    cell.end(key, "h1", result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"));
+    cell.end(
+        key,
+        "h1",
+        result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"),
+    );
 }
 
 /// The host says which commands root runs there.
@@ -55,7 +76,10 @@ fn lists(cell: &mut Cell, host: &str, lines: Option<&[&str]>) {
     let connection = cell.connection(host);
     cell.input(Input::AgentMessage {
         connection,
-        message: Box::new(AgentMessage::Health { unfit: None, root_commands }),
+        message: Box::new(AgentMessage::Health {
+            unfit: None,
+            root_commands,
+        }),
     });
 }
 
@@ -66,9 +90,11 @@ fn a_queue_instance_that_lacks_a_command_of_root_is_mended_once_its_host_lists_i
     let (_, key) = placed(&mut cell, "u1");
     cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_PROLOG, why));
     assert_eq!(errors(&cell).len(), 1);
-    for (host, lines) in
-        [("h1", Some(&["/x/other", "/x/prolog2"][..])), ("h1", None), ("h2", Some(&["/x/prolog $host"][..]))]
-    {
+    for (host, lines) in [
+        ("h1", Some(&["/x/other", "/x/prolog2"][..])),
+        ("h1", None),
+        ("h2", Some(&["/x/prolog $host"][..])),
+    ] {
         lists(&mut cell, host, lines);
         assert_eq!(errors(&cell).len(), 1, "{host} {lines:?}");
     }
@@ -97,7 +123,11 @@ fn a_queue_instance_whose_host_lists_other_arguments_waits_for_another_list() {
 fn a_queue_instance_in_error_for_another_reason_is_not_mended_by_a_list() {
     let mut cell = Cell::ready();
     let (_, key) = placed(&mut cell, "u1");
-    cell.end(key, "h1", result(Exit::NotStarted, Failed(8), "exit_status of prolog = 1"));
+    cell.end(
+        key,
+        "h1",
+        result(Exit::NotStarted, Failed(8), "exit_status of prolog = 1"),
+    );
     lists(&mut cell, "h1", Some(&["/x/prolog"]));
     assert_eq!(errors(&cell).len(), 1);
 }
@@ -112,7 +142,10 @@ fn a_start_that_the_host_could_not_make_costs_the_job_nothing_but_an_attempt() {
     assert_eq!(cell.task(number, 1).attempts, 1);
     assert!(cell.records().is_empty() && errors(&cell).is_empty());
     assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
-    assert_eq!(cell.order(number, 1, "h1"), Err(format!("host h1 cannot start jobs: {FULL}")));
+    assert_eq!(
+        cell.order(number, 1, "h1"),
+        Err(format!("host h1 cannot start jobs: {FULL}"))
+    );
     cell.run(number, 1, "h2");
     cell.assert_replay_is_live();
 }
@@ -122,7 +155,12 @@ fn an_older_host_that_names_no_fault_puts_the_job_into_error_as_before() {
     let mut cell = Cell::ready();
     let (number, key) = placed(&mut cell, "u1");
     cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_JOB, FULL));
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: Some(FULL.to_owned()) });
+    assert_eq!(
+        cell.task(number, 1).place,
+        Place::Pending {
+            error: Some(FULL.to_owned())
+        }
+    );
     assert_eq!(unfit(&cell, "h1"), None);
 }
 
@@ -138,7 +176,12 @@ fn a_host_that_says_that_it_is_unwell_gets_nothing_until_it_says_that_it_is_well
     says(&mut cell, "h1", None);
     assert!(cell.effects.iter().any(|effect| matches!(effect, Effect::Note(_))));
     cell.run(number, 1, "h1");
-    assert!(cell.log.iter().all(|record| !matches!(record.event, Event::InstanceChanged { .. })), "it is no event");
+    assert!(
+        cell.log
+            .iter()
+            .all(|record| !matches!(record.event, Event::InstanceChanged { .. })),
+        "it is no event"
+    );
 }
 
 #[test]
@@ -189,7 +232,10 @@ fn a_host_that_claims_to_be_well_and_refuses_is_left_alone_for_longer_each_time(
     cell.run(number, 1, "h1");
     let again = refused(&mut cell, "u1");
     cell.pass(FIRST_PAUSE_MS);
-    assert!(cell.order(again, 1, "h1").is_ok(), "a success makes the next pause the first again");
+    assert!(
+        cell.order(again, 1, "h1").is_ok(),
+        "a success makes the next pause the first again"
+    );
 }
 
 #[test]
@@ -212,7 +258,10 @@ fn an_operator_opens_a_host_that_refused_and_none_that_says_itself_that_it_is_un
     cell.end(key, "h1", TaskResult::host_unfit(FULL));
     says(&mut cell, "h1", Some(FULL));
     let said = clear(&mut cell);
-    assert!(said.contains("changed state of") && said.contains("stays in error"), "{said}");
+    assert!(
+        said.contains("changed state of") && said.contains("stays in error"),
+        "{said}"
+    );
     assert!(clear(&mut cell).contains("stays in error: host h1 cannot start jobs"));
     assert!(unfit(&cell, "h1").is_some());
 }
@@ -222,7 +271,8 @@ fn starts_that_were_on_their_way_to_a_host_that_refuses_them_all_close_it_for_a_
     let mut cell = Cell::ready();
     cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
     let keys: Vec<TaskKey> = (0..4).map(|_| placed(&mut cell, "u1").1).collect();
-    keys.into_iter().for_each(|key| cell.end(key, "h1", TaskResult::host_unfit(FULL)));
+    keys.into_iter()
+        .for_each(|key| cell.end(key, "h1", TaskResult::host_unfit(FULL)));
     assert!(errors(&cell).is_empty() && unfit(&cell, "h1").is_some());
 }
 
@@ -240,7 +290,10 @@ fn too_many_failed_starts_in_a_row_close_the_host_until_an_operator_opens_it() {
     failed(&mut cell, "u2");
     let said = errors(&cell);
     assert_eq!(said.len(), 1);
-    assert!(said[0].contains("3 starts in a row failed on host h1, the last one: no such directory"), "{said:?}");
+    assert!(
+        said[0].contains("3 starts in a row failed on host h1, the last one: no such directory"),
+        "{said:?}"
+    );
     assert!(
         cell.effects
             .iter()
@@ -257,7 +310,14 @@ fn too_many_failed_starts_in_a_row_close_the_host_until_an_operator_opens_it() {
 fn dies(cell: &mut Cell, number: u32, host: &str) {
     let key = cell.order(number, 1, host).unwrap();
     let why = "the task's shepherd died before it could start the job";
-    cell.end(key, host, TaskResult { failed: Failed::BEFORE_EXEC, ..TaskResult::host_unfit(why) });
+    cell.end(
+        key,
+        host,
+        TaskResult {
+            failed: Failed::BEFORE_EXEC,
+            ..TaskResult::host_unfit(why)
+        },
+    );
 }
 
 #[test]
@@ -270,8 +330,13 @@ fn a_job_whose_shepherds_always_die_waits_in_error_after_as_many_starts_as_close
     assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
     cell.pass(LONGEST_PAUSE_MS);
     dies(&mut cell, number, "h1");
-    let Place::Pending { error: Some(error) } = cell.task(number, 1).place.clone() else { panic!("it is in error") };
-    assert!(error.contains("shepherd died") && error.contains("3 starts of the job in a row"), "{error}");
+    let Place::Pending { error: Some(error) } = cell.task(number, 1).place.clone() else {
+        panic!("it is in error")
+    };
+    assert!(
+        error.contains("shepherd died") && error.contains("3 starts of the job in a row"),
+        "{error}"
+    );
     assert_eq!(errors(&cell), [""; 0], "one job closes no host");
     assert_eq!(cell.records().len(), 1);
     cell.assert_replay_is_live();
@@ -336,8 +401,17 @@ fn an_altered_job_and_one_whose_error_was_cleared_have_as_many_starts_as_a_new_o
     cell.pass(LONGEST_PAUSE_MS);
     dies(&mut cell, number, "h1");
     assert!(!is_in_error(&cell, number, 1));
-    let changes = Box::new(proto::job::JobChanges { priority: Some(-1), ..Default::default() });
-    cell.command("u1", Command::Alter { jobs: selection(&[&number.to_string()]), changes });
+    let changes = Box::new(proto::job::JobChanges {
+        priority: Some(-1),
+        ..Default::default()
+    });
+    cell.command(
+        "u1",
+        Command::Alter {
+            jobs: selection(&[&number.to_string()]),
+            changes,
+        },
+    );
     dies(&mut cell, number, "h2");
     assert!(!is_in_error(&cell, number, 1));
     cell.pass(LONGEST_PAUSE_MS);
@@ -350,7 +424,10 @@ fn an_altered_job_and_one_whose_error_was_cleared_have_as_many_starts_as_a_new_o
 fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again() {
     let mut cell = Cell::ready();
     cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     for _ in 0..3 {
         dies(&mut cell, number, "h1");
         let key = cell.order(number, 1, "h2").unwrap();
@@ -395,8 +472,18 @@ fn a_cell_may_have_no_host_closed_for_starts_that_fail() {
 fn a_task_that_was_deleted_before_its_host_could_start_it_is_gone_and_blames_nobody() {
     let mut cell = Cell::ready();
     let (number, key) = placed(&mut cell, "u1");
-    cell.command("u1", Command::Delete { jobs: selection(&[&number.to_string()]), force: false });
-    cell.end(key, "h1", TaskResult::host_unfit("the task was ended by an order before a launcher was told of it"));
+    cell.command(
+        "u1",
+        Command::Delete {
+            jobs: selection(&[&number.to_string()]),
+            force: false,
+        },
+    );
+    cell.end(
+        key,
+        "h1",
+        TaskResult::host_unfit("the task was ended by an order before a launcher was told of it"),
+    );
     assert!(!cell.exists(number) && cell.records().is_empty());
     assert_eq!(unfit(&cell, "h1"), None);
 }
@@ -406,12 +493,19 @@ fn the_same_refusal_after_a_reconnect_is_taken_once() {
     let mut cell = Cell::ready();
     let (number, key) = placed(&mut cell, "u1");
     cell.disconnect("h1");
-    let report = || TaskReport { key, state: TaskReportState::Ended(Box::new(TaskResult::host_unfit(FULL))) };
+    let report = || TaskReport {
+        key,
+        state: TaskReportState::Ended(Box::new(TaskResult::host_unfit(FULL))),
+    };
     cell.connect_with("h1", 1, vec![report()]);
     assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
     assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
     cell.disconnect("h1");
     cell.connect_with("h1", 1, vec![report()]);
-    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Forget { .. })));
+    assert!(
+        cell.sent()
+            .iter()
+            .any(|message| matches!(message, MasterMessage::Forget { .. }))
+    );
     assert_eq!(cell.task(number, 1).attempts, 1);
 }

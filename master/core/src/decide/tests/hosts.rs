@@ -20,7 +20,13 @@ fn is_ready(cell: &Cell, host: &str) -> bool {
 }
 
 fn refused(cell: &Cell) -> Option<String> {
-    let why = |effect: &Effect| if let Effect::Disconnect { why, .. } = effect { Some(why.what.clone()) } else { None };
+    let why = |effect: &Effect| {
+        if let Effect::Disconnect { why, .. } = effect {
+            Some(why.what.clone())
+        } else {
+            None
+        }
+    };
     cell.effects.iter().find_map(why)
 }
 
@@ -63,10 +69,20 @@ fn an_agent_that_was_killed_gives_way_to_the_next_and_one_that_lives_does_not() 
     let first = cell.connect_with("h1", 1, Vec::new());
     cell.pass(100);
     cell.connect_with("h1", 2, Vec::new());
-    assert!(cell.sent().contains(&&MasterMessage::ReportNow), "the first is asked whether it lives");
+    assert!(
+        cell.sent().contains(&&MasterMessage::ReportNow),
+        "the first is asked whether it lives"
+    );
     cell.pass(100);
-    let report = Box::new(LoadReport { sequence: 1, full: true, ..LoadReport::default() });
-    cell.input(Input::LoadReport { connection: first, report });
+    let report = Box::new(LoadReport {
+        sequence: 1,
+        full: true,
+        ..LoadReport::default()
+    });
+    cell.input(Input::LoadReport {
+        connection: first,
+        report,
+    });
     cell.pass(3_000);
     cell.connect_with("h1", 2, Vec::new());
     assert!(refused(&cell).is_some(), "it has answered, and is asked again");
@@ -82,7 +98,10 @@ fn an_agent_that_was_killed_gives_way_to_the_next_and_one_that_lives_does_not() 
 fn strangers_are_refused() {
     let mut cell = Cell::new();
     cell.connect("h9");
-    assert_eq!(refused(&cell), Some("host h9 is no execution, submit or administrative host of this cell".into()));
+    assert_eq!(
+        refused(&cell),
+        Some("host h9 is no execution, submit or administrative host of this cell".into())
+    );
 }
 
 #[test]
@@ -104,9 +123,20 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
         marks: Vec::new(),
     };
     let connection = ConnectionId(900);
-    cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello) });
-    assert!(refused(&cell).is_some_and(|why| why.contains("epoch 2")), "{:?}", cell.effects);
-    assert!(cell.task(number, 1).place.placement().is_some(), "what it does not know is not lost");
+    cell.input(Input::AgentConnected {
+        connection,
+        host: "h1".into(),
+        hello: Box::new(hello),
+    });
+    assert!(
+        refused(&cell).is_some_and(|why| why.contains("epoch 2")),
+        "{:?}",
+        cell.effects
+    );
+    assert!(
+        cell.task(number, 1).place.placement().is_some(),
+        "what it does not know is not lost"
+    );
 }
 
 #[test]
@@ -131,13 +161,27 @@ fn what_an_agent_said_before_it_connected_again_does_not_count() {
     };
     let late = hello(cell.now.tick.0 - 5_000, 1);
     let connection = ConnectionId(900);
-    cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(late) });
-    assert_eq!(refused(&cell), Some("the agent of h1 has connected again since".to_owned()));
-    assert!(cell.task(number, 1).place.placement().is_some(), "it did not know yet of what runs now");
+    cell.input(Input::AgentConnected {
+        connection,
+        host: "h1".into(),
+        hello: Box::new(late),
+    });
+    assert_eq!(
+        refused(&cell),
+        Some("the agent of h1 has connected again since".to_owned())
+    );
+    assert!(
+        cell.task(number, 1).place.placement().is_some(),
+        "it did not know yet of what runs now"
+    );
     // Another boot has another clock, and an older agent tells no time: what they say is new.
     for (number, boot_ms) in [(901, 5), (902, 0)] {
         let connection = ConnectionId(number);
-        cell.input(Input::AgentConnected { connection, host: "h1".into(), hello: Box::new(hello(boot_ms, 2)) });
+        cell.input(Input::AgentConnected {
+            connection,
+            host: "h1".into(),
+            hello: Box::new(hello(boot_ms, 2)),
+        });
         assert_eq!(cell.connection("h1"), connection, "{boot_ms}");
     }
     assert!(!cell.exists(number));
@@ -148,14 +192,20 @@ fn what_an_agent_said_before_it_connected_again_does_not_count() {
 fn a_task_the_host_forgot_is_lost_and_run_again_if_it_may() {
     for (rerunnable, waits) in [(false, false), (true, true)] {
         let mut cell = Cell::ready();
-        let number = cell.submit(JobSpec { rerunnable: Some(rerunnable), ..job() });
+        let number = cell.submit(JobSpec {
+            rerunnable: Some(rerunnable),
+            ..job()
+        });
         cell.run(number, 1, "h1");
         cell.disconnect("h1");
         cell.pass(10_000);
         cell.connect("h1");
         assert_eq!(cell.exists(number), waits);
         let record = cell.records()[0];
-        assert_eq!((record.failed, record.wallclock_ms), (Failed::IN_RECOGNIZING_JOB, 10_000));
+        assert_eq!(
+            (record.failed, record.wallclock_ms),
+            (Failed::IN_RECOGNIZING_JOB, 10_000)
+        );
         cell.assert_replay_is_live();
     }
 }
@@ -168,8 +218,17 @@ fn an_order_that_never_arrived_is_sent_again() {
     cell.disconnect("h1");
     cell.connect("h1");
     let sent = cell.sent();
-    assert!(matches!(sent[..], [MasterMessage::Configure(_), MasterMessage::Describe { .. }, _]), "{sent:?}");
-    assert!(sent.iter().any(|message| matches!(message, MasterMessage::Start(order) if order.key == key)));
+    assert!(
+        matches!(
+            sent[..],
+            [MasterMessage::Configure(_), MasterMessage::Describe { .. }, _]
+        ),
+        "{sent:?}"
+    );
+    assert!(
+        sent.iter()
+            .any(|message| matches!(message, MasterMessage::Start(order) if order.key == key))
+    );
     assert_eq!(cell.records().len(), 0);
 }
 
@@ -180,9 +239,20 @@ fn a_task_that_goes_on_over_a_reconnect_is_left_alone() {
     let key = cell.run(number, 1, "h1");
     cell.disconnect("h1");
     let events = cell.log.len();
-    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
+    cell.connect_with(
+        "h1",
+        1,
+        vec![TaskReport {
+            key,
+            state: TaskReportState::Running { for_ms: 5 },
+        }],
+    );
     assert_eq!(cell.log.len(), events);
-    assert!(cell.sent().iter().all(|message| !matches!(message, MasterMessage::Signal { .. })));
+    assert!(
+        cell.sent()
+            .iter()
+            .all(|message| !matches!(message, MasterMessage::Signal { .. }))
+    );
 }
 
 #[test]
@@ -194,7 +264,11 @@ fn a_task_that_ended_while_the_host_was_away_is_accounted_on_its_return() {
     let ended = TaskReportState::Ended(Box::new(result(Exit::Code(0), Failed::NO, "")));
     cell.connect_with("h1", 1, vec![TaskReport { key, state: ended }]);
     assert!(!cell.exists(number));
-    assert!(cell.sent().iter().any(|message| matches!(message, MasterMessage::Forget { .. })));
+    assert!(
+        cell.sent()
+            .iter()
+            .any(|message| matches!(message, MasterMessage::Forget { .. }))
+    );
 }
 
 #[test]
@@ -206,10 +280,18 @@ fn what_was_asked_for_while_the_host_was_away_is_said_on_its_return() {
     cell.disconnect("h1");
     cell.qdel("u1", &["1"]);
     cell.qmod("u1", ModifyAction::UnsuspendJob, "2");
-    let running = |key| TaskReport { key, state: TaskReportState::Running { for_ms: 5 } };
+    let running = |key| TaskReport {
+        key,
+        state: TaskReportState::Running { for_ms: 5 },
+    };
     cell.connect_with("h1", 1, keys.map(running).to_vec());
-    let signal =
-        |message: &MasterMessage| if let MasterMessage::Signal { signal, .. } = message { Some(*signal) } else { None };
+    let signal = |message: &MasterMessage| {
+        if let MasterMessage::Signal { signal, .. } = message {
+            Some(*signal)
+        } else {
+            None
+        }
+    };
     let signals: Vec<TaskSignal> = cell.sent().into_iter().filter_map(signal).collect();
     assert_eq!(signals, [TaskSignal::Terminate, TaskSignal::Resume]);
 }
@@ -234,7 +316,11 @@ fn an_order_without_an_answer_is_repeated() {
     let key = cell.order(number, 1, "h1").unwrap();
     assert!(cell.core.next_timer().is_some());
     cell.pass(31_000);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Start(_)]), "{:?}", cell.sent());
+    assert!(
+        matches!(cell.sent()[..], [MasterMessage::Start(_)]),
+        "{:?}",
+        cell.sent()
+    );
     cell.report(key, "h1", TaskReportState::Accepted);
     cell.pass(31_000);
     assert!(cell.sent().is_empty());
@@ -248,7 +334,10 @@ fn a_start_that_a_host_could_not_use_is_repeated_with_its_description_and_not_at
     cell.report(key, "h1", TaskReportState::Unknown);
     assert!(cell.sent().is_empty(), "it would answer the same for ever");
     cell.pass(31_000);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Describe { .. }, MasterMessage::Start(_)]
+    ));
 }
 
 #[test]
@@ -265,21 +354,36 @@ fn another_hosts_word_for_a_task_does_not_count() {
 fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
     let mut cell = Cell::ready();
     cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(number, 1, "h1");
     load(&mut cell, "h1", 1, true, &[("h1", "load_avg", "0.5")]);
     cell.disconnect("h1");
     cell.pass(300_000);
-    assert!(cell.effects.contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })));
+    assert!(
+        cell.effects
+            .contains(&Effect::Observed(Observation::Unheard { host: "h1".into() }))
+    );
     assert!(!cell.core.observations().load.contains_key("h1"));
     cell.pass(60_000);
     assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
-    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
-    assert!(
-        cell.sent()
-            .iter()
-            .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
+    cell.connect_with(
+        "h1",
+        1,
+        vec![TaskReport {
+            key,
+            state: TaskReportState::Running { for_ms: 5 },
+        }],
     );
+    assert!(cell.sent().iter().any(|message| matches!(
+        message,
+        MasterMessage::Signal {
+            signal: TaskSignal::Terminate,
+            ..
+        }
+    )));
     cell.assert_replay_is_live();
 }
 
@@ -288,12 +392,25 @@ fn a_shorter_wait_for_unknown_hosts_holds_at_once() {
     let mut cell = Cell::ready();
     cell.pass(1_000);
     let (attribute, value) = ("max_unheard".to_owned(), "0:0:10".to_owned());
-    let action = ObjectAction::Attribute { edit: AttributeEdit::Replace, attribute, value };
-    let change = ObjectChange { kind: ObjectKind::ClusterConf, name: "global".to_owned(), action };
+    let action = ObjectAction::Attribute {
+        edit: AttributeEdit::Replace,
+        attribute,
+        value,
+    };
+    let change = ObjectChange {
+        kind: ObjectKind::ClusterConf,
+        name: "global".to_owned(),
+        action,
+    };
     cell.command("boss", Command::Objects(vec![change]));
     cell.disconnect("h1");
     cell.pass(9_000);
-    assert!(cell.effects.contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })), "{:?}", cell.effects);
+    assert!(
+        cell.effects
+            .contains(&Effect::Observed(Observation::Unheard { host: "h1".into() })),
+        "{:?}",
+        cell.effects
+    );
 }
 
 #[test]
@@ -307,7 +424,11 @@ fn the_master_ends_overdue_tasks_of_unknown_hosts_if_it_is_to() {
         let mut cell = Cell::ready();
         cell.set_cluster(&[("qmaster_params", params)]);
         cell.set_scheduler(&[("params", "DURATION_OFFSET=0:0:30")]);
-        let (short, long, free) = (cell.submit(limited("600")), cell.submit(limited("900")), cell.submit(job()));
+        let (short, long, free) = (
+            cell.submit(limited("600")),
+            cell.submit(limited("900")),
+            cell.submit(job()),
+        );
         [short, long, free].into_iter().for_each(|number| {
             cell.run(number, 1, "h1");
         });
@@ -321,7 +442,10 @@ fn the_master_ends_overdue_tasks_of_unknown_hosts_if_it_is_to() {
         if is_ended {
             let record = cell.records()[0];
             assert_eq!((record.failed, record.exit_status), (Failed::LIMIT_ENFORCED, 137));
-            assert_eq!(record.limit.as_ref().map(|hit| (hit.limit.as_str(), hit.value)), Some(("h_rt", 600)));
+            assert_eq!(
+                record.limit.as_ref().map(|hit| (hit.limit.as_str(), hit.value)),
+                Some(("h_rt", 600))
+            );
             let running = |number| TaskReport {
                 key: cell.placement(number, 1).key,
                 state: TaskReportState::Running { for_ms: 600_000 },
@@ -340,7 +464,10 @@ fn the_master_ends_overdue_tasks_of_unknown_hosts_if_it_is_to() {
 /// A task that was given up with its host and waits.
 fn given_up(cell: &mut Cell) -> (u32, TaskKey) {
     cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(number, 1, "h1");
     cell.disconnect("h1");
     cell.pass(300_000);
@@ -355,7 +482,14 @@ fn a_task_goes_back_to_the_host_that_lost_it_only_once_it_is_gone_there() {
     let mut cell = Cell::ready();
     let (number, key) = given_up(&mut cell);
     let other = cell.submit(job());
-    cell.connect_with("h1", 1, vec![TaskReport { key, state: TaskReportState::Running { for_ms: 5 } }]);
+    cell.connect_with(
+        "h1",
+        1,
+        vec![TaskReport {
+            key,
+            state: TaskReportState::Running { for_ms: 5 },
+        }],
+    );
     let why = cell.order(number, 1, "h1").unwrap_err();
     assert_eq!(why, "an earlier attempt may still run on host h1");
     cell.run(other, 1, "h1");
@@ -391,34 +525,67 @@ fn no_user_runs_more_than_maxujobs() {
     let (first, second) = (cell.submit(job()), cell.submit(job()));
     let key = cell.run(first, 1, "h1");
     let why = cell.order(second, 1, "h2").unwrap_err();
-    assert_eq!(why, "1 jobs of its owner run, as many as maxujobs of the scheduler configuration allows");
+    assert_eq!(
+        why,
+        "1 jobs of its owner run, as many as maxujobs of the scheduler configuration allows"
+    );
     cell.exit(key, "h1", 0);
     cell.run(second, 1, "h2");
 }
 
 fn load(cell: &mut Cell, host: &str, sequence: u64, full: bool, values: &[(&str, &str, &str)]) {
-    let mut report = LoadReport { sequence, full, ..LoadReport::default() };
+    let mut report = LoadReport {
+        sequence,
+        full,
+        ..LoadReport::default()
+    };
     for (subject, name, text) in values {
-        report.values.entry(HostName::new(subject)).or_default().insert((*name).into(), (*text).to_owned());
+        report
+            .values
+            .entry(HostName::new(subject))
+            .or_default()
+            .insert((*name).into(), (*text).to_owned());
     }
     send(cell, host, report);
 }
 
 fn send(cell: &mut Cell, host: &str, report: LoadReport) {
     let connection = cell.connection(host);
-    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+    cell.input(Input::LoadReport {
+        connection,
+        report: Box::new(report),
+    });
 }
 
 fn value(cell: &Cell, subject: &str, name: &str) -> Option<String> {
-    cell.core.observations().load.get(subject)?.named(name).map(|entry| entry.text.clone())
+    cell.core
+        .observations()
+        .load
+        .get(subject)?
+        .named(name)
+        .map(|entry| entry.text.clone())
 }
 
 #[test]
 fn load_reports_are_believed_in_order_and_withdrawn_by_who_made_them() {
     let mut cell = Cell::ready();
     load(&mut cell, "h1", 2, false, &[("h1", "load_avg", "0.1")]);
-    assert_eq!(value(&cell, "h1", "load_avg"), None, "the first report of a connection is full");
-    load(&mut cell, "h1", 3, true, &[("h1", "load_avg", "0.5"), ("global", "lic", "4"), ("h9", "load_avg", "9")]);
+    assert_eq!(
+        value(&cell, "h1", "load_avg"),
+        None,
+        "the first report of a connection is full"
+    );
+    load(
+        &mut cell,
+        "h1",
+        3,
+        true,
+        &[
+            ("h1", "load_avg", "0.5"),
+            ("global", "lic", "4"),
+            ("h9", "load_avg", "9"),
+        ],
+    );
     load(&mut cell, "h1", 2, true, &[("h1", "load_avg", "0.2")]);
     assert_eq!(value(&cell, "h1", "load_avg").as_deref(), Some("0.5"));
     assert_eq!(value(&cell, "h9", "load_avg"), None, "h9 is no host of the cell");
@@ -429,11 +596,19 @@ fn load_reports_are_believed_in_order_and_withdrawn_by_who_made_them() {
         ..LoadReport::default()
     };
     send(&mut cell, "h2", take_back(1));
-    assert_eq!(value(&cell, "global", "lic").as_deref(), Some("4"), "h2 did not report it");
+    assert_eq!(
+        value(&cell, "global", "lic").as_deref(),
+        Some("4"),
+        "h2 did not report it"
+    );
     send(&mut cell, "h1", take_back(4));
     assert_eq!(value(&cell, "global", "lic"), None);
     load(&mut cell, "h1", 5, true, &[("h1", "cpu", "1")]);
-    assert_eq!(value(&cell, "h1", "load_avg"), None, "a full report replaces everything");
+    assert_eq!(
+        value(&cell, "h1", "load_avg"),
+        None,
+        "a full report replaces everything"
+    );
 }
 
 #[test]
@@ -442,7 +617,10 @@ fn use_of_running_tasks_is_observed_until_they_end() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     let connection = cell.connection("h1");
-    let usage = Usage { cpu_ms: 5, ..Usage::default() };
+    let usage = Usage {
+        cpu_ms: 5,
+        ..Usage::default()
+    };
     let message = Box::new(AgentMessage::Usage(vec![(key, usage)]));
     cell.input(Input::AgentMessage { connection, message });
     assert_eq!(cell.core.observations().usage[&key], usage);
@@ -455,10 +633,19 @@ fn news_over_a_connection_that_was_replaced_is_dropped() {
     let mut cell = Cell::new();
     let old = cell.connect("h1");
     cell.connect("h1");
-    let report = LoadReport { sequence: 1, full: true, ..LoadReport::default() };
-    cell.input(Input::LoadReport { connection: old, report: Box::new(report) });
+    let report = LoadReport {
+        sequence: 1,
+        full: true,
+        ..LoadReport::default()
+    };
+    cell.input(Input::LoadReport {
+        connection: old,
+        report: Box::new(report),
+    });
     assert!(cell.effects.is_empty());
-    cell.input(Input::AgentLost { connection: ConnectionId(99) });
+    cell.input(Input::AgentLost {
+        connection: ConnectionId(99),
+    });
     assert!(cell.effects.is_empty());
 }
 
@@ -466,7 +653,10 @@ fn news_over_a_connection_that_was_replaced_is_dropped() {
 fn a_restarted_master_gives_up_hosts_that_do_not_come_back() {
     let mut cell = Cell::ready();
     cell.set_cluster(&[("reschedule_unknown", "0:1:0")]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     cell.run(number, 1, "h1");
     cell.core = crate::core::Core::new(cell.core.state().clone());
     cell.pass(1);
@@ -482,7 +672,10 @@ fn a_jump_of_the_wall_clock_is_an_event() {
     let expected = proto::time::Wall(cell.now.wall.0 + 1_000);
     cell.now.wall = proto::time::Wall(cell.now.wall.0 - 3_600_000);
     cell.pass(1_000);
-    assert_eq!(cell.log.last().map(|record| record.event.clone()), Some(crate::event::Event::WallJumped { expected }));
+    assert_eq!(
+        cell.log.last().map(|record| record.event.clone()),
+        Some(crate::event::Event::WallJumped { expected })
+    );
     let events = cell.log.len();
     cell.pass(59_000);
     assert_eq!(cell.log.len(), events);
@@ -494,7 +687,9 @@ fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
     let host = HostName::new("h1");
     let limit = LoadLimits::default();
     let many = |range: std::ops::Range<usize>| -> BTreeMap<_, _> {
-        range.map(|number| (AttributeName::from(format!("v{number:05}")), "1".to_owned())).collect()
+        range
+            .map(|number| (AttributeName::from(format!("v{number:05}")), "1".to_owned()))
+            .collect()
     };
     let report = |sequence, full, values| LoadReport {
         sequence,
@@ -504,17 +699,26 @@ fn load_values_beyond_the_limit_are_refused_singly_and_told_once() {
     };
     let warnings = |cell: &mut Cell, report| {
         send(cell, "h1", report);
-        cell.effects.iter().filter(|effect| matches!(effect, Effect::Warn(_))).count()
+        cell.effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Warn(_)))
+            .count()
     };
     assert_eq!(warnings(&mut cell, report(2, true, many(0..limit.values + 5))), 1);
     assert_eq!(cell.core.observations().reported_values(&host), limit.values);
     assert_eq!(cell.core.observations().hosts[&host].refused, 5);
     let known = [("v00000".into(), "2".to_owned())];
     let new = [("w".into(), "1".to_owned()), ("x".into(), "1".to_owned())];
-    assert_eq!(warnings(&mut cell, report(3, false, known.into_iter().chain(new).collect())), 0);
+    assert_eq!(
+        warnings(&mut cell, report(3, false, known.into_iter().chain(new).collect())),
+        0
+    );
     assert_eq!(cell.core.observations().load[&host].named("v00000").unwrap().text, "2");
     assert_eq!(cell.core.observations().hosts[&host].refused, 2);
-    let long = [("long".into(), "x".repeat(limit.bytes + 1)), ("short".into(), "1".to_owned())];
+    let long = [
+        ("long".into(), "x".repeat(limit.bytes + 1)),
+        ("short".into(), "1".to_owned()),
+    ];
     assert_eq!(warnings(&mut cell, report(4, true, long.into())), 0);
     assert_eq!(cell.core.observations().reported_values(&host), 1);
     assert_eq!(warnings(&mut cell, report(5, true, many(0..9))), 0);
@@ -527,15 +731,29 @@ fn values_of_a_sensor_for_hosts_that_the_cell_does_not_have_are_counted_and_told
     let connection = cell.connection("h1");
     let warnings = |cell: &mut Cell, count: u64| {
         let other_hosts = [("other".into(), count), ("h2".into(), 1)].into();
-        let faults = ValueFaults { count: 1, examples: vec!["slow: no INT".to_owned()], other_hosts };
-        let sensor = SensorStatus { command: "/s".to_owned(), faults, ..SensorStatus::default() };
+        let faults = ValueFaults {
+            count: 1,
+            examples: vec!["slow: no INT".to_owned()],
+            other_hosts,
+        };
+        let sensor = SensorStatus {
+            command: "/s".to_owned(),
+            faults,
+            ..SensorStatus::default()
+        };
         let message = Box::new(AgentMessage::Sensors(vec![sensor]));
         cell.input(Input::AgentMessage { connection, message });
-        cell.effects.iter().filter(|effect| matches!(effect, Effect::Warn(_))).count()
+        cell.effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Warn(_)))
+            .count()
     };
     assert_eq!(warnings(&mut cell, 2), 1);
     let known = &cell.core.observations().hosts["h1"].sensors[0].faults;
     assert_eq!(known.count, 3, "one of the wrong type, two for a stranger, none for h2");
-    assert_eq!(known.examples[1], "values for host other: it is no execution host of the cell");
+    assert_eq!(
+        known.examples[1],
+        "values for host other: it is no execution host of the cell"
+    );
     assert_eq!(warnings(&mut cell, 3), 0, "it is in the log already");
 }

@@ -13,21 +13,40 @@ use std::sync::Arc;
 #[test]
 fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
     let mut cell = Cell::ready();
-    let requests = Requests { hard: resources("h_vmem=1G"), hard_queues: vec!["all.q".into()], ..Requests::default() };
-    let number = cell.submit(JobSpec { requests: requests.into(), ..job() });
+    let requests = Requests {
+        hard: resources("h_vmem=1G"),
+        hard_queues: vec!["all.q".into()],
+        ..Requests::default()
+    };
+    let number = cell.submit(JobSpec {
+        requests: requests.into(),
+        ..job()
+    });
     let key = cell.order(number, 1, "h1").unwrap();
-    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Describe { .. }, MasterMessage::Start(_)]
+    ));
     cell.report(key, "h1", TaskReportState::Accepted);
     assert!(cell.placement(number, 1).started.is_none());
     cell.report(key, "h1", TaskReportState::Running { for_ms: 200 });
     assert_eq!(cell.placement(number, 1).started, Some(Wall(cell.now.wall.0 - 200)));
     cell.exit(key, "h1", 3);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Discard { .. }, MasterMessage::Forget { .. }]));
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Discard { .. }, MasterMessage::Forget { .. }]
+    ));
     assert!(!cell.exists(number));
     let record = cell.records()[0];
-    assert_eq!((record.exit_status, record.failed, record.wallclock_ms), (3, Failed::NO, 1500));
+    assert_eq!(
+        (record.exit_status, record.failed, record.wallclock_ms),
+        (3, Failed::NO, 1500)
+    );
     assert_eq!(record.category, "-q all.q -l h_vmem=1G");
-    assert_eq!((record.slots, record.task_number, record.account.as_str()), (1, 0, "sge"));
+    assert_eq!(
+        (record.slots, record.task_number, record.account.as_str()),
+        (1, 0, "sge")
+    );
     assert_eq!(cell.core.state().finished[0].tasks[0].exit_status, 3);
     cell.assert_replay_is_live();
 }
@@ -42,7 +61,10 @@ fn an_end_alone_says_that_the_task_started() {
     cell.report(
         key,
         "h1",
-        TaskReportState::Ended(Box::new(TaskResult { ended_ago_ms: 300, ..result(Exit::Code(0), Failed::NO, "") })),
+        TaskReportState::Ended(Box::new(TaskResult {
+            ended_ago_ms: 300,
+            ..result(Exit::Code(0), Failed::NO, "")
+        })),
     );
     let started = Wall(cell.now.wall.0 - 1800);
     let events: Vec<&Event> = cell.log[before..].iter().map(|record| &record.event).collect();
@@ -60,7 +82,11 @@ fn a_task_that_never_ran_never_started() {
     let number = cell.submit(job());
     let key = cell.order(number, 1, "h1").unwrap();
     cell.end(key, "h1", TaskResult::not_started(Failed::IN_PROLOG, "no room"));
-    assert!(cell.log.iter().all(|record| !matches!(record.event, Event::TaskStarted { .. })));
+    assert!(
+        cell.log
+            .iter()
+            .all(|record| !matches!(record.event, Event::TaskStarted { .. }))
+    );
     assert_eq!(cell.records()[0].started, Wall(0));
 }
 
@@ -68,37 +94,73 @@ fn a_task_that_never_ran_never_started() {
 fn a_start_carries_limits_and_the_queue() {
     let mut cell = Cell::ready();
     cell.set_queue(&[("h_rt", "1:0:0"), ("notify", "0:0:9")]);
-    let requests = Requests { hard: resources("h_vmem=1G"), ..Requests::default() };
-    let number = cell.submit(JobSpec { requests: requests.into(), ..job() });
+    let requests = Requests {
+        hard: resources("h_vmem=1G"),
+        ..Requests::default()
+    };
+    let number = cell.submit(JobSpec {
+        requests: requests.into(),
+        ..job()
+    });
     cell.order(number, 1, "h1").unwrap();
     let messages = cell.sent();
-    let MasterMessage::Start(start) = messages[1] else { panic!("a start") };
-    let limits: Vec<String> = start.limits.iter().map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard)).collect();
+    let MasterMessage::Start(start) = messages[1] else {
+        panic!("a start")
+    };
+    let limits: Vec<String> = start
+        .limits
+        .iter()
+        .map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard))
+        .collect();
     assert_eq!(limits, ["Rt Some(3600)", "Vmem Some(1073741824)"]);
-    assert_eq!((start.queue.notify_s, start.queue.shell.as_str(), start.queue.min_uid), (9, "/bin/sh", 1000));
+    assert_eq!(
+        (start.queue.notify_s, start.queue.shell.as_str(), start.queue.min_uid),
+        (9, "/bin/sh", 1000)
+    );
 }
 
 #[test]
 fn equal_starts_share_what_they_are_told_until_an_object_changes() {
     let mut cell = Cell::ready();
-    let asks = |text| Requests { hard: resources(text), ..Requests::default() };
-    let many = cell.submit(JobSpec { requests: asks("h_vmem=1G").into(), ..array("1-3") });
-    let other = cell.submit(JobSpec { requests: asks("h_vmem=2G").into(), ..job() });
+    let asks = |text| Requests {
+        hard: resources(text),
+        ..Requests::default()
+    };
+    let many = cell.submit(JobSpec {
+        requests: asks("h_vmem=1G").into(),
+        ..array("1-3")
+    });
+    let other = cell.submit(JobSpec {
+        requests: asks("h_vmem=2G").into(),
+        ..job()
+    });
     let told = |cell: &mut Cell, number, task, host| {
         cell.order(number, task, host).unwrap();
         let start = |message: &&MasterMessage| matches!(message, MasterMessage::Start(_));
-        let MasterMessage::Start(start) = cell.sent().into_iter().find(start).unwrap() else { panic!("a start") };
-        let hard = start.limits.iter().map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard)).collect::<Vec<_>>();
+        let MasterMessage::Start(start) = cell.sent().into_iter().find(start).unwrap() else {
+            panic!("a start")
+        };
+        let hard = start
+            .limits
+            .iter()
+            .map(|(kind, bounds)| format!("{kind:?} {:?}", bounds.hard))
+            .collect::<Vec<_>>();
         (start.queue.clone(), hard.join(", "))
     };
     let (first, limits) = told(&mut cell, many, 1, "h1");
     assert_eq!(limits, "Vmem Some(1073741824)");
     let (second, same) = told(&mut cell, many, 2, "h2");
-    assert!(second.is_shared_with(&first) && same == limits, "the queue is the same on both hosts");
+    assert!(
+        second.is_shared_with(&first) && same == limits,
+        "the queue is the same on both hosts"
+    );
     assert_eq!(told(&mut cell, other, 1, "h1").1, "Vmem Some(2147483648)");
     cell.set_queue(&[("h_rt", "1:0:0,[h1=2:0:0]"), ("notify", "0:0:9")]);
     let (third, limits) = told(&mut cell, many, 3, "h2");
-    assert_eq!((third.notify_s, limits.as_str()), (9, "Rt Some(3600), Vmem Some(1073741824)"));
+    assert_eq!(
+        (third.notify_s, limits.as_str()),
+        (9, "Rt Some(3600), Vmem Some(1073741824)")
+    );
 }
 
 #[test]
@@ -106,7 +168,10 @@ fn equal_settings_of_queue_instances_are_kept_once() {
     let mut cell = Cell::ready();
     let is_kept_once = |cell: &Cell| {
         let mut settings = cell.core.state().config.resolved.values();
-        settings.next().zip(settings.next()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+        settings
+            .next()
+            .zip(settings.next())
+            .is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     };
     assert!(is_kept_once(&cell));
     for (slots, once) in [("7,[h1=2]", false), ("7", true), ("7,[h2=2]", false), ("7", true)] {
@@ -124,10 +189,22 @@ fn a_job_is_described_once_for_each_connection_and_version() {
     assert!(matches!(cell.sent()[..], [MasterMessage::Start(_)]));
     cell.order(number, 3, "h2").unwrap();
     assert_eq!(cell.sent().len(), 2);
-    let changes = JobChanges { name: Some("other".into()), ..JobChanges::default() };
-    cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+    let changes = JobChanges {
+        name: Some("other".into()),
+        ..JobChanges::default()
+    };
+    cell.command(
+        "u1",
+        Command::Alter {
+            jobs: selection(&["1"]),
+            changes: Box::new(changes),
+        },
+    );
     cell.order(number, 4, "h1").unwrap();
-    assert!(matches!(cell.sent()[..], [MasterMessage::Describe { .. }, MasterMessage::Start(_)]));
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Describe { .. }, MasterMessage::Start(_)]
+    ));
 }
 
 #[test]
@@ -136,8 +213,18 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
     let cases = [
         (exit(0), None, Failed::NO, false),
         (exit(99), Some(None), Failed::RESCHEDULING, false),
-        (exit(100), Some(Some("exit_status of job start = 100")), Failed::APPLICATION_ERROR, false),
-        (result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""), None, Failed::AFTER_JOB, false),
+        (
+            exit(100),
+            Some(Some("exit_status of job start = 100")),
+            Failed::APPLICATION_ERROR,
+            false,
+        ),
+        (
+            result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""),
+            None,
+            Failed::AFTER_JOB,
+            false,
+        ),
         (
             result(Exit::Signal { number: 9, core: false }, Failed::LIMIT_ENFORCED, ""),
             None,
@@ -150,33 +237,77 @@ fn what_became_of_a_task_follows_from_how_it_ended() {
             Failed::OPENING_FILES,
             false,
         ),
-        (result(Exit::NotStarted, Failed::SEARCHING_SHELL, "sh"), Some(Some("sh")), Failed::SEARCHING_SHELL, false),
+        (
+            result(Exit::NotStarted, Failed::SEARCHING_SHELL, "sh"),
+            Some(Some("sh")),
+            Failed::SEARCHING_SHELL,
+            false,
+        ),
         (
             result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "wd"),
             Some(Some("wd")),
             Failed::CHANGING_DIRECTORY,
             false,
         ),
-        (result(Exit::NotStarted, Failed(17), "no user"), Some(Some("no user")), Failed(17), false),
-        (result(Exit::NotStarted, Failed::BEFORE_JOB, "denied"), Some(Some("denied")), Failed::BEFORE_JOB, false),
-        (result(Exit::Signal { number: 9, core: false }, Failed(18), "host restarted"), None, Failed(18), false),
-        (result(Exit::NotStarted, Failed::IN_PROLOG, ""), Some(None), Failed::IN_PROLOG, true),
+        (
+            result(Exit::NotStarted, Failed(17), "no user"),
+            Some(Some("no user")),
+            Failed(17),
+            false,
+        ),
+        (
+            result(Exit::NotStarted, Failed::BEFORE_JOB, "denied"),
+            Some(Some("denied")),
+            Failed::BEFORE_JOB,
+            false,
+        ),
+        (
+            result(Exit::Signal { number: 9, core: false }, Failed(18), "host restarted"),
+            None,
+            Failed(18),
+            false,
+        ),
+        (
+            result(Exit::NotStarted, Failed::IN_PROLOG, ""),
+            Some(None),
+            Failed::IN_PROLOG,
+            true,
+        ),
         (exit(0).with(Failed::IN_EPILOG), None, Failed::IN_EPILOG, true),
     ];
     for (end, waits, failed, queue_in_error) in cases {
         let mut cell = Cell::ready();
         let number = cell.submit(job());
-        let key =
-            if end.exit == Exit::NotStarted { cell.order(number, 1, "h1").unwrap() } else { cell.run(number, 1, "h1") };
+        let key = if end.exit == Exit::NotStarted {
+            cell.order(number, 1, "h1").unwrap()
+        } else {
+            cell.run(number, 1, "h1")
+        };
         cell.end(key, "h1", end.clone());
         assert_eq!(cell.exists(number), waits.is_some(), "{end:?}");
         if let Some(error) = waits {
-            assert_eq!(cell.task(number, 1).place, Place::Pending { error: error.map(str::to_owned) }, "{end:?}");
+            assert_eq!(
+                cell.task(number, 1).place,
+                Place::Pending {
+                    error: error.map(str::to_owned)
+                },
+                "{end:?}"
+            );
         }
         assert_eq!(cell.records()[0].failed, failed, "{end:?}");
-        let errors: Vec<_> = cell.core.state().instances.values().flat_map(|state| state.errors.clone()).collect();
+        let errors: Vec<_> = cell
+            .core
+            .state()
+            .instances
+            .values()
+            .flat_map(|state| state.errors.clone())
+            .collect();
         assert_eq!(!errors.is_empty(), queue_in_error, "{end:?}");
-        assert!(errors.iter().all(|text| text == "queue all.q marked QERROR as result of job 1's failure at host h1"));
+        assert!(
+            errors
+                .iter()
+                .all(|text| text == "queue all.q marked QERROR as result of job 1's failure at host h1")
+        );
         cell.assert_replay_is_live();
     }
 }
@@ -189,13 +320,28 @@ fn every_event_names_who_caused_it() {
     let key = cell.run(number, 1, "h1");
     cell.exit(key, "h1", 0);
     let actor = |wanted: fn(&Event) -> bool| {
-        cell.log.iter().find(|record| wanted(&record.event)).map(|record| record.actor.clone())
+        cell.log
+            .iter()
+            .find(|record| wanted(&record.event))
+            .map(|record| record.actor.clone())
     };
-    let user = Actor::User { user: "u1".into(), host: "sub".into() };
+    let user = Actor::User {
+        user: "u1".into(),
+        host: "sub".into(),
+    };
     assert_eq!(actor(|event| matches!(event, Event::JobSubmitted { .. })), Some(user));
-    assert_eq!(actor(|event| matches!(event, Event::TaskPlaced { .. })), Some(Actor::Scheduler("default".into())));
-    assert_eq!(actor(|event| matches!(event, Event::TaskEnded { .. })), Some(Actor::Agent("h1".into())));
-    assert_eq!(actor(|event| matches!(event, Event::CellCreated { .. })), Some(Actor::Master));
+    assert_eq!(
+        actor(|event| matches!(event, Event::TaskPlaced { .. })),
+        Some(Actor::Scheduler("default".into()))
+    );
+    assert_eq!(
+        actor(|event| matches!(event, Event::TaskEnded { .. })),
+        Some(Actor::Agent("h1".into()))
+    );
+    assert_eq!(
+        actor(|event| matches!(event, Event::CellCreated { .. })),
+        Some(Actor::Master)
+    );
 }
 
 trait With {
@@ -239,15 +385,33 @@ fn a_rescheduled_task_shows_that_it_ran_before() {
 #[test]
 fn orders_are_checked_against_holds_limits_and_slots() {
     let mut cell = Cell::ready();
-    let held = cell.submit(JobSpec { holds: proto::job::Holds { user: true, ..Default::default() }, ..job() });
+    let held = cell.submit(JobSpec {
+        holds: proto::job::Holds {
+            user: true,
+            ..Default::default()
+        },
+        ..job()
+    });
     assert_eq!(cell.order(held, 1, "h1"), Err("it is held".into()));
-    let few = cell.submit(JobSpec { task_concurrency: Some(1), ..array("1-3") });
+    let few = cell.submit(JobSpec {
+        task_concurrency: Some(1),
+        ..array("1-3")
+    });
     cell.order(few, 1, "h1").unwrap();
     assert_eq!(cell.order(few, 1, "h1"), Err("it is not pending".into()));
-    assert_eq!(cell.order(few, 2, "h1"), Err("1 of its tasks run, as many as -tc allows".into()));
-    let later = cell.submit(JobSpec { start_after: Some(Wall(cell.now.wall.0 + 5_000)), ..job() });
+    assert_eq!(
+        cell.order(few, 2, "h1"),
+        Err("1 of its tasks run, as many as -tc allows".into())
+    );
+    let later = cell.submit(JobSpec {
+        start_after: Some(Wall(cell.now.wall.0 + 5_000)),
+        ..job()
+    });
     assert_eq!(cell.order(later, 1, "h1"), Err("its start time has not come".into()));
-    let next = cell.submit(JobSpec { predecessors: vec![few.to_string()], ..job() });
+    let next = cell.submit(JobSpec {
+        predecessors: vec![few.to_string()],
+        ..job()
+    });
     assert_eq!(cell.order(next, 1, "h1"), Err(format!("it waits for job {few}")));
     cell.set_cluster(&[("max_aj_instances", "1")]);
     let other = cell.submit(array("1-3"));
@@ -265,7 +429,10 @@ fn orders_are_checked_against_holds_limits_and_slots() {
 #[test]
 fn a_start_time_triggers_a_pass_when_it_comes() {
     let mut cell = Cell::ready();
-    let number = cell.submit(JobSpec { start_after: Some(Wall(cell.now.wall.0 + 5_000)), ..job() });
+    let number = cell.submit(JobSpec {
+        start_after: Some(Wall(cell.now.wall.0 + 5_000)),
+        ..job()
+    });
     let due = cell.core.next_timer().expect("a timer");
     assert!(due.0 - cell.now.tick.0 <= 5_000);
     cell.pass(4_999);
@@ -279,18 +446,28 @@ fn a_start_time_triggers_a_pass_when_it_comes() {
 fn successors_wait_until_the_whole_job_has_left_and_for_ever_if_it_failed() {
     let mut cell = Cell::ready();
     let first = cell.submit(array("1-2"));
-    let second = cell.submit(JobSpec { predecessors: vec!["sle*".into()], name: "next".into(), ..job() });
+    let second = cell.submit(JobSpec {
+        predecessors: vec!["sle*".into()],
+        name: "next".into(),
+        ..job()
+    });
     let key = cell.run(first, 1, "h1");
     cell.exit(key, "h1", 0);
     assert!(cell.order(second, 1, "h1").is_err());
     let key = cell.run(first, 2, "h1");
     cell.exit(key, "h1", 0);
     let key = cell.run(second, 1, "h1");
-    let third = cell.submit(JobSpec { predecessors: vec![second.to_string()], ..job() });
+    let third = cell.submit(JobSpec {
+        predecessors: vec![second.to_string()],
+        ..job()
+    });
     cell.exit(key, "h1", 100);
     assert_eq!(cell.qdel("u1", &["2"]), ["u1 has deleted job 2"]);
     assert!(!cell.exists(second));
-    assert!(cell.order(third, 1, "h1").is_err(), "what waits for a job that ended with 100 stays held");
+    assert!(
+        cell.order(third, 1, "h1").is_err(),
+        "what waits for a job that ended with 100 stays held"
+    );
     cell.assert_replay_is_live();
 }
 
@@ -298,15 +475,24 @@ fn successors_wait_until_the_whole_job_has_left_and_for_ever_if_it_failed() {
 fn tasks_of_an_array_wait_for_their_counterparts() {
     let mut cell = Cell::ready();
     let first = cell.submit(array("1-6"));
-    let same =
-        cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "same".into(), ..array("1-6") });
-    let coarse =
-        cell.submit(JobSpec { array_predecessors: vec![first.to_string()], name: "coarse".into(), ..array("1-6:3") });
+    let same = cell.submit(JobSpec {
+        array_predecessors: vec![first.to_string()],
+        name: "same".into(),
+        ..array("1-6")
+    });
+    let coarse = cell.submit(JobSpec {
+        array_predecessors: vec![first.to_string()],
+        name: "coarse".into(),
+        ..array("1-6:3")
+    });
     let key = cell.run(first, 2, "h1");
     cell.exit(key, "h1", 0);
     assert!(cell.order(same, 1, "h1").is_err());
     cell.order(same, 2, "h1").unwrap();
-    assert!(cell.order(coarse, 1, "h1").is_err(), "1 of the coarse job stands for 1 to 3");
+    assert!(
+        cell.order(coarse, 1, "h1").is_err(),
+        "1 of the coarse job stands for 1 to 3"
+    );
     for task in [1, 3] {
         let key = cell.run(first, task, "h1");
         cell.exit(key, "h1", 0);
@@ -319,7 +505,13 @@ fn tasks_of_an_array_wait_for_their_counterparts() {
 fn an_array_waits_only_for_arrays_of_its_own_range() {
     let mut cell = Cell::ready();
     let alter = |cell: &mut Cell, number: &str, changes: JobChanges| {
-        texts(&cell.command("u1", Command::Alter { jobs: selection(&[number]), changes: Box::new(changes) }))
+        texts(&cell.command(
+            "u1",
+            Command::Alter {
+                jobs: selection(&[number]),
+                changes: Box::new(changes),
+            },
+        ))
     };
     let (plain, tasks) = (cell.submit(job()).to_string(), cell.submit(array("2-8:2")).to_string());
     let no_array = "Can only specify \"-hold_jid_ad\" option with an array job (using \"-t\" option)";
@@ -336,16 +528,28 @@ fn an_array_waits_only_for_arrays_of_its_own_range() {
         (job(), &"nosuch".to_owned(), Some(no_array)),
     ];
     for (spec, name, expected) in cases {
-        let spec = JobSpec { array_predecessors: vec![name.clone()], ..spec };
+        let spec = JobSpec {
+            array_predecessors: vec![name.clone()],
+            ..spec
+        };
         let said = cell.try_submit(spec);
         assert_eq!(said.err().as_deref(), expected, "{name}");
     }
-    let change = |name: &str| JobChanges { array_predecessors: Some(vec![name.into()]), ..JobChanges::default() };
+    let change = |name: &str| JobChanges {
+        array_predecessors: Some(vec![name.into()]),
+        ..JobChanges::default()
+    };
     assert_eq!(alter(&mut cell, "3", change(&plain)), [no_array]);
     assert_eq!(alter(&mut cell, "1", change(&tasks)), [no_array]);
     assert_eq!(alter(&mut cell, "5", change(&tasks)), [other]);
-    let none = JobChanges { array_predecessors: Some(Vec::new()), ..JobChanges::default() };
-    assert_eq!(alter(&mut cell, "3", none)[0].lines().next(), Some("modified job id hold array list of job 3"));
+    let none = JobChanges {
+        array_predecessors: Some(Vec::new()),
+        ..JobChanges::default()
+    };
+    assert_eq!(
+        alter(&mut cell, "3", none)[0].lines().next(),
+        Some("modified job id hold array list of job 3")
+    );
 }
 
 #[test]
@@ -354,7 +558,13 @@ fn a_deleted_task_ends_when_its_host_has_ended_it() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     assert_eq!(cell.qdel("u1", &["1"]), ["u1 has registered the job 1 for deletion"]);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Terminate, .. }]));
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Signal {
+            signal: TaskSignal::Terminate,
+            ..
+        }]
+    ));
     assert_eq!(cell.qdel("u1", &["1"]), ["job 1 is already in deletion"]);
     cell.end(key, "h1", result(Exit::Code(99), Failed::NO, ""));
     assert!(!cell.exists(number), "a deleted job does not run again");
@@ -367,7 +577,10 @@ fn a_forced_deletion_ends_the_task_on_a_host_that_is_there() {
     let key = cell.run(number, 1, "h1");
     cell.qdel_force("op", &["1"]);
     assert!(!cell.exists(number));
-    let terminate = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
+    let terminate = MasterMessage::Signal {
+        key,
+        signal: TaskSignal::Terminate,
+    };
     assert!(cell.sent().contains(&&terminate), "{:?}", cell.sent());
 }
 
@@ -383,13 +596,18 @@ fn a_forced_deletion_does_not_wait() {
     cell.connect_with(
         "h1",
         1,
-        vec![proto::wire::agent::TaskReport { key, state: TaskReportState::Running { for_ms: 1 } }],
+        vec![proto::wire::agent::TaskReport {
+            key,
+            state: TaskReportState::Running { for_ms: 1 },
+        }],
     );
-    assert!(
-        cell.sent()
-            .iter()
-            .any(|message| matches!(message, MasterMessage::Signal { signal: TaskSignal::Terminate, .. }))
-    );
+    assert!(cell.sent().iter().any(|message| matches!(
+        message,
+        MasterMessage::Signal {
+            signal: TaskSignal::Terminate,
+            ..
+        }
+    )));
     cell.exit(key, "h1", 0);
     assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
     assert_eq!(cell.records().len(), 1, "an attempt is accounted once");
@@ -401,13 +619,27 @@ fn who_may_not_force_a_deletion_deletes_as_without_force() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     let said = cell.qdel_force("u1", &["1"]);
-    assert!(said[0].starts_with("warning: the deletion of job 1 is not forced"), "{said:?}");
+    assert!(
+        said[0].starts_with("warning: the deletion of job 1 is not forced"),
+        "{said:?}"
+    );
     assert_eq!(said[1..], ["u1 has registered the job 1 for deletion"]);
-    let terminate = MasterMessage::Signal { key, signal: TaskSignal::Terminate };
-    assert!(cell.exists(number) && cell.sent().contains(&&terminate), "{:?}", cell.sent());
+    let terminate = MasterMessage::Signal {
+        key,
+        signal: TaskSignal::Terminate,
+    };
+    assert!(
+        cell.exists(number) && cell.sent().contains(&&terminate),
+        "{:?}",
+        cell.sent()
+    );
     assert_eq!(cell.qdel_force("u1", &["1"])[1..], ["job 1 is already in deletion"]);
     cell.submit(job());
-    assert_eq!(cell.qdel_force("u1", &["2"]), ["u1 has deleted job 2"], "nothing has to be forced");
+    assert_eq!(
+        cell.qdel_force("u1", &["2"]),
+        ["u1 has deleted job 2"],
+        "nothing has to be forced"
+    );
 }
 
 #[test]
@@ -416,11 +648,29 @@ fn suspension_and_continuation_reach_the_host_once() {
     let number = cell.submit(job());
     cell.run(number, 1, "h1");
     assert_eq!(cell.qmod("u1", ModifyAction::SuspendJob, "1"), ["u1 - suspended job 1"]);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Suspend, .. }]));
-    assert_eq!(cell.qmod("u1", ModifyAction::SuspendJob, "1"), ["u1 - job 1 is already suspended"]);
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Signal {
+            signal: TaskSignal::Suspend,
+            ..
+        }]
+    ));
+    assert_eq!(
+        cell.qmod("u1", ModifyAction::SuspendJob, "1"),
+        ["u1 - job 1 is already suspended"]
+    );
     assert!(cell.sent().is_empty());
-    assert_eq!(cell.qmod("u1", ModifyAction::Unsuspend, "1"), ["u1 - unsuspended job 1"]);
-    assert!(matches!(cell.sent()[..], [MasterMessage::Signal { signal: TaskSignal::Resume, .. }]));
+    assert_eq!(
+        cell.qmod("u1", ModifyAction::Unsuspend, "1"),
+        ["u1 - unsuspended job 1"]
+    );
+    assert!(matches!(
+        cell.sent()[..],
+        [MasterMessage::Signal {
+            signal: TaskSignal::Resume,
+            ..
+        }]
+    ));
     cell.assert_replay_is_live();
 }
 
@@ -430,11 +680,24 @@ fn a_job_that_is_rescheduled_runs_again_only_if_it_may() {
     let fixed = cell.submit(job());
     cell.run(fixed, 1, "h1");
     let denied = cell.qmod("u1", ModifyAction::RescheduleJob, "1");
-    assert_eq!(denied, ["The job 1 is running in queue all.q where jobs are not rerunable."]);
-    let free = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    assert_eq!(
+        denied,
+        ["The job 1 is running in queue all.q where jobs are not rerunable."]
+    );
+    let free = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(free, 1, "h1");
-    assert_eq!(cell.qmod("u1", ModifyAction::RescheduleJob, "2"), ["Pushed rescheduling of job 2 on host h1"]);
-    cell.end(key, "h1", result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""));
+    assert_eq!(
+        cell.qmod("u1", ModifyAction::RescheduleJob, "2"),
+        ["Pushed rescheduling of job 2 on host h1"]
+    );
+    cell.end(
+        key,
+        "h1",
+        result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""),
+    );
     assert_eq!(cell.task(free, 1).place, Place::Pending { error: None });
     assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
 }
@@ -445,14 +708,24 @@ fn an_error_is_cleared_task_by_task() {
     let number = cell.submit(array("1-3"));
     for task in [1, 2] {
         let key = cell.order(number, task, "h1").unwrap();
-        cell.end(key, "h1", result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"));
+        cell.end(
+            key,
+            "h1",
+            result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"),
+        );
     }
     assert_eq!(cell.order(number, 1, "h1"), Err("it is in error".into()));
     cell.order(number, 3, "h1").unwrap();
     let cleared = cell.qmod("op", ModifyAction::ClearJobError, "1.1");
     assert_eq!(cleared, ["op@sub cleared error state of job-array task 1.1"]);
-    assert_eq!(cell.qmod("u1", ModifyAction::ClearJobError, "1"), ["u1@sub cleared error state of job 1"]);
-    assert_eq!(cell.qmod("u1", ModifyAction::ClearError, "1"), ["Job 1 is not in error state"]);
+    assert_eq!(
+        cell.qmod("u1", ModifyAction::ClearJobError, "1"),
+        ["u1@sub cleared error state of job 1"]
+    );
+    assert_eq!(
+        cell.qmod("u1", ModifyAction::ClearError, "1"),
+        ["Job 1 is not in error state"]
+    );
     cell.order(number, 1, "h1").unwrap();
     cell.assert_replay_is_live();
 }
@@ -460,10 +733,16 @@ fn an_error_is_cleared_task_by_task() {
 #[test]
 fn an_immediate_job_that_found_no_place_leaves() {
     let mut cell = Cell::ready();
-    let number = cell.submit(JobSpec { immediate: true, ..array("1-2") });
+    let number = cell.submit(JobSpec {
+        immediate: true,
+        ..array("1-2")
+    });
     let seq = cell.job(number).seq;
     let orders = vec![crate::sched::order::Order::RejectImmediate { seq }];
-    cell.input(crate::effect::Input::Orders { scheduler: "default".into(), orders });
+    cell.input(crate::effect::Input::Orders {
+        scheduler: "default".into(),
+        orders,
+    });
     assert!(!cell.exists(number));
     assert!(cell.core.state().finished[0].tasks.iter().all(|task| task.deleted));
     assert!(matches!(cell.log.last().unwrap().event, Event::JobFinished { .. }));
@@ -475,14 +754,41 @@ fn people_without_rights_change_nothing() {
     let number = cell.submit(job());
     cell.run(number, 1, "h1");
     let events = cell.log.len();
-    assert_eq!(cell.qmod("u2", ModifyAction::SuspendJob, "1"), ["u2 - you have no permission to modify job \"1\""]);
+    assert_eq!(
+        cell.qmod("u2", ModifyAction::SuspendJob, "1"),
+        ["u2 - you have no permission to modify job \"1\""]
+    );
     let denied = cell.qdel("u2", &["1"]);
-    assert_eq!(denied, ["u2 - you do not have the necessary privileges to delete the job \"1\""]);
-    let changes = Box::new(JobChanges { name: Some("x".into()), ..JobChanges::default() });
-    let reply = cell.command("u2", Command::Alter { jobs: selection(&["1"]), changes: changes.clone() });
-    assert_eq!(texts(&reply), ["denied: \"u2\" must be at least owner of job 1 to change job attributes"]);
-    let reply = cell.command("u2", Command::Resubmit { jobs: selection(&["1"]), changes });
-    assert_eq!(texts(&reply), ["job rejected: u2@sub is not allowed to resubmit jobs of user u1"]);
+    assert_eq!(
+        denied,
+        ["u2 - you do not have the necessary privileges to delete the job \"1\""]
+    );
+    let changes = Box::new(JobChanges {
+        name: Some("x".into()),
+        ..JobChanges::default()
+    });
+    let reply = cell.command(
+        "u2",
+        Command::Alter {
+            jobs: selection(&["1"]),
+            changes: changes.clone(),
+        },
+    );
+    assert_eq!(
+        texts(&reply),
+        ["denied: \"u2\" must be at least owner of job 1 to change job attributes"]
+    );
+    let reply = cell.command(
+        "u2",
+        Command::Resubmit {
+            jobs: selection(&["1"]),
+            changes,
+        },
+    );
+    assert_eq!(
+        texts(&reply),
+        ["job rejected: u2@sub is not allowed to resubmit jobs of user u1"]
+    );
     assert_eq!(cell.log.len(), events);
     assert_eq!(cell.job(number).spec.owner, owner("u1").into());
     assert_eq!(cell.placement(number, 1).key.task, TaskId(1));
@@ -493,9 +799,18 @@ fn a_task_that_asks_to_be_run_again_waits_for_an_interval_and_longer_each_time()
     let mut cell = Cell::ready();
     cell.set_scheduler(&[("schedule_interval", "0:0:15")]);
     let number = cell.submit(job());
-    for (times, pause_s) in
-        [(1, 15), (2, 15), (3, 15), (4, 30), (5, 60), (6, 120), (7, 240), (8, 480), (9, 600), (10, 600)]
-    {
+    for (times, pause_s) in [
+        (1, 15),
+        (2, 15),
+        (3, 15),
+        (4, 30),
+        (5, 60),
+        (6, 120),
+        (7, 240),
+        (8, 480),
+        (9, 600),
+        (10, 600),
+    ] {
         let key = cell.run(number, 1, "h1");
         cell.exit(key, "h1", 99);
         assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
@@ -512,26 +827,43 @@ fn a_task_that_asks_to_be_run_again_waits_for_an_interval_and_longer_each_time()
 #[test]
 fn tasks_beside_one_that_asks_to_be_run_again_and_what_people_run_again_start_at_once() {
     let mut cell = Cell::ready();
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..array("1-3") });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..array("1-3")
+    });
     let key = cell.run(number, 1, "h1");
     cell.exit(key, "h1", 99);
     let key = cell.run(number, 2, "h1");
     assert!(cell.order(number, 1, "h1").is_err());
     cell.qmod("op", ModifyAction::RescheduleJob, &format!("{number}.2"));
-    cell.end(key, "h1", result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""));
+    cell.end(
+        key,
+        "h1",
+        result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""),
+    );
     cell.order(number, 2, "h1").unwrap();
 }
 
 #[test]
 fn what_people_run_again_by_force_or_before_it_asks_for_it_starts_at_once() {
-    for (action, target) in [(ModifyAction::RescheduleJob, "1"), (ModifyAction::RescheduleQueue, "all.q@h1")] {
+    for (action, target) in [
+        (ModifyAction::RescheduleJob, "1"),
+        (ModifyAction::RescheduleQueue, "all.q@h1"),
+    ] {
         for params in ["none", "FORBID_RESCHEDULE=TRUE"] {
             let mut cell = Cell::ready();
             cell.set_cluster(&[("qmaster_params", params)]);
             let number = cell.submit(job());
             cell.run(number, 1, "h1");
             let targets = vec![target.to_owned()];
-            cell.command("op", Command::Modify { action, targets, force: true });
+            cell.command(
+                "op",
+                Command::Modify {
+                    action,
+                    targets,
+                    force: true,
+                },
+            );
             let task = cell.task(number, 1);
             assert_eq!((task.reruns, task.place.placement()), (0, None), "{target} {params}");
             cell.order(number, 1, "h2").unwrap();
@@ -539,7 +871,10 @@ fn what_people_run_again_by_force_or_before_it_asks_for_it_starts_at_once() {
         }
     }
     let mut cell = Cell::ready();
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(number, 1, "h1");
     cell.qmod("op", ModifyAction::RescheduleJob, "1");
     cell.exit(key, "h1", 99);
@@ -569,7 +904,11 @@ fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
     let number = cell.submit(job());
     for exit in [Exit::NotStarted, Exit::Code(0)] {
         let key = cell.run(number, 1, "h1");
-        cell.end(key, "h1", result(exit, Failed::RESCHEDULING, "prolog asked to reschedule (exit 99)"));
+        cell.end(
+            key,
+            "h1",
+            result(exit, Failed::RESCHEDULING, "prolog asked to reschedule (exit 99)"),
+        );
         assert!(cell.task(number, 1).restarted, "it shows R");
         assert!(cell.order(number, 1, "h1").is_err());
         cell.pass(600_000);
@@ -580,7 +919,10 @@ fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
 fn a_procedure_or_directory_that_the_host_does_not_have_closes_the_queue_and_not_the_job() {
     for (code, reason) in [
         (7, "tmpdir /nonexist: No such file or directory"),
-        (8, "prolog: root@/not/listed: not listed in etc/root-commands of this host"),
+        (
+            8,
+            "prolog: root@/not/listed: not listed in etc/root-commands of this host",
+        ),
         (10, "pe_start: /nonexist: No such file or directory"),
     ] {
         let mut cell = Cell::ready();
@@ -588,8 +930,15 @@ fn a_procedure_or_directory_that_the_host_does_not_have_closes_the_queue_and_not
         let key = cell.order(number, 1, "h1").unwrap();
         cell.end(key, "h1", result(Exit::NotStarted, Failed(code), reason));
         assert_eq!(cell.task(number, 1).place, Place::Pending { error: None }, "{reason}");
-        let states = cell.core.state().instances.iter().filter(|(_, state)| !state.errors.is_empty());
-        let errors: Vec<String> = states.map(|(instance, state)| format!("{instance}: {}", state.errors[0])).collect();
+        let states = cell
+            .core
+            .state()
+            .instances
+            .iter()
+            .filter(|(_, state)| !state.errors.is_empty());
+        let errors: Vec<String> = states
+            .map(|(instance, state)| format!("{instance}: {}", state.errors[0]))
+            .collect();
         let said = format!("all.q@h1: queue all.q marked QERROR as result of job 1's failure at host h1: {reason}");
         assert_eq!(errors, [said]);
         assert!(cell.order(number, 1, "h1").is_err(), "the queue instance takes nothing");

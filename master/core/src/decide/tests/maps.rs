@@ -15,7 +15,11 @@ use proto::wire::agent::MasterMessage;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
 
 fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) -> String {
-    let change = ObjectChange { kind, name: name.to_owned(), action };
+    let change = ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action,
+    };
     texts(&cell.command("boss", Command::Objects(vec![change]))).join("|")
 }
 
@@ -26,7 +30,16 @@ fn complex(cell: &mut Cell, lines: &str) -> String {
 
 fn values(cell: &mut Cell, kind: ObjectKind, name: &str, value: &str) -> String {
     let (edit, attribute) = (AttributeEdit::Replace, "complex_values".to_owned());
-    change(cell, kind, name, ObjectAction::Attribute { edit, attribute, value: value.to_owned() })
+    change(
+        cell,
+        kind,
+        name,
+        ObjectAction::Attribute {
+            edit,
+            attribute,
+            value: value.to_owned(),
+        },
+    )
 }
 
 /// Four devices on `h1`, two on `h2`, charged in that way.
@@ -39,7 +52,14 @@ fn cell(kind: &str) -> Cell {
 }
 
 fn asking(request: &str) -> JobSpec {
-    JobSpec { requests: Requests { hard: resources(request), ..Requests::default() }.into(), ..job() }
+    JobSpec {
+        requests: Requests {
+            hard: resources(request),
+            ..Requests::default()
+        }
+        .into(),
+        ..job()
+    }
 }
 
 fn maps(cell: &Cell, number: u32) -> String {
@@ -83,27 +103,47 @@ fn the_host_is_told_the_ids_with_the_start() {
 
 #[test]
 fn a_parallel_task_gets_ids_for_each_slot_once_or_on_each_host() {
-    for (kind, expected) in
-        [("YES", "gpu=h1=(0 1 2),gpu=h2=(left)"), ("JOB", "gpu=h1=(0)"), ("HOST", "gpu=h1=(0),gpu=h2=(left)")]
-    {
+    for (kind, expected) in [
+        ("YES", "gpu=h1=(0 1 2),gpu=h2=(left)"),
+        ("JOB", "gpu=h1=(0)"),
+        ("HOST", "gpu=h1=(0),gpu=h2=(left)"),
+    ] {
         let mut cell = cell(kind);
         let mut pe = ParallelEnvironment::template("mpi".into()).to_fields();
         pe.set("slots", "10");
         pe.set("allocation_rule", "$round_robin");
         change(&mut cell, ObjectKind::Pe, "mpi", ObjectAction::Add(pe));
         cell.set_queue(&[("pe_list", "mpi")]);
-        let pe = PeRequest { name: "mpi".to_owned(), slots: SlotRange::parse("4").unwrap() };
+        let pe = PeRequest {
+            name: "mpi".to_owned(),
+            slots: SlotRange::parse("4").unwrap(),
+        };
         cell.submit(JobSpec {
-            requests: Requests { pe: Some(pe), ..(*asking("gpu=1").requests).clone() }.into(),
+            requests: Requests {
+                pe: Some(pe),
+                ..(*asking("gpu=1").requests).clone()
+            }
+            .into(),
             ..job()
         });
         let part = |host: &str, slots| {
-            let instance = QueueInstanceName { queue: "all.q".into(), host: host.into() };
+            let instance = QueueInstanceName {
+                queue: "all.q".into(),
+                host: host.into(),
+            };
             Granted { instance, slots }
         };
         let (seq, granted) = (cell.job(1).seq, vec![part("h1", 3), part("h2", 1)]);
-        let order = Order::Start { seq, task: TaskId(1), granted, pe: Some("mpi".into()) };
-        cell.input(crate::effect::Input::Orders { scheduler: "any".to_owned(), orders: vec![order] });
+        let order = Order::Start {
+            seq,
+            task: TaskId(1),
+            granted,
+            pe: Some("mpi".into()),
+        };
+        cell.input(crate::effect::Input::Orders {
+            scheduler: "any".to_owned(),
+            orders: vec![order],
+        });
         assert_eq!(maps(&cell, 1), expected, "{kind}");
     }
 }
@@ -112,7 +152,10 @@ fn a_parallel_task_gets_ids_for_each_slot_once_or_on_each_host() {
 fn each_task_of_an_array_has_ids_of_its_own_and_a_repeated_id_is_shared() {
     let mut cell = cell("YES");
     values(&mut cell, ObjectKind::ExecHost, "h1", "gpu=4(0 0 1 1)");
-    cell.submit(JobSpec { requests: asking("gpu=1").requests, ..array("1-4") });
+    cell.submit(JobSpec {
+        requests: asking("gpu=1").requests,
+        ..array("1-4")
+    });
     for (task, id) in [(1, "0"), (2, "0"), (3, "1"), (4, "1")] {
         cell.run(1, task, "h1");
         assert_eq!(cell.placement(1, task).maps[0].ids, [id]);
@@ -163,22 +206,43 @@ fn an_id_is_in_use_however_its_map_is_charged_meanwhile() {
 fn what_is_no_map_is_refused_where_it_is_set() {
     let mut cell = cell("YES");
     for (kind, name, value, expected) in [
-        (ObjectKind::ExecHost, "h1", "gpu=3(0 1)", "denied: invalid value \"3(0 1)\" of attribute \"gpu\""),
-        (ObjectKind::ExecHost, "global", "gpu=2(0", "denied: invalid value \"2(0\" of attribute \"gpu\""),
+        (
+            ObjectKind::ExecHost,
+            "h1",
+            "gpu=3(0 1)",
+            "denied: invalid value \"3(0 1)\" of attribute \"gpu\"",
+        ),
+        (
+            ObjectKind::ExecHost,
+            "global",
+            "gpu=2(0",
+            "denied: invalid value \"2(0\" of attribute \"gpu\"",
+        ),
         (
             ObjectKind::Queue,
             "all.q",
             "gpu=2(0 1)",
             "denied: attribute \"gpu\" is a resource map, which a queue cannot have",
         ),
-        (ObjectKind::Queue, "all.q", "gpu=2", "denied: attribute \"gpu\" is a resource map, which a queue cannot have"),
+        (
+            ObjectKind::Queue,
+            "all.q",
+            "gpu=2",
+            "denied: attribute \"gpu\" is a resource map, which a queue cannot have",
+        ),
     ] {
         assert_eq!(values(&mut cell, kind, name, value), expected, "{name} {value}");
     }
     let refusals = Complex::parse(&format!("{}\ngpu gpu RSMAP <= YES NO 0 0", Complex::built_in())).unwrap_err();
-    assert_eq!(refusals[0].what, "Complex \"gpu\" of type \"RSMAP\" must be a consumable");
+    assert_eq!(
+        refusals[0].what,
+        "Complex \"gpu\" of type \"RSMAP\" must be a consumable"
+    );
     assert!(Complex::parse(&format!("{}\ngpu gpu RSMAP == YES YES 0 0", Complex::built_in())).is_err());
-    assert!(cell.try_submit(asking("gpu=1(0)")).is_err(), "which ids is not for the job to say");
+    assert!(
+        cell.try_submit(asking("gpu=1(0)")).is_err(),
+        "which ids is not for the job to say"
+    );
 }
 
 #[test]
@@ -190,7 +254,10 @@ fn an_advance_reservation_keeps_as_many_and_its_jobs_get_those_that_are_free() {
     let spec = ReservationSpec {
         duration_s: Some(100),
         users: vec!["u1".to_owned()],
-        requests: Requests { hard: resources("gpu=3"), ..Requests::default() },
+        requests: Requests {
+            hard: resources("gpu=3"),
+            ..Requests::default()
+        },
         ..serde_json::from_str(owner).unwrap()
     };
     let reply = cell.command("boss", Command::Reserve(Box::new(spec.clone())));
@@ -199,13 +266,25 @@ fn an_advance_reservation_keeps_as_many_and_its_jobs_get_those_that_are_free() {
     assert!(!texts(&refused).is_empty(), "there is no more");
     cell.pass(1);
     let late = cell.submit(asking("gpu=1"));
-    assert!(cell.order(late, 1, "h1").unwrap_err().contains("gpu"), "the rest is kept");
-    let within = |request: &str| JobSpec { reservation: Some(ReservationId(1)), ..asking(request) };
+    assert!(
+        cell.order(late, 1, "h1").unwrap_err().contains("gpu"),
+        "the rest is kept"
+    );
+    let within = |request: &str| JobSpec {
+        reservation: Some(ReservationId(1)),
+        ..asking(request)
+    };
     let (first, second) = (cell.submit(within("gpu=2")), cell.submit(within("gpu=3")));
     let first_key = cell.run(first, 1, "h1");
-    assert_eq!((maps(&cell, other), maps(&cell, first)), ("gpu=h1=(0)".to_owned(), "gpu=h1=(1 2)".to_owned()));
+    assert_eq!(
+        (maps(&cell, other), maps(&cell, first)),
+        ("gpu=h1=(0)".to_owned(), "gpu=h1=(1 2)".to_owned())
+    );
     cell.exit(first_key, "h1", 0);
-    assert!(cell.order(late, 1, "h1").unwrap_err().contains("gpu"), "what it gave back is the reservation's");
+    assert!(
+        cell.order(late, 1, "h1").unwrap_err().contains("gpu"),
+        "what it gave back is the reservation's"
+    );
     cell.run(second, 1, "h1");
     assert_eq!(maps(&cell, second), "gpu=h1=(1 2 3)");
     cell.pass(100_000);

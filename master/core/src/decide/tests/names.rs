@@ -30,11 +30,26 @@ impl Cell {
     }
 
     fn object(&mut self, kind: K, name: &str, action: Do) -> Reply {
-        self.command("boss", Command::Objects(vec![ObjectChange { kind, name: name.to_owned(), action }]))
+        self.command(
+            "boss",
+            Command::Objects(vec![ObjectChange {
+                kind,
+                name: name.to_owned(),
+                action,
+            }]),
+        )
     }
 
     fn hostlist(&mut self, kind: K, name: &str, edit: AttributeEdit, value: &str) -> Reply {
-        self.object(kind, name, Do::Attribute { edit, attribute: "hostlist".to_owned(), value: value.to_owned() })
+        self.object(
+            kind,
+            name,
+            Do::Attribute {
+                edit,
+                attribute: "hostlist".to_owned(),
+                value: value.to_owned(),
+            },
+        )
     }
 
     fn group(&mut self, name: &str, members: &str) -> Reply {
@@ -48,7 +63,13 @@ impl Cell {
     }
 
     fn instances(&self) -> Vec<String> {
-        self.core.state().config.resolved.keys().map(ToString::to_string).collect()
+        self.core
+            .state()
+            .config
+            .resolved
+            .keys()
+            .map(ToString::to_string)
+            .collect()
     }
 }
 
@@ -70,7 +91,13 @@ fn every_name_of_a_host_leads_to_the_one_object() {
     let said = cell.qmod("boss", ModifyAction::DisableQueue, "all.q@h2.example.org");
     assert_eq!(said, ["boss@sub changed state of \"all.q@h2\" (disabled)"]);
     let hosts = vec!["h1.example.org".to_owned()];
-    let reply = cell.command("boss", Command::Shutdown { hosts, kill_jobs: false });
+    let reply = cell.command(
+        "boss",
+        Command::Shutdown {
+            hosts,
+            kill_jobs: false,
+        },
+    );
     assert_eq!(texts(&reply), ["boss@sub kills execd of host \"h1\""]);
     assert_eq!(cell.core.state().config.exec_hosts.len(), 3, "global, h1 and h2");
     cell.assert_replay_is_live();
@@ -80,11 +107,20 @@ fn every_name_of_a_host_leads_to_the_one_object() {
 fn a_host_may_be_named_before_its_agent_comes() {
     let mut cell = Cell::with_site();
     cell.group("@allhosts", "NONE");
-    assert_eq!(texts(&cell.hostlist(K::Queue, "all.q", AttributeEdit::Add, "@allhosts")).len(), 1);
+    assert_eq!(
+        texts(&cell.hostlist(K::Queue, "all.q", AttributeEdit::Add, "@allhosts")).len(),
+        1
+    );
     let said = texts(&cell.hostlist(K::HostGroup, "@allhosts", AttributeEdit::Add, "Node-1"));
-    assert_eq!(said.last().unwrap(), "boss@sub modified \"@allhosts\" in host group list");
+    assert_eq!(
+        said.last().unwrap(),
+        "boss@sub modified \"@allhosts\" in host group list"
+    );
     texts(&cell.hostlist(K::Queue, "all.q", AttributeEdit::Add, "node-2"));
-    assert_eq!(cell.instances(), ["all.q@h1", "all.q@h2", "all.q@node-1", "all.q@node-2"]);
+    assert_eq!(
+        cell.instances(),
+        ["all.q@h1", "all.q@h2", "all.q@node-1", "all.q@node-2"]
+    );
     cell.connect("node-1");
     cell.hostlist(K::HostGroup, "@allhosts", AttributeEdit::Delete, "node-1");
     let said = texts(&cell.object(K::ExecHost, "node-1", Do::Delete));
@@ -97,7 +133,10 @@ fn what_can_be_no_host_is_refused_in_host_lists() {
     let mut cell = Cell::with_site();
     for members in ["-x", "a_b!c", "global", ".", "nosuch@host"] {
         let reply = cell.group("@g", members);
-        assert!(matches!(reply.answers.as_slice(), [Answer::Refused(_)]), "{members}: {reply:?}");
+        assert!(
+            matches!(reply.answers.as_slice(), [Answer::Refused(_)]),
+            "{members}: {reply:?}"
+        );
         assert_eq!(cell.core.state().config.exec_hosts.len(), 3, "{members}");
     }
 }
@@ -116,7 +155,9 @@ fn simulated_hosts_are_for_the_masters_host_alone() {
     let mut cell = Cell::with_site();
     let command = || Command::SimulatedHosts { count: 1, slots: None };
     let reply = cell.command("boss", command());
-    let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{reply:?}") };
+    let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+        panic!("{reply:?}")
+    };
     assert_eq!(refusal.code, Code::HostNotPermitted);
     cell.input(Input::Command {
         reply_to: ReplyTo(5),
@@ -126,7 +167,10 @@ fn simulated_hosts_are_for_the_masters_host_alone() {
         entropy: [0; 32],
         command: Box::new(command()),
     });
-    assert!(cell.effects.contains(&Effect::IssueSimulated { to: ReplyTo(5), hosts: vec!["sim0001".into()] }));
+    assert!(cell.effects.contains(&Effect::IssueSimulated {
+        to: ReplyTo(5),
+        hosts: vec!["sim0001".into()]
+    }));
 }
 
 #[test]
@@ -139,15 +183,43 @@ fn a_job_that_names_a_host_by_another_name_is_kept_with_the_cells_name() {
         soft_queues: vec!["*@H1-IB".to_owned()],
         ..Requests::default()
     };
-    let stdout = vec![HostPath { host: Some("h1-ib".into()), path: "/tmp".to_owned() }];
-    let number = cell.submit(JobSpec { requests: requests.into(), stdout, ..job() });
-    let Requests { hard, soft, hard_queues, soft_queues, .. } = (*cell.job(number).spec.requests).clone();
-    assert_eq!((hard[0].to_string(), soft[0].to_string()), ("hostname=h1|h2".to_owned(), "hostname=h1".to_owned()));
-    assert_eq!((hard_queues, soft_queues), (vec!["all.q@h1".to_owned(), "*@h2".to_owned()], vec!["*@h1".to_owned()]));
+    let stdout = vec![HostPath {
+        host: Some("h1-ib".into()),
+        path: "/tmp".to_owned(),
+    }];
+    let number = cell.submit(JobSpec {
+        requests: requests.into(),
+        stdout,
+        ..job()
+    });
+    let Requests {
+        hard,
+        soft,
+        hard_queues,
+        soft_queues,
+        ..
+    } = (*cell.job(number).spec.requests).clone();
+    assert_eq!(
+        (hard[0].to_string(), soft[0].to_string()),
+        ("hostname=h1|h2".to_owned(), "hostname=h1".to_owned())
+    );
+    assert_eq!(
+        (hard_queues, soft_queues),
+        (vec!["all.q@h1".to_owned(), "*@h2".to_owned()], vec!["*@h1".to_owned()])
+    );
     assert_eq!(cell.job(number).spec.stdout[0].host, Some("h1".into()));
-    let changes = JobChanges { hard_queues: Some(vec!["all.q@h1-ib".to_owned()]), ..JobChanges::default() };
+    let changes = JobChanges {
+        hard_queues: Some(vec!["all.q@h1-ib".to_owned()]),
+        ..JobChanges::default()
+    };
     let jobs = super::cell::selection(&["1"]);
-    cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) });
+    cell.command(
+        "u1",
+        Command::Alter {
+            jobs,
+            changes: Box::new(changes),
+        },
+    );
     assert_eq!(cell.job(number).spec.requests.hard_queues, ["all.q@h1"]);
     let said = cell.qmod("boss", ModifyAction::DisableQueue, "all.q@h1-ib");
     assert_eq!(said, ["boss@sub changed state of \"all.q@h1\" (disabled)"]);
@@ -162,15 +234,32 @@ fn values_that_a_sensor_reports_for_another_name_of_a_host_are_that_hosts() {
     let report = LoadReport {
         sequence: 1,
         full: true,
-        values: [("h1-ib".into(), values("alias")), ("H2.example.org".into(), values("own"))].into(),
+        values: [
+            ("h1-ib".into(), values("alias")),
+            ("H2.example.org".into(), values("own")),
+        ]
+        .into(),
         ..LoadReport::default()
     };
-    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+    cell.input(Input::LoadReport {
+        connection,
+        report: Box::new(report),
+    });
     let of = |cell: &Cell, host: &str| Some(cell.core.observations().load.get(host)?.named("site")?.text.clone());
-    assert_eq!((of(&cell, "h1").as_deref(), of(&cell, "h2").as_deref()), (Some("alias"), Some("own")));
+    assert_eq!(
+        (of(&cell, "h1").as_deref(), of(&cell, "h2").as_deref()),
+        (Some("alias"), Some("own"))
+    );
     let withdrawn = [("h1-ib".into(), vec!["site".into()])].into();
-    let report = LoadReport { sequence: 2, withdrawn, ..LoadReport::default() };
-    cell.input(Input::LoadReport { connection, report: Box::new(report) });
+    let report = LoadReport {
+        sequence: 2,
+        withdrawn,
+        ..LoadReport::default()
+    };
+    cell.input(Input::LoadReport {
+        connection,
+        report: Box::new(report),
+    });
     assert_eq!(of(&cell, "h1"), None);
 }
 
@@ -180,10 +269,20 @@ fn two_names_that_differ_in_the_domain_alone_are_one_host_unless_domains_count()
         let mut cell = Cell::with_site();
         let naming = Naming::default().with_bootstrap(bootstrap).unwrap();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        cell.core = core.at(Site { naming, ..Site::default() });
+        cell.core = core.at(Site {
+            naming,
+            ..Site::default()
+        });
         texts(&cell.object(K::ExecHost, "h9.a.org", Do::Add(exec_host("h9.a.org"))));
         texts(&cell.object(K::ExecHost, "h9.b.org", Do::Add(exec_host("h9.b.org"))));
-        let hosts: Vec<&str> = cell.core.state().config.exec_hosts.keys().map(|host| host.as_str()).collect();
+        let hosts: Vec<&str> = cell
+            .core
+            .state()
+            .config
+            .exec_hosts
+            .keys()
+            .map(|host| host.as_str())
+            .collect();
         assert_eq!(hosts.len(), expected + 1, "{bootstrap}: {hosts:?}");
     }
 }

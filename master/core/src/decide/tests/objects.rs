@@ -19,7 +19,11 @@ use proto::wire::agent::MasterMessage;
 use proto::wire::client::{Answer, AttributeEdit, Command, Import, ObjectAction, ObjectChange, Reply};
 
 fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
-    ObjectChange { kind, name: name.to_owned(), action }
+    ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action,
+    }
 }
 
 fn with(mut fields: Fields, changes: &[(&str, &str)]) -> Fields {
@@ -59,7 +63,11 @@ fn complex(lines: &str) -> Fields {
 }
 
 fn attribute(edit: AttributeEdit, attribute: &str, value: &str) -> ObjectAction {
-    ObjectAction::Attribute { edit, attribute: attribute.to_owned(), value: value.to_owned() }
+    ObjectAction::Attribute {
+        edit,
+        attribute: attribute.to_owned(),
+        value: value.to_owned(),
+    }
 }
 
 impl Cell {
@@ -81,7 +89,9 @@ fn refuses(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction, 
     let before = cell.core.state().clone();
     let good = object_change(ObjectKind::SubmitHosts, "good", ObjectAction::Add(Fields::new()));
     let reply = cell.change(vec![good, object_change(kind, name, action)]);
-    let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{kind} {name}: {reply:?}") };
+    let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+        panic!("{kind} {name}: {reply:?}")
+    };
     assert_eq!((refusal.code, refusal.what.as_str()), (code, text));
     assert!(*cell.core.state() == before, "a refused change changes nothing");
 }
@@ -94,28 +104,138 @@ use ObjectKind as K;
 fn changes_are_told_in_the_words_of_8_1_9() {
     let mut cell = Cell::ready();
     for (kind, name, action, expected) in [
-        (K::ExecHost, "", Do::Add(host("n1", &[])), "boss@sub added \"n1\" to exechost list"),
-        (K::ExecHost, "", Do::Replace(host("n1", &[])), "boss@sub modified \"n1\" in exechost list"),
-        (K::HostGroup, "@g", Do::Add(group("@g", "n1")), "boss@sub added \"@g\" to host group list"),
-        (K::HostGroup, "@g", attribute(Add, "hostlist", "h1"), "boss@sub modified \"@g\" in host group list"),
-        (K::HostGroup, "@g", Do::Delete, "boss@sub removed \"@g\" from host group entry list"),
-        (K::ExecHost, "n1", Do::Delete, "boss@sub removed \"n1\" from execution host list"),
-        (K::Pe, "smp", Do::Add(pe("smp", &[])), "boss@sub added \"smp\" to parallel environment list"),
-        (K::Queue, "all.q", attribute(Replace, "slots", "8"), "boss@sub modified \"all.q\" in cluster queue list"),
-        (K::Queue, "q", Do::Add(queue("q", &[])), "boss@sub added \"q\" to cluster queue list"),
-        (K::Queue, "q", Do::Delete, "boss@sub removed \"q\" from cluster queue list"),
-        (K::Pe, "smp", Do::Delete, "boss@sub removed \"smp\" from parallel environment list"),
-        (K::ClusterConf, "global", Do::Replace(conf(&[])), "boss@sub modified \"global\" in configuration list"),
-        (K::ClusterConf, "h1", Do::Add(Fields::new()), "boss@sub added \"h1\" to configuration list"),
-        (K::ClusterConf, "h1", Do::Delete, "boss@sub removed \"h1\" from configuration list"),
-        (K::SchedulerConf, "", Do::Replace(scheduler(&[])), "changed scheduler configuration"),
-        (K::AdminHosts, "n2", Do::Add(Fields::new()), "n2 added to administrative host list"),
-        (K::AdminHosts, "n2", Do::Delete, "boss@sub removed \"n2\" from administrative host list"),
-        (K::SubmitHosts, "n2", Do::Add(Fields::new()), "n2 added to submit host list"),
-        (K::SubmitHosts, "n2", Do::Delete, "boss@sub removed \"n2\" from submit host list"),
-        (K::Managers, "u9", Do::Add(Fields::new()), "boss@sub added \"u9\" to manager list"),
-        (K::Managers, "u9", Do::Delete, "boss@sub removed \"u9\" from manager list"),
-        (K::Operators, "u9", Do::Add(Fields::new()), "boss@sub added \"u9\" to operator list"),
+        (
+            K::ExecHost,
+            "",
+            Do::Add(host("n1", &[])),
+            "boss@sub added \"n1\" to exechost list",
+        ),
+        (
+            K::ExecHost,
+            "",
+            Do::Replace(host("n1", &[])),
+            "boss@sub modified \"n1\" in exechost list",
+        ),
+        (
+            K::HostGroup,
+            "@g",
+            Do::Add(group("@g", "n1")),
+            "boss@sub added \"@g\" to host group list",
+        ),
+        (
+            K::HostGroup,
+            "@g",
+            attribute(Add, "hostlist", "h1"),
+            "boss@sub modified \"@g\" in host group list",
+        ),
+        (
+            K::HostGroup,
+            "@g",
+            Do::Delete,
+            "boss@sub removed \"@g\" from host group entry list",
+        ),
+        (
+            K::ExecHost,
+            "n1",
+            Do::Delete,
+            "boss@sub removed \"n1\" from execution host list",
+        ),
+        (
+            K::Pe,
+            "smp",
+            Do::Add(pe("smp", &[])),
+            "boss@sub added \"smp\" to parallel environment list",
+        ),
+        (
+            K::Queue,
+            "all.q",
+            attribute(Replace, "slots", "8"),
+            "boss@sub modified \"all.q\" in cluster queue list",
+        ),
+        (
+            K::Queue,
+            "q",
+            Do::Add(queue("q", &[])),
+            "boss@sub added \"q\" to cluster queue list",
+        ),
+        (
+            K::Queue,
+            "q",
+            Do::Delete,
+            "boss@sub removed \"q\" from cluster queue list",
+        ),
+        (
+            K::Pe,
+            "smp",
+            Do::Delete,
+            "boss@sub removed \"smp\" from parallel environment list",
+        ),
+        (
+            K::ClusterConf,
+            "global",
+            Do::Replace(conf(&[])),
+            "boss@sub modified \"global\" in configuration list",
+        ),
+        (
+            K::ClusterConf,
+            "h1",
+            Do::Add(Fields::new()),
+            "boss@sub added \"h1\" to configuration list",
+        ),
+        (
+            K::ClusterConf,
+            "h1",
+            Do::Delete,
+            "boss@sub removed \"h1\" from configuration list",
+        ),
+        (
+            K::SchedulerConf,
+            "",
+            Do::Replace(scheduler(&[])),
+            "changed scheduler configuration",
+        ),
+        (
+            K::AdminHosts,
+            "n2",
+            Do::Add(Fields::new()),
+            "n2 added to administrative host list",
+        ),
+        (
+            K::AdminHosts,
+            "n2",
+            Do::Delete,
+            "boss@sub removed \"n2\" from administrative host list",
+        ),
+        (
+            K::SubmitHosts,
+            "n2",
+            Do::Add(Fields::new()),
+            "n2 added to submit host list",
+        ),
+        (
+            K::SubmitHosts,
+            "n2",
+            Do::Delete,
+            "boss@sub removed \"n2\" from submit host list",
+        ),
+        (
+            K::Managers,
+            "u9",
+            Do::Add(Fields::new()),
+            "boss@sub added \"u9\" to manager list",
+        ),
+        (
+            K::Managers,
+            "u9",
+            Do::Delete,
+            "boss@sub removed \"u9\" from manager list",
+        ),
+        (
+            K::Operators,
+            "u9",
+            Do::Add(Fields::new()),
+            "boss@sub added \"u9\" to operator list",
+        ),
         (
             K::ComplexTable,
             "",
@@ -145,13 +265,55 @@ fn referring() -> Cell {
 fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
     let mut cell = referring();
     for (kind, name, action, code, text) in [
-        (K::Managers, "boss", Do::Add(Fields::new()), Code::AlreadyExists, "manager \"boss\" already exists"),
-        (K::AdminHosts, "x", Do::Delete, Code::UnknownObject, "denied: administrative host \"x\" does not exist"),
-        (K::SubmitHosts, "x", Do::Delete, Code::UnknownObject, "denied: submit host \"x\" does not exist"),
-        (K::ExecHost, "x", Do::Delete, Code::UnknownObject, "denied: execution host \"x\" does not exist"),
-        (K::Queue, "x", Do::Delete, Code::UnknownObject, "denied: cluster queue \"x\" does not exist"),
-        (K::AdminHosts, "sub", Do::Delete, Code::Immutable, "denied: can't delete host \"sub\" from admin host list"),
-        (K::Managers, "boss", Do::Delete, Code::Immutable, "may not remove user \"boss\" from manager list"),
+        (
+            K::Managers,
+            "boss",
+            Do::Add(Fields::new()),
+            Code::AlreadyExists,
+            "manager \"boss\" already exists",
+        ),
+        (
+            K::AdminHosts,
+            "x",
+            Do::Delete,
+            Code::UnknownObject,
+            "denied: administrative host \"x\" does not exist",
+        ),
+        (
+            K::SubmitHosts,
+            "x",
+            Do::Delete,
+            Code::UnknownObject,
+            "denied: submit host \"x\" does not exist",
+        ),
+        (
+            K::ExecHost,
+            "x",
+            Do::Delete,
+            Code::UnknownObject,
+            "denied: execution host \"x\" does not exist",
+        ),
+        (
+            K::Queue,
+            "x",
+            Do::Delete,
+            Code::UnknownObject,
+            "denied: cluster queue \"x\" does not exist",
+        ),
+        (
+            K::AdminHosts,
+            "sub",
+            Do::Delete,
+            Code::Immutable,
+            "denied: can't delete host \"sub\" from admin host list",
+        ),
+        (
+            K::Managers,
+            "boss",
+            Do::Delete,
+            Code::Immutable,
+            "may not remove user \"boss\" from manager list",
+        ),
         (
             K::Queue,
             "all.q",
@@ -181,7 +343,9 @@ fn an_administrative_or_submit_host_that_is_there_is_told_of_and_no_failure() {
     ] {
         let before = cell.core.state().clone();
         let reply = cell.change(vec![object_change(kind, name, Do::Add(Fields::new()))]);
-        let [Answer::Warning(warning)] = reply.answers.as_slice() else { panic!("{kind} {name}: {reply:?}") };
+        let [Answer::Warning(warning)] = reply.answers.as_slice() else {
+            panic!("{kind} {name}: {reply:?}")
+        };
         assert_eq!((warning.code, warning.what.as_str()), (Code::AlreadyExists, text));
         assert!(*cell.core.state() == before);
     }
@@ -191,17 +355,38 @@ fn an_administrative_or_submit_host_that_is_there_is_told_of_and_no_failure() {
 fn what_is_not_there_is_told_of_and_not_purged() {
     let mut cell = referring();
     let purge = |name: &str, attribute: &str| {
-        object_change(K::Queue, name, Do::Purge { attributes: vec![attribute.to_owned()] })
+        object_change(
+            K::Queue,
+            name,
+            Do::Purge {
+                attributes: vec![attribute.to_owned()],
+            },
+        )
     };
     let reply = cell.change(vec![purge("all.q@h1", "slots")]);
-    let [Answer::Warning(warning)] = reply.answers.as_slice() else { panic!("{reply:?}") };
-    assert_eq!(warning.what, "Attribute name (\"slots\") and/or value (\"h1\") not found");
+    let [Answer::Warning(warning)] = reply.answers.as_slice() else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(
+        warning.what,
+        "Attribute name (\"slots\") and/or value (\"h1\") not found"
+    );
     for (name, attribute, text) in [
-        ("all.q@h1", "nosuch", "Attribute name (\"nosuch\") and/or value (\"h1\") not found"),
-        ("nosuch.q@h1", "slots", "error: Cluster queue entry \"nosuch.q\" does not exist"),
+        (
+            "all.q@h1",
+            "nosuch",
+            "Attribute name (\"nosuch\") and/or value (\"h1\") not found",
+        ),
+        (
+            "nosuch.q@h1",
+            "slots",
+            "error: Cluster queue entry \"nosuch.q\" does not exist",
+        ),
     ] {
         let reply = cell.change(vec![purge(name, attribute)]);
-        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{name}: {reply:?}") };
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+            panic!("{name}: {reply:?}")
+        };
         assert_eq!(refusal.what, text);
     }
 }
@@ -230,7 +415,13 @@ fn an_object_that_others_name_stays() {
             Code::StillReferenced,
             "denied: these cluster queues still reference \"@b\": all.q",
         ),
-        (K::HostGroup, "@a", Do::Delete, Code::StillReferenced, "denied: these hostgroups still reference \"@a\": @b"),
+        (
+            K::HostGroup,
+            "@a",
+            Do::Delete,
+            Code::StillReferenced,
+            "denied: these hostgroups still reference \"@a\": @b",
+        ),
         (
             K::ExecHost,
             "h2",
@@ -330,8 +521,14 @@ fn what_is_not_supported_is_refused_by_name() {
         ("qmaster_params", "SIMULATE_EXECDS=true"),
         ("qlogin_command", "/usr/bin/ssh"),
     ] {
-        let reply = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[(key, value)])))]);
-        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
+        let reply = cell.change(vec![object_change(
+            K::ClusterConf,
+            "global",
+            Do::Replace(conf(&[(key, value)])),
+        )]);
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+            panic!("{key} {value}: {reply:?}")
+        };
         assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
         assert!(!refusal.fix.is_empty(), "{key}");
     }
@@ -340,11 +537,19 @@ fn what_is_not_supported_is_refused_by_name() {
         "",
         Do::Replace(scheduler(&[("params", "DURATION_OFFSET=soon")])),
     )]);
-    let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{reply:?}") };
+    let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+        panic!("{reply:?}")
+    };
     assert!(refusal.to_string().contains("DURATION_OFFSET"), "{refusal}");
     for (key, value) in [("algorithm", "best"), ("params", "SOLVER=1")] {
-        let reply = cell.change(vec![object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[(key, value)])))]);
-        let Some(Answer::Refused(refusal)) = reply.answers.first() else { panic!("{key} {value}: {reply:?}") };
+        let reply = cell.change(vec![object_change(
+            K::SchedulerConf,
+            "",
+            Do::Replace(scheduler(&[(key, value)])),
+        )]);
+        let Some(Answer::Refused(refusal)) = reply.answers.first() else {
+            panic!("{key} {value}: {reply:?}")
+        };
         assert_eq!((refusal.code, refusal.place.as_str()), (Code::NotSupported, key));
     }
 }
@@ -362,12 +567,26 @@ fn warnings(reply: &Reply) -> Vec<(String, String)> {
 #[test]
 fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it() {
     let mut cell = Cell::ready();
-    let with_url = |url| vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&[("jsv_url", url)])))];
-    let said = |place: &str| {
-        vec![(place.to_owned(), "warning: \"jsv_url\" is stored and has no effect: /opt/jsv.sh".to_owned())]
+    let with_url = |url| {
+        vec![object_change(
+            K::ClusterConf,
+            "global",
+            Do::Replace(conf(&[("jsv_url", url)])),
+        )]
     };
-    let imported =
-        cell.command("boss", Command::Import(Import { changes: with_url("/opt/jsv.sh"), ..Import::default() }));
+    let said = |place: &str| {
+        vec![(
+            place.to_owned(),
+            "warning: \"jsv_url\" is stored and has no effect: /opt/jsv.sh".to_owned(),
+        )]
+    };
+    let imported = cell.command(
+        "boss",
+        Command::Import(Import {
+            changes: with_url("/opt/jsv.sh"),
+            ..Import::default()
+        }),
+    );
     // Among the many objects of an import the warning names the one.
     assert_eq!(warnings(&imported), said("cluster configuration global: jsv_url"));
     let same = [("jsv_url", "/opt/jsv.sh"), ("max_jobs", "9")];
@@ -386,7 +605,14 @@ fn a_file_with_one_bad_line_changes_nothing() {
     let mut cell = Cell::ready();
     let bad = with(complex("good g INT <= YES NO 0 0"), &[("worse", "w INT <= YES NO 5 0")]);
     let text = "Complex \"worse\" cannot have a (non-zero) default value";
-    refuses(&mut cell, K::ComplexTable, "", Do::Replace(bad.clone()), Code::BadValue, text);
+    refuses(
+        &mut cell,
+        K::ComplexTable,
+        "",
+        Do::Replace(bad.clone()),
+        Code::BadValue,
+        text,
+    );
     // Nor does an import of many objects with one bad line in one of them, wherever it stands.
     let good = [
         object_change(K::ComplexTable, "", Do::Replace(complex("good g INT <= YES NO 0 0"))),
@@ -396,24 +622,49 @@ fn a_file_with_one_bad_line_changes_nothing() {
     for (change, place, text) in [
         (object_change(K::ComplexTable, "", Do::Replace(bad)), "complex", text),
         (
-            object_change(K::Queue, "bad.q", Do::Add(queue("bad.q", &[("hostlist", "@good"), ("slots", "many")]))),
+            object_change(
+                K::Queue,
+                "bad.q",
+                Do::Add(queue("bad.q", &[("hostlist", "@good"), ("slots", "many")])),
+            ),
             "bad.q",
             "many",
         ),
-        (object_change(K::Pe, "bad", Do::Add(pe("bad", &[("allocation_rule", "$nosuch")]))), "bad", "$nosuch"),
+        (
+            object_change(K::Pe, "bad", Do::Add(pe("bad", &[("allocation_rule", "$nosuch")]))),
+            "bad",
+            "$nosuch",
+        ),
     ] {
         for at in 0..=good.len() {
             let mut changes = good.to_vec();
             changes.insert(at, change.clone());
             let before = cell.core.state().clone();
-            let reply =
-                cell.command("boss", Command::Import(Import { changes, last_job: Some(7), ..Import::default() }));
-            let [Answer::Refused(refusal)] = &reply.answers[..] else { panic!("{reply:?}") };
-            assert!(refusal.place.contains(place) && refusal.what.contains(text), "{refusal:?}");
+            let reply = cell.command(
+                "boss",
+                Command::Import(Import {
+                    changes,
+                    last_job: Some(7),
+                    ..Import::default()
+                }),
+            );
+            let [Answer::Refused(refusal)] = &reply.answers[..] else {
+                panic!("{reply:?}")
+            };
+            assert!(
+                refusal.place.contains(place) && refusal.what.contains(text),
+                "{refusal:?}"
+            );
             assert!(*cell.core.state() == before, "{place} at {at}");
         }
     }
-    let taken = cell.command("boss", Command::Import(Import { changes: good.to_vec(), ..Import::default() }));
+    let taken = cell.command(
+        "boss",
+        Command::Import(Import {
+            changes: good.to_vec(),
+            ..Import::default()
+        }),
+    );
     assert!(!taken.answers.iter().any(Answer::is_refusal), "{taken:?}");
 }
 
@@ -421,21 +672,33 @@ fn a_file_with_one_bad_line_changes_nothing() {
 fn each_queue_and_each_parameter_is_judged_by_itself() {
     let mut cell = Cell::ready();
     let import = |kind, name: &str, action| {
-        Command::Import(Import { changes: vec![object_change(kind, name, action)], ..Import::default() })
+        Command::Import(Import {
+            changes: vec![object_change(kind, name, action)],
+            ..Import::default()
+        })
     };
     let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true");
     let said = cell.command("boss", import(K::ClusterConf, "global", list));
     assert_eq!(warnings(&said).len(), 1, "{said:?}");
     let keep = attribute(Replace, "execd_params", "SIMULATE_JOBS=true,H_LOCKS=5");
-    assert_eq!(warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(), 1);
+    assert_eq!(
+        warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(),
+        1
+    );
     let add = attribute(Replace, "execd_params", "SIMULATE_JOBS=1,H_LOCKS=5");
     let reply = cell.change(vec![object_change(K::ClusterConf, "global", add)]);
     assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("SIMULATE_JOBS")));
     let processors = attribute(Replace, "processors", "UNDEFINED,[h1=0-3]");
-    assert_eq!(warnings(&cell.command("boss", import(K::Queue, "all.q", processors))).len(), 1);
+    assert_eq!(
+        warnings(&cell.command("boss", import(K::Queue, "all.q", processors))).len(),
+        1
+    );
     let here_and_there = attribute(Replace, "processors", "0-3,[h1=4-7]");
     let reply = cell.change(vec![object_change(K::Queue, "all.q", here_and_there)]);
-    assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")), "{reply:?}");
+    assert!(
+        matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")),
+        "{reply:?}"
+    );
 }
 
 #[test]
@@ -463,13 +726,38 @@ fn what_has_an_effect_is_taken_without_a_word() {
         (K::Queue, "all.q", "starter_method", "/bin/x"),
         (K::ClusterConf, "global", "administrator_mail", "root@h1"),
         (K::ClusterConf, "global", "mailer", "/usr/bin/mailx"),
-        (K::ClusterConf, "global", "reporting_params", "reporting=true joblog=true log_consumables=true"),
-        (K::ClusterConf, "global", "reporting_params", "accounting=false sharelog=0:10:0"),
-        (K::ClusterConf, "global", "execd_params", "NOTIFY_KILL=TERM,NOTIFY_SUSP=none,SET_LIB_PATH=true"),
+        (
+            K::ClusterConf,
+            "global",
+            "reporting_params",
+            "reporting=true joblog=true log_consumables=true",
+        ),
+        (
+            K::ClusterConf,
+            "global",
+            "reporting_params",
+            "accounting=false sharelog=0:10:0",
+        ),
+        (
+            K::ClusterConf,
+            "global",
+            "execd_params",
+            "NOTIFY_KILL=TERM,NOTIFY_SUSP=none,SET_LIB_PATH=true",
+        ),
         (K::ClusterConf, "global", "execd_params", "ACCT_RESERVED_USAGE=true"),
-        (K::ClusterConf, "global", "qmaster_params", "ENABLE_FORCED_QDEL_IF_UNKNOWN=true"),
+        (
+            K::ClusterConf,
+            "global",
+            "qmaster_params",
+            "ENABLE_FORCED_QDEL_IF_UNKNOWN=true",
+        ),
         (K::ClusterConf, "global", "qmaster_params", "MAX_DYN_EC=1000"),
-        (K::ClusterConf, "global", "execd_params", "PTF_MIN_PRIORITY=10,PTF_MAX_PRIORITY=-5"),
+        (
+            K::ClusterConf,
+            "global",
+            "execd_params",
+            "PTF_MIN_PRIORITY=10,PTF_MAX_PRIORITY=-5",
+        ),
         (K::ClusterConf, "global", "reprioritize", "1"),
         (K::SchedulerConf, "", "reprioritize_interval", "0:0:40"),
         (K::SchedulerConf, "", "params", "MONITOR=1,PE_RANGE_ALG=least"),
@@ -518,11 +806,23 @@ fn attributes_are_edited_for_a_queue_a_group_and_a_host() {
     cell.qconf(K::HostGroup, "@g", Do::Add(group("@g", "h1 h2")));
     cell.attr(K::Queue, "all.q", Add, "slots", "[h1=2]");
     cell.attr(K::Queue, "all.q@@g", Modify, "slots", "7");
-    let slots =
-        |cell: &Cell| cell.core.state().config.resolved.values().map(|settings| settings.slots).collect::<Vec<_>>();
+    let slots = |cell: &Cell| {
+        cell.core
+            .state()
+            .config
+            .resolved
+            .values()
+            .map(|settings| settings.slots)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(slots(&cell), [2, 7]);
-    let purge = Do::Purge { attributes: vec!["*".to_owned()] };
-    assert_eq!(cell.qconf(K::Queue, "all.q@h1", purge), ["boss@sub modified \"all.q\" in cluster queue list"]);
+    let purge = Do::Purge {
+        attributes: vec!["*".to_owned()],
+    };
+    assert_eq!(
+        cell.qconf(K::Queue, "all.q@h1", purge),
+        ["boss@sub modified \"all.q\" in cluster queue list"]
+    );
     assert_eq!(slots(&cell), [7, 7]);
 }
 
@@ -534,10 +834,16 @@ fn groups_that_disagree_make_an_instance_ambiguous() {
     cell.attr(K::Queue, "all.q", Replace, "slots", "4,[@a=1],[@b=2]");
     let config = &cell.core.state().config;
     let (instance, ambiguities) = config.ambiguous.first_key_value().unwrap();
-    assert_eq!((instance.to_string().as_str(), ambiguities[0].attribute.as_str()), ("all.q@h1", "slots"));
+    assert_eq!(
+        (instance.to_string().as_str(), ambiguities[0].attribute.as_str()),
+        ("all.q@h1", "slots")
+    );
     assert_eq!(config.ambiguous.len(), 1);
     let number = cell.submit(super::job());
-    assert!(cell.order(number, 1, "h1").is_err(), "an ambiguous instance takes no jobs");
+    assert!(
+        cell.order(number, 1, "h1").is_err(),
+        "an ambiguous instance takes no jobs"
+    );
     cell.attr(K::Queue, "all.q@h1", Modify, "slots", "3");
     assert!(cell.core.state().config.ambiguous.is_empty());
     assert!(cell.order(number, 1, "h1").is_ok());
@@ -550,9 +856,15 @@ fn a_queue_with_jobs_stays_and_can_be_cleaned() {
     cell.run(number, 1, "h1");
     let text = "denied: queue \"all.q@h1\" still contains jobs";
     refuses(&mut cell, K::Queue, "all.q", Do::Delete, Code::StillReferenced, text);
-    assert_eq!(cell.qconf(K::Queue, "all.q@h1", Do::Clean), ["boss@sub purged queue \"all.q@h1\""]);
+    assert_eq!(
+        cell.qconf(K::Queue, "all.q@h1", Do::Clean),
+        ["boss@sub purged queue \"all.q@h1\""]
+    );
     assert!(!cell.exists(number));
-    assert_eq!(cell.qconf(K::Queue, "all.q", Do::Delete), ["boss@sub removed \"all.q\" from cluster queue list"]);
+    assert_eq!(
+        cell.qconf(K::Queue, "all.q", Do::Delete),
+        ["boss@sub removed \"all.q\" from cluster queue list"]
+    );
     cell.assert_replay_is_live();
 }
 
@@ -564,8 +876,14 @@ fn an_instance_that_vanishes_keeps_its_state_until_its_tasks_end() {
     cell.qmod("boss", proto::wire::client::ModifyAction::SuspendQueue, "all.q@h1");
     cell.attr(K::Queue, "all.q", Replace, "hostlist", "h2");
     let state = cell.core.state();
-    assert_eq!(state.orphans().iter().map(ToString::to_string).collect::<Vec<_>>(), ["all.q@h1"]);
-    assert!(state.is_stopped(cell.placement(number, 1)), "a suspended task stays suspended");
+    assert_eq!(
+        state.orphans().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["all.q@h1"]
+    );
+    assert!(
+        state.is_stopped(cell.placement(number, 1)),
+        "a suspended task stays suspended"
+    );
     cell.exit(key, "h1", 0);
     assert!(cell.core.state().instances.is_empty() && cell.core.state().orphans().is_empty());
     cell.assert_replay_is_live();
@@ -574,7 +892,14 @@ fn an_instance_that_vanishes_keeps_its_state_until_its_tasks_end() {
 #[test]
 fn a_new_instance_starts_as_its_queue_says() {
     let mut cell = Cell::ready();
-    cell.qconf(K::Queue, "q", Do::Add(queue("q", &[("hostlist", "h1"), ("initial_state", "disabled,[h2=enabled]")])));
+    cell.qconf(
+        K::Queue,
+        "q",
+        Do::Add(queue(
+            "q",
+            &[("hostlist", "h1"), ("initial_state", "disabled,[h2=enabled]")],
+        )),
+    );
     cell.attr(K::Queue, "q", Add, "hostlist", "h2");
     let disabled: Vec<String> = cell.core.state().instances.keys().map(ToString::to_string).collect();
     assert_eq!(disabled, ["q@h1"]);
@@ -601,7 +926,9 @@ fn agents_sample_and_report_use_as_pdc_interval_says() {
     let mut cell = Cell::ready();
     let mut told = |interval: &str| {
         let params = format!("PDC_INTERVAL={interval}");
-        let local: Fields = [("load_report_time", "00:00:07"), ("execd_params", &params)].into_iter().collect();
+        let local: Fields = [("load_report_time", "00:00:07"), ("execd_params", &params)]
+            .into_iter()
+            .collect();
         cell.qconf(K::ClusterConf, "h2", Do::Add(local));
         let configs = cell.sent().into_iter().filter_map(|message| match message {
             MasterMessage::Configure(config) => Some((config.sample_interval_ms, config.usage_interval_ms)),
@@ -632,8 +959,11 @@ fn any_change() -> impl Strategy<Value = ObjectChange> {
     ];
     prop_oneof![
         deletes.prop_map(|(kind, name)| object_change(kind, name, Do::Delete)),
-        hosts.clone().prop_map(|name| object_change(K::ExecHost, name, Do::Add(host(name, &[])))),
-        pes.clone().prop_map(|name| object_change(K::Pe, name, Do::Add(pe(name, &[])))),
+        hosts
+            .clone()
+            .prop_map(|name| object_change(K::ExecHost, name, Do::Add(host(name, &[])))),
+        pes.clone()
+            .prop_map(|name| object_change(K::Pe, name, Do::Add(pe(name, &[])))),
         (groups.clone(), hosts.clone())
             .prop_map(|(name, member)| { object_change(K::HostGroup, name, Do::Add(group(name, member))) }),
         (groups.clone(), groups.clone())
@@ -655,8 +985,13 @@ fn references_hold(state: &State) -> bool {
         proto::hostgroup::HostOrGroup::Group(group) => config.host_groups.contains_key(group),
     };
     let lists = config.queues.values().map(|queue| &queue.hostlist);
-    lists.chain(config.host_groups.values().map(|group| &group.members)).all(|list| list.iter().all(member))
-        && config.queues.values().all(|queue| queue.pe_list.default.iter().all(|pe| config.pes.contains_key(pe)))
+    lists
+        .chain(config.host_groups.values().map(|group| &group.members))
+        .all(|list| list.iter().all(member))
+        && config
+            .queues
+            .values()
+            .all(|queue| queue.pe_list.default.iter().all(|pe| config.pes.contains_key(pe)))
 }
 
 proptest! {

@@ -60,49 +60,102 @@ fn host(index: u32) -> &'static str {
 
 fn placed(cell: &Cell, index: u32) -> Option<(TaskKey, String)> {
     let jobs = cell.core.state().jobs.values();
-    let placements: Vec<_> =
-        jobs.flat_map(|job| job.placements()).map(|(_, place)| (place.key, place.host().to_string())).collect();
+    let placements: Vec<_> = jobs
+        .flat_map(|job| job.placements())
+        .map(|(_, place)| (place.key, place.host().to_string()))
+        .collect();
     let found = placements.get(index as usize % placements.len().max(1))?.clone();
     cell.core.agents.connection(&HostName::new(&found.1)).map(|_| found)
 }
 
 fn target(job: u32, task: u32) -> String {
-    if task == 0 { job.to_string() } else { format!("{job}.{task}") }
+    if task == 0 {
+        job.to_string()
+    } else {
+        format!("{job}.{task}")
+    }
 }
 
 fn perform(cell: &mut Cell, act: &Act) {
     match act.clone() {
-        Act::Submit { tasks, after, rerunnable } => {
-            let predecessors = if after == 0 { Vec::new() } else { vec![after.to_string()] };
-            let base = if tasks == 1 { job() } else { array(&format!("1-{tasks}")) };
-            cell.submit(JobSpec { predecessors, rerunnable: Some(rerunnable), ..base });
+        Act::Submit {
+            tasks,
+            after,
+            rerunnable,
+        } => {
+            let predecessors = if after == 0 {
+                Vec::new()
+            } else {
+                vec![after.to_string()]
+            };
+            let base = if tasks == 1 {
+                job()
+            } else {
+                array(&format!("1-{tasks}"))
+            };
+            cell.submit(JobSpec {
+                predecessors,
+                rerunnable: Some(rerunnable),
+                ..base
+            });
         }
         Act::Delete { job, task } => drop(cell.qdel("u1", &[&target(job, task)])),
         Act::Force { job } => drop(cell.qdel_force("op", &[&target(job, 0)])),
         Act::Hold { job, task, set } => {
-            let user = Holds { user: true, ..Holds::default() };
-            let change = if set {
-                HoldChange { set: user, ..HoldChange::default() }
-            } else {
-                HoldChange { release: user, ..HoldChange::default() }
+            let user = Holds {
+                user: true,
+                ..Holds::default()
             };
-            alter(cell, &target(job, task), JobChanges { holds: Some(change), ..JobChanges::default() });
+            let change = if set {
+                HoldChange {
+                    set: user,
+                    ..HoldChange::default()
+                }
+            } else {
+                HoldChange {
+                    release: user,
+                    ..HoldChange::default()
+                }
+            };
+            alter(
+                cell,
+                &target(job, task),
+                JobChanges {
+                    holds: Some(change),
+                    ..JobChanges::default()
+                },
+            );
         }
         Act::Alter { job, after } => {
-            let changes =
-                JobChanges { predecessors: Some(vec![after.to_string()]), priority: Some(-1), ..JobChanges::default() };
+            let changes = JobChanges {
+                predecessors: Some(vec![after.to_string()]),
+                priority: Some(-1),
+                ..JobChanges::default()
+            };
             alter(cell, &target(job, 0), changes);
         }
         Act::Place { job, task, host: index } if cell.exists(job) => drop(cell.order(job, task, host(index))),
         Act::Place { .. } => {}
         Act::Running { index } => report(cell, index, TaskReportState::Running { for_ms: 10 }),
         Act::End { index, code, failed } => {
-            let exit = if failed == 0 { Exit::Code(code) } else { Exit::NotStarted };
-            report(cell, index, TaskReportState::Ended(Box::new(result(exit, Failed(failed), "why"))));
+            let exit = if failed == 0 {
+                Exit::Code(code)
+            } else {
+                Exit::NotStarted
+            };
+            report(
+                cell,
+                index,
+                TaskReportState::Ended(Box::new(result(exit, Failed(failed), "why"))),
+            );
         }
         Act::Unknown { index } => report(cell, index, TaskReportState::Unknown),
         Act::Suspend { job, on } => {
-            let action = if on { ModifyAction::SuspendJob } else { ModifyAction::UnsuspendJob };
+            let action = if on {
+                ModifyAction::SuspendJob
+            } else {
+                ModifyAction::UnsuspendJob
+            };
             cell.qmod("u1", action, &job.to_string());
         }
         Act::Reschedule { job } => drop(cell.qmod("u1", ModifyAction::RescheduleJob, &job.to_string())),
@@ -118,7 +171,13 @@ fn perform(cell: &mut Cell, act: &Act) {
 }
 
 fn alter(cell: &mut Cell, target: &str, changes: JobChanges) {
-    cell.command("u1", Command::Alter { jobs: selection(&[target]), changes: Box::new(changes) });
+    cell.command(
+        "u1",
+        Command::Alter {
+            jobs: selection(&[target]),
+            changes: Box::new(changes),
+        },
+    );
 }
 
 fn report(cell: &mut Cell, index: u32, state: TaskReportState) {
@@ -129,7 +188,10 @@ fn report(cell: &mut Cell, index: u32, state: TaskReportState) {
 
 fn connect(cell: &mut Cell, host: &str, keeps: bool) {
     let keys: Vec<TaskKey> = cell.core.state().index.on_host(&host.into()).collect();
-    let report = |key| proto::wire::agent::TaskReport { key, state: TaskReportState::Running { for_ms: 10 } };
+    let report = |key| proto::wire::agent::TaskReport {
+        key,
+        state: TaskReportState::Running { for_ms: 10 },
+    };
     cell.connect_with(host, 1, keys.into_iter().filter(|_| keeps).map(report).collect());
 }
 

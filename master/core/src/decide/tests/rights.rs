@@ -37,7 +37,16 @@ fn root_counts_on_the_masters_host_alone() {
         assert_eq!(texts(&cell.command_as(id, user, host, add(&name))), [expected]);
     }
     // A host that calls its root by another number, or its number by another name, gains nothing.
-    for owner in [Owner { uid: 7, ..owner("root") }, Owner { user: "toor".into(), ..owner("root") }] {
+    for owner in [
+        Owner {
+            uid: 7,
+            ..owner("root")
+        },
+        Owner {
+            user: "toor".into(),
+            ..owner("root")
+        },
+    ] {
         cell.input(Input::Command {
             reply_to: ReplyTo(1),
             id: RequestId(3_000 + cell.log.len() as u128),
@@ -59,6 +68,11 @@ fn root_of_another_host_does_not_delete_jobs_of_users() {
     let jobs = selection(&[&number.to_string()]);
     let id = RequestId(4_000);
     let said = texts(&cell.command_as(id, "root", "adm", Command::Delete { jobs, force: false }));
-    assert_eq!(said, [format!("root - you do not have the necessary privileges to delete the job \"{number}\"")]);
+    assert_eq!(
+        said,
+        [format!(
+            "root - you do not have the necessary privileges to delete the job \"{number}\""
+        )]
+    );
     assert!(cell.exists(number));
 }

@@ -31,13 +31,19 @@ impl Mirror {
     }
 
     fn each(&mut self, job: SubmitSeq, ranges: &[TaskRange], act: impl Fn(&mut (String, Holds))) {
-        let tasks =
-            self.tasks.iter_mut().filter(|((of, task), _)| *of == job && ranges.iter().any(|r| r.contains(*task)));
+        let tasks = self
+            .tasks
+            .iter_mut()
+            .filter(|((of, task), _)| *of == job && ranges.iter().any(|r| r.contains(*task)));
         tasks.for_each(|(_, known)| act(known));
     }
 
     fn task(&mut self, key: proto::id::TaskKey) -> &mut String {
-        &mut self.tasks.get_mut(&(key.seq, key.task)).expect("it was told of before").0
+        &mut self
+            .tasks
+            .get_mut(&(key.seq, key.task))
+            .expect("it was told of before")
+            .0
     }
 
     fn take(&mut self, change: Change) {
@@ -45,21 +51,32 @@ impl Mirror {
             Change::JobAdded { job } => {
                 assert!(!matches!(&job.spec.program, Program::Script { content, .. } if !content.is_empty()));
                 let tasks = job.tasks.iter().flat_map(|range| range.iter());
-                self.tasks.extend(tasks.map(|task| ((job.seq, task), ("pending".to_owned(), job.spec.holds))));
+                self.tasks
+                    .extend(tasks.map(|task| ((job.seq, task), ("pending".to_owned(), job.spec.holds))));
             }
-            Change::HoldsChanged { job, tasks, set, release } => self.each(job, &tasks, |(_, holds)| {
+            Change::HoldsChanged {
+                job,
+                tasks,
+                set,
+                release,
+            } => self.each(job, &tasks, |(_, holds)| {
                 *holds = crate::state::job::changed_holds(*holds, HoldChange { set, release });
             }),
             Change::TasksFailed { job, tasks, .. } => self.each(job, &tasks, |known| known.0 = "error".to_owned()),
             Change::ErrorCleared { job, tasks } => self.each(job, &tasks, |known| known.0 = "pending".to_owned()),
             Change::TasksDeleted { job, tasks } => {
-                self.tasks.retain(|(of, task), _| *of != job || !tasks.iter().any(|range| range.contains(*task)));
+                self.tasks
+                    .retain(|(of, task), _| *of != job || !tasks.iter().any(|range| range.contains(*task)));
             }
             Change::TaskPlaced { task, granted, .. } => {
                 *self.task(task) = format!("{} on {}", task.attempt, granted[0].instance);
             }
             Change::TaskStarted { task } => self.task(task).push_str(" started"),
-            Change::TaskSuspended { task, cause, suspended: true } => self.task(task).push_str(&format!(" {cause:?}")),
+            Change::TaskSuspended {
+                task,
+                cause,
+                suspended: true,
+            } => self.task(task).push_str(&format!(" {cause:?}")),
             Change::TaskEnded { task, then, .. } => match then {
                 Then::Done => drop(self.tasks.remove(&(task.seq, task.task))),
                 Then::Pending => *self.task(task) = "pending".to_owned(),
@@ -101,10 +118,25 @@ fn eventful() -> Cell {
     let failing = cell.run(many, 7, "h1");
     cell.exit(failing, "h1", 100);
     cell.qdel("u1", &[&format!("{many}.19")]);
-    let set = Holds { user: true, ..Holds::default() };
-    let changes = JobChanges { holds: Some(HoldChange { set, release: Holds::default() }), ..JobChanges::default() };
+    let set = Holds {
+        user: true,
+        ..Holds::default()
+    };
+    let changes = JobChanges {
+        holds: Some(HoldChange {
+            set,
+            release: Holds::default(),
+        }),
+        ..JobChanges::default()
+    };
     let jobs = selection(&[&format!("{held}.2")]);
-    cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) });
+    cell.command(
+        "u1",
+        Command::Alter {
+            jobs,
+            changes: Box::new(changes),
+        },
+    );
     cell.qmod("boss", ModifyAction::SuspendJob, &one.to_string());
     cell.qmod("boss", ModifyAction::DisableQueue, "all.q@h2");
     cell.qmod("boss", ModifyAction::SuspendQueue, "all.q@h1");
@@ -139,7 +171,11 @@ fn events_are_numbered_without_gaps_and_the_full_state_is_as_of_the_last() {
 
 #[test]
 fn every_kind_has_the_name_that_serde_writes() {
-    for change in [Change::PassWanted {}, Change::Complete {}, Change::Other { what: "x".to_owned() }] {
+    for change in [
+        Change::PassWanted {},
+        Change::Complete {},
+        Change::Other { what: "x".to_owned() },
+    ] {
         let written = serde_json::to_value(&change).unwrap();
         assert_eq!(written.as_object().unwrap().keys().next().unwrap(), change.kind());
         assert!(Change::KINDS.contains(&change.kind()));
@@ -158,6 +194,8 @@ fn soft_facts_name_hosts_with_their_queue_instances() {
     };
     assert_eq!((slots("h1"), slots("h2")), (Some(4), Some(4)));
     assert!(
-        facts.iter().any(|fact| matches!(fact, Change::Contact { host, connected: true } if host.as_str() == "h1"))
+        facts
+            .iter()
+            .any(|fact| matches!(fact, Change::Contact { host, connected: true } if host.as_str() == "h1"))
     );
 }

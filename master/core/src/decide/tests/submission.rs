@@ -14,7 +14,14 @@ use proto::wire::client::{Answer, Command};
 use std::sync::Arc;
 
 fn hard(text: &str) -> JobSpec {
-    JobSpec { requests: Requests { hard: resources(text), ..Requests::default() }.into(), ..job() }
+    JobSpec {
+        requests: Requests {
+            hard: resources(text),
+            ..Requests::default()
+        }
+        .into(),
+        ..job()
+    }
 }
 
 #[test]
@@ -28,65 +35,176 @@ fn a_job_is_accepted_and_counted() {
 
 #[test]
 fn refusals_use_the_words_of_8_1_9() {
-    let queue = |name: &str| Requests { hard_queues: vec![name.to_owned()], ..Requests::default() };
-    let soft = |name: &str| Requests { soft_queues: vec![name.to_owned()], ..Requests::default() };
-    let pe = PeRequest { name: "nosuchpe".to_owned(), slots: SlotRange::parse("2").unwrap() };
-    let script = Program::Script { path: "empty.sh".to_owned(), content: Arc::from(&b""[..]) };
+    let queue = |name: &str| Requests {
+        hard_queues: vec![name.to_owned()],
+        ..Requests::default()
+    };
+    let soft = |name: &str| Requests {
+        soft_queues: vec![name.to_owned()],
+        ..Requests::default()
+    };
+    let pe = PeRequest {
+        name: "nosuchpe".to_owned(),
+        slots: SlotRange::parse("2").unwrap(),
+    };
+    let script = Program::Script {
+        path: "empty.sh".to_owned(),
+        content: Arc::from(&b""[..]),
+    };
     let cases = [
         (hard("nosuchres=1"), "unknown resource \"nosuchres\""),
         (hard("h_vmem=abc"), "attribute \"h_vmem\" is not a memory value"),
         (hard("h_vmem="), "denied: missing value for resource \"h_vmem\""),
-        (hard("np_load_avg=1"), "resource \"np_load_avg\" configured as non requestable"),
-        (hard("slots=2"), "\"job\" denied: use parallel environments instead of requesting slots explicitly"),
+        (
+            hard("np_load_avg=1"),
+            "resource \"np_load_avg\" configured as non requestable",
+        ),
+        (
+            hard("slots=2"),
+            "\"job\" denied: use parallel environments instead of requesting slots explicitly",
+        ),
         (hard("h=nosuchhost"), "can't resolve hostname \"nosuchhost\""),
-        (hard("q=all.q@h1"), "Queue instance names are not allowed in -l resource requests"),
         (
-            JobSpec { requests: queue("nosuch.q").into(), ..job() },
+            hard("q=all.q@h1"),
+            "Queue instance names are not allowed in -l resource requests",
+        ),
+        (
+            JobSpec {
+                requests: queue("nosuch.q").into(),
+                ..job()
+            },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec { requests: soft("nosuch.q").into(), ..job() },
+            JobSpec {
+                requests: soft("nosuch.q").into(),
+                ..job()
+            },
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec { requests: Requests { pe: Some(pe), ..Requests::default() }.into(), ..job() },
+            JobSpec {
+                requests: Requests {
+                    pe: Some(pe),
+                    ..Requests::default()
+                }
+                .into(),
+                ..job()
+            },
             "job rejected: the requested parallel environment \"nosuchpe\" does not exist",
         ),
         (
             JobSpec {
-                requests: Requests { master_queues: vec!["all.q".into()], ..Requests::default() }.into(),
+                requests: Requests {
+                    master_queues: vec!["all.q".into()],
+                    ..Requests::default()
+                }
+                .into(),
                 ..job()
             },
             "job rejected: specification of master queue is not allowed for non-parallel jobs",
         ),
         (
             JobSpec {
-                requests: Requests { allocation_rule: Some(AllocationRule::FillUp), ..Requests::default() }.into(),
+                requests: Requests {
+                    allocation_rule: Some(AllocationRule::FillUp),
+                    ..Requests::default()
+                }
+                .into(),
                 ..job()
             },
             "job rejected: specification of an allocation rule is not allowed for non-parallel jobs",
         ),
-        (JobSpec { priority: 1, ..job() }, "job rejected: positive submission priority requires operator privileges"),
-        (JobSpec { project: Some("x".into()), ..job() }, "job rejected: the requested project \"x\" does not exist"),
-        (array("1-75001"), "job rejected: you tried to submit a job with more than 75000 tasks"),
-        (JobSpec { task_concurrency: Some(2), ..job() }, "invalid \"task concurrency\" value in job request"),
         (
-            JobSpec { deadline: Some(Wall(1)), ..job() },
+            JobSpec { priority: 1, ..job() },
+            "job rejected: positive submission priority requires operator privileges",
+        ),
+        (
+            JobSpec {
+                project: Some("x".into()),
+                ..job()
+            },
+            "job rejected: the requested project \"x\" does not exist",
+        ),
+        (
+            array("1-75001"),
+            "job rejected: you tried to submit a job with more than 75000 tasks",
+        ),
+        (
+            JobSpec {
+                task_concurrency: Some(2),
+                ..job()
+            },
+            "invalid \"task concurrency\" value in job request",
+        ),
+        (
+            JobSpec {
+                deadline: Some(Wall(1)),
+                ..job()
+            },
             "job rejected: the user \"u1\" is not a deadline initiation user",
         ),
         (
-            JobSpec { name: "9abc".into(), ..job() },
+            JobSpec {
+                name: "9abc".into(),
+                ..job()
+            },
             "denied: \"9abc\" is not a valid object name (cannot start with a digit)",
         ),
-        (JobSpec { name: "bad:name".into(), ..job() }, "Colon (':') not allowed in objectname"),
-        (JobSpec { name: "bad*name".into(), ..job() }, "Asterisk ('*') not allowed in objectname"),
-        (JobSpec { name: "NONE".into(), ..job() }, "Keyword (\"NONE\") not allowed as objectname"),
-        (JobSpec { name: "all".into(), ..job() }, "Keyword (\"ALL\") not allowed as objectname"),
-        (JobSpec { name: String::new(), ..job() }, "job rejected cause there is no job_name in the request"),
-        (JobSpec { account: Some("bad:acct".into()), ..job() }, "Colon (':') not allowed in objectname"),
-        (JobSpec { program: script, ..job() }, "job rejected: no script in your request"),
         (
-            JobSpec { owner: owner("root").into(), ..job() },
+            JobSpec {
+                name: "bad:name".into(),
+                ..job()
+            },
+            "Colon (':') not allowed in objectname",
+        ),
+        (
+            JobSpec {
+                name: "bad*name".into(),
+                ..job()
+            },
+            "Asterisk ('*') not allowed in objectname",
+        ),
+        (
+            JobSpec {
+                name: "NONE".into(),
+                ..job()
+            },
+            "Keyword (\"NONE\") not allowed as objectname",
+        ),
+        (
+            JobSpec {
+                name: "all".into(),
+                ..job()
+            },
+            "Keyword (\"ALL\") not allowed as objectname",
+        ),
+        (
+            JobSpec {
+                name: String::new(),
+                ..job()
+            },
+            "job rejected cause there is no job_name in the request",
+        ),
+        (
+            JobSpec {
+                account: Some("bad:acct".into()),
+                ..job()
+            },
+            "Colon (':') not allowed in objectname",
+        ),
+        (
+            JobSpec {
+                program: script,
+                ..job()
+            },
+            "job rejected: no script in your request",
+        ),
+        (
+            JobSpec {
+                owner: owner("root").into(),
+                ..job()
+            },
             "job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration",
         ),
     ];
@@ -100,17 +218,28 @@ fn refusals_use_the_words_of_8_1_9() {
 #[test]
 fn a_malformed_expression_is_refused_at_submit_once_with_its_place_and_a_fix() {
     let mut cell = Cell::ready();
-    assert!(cell.core.state().config.exec_hosts.len() > 1, "one answer for several hosts");
+    assert!(
+        cell.core.state().config.exec_hosts.len() > 1,
+        "one answer for several hosts"
+    );
     for (request, text) in [
         ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
         ("arch=(lx*", "Parse error on position 4 of the expression \"(lx*\"."),
-        ("hostname=h[!1]", "Parse error on position 3 of the expression \"h[!1]\"."),
+        (
+            "hostname=h[!1]",
+            "Parse error on position 3 of the expression \"h[!1]\".",
+        ),
         ("qname=a&&b", "Parse error on position 3 of the expression \"a&&b\"."),
     ] {
         let reply = cell.command("u1", Command::Submit(Box::new(hard(request))));
-        let [Answer::Refused(refusal)] = &reply.answers[..] else { panic!("{request}: {reply:?}") };
+        let [Answer::Refused(refusal)] = &reply.answers[..] else {
+            panic!("{request}: {reply:?}")
+        };
         assert_eq!((refusal.code, refusal.what.as_str()), (Code::BadSyntax, text));
-        assert_eq!((refusal.place.as_str(), refusal.fix.is_empty()), (format!("-l {request}").as_str(), false));
+        assert_eq!(
+            (refusal.place.as_str(), refusal.fix.is_empty()),
+            (format!("-l {request}").as_str(), false)
+        );
         assert!(reply.data.is_none());
     }
     assert!(cell.core.state().jobs.is_empty());
@@ -119,20 +248,38 @@ fn a_malformed_expression_is_refused_at_submit_once_with_its_place_and_a_fix() {
 #[test]
 fn what_8_1_9_accepts_is_accepted() {
     let mut cell = Cell::ready();
-    let requests = Requests { hard_queues: vec!["a*.q".into(), "all.q@h1".into()], ..Requests::default() };
+    let requests = Requests {
+        hard_queues: vec!["a*.q".into(), "all.q@h1".into()],
+        ..Requests::default()
+    };
     for spec in [
         hard("h_vmem=1.5G,h_rt=90"),
         hard("h=h1"),
         hard("h=h*"),
         hard("arch=lx*|sol*"),
-        JobSpec { requests: requests.into(), ..job() },
-        JobSpec { project: Some(String::new()), ..job() },
-        JobSpec { priority: -1023, ..job() },
-        JobSpec { predecessors: vec!["99999".into(), "nosuch".into(), "wild*".into()], ..job() },
+        JobSpec {
+            requests: requests.into(),
+            ..job()
+        },
+        JobSpec {
+            project: Some(String::new()),
+            ..job()
+        },
+        JobSpec {
+            priority: -1023,
+            ..job()
+        },
+        JobSpec {
+            predecessors: vec!["99999".into(), "nosuch".into(), "wild*".into()],
+            ..job()
+        },
     ] {
         assert!(cell.try_submit(spec).is_ok());
     }
-    assert!(cell.job(8).waits_for.is_empty(), "what does not exist is not waited for");
+    assert!(
+        cell.job(8).waits_for.is_empty(),
+        "what does not exist is not waited for"
+    );
 }
 
 #[test]
@@ -142,7 +289,10 @@ fn a_name_has_no_control_characters() {
         ("a\u{c}b", "control character \\u{c} not allowed in objectname"),
         ("a\nb", "Newline ('\\n') not allowed in objectname"),
     ] {
-        let said = cell.try_submit(JobSpec { name: name.into(), ..job() });
+        let said = cell.try_submit(JobSpec {
+            name: name.into(),
+            ..job()
+        });
         assert_eq!(said, Err(expected.to_owned()));
     }
 }
@@ -151,12 +301,26 @@ fn a_name_has_no_control_characters() {
 fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
     let mut cell = Cell::ready();
     let reserving = JobSpec { reserve: true, ..job() };
-    let mailing = JobSpec { mail: MailEvents { end: true, ..MailEvents::default() }, ..job() };
-    let notified = JobSpec { notify: true, rerunnable: Some(true), mail_to: vec!["u1".into()], ..job() };
+    let mailing = JobSpec {
+        mail: MailEvents {
+            end: true,
+            ..MailEvents::default()
+        },
+        ..job()
+    };
+    let notified = JobSpec {
+        notify: true,
+        rerunnable: Some(true),
+        mail_to: vec!["u1".into()],
+        ..job()
+    };
     for (spec, warnings) in [
         (job(), &[][..]),
         (notified, &[]),
-        (reserving, &["warning: -R y has no effect: max_reservation of the scheduler configuration is 0"]),
+        (
+            reserving,
+            &["warning: -R y has no effect: max_reservation of the scheduler configuration is 0"],
+        ),
         (mailing, &[]),
     ] {
         let reply = cell.command("u1", Command::Submit(Box::new(spec)));
@@ -170,19 +334,67 @@ fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
 fn qalter_warns_of_the_same_wishes() {
     let mut cell = Cell::ready();
     cell.submit(job());
-    let mail = MailEvents { end: true, ..MailEvents::default() };
-    let no_mail = JobChanges { mail: Some(MailEvents::default()), ..JobChanges::default() };
+    let mail = MailEvents {
+        end: true,
+        ..MailEvents::default()
+    };
+    let no_mail = JobChanges {
+        mail: Some(MailEvents::default()),
+        ..JobChanges::default()
+    };
     let reserving = "warning: -R y has no effect: max_reservation of the scheduler configuration is 0";
     for (changes, warnings) in [
-        (JobChanges { priority: Some(-1), ..JobChanges::default() }, &[][..]),
+        (
+            JobChanges {
+                priority: Some(-1),
+                ..JobChanges::default()
+            },
+            &[][..],
+        ),
         (no_mail, &[]),
-        (JobChanges { mail_to: Some(vec!["u2".into()]), ..JobChanges::default() }, &[]),
-        (JobChanges { mail: Some(mail), ..JobChanges::default() }, &[]),
-        (JobChanges { reserve: Some(false), ..JobChanges::default() }, &[]),
-        (JobChanges { reserve: Some(true), ..JobChanges::default() }, &[reserving]),
-        (JobChanges { reserve: Some(true), ..JobChanges::default() }, &[reserving]),
+        (
+            JobChanges {
+                mail_to: Some(vec!["u2".into()]),
+                ..JobChanges::default()
+            },
+            &[],
+        ),
+        (
+            JobChanges {
+                mail: Some(mail),
+                ..JobChanges::default()
+            },
+            &[],
+        ),
+        (
+            JobChanges {
+                reserve: Some(false),
+                ..JobChanges::default()
+            },
+            &[],
+        ),
+        (
+            JobChanges {
+                reserve: Some(true),
+                ..JobChanges::default()
+            },
+            &[reserving],
+        ),
+        (
+            JobChanges {
+                reserve: Some(true),
+                ..JobChanges::default()
+            },
+            &[reserving],
+        ),
     ] {
-        let reply = cell.command("u1", Command::Alter { jobs: selection(&["1"]), changes: Box::new(changes) });
+        let reply = cell.command(
+            "u1",
+            Command::Alter {
+                jobs: selection(&["1"]),
+                changes: Box::new(changes),
+            },
+        );
         let warned = reply.answers.iter().filter_map(|answer| match answer {
             Answer::Warning(warning) => Some(warning.what.as_str()),
             Answer::Done(_) => None,
@@ -204,7 +416,11 @@ fn only_submit_hosts_submit() {
 #[test]
 fn a_user_is_the_one_the_socket_names() {
     let mut cell = Cell::ready();
-    let spec = JobSpec { owner: owner("u2").into(), submit_host: "h1".into(), ..job() };
+    let spec = JobSpec {
+        owner: owner("u2").into(),
+        submit_host: "h1".into(),
+        ..job()
+    };
     cell.command("u1", Command::Submit(Box::new(spec)));
     assert_eq!(cell.job(1).spec.owner, owner("u1").into());
     assert_eq!(cell.job(1).spec.submit_host.as_str(), "sub");
@@ -217,12 +433,26 @@ fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
     cell.submit(job());
     cell.submit(job());
     let reply = cell.command("u1", Command::Submit(Box::new(job())));
-    assert_eq!(texts(&reply), ["job rejected: only 2 jobs are allowed per user (current job count: 2)"]);
-    let Answer::Refused(refusal) = &reply.answers[0] else { panic!("refused") };
+    assert_eq!(
+        texts(&reply),
+        ["job rejected: only 2 jobs are allowed per user (current job count: 2)"]
+    );
+    let Answer::Refused(refusal) = &reply.answers[0] else {
+        panic!("refused")
+    };
     assert_eq!((refusal.code, refusal.code.exit_code()), (Code::JobLimit, 25));
-    cell.submit(JobSpec { owner: owner("u2").into(), ..job() });
-    let text = cell.try_submit(JobSpec { owner: owner("u2").into(), ..job() });
-    assert_eq!(text, Err("job rejected: only 3 jobs are allowed per cluster".to_owned()));
+    cell.submit(JobSpec {
+        owner: owner("u2").into(),
+        ..job()
+    });
+    let text = cell.try_submit(JobSpec {
+        owner: owner("u2").into(),
+        ..job()
+    });
+    assert_eq!(
+        text,
+        Err("job rejected: only 3 jobs are allowed per cluster".to_owned())
+    );
     cell.qdel("u1", &["1"]);
     assert!(cell.try_submit(job()).is_ok());
 }
@@ -230,15 +460,27 @@ fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
 /// A cell in which a user may have so many jobs, with so many bytes.
 fn limited(jobs: u64, job_bytes: u64) -> Cell {
     let mut cell = Cell::ready();
-    let site = Site { users: UserLimits { jobs, job_bytes }, ..Site::default() };
+    let site = Site {
+        users: UserLimits { jobs, job_bytes },
+        ..Site::default()
+    };
     cell.core = std::mem::replace(&mut cell.core, Core::new(crate::state::State::new())).at(site);
     cell
 }
 
 /// A job whose script of so many bytes lies apart.
 fn with_script(name: u8, bytes: u64) -> JobSpec {
-    let script = StoredScript { digest: ScriptDigest([name; 32]), bytes };
-    JobSpec { program: Program::Stored { path: "long.sh".to_owned(), script: Box::new(script) }, ..job() }
+    let script = StoredScript {
+        digest: ScriptDigest([name; 32]),
+        bytes,
+    };
+    JobSpec {
+        program: Program::Stored {
+            path: "long.sh".to_owned(),
+            script: Box::new(script),
+        },
+        ..job()
+    }
 }
 
 #[test]
@@ -247,8 +489,14 @@ fn the_jobs_of_one_user_have_a_limit_of_the_master() {
     cell.submit(job());
     cell.submit(job());
     let text = cell.try_submit(job());
-    assert_eq!(text, Err("job rejected: only 2 jobs are allowed per user (current job count: 2)".to_owned()));
-    cell.submit(JobSpec { owner: owner("u2").into(), ..job() });
+    assert_eq!(
+        text,
+        Err("job rejected: only 2 jobs are allowed per user (current job count: 2)".to_owned())
+    );
+    cell.submit(JobSpec {
+        owner: owner("u2").into(),
+        ..job()
+    });
     cell.qdel("u1", &["1"]);
     assert!(cell.try_submit(job()).is_ok());
 }
@@ -260,14 +508,25 @@ fn the_scripts_of_one_user_have_a_limit_and_equal_ones_count_once() {
     cell.submit(with_script(1, 12_000_000));
     let second = cell.submit(with_script(2, 12_000_000));
     let reply = cell.command("u1", Command::Submit(Box::new(with_script(3, 12_000_000))));
-    let Answer::Refused(refusal) = &reply.answers[0] else { panic!("refused") };
+    let Answer::Refused(refusal) = &reply.answers[0] else {
+        panic!("refused")
+    };
     assert_eq!(refusal.code, Code::JobLimit);
-    assert!(refusal.why.contains("24000000 bytes") && refusal.place.contains("job_bytes_per_user"), "{refusal}");
+    assert!(
+        refusal.why.contains("24000000 bytes") && refusal.place.contains("job_bytes_per_user"),
+        "{refusal}"
+    );
     assert!(!refusal.fix.is_empty());
-    cell.submit(JobSpec { owner: owner("u2").into(), ..with_script(3, 12_000_000) });
+    cell.submit(JobSpec {
+        owner: owner("u2").into(),
+        ..with_script(3, 12_000_000)
+    });
     cell.submit(job());
     cell.qdel("u1", &["1"]);
-    assert!(cell.try_submit(with_script(3, 12_000_000)).is_err(), "another job has that script too");
+    assert!(
+        cell.try_submit(with_script(3, 12_000_000)).is_err(),
+        "another job has that script too"
+    );
     cell.qdel("u1", &[&second.to_string()]);
     assert!(cell.try_submit(with_script(3, 12_000_000)).is_ok());
 }
@@ -276,14 +535,41 @@ fn the_scripts_of_one_user_have_a_limit_and_equal_ones_count_once() {
 fn long_environments_and_arguments_count_too_also_where_a_job_is_altered() {
     let mut cell = limited(u64::MAX, 1_000_000);
     let long = |bytes: usize| vec![("X".to_owned(), "x".repeat(bytes))];
-    cell.submit(JobSpec { environment: long(600_000).into(), ..job() });
-    assert!(cell.try_submit(JobSpec { environment: long(600_000).into(), ..job() }).is_err());
-    assert!(cell.try_submit(JobSpec { args: vec!["x".repeat(600_000)], ..job() }).is_err());
-    let ordinary = cell.submit(JobSpec { environment: long(10_000).into(), ..job() });
+    cell.submit(JobSpec {
+        environment: long(600_000).into(),
+        ..job()
+    });
+    assert!(
+        cell.try_submit(JobSpec {
+            environment: long(600_000).into(),
+            ..job()
+        })
+        .is_err()
+    );
+    assert!(
+        cell.try_submit(JobSpec {
+            args: vec!["x".repeat(600_000)],
+            ..job()
+        })
+        .is_err()
+    );
+    let ordinary = cell.submit(JobSpec {
+        environment: long(10_000).into(),
+        ..job()
+    });
     let alter = |cell: &mut Cell, bytes| {
         let jobs = selection(&[&ordinary.to_string()]);
-        let changes = JobChanges { environment: Some(long(bytes)), ..JobChanges::default() };
-        let reply = cell.command("u1", Command::Alter { jobs, changes: Box::new(changes) });
+        let changes = JobChanges {
+            environment: Some(long(bytes)),
+            ..JobChanges::default()
+        };
+        let reply = cell.command(
+            "u1",
+            Command::Alter {
+                jobs,
+                changes: Box::new(changes),
+            },
+        );
         reply.answers.iter().any(Answer::is_refusal)
     };
     assert!(alter(&mut cell, 600_000));
@@ -293,12 +579,24 @@ fn long_environments_and_arguments_count_too_also_where_a_job_is_altered() {
 #[test]
 fn a_verified_job_is_not_submitted() {
     let mut cell = Cell::ready();
-    let reply = cell.command("u1", Command::Submit(Box::new(JobSpec { validation: Validation::Verify, ..job() })));
+    let reply = cell.command(
+        "u1",
+        Command::Submit(Box::new(JobSpec {
+            validation: Validation::Verify,
+            ..job()
+        })),
+    );
     assert_eq!(texts(&reply), ["verification: found suitable queue(s)"]);
-    let spec = JobSpec { validation: Validation::Verify, ..hard("num_proc=99,h=h1") };
+    let spec = JobSpec {
+        validation: Validation::Verify,
+        ..hard("num_proc=99,h=h1")
+    };
     let reply = cell.command("u1", Command::Submit(Box::new(spec)));
     let said = texts(&reply).join("\n");
-    assert!(said.starts_with("Job 1 ") && said.ends_with("\nverification: no suitable queues"), "{said}");
+    assert!(
+        said.starts_with("Job 1 ") && said.ends_with("\nverification: no suitable queues"),
+        "{said}"
+    );
     assert_eq!(cell.submit(job()), 1);
 }
 
@@ -311,7 +609,13 @@ fn a_repeated_request_gets_the_first_answer() {
     let second = cell.command_as(RequestId(500), "u1", "sub", command());
     assert_eq!(first, second);
     assert_eq!(cell.log.len(), events, "nothing happens twice");
-    assert!(cell.log.iter().filter(|record| record.request == Some(RequestId(500))).count() >= 2);
+    assert!(
+        cell.log
+            .iter()
+            .filter(|record| record.request == Some(RequestId(500)))
+            .count()
+            >= 2
+    );
     assert!(matches!(cell.log.last().unwrap().event, Event::RequestAnswered { .. }));
 }
 
@@ -345,18 +649,39 @@ fn numbers_roll_over_and_skip_those_in_use() {
 #[test]
 fn names_of_512_letters_are_refused_and_shorter_ones_stay_whole() {
     let mut cell = Cell::ready();
-    cell.submit(JobSpec { name: "a".repeat(511), ..job() });
+    cell.submit(JobSpec {
+        name: "a".repeat(511),
+        ..job()
+    });
     assert_eq!(cell.job(1).spec.name.len(), 511);
     let what = "job name too long, maximum allowed length is 512 characters";
-    assert_eq!(cell.try_submit(JobSpec { name: "a".repeat(512), ..job() }), Err(what.to_owned()));
+    assert_eq!(
+        cell.try_submit(JobSpec {
+            name: "a".repeat(512),
+            ..job()
+        }),
+        Err(what.to_owned())
+    );
     let what = "string is longer than 512, this is not allowed for objectnames";
     let long = || Some("a".repeat(513));
     for spec in [
-        JobSpec { account: long(), ..job() },
-        JobSpec { project: long(), ..job() },
-        JobSpec { checkpoint: long(), ..job() },
+        JobSpec {
+            account: long(),
+            ..job()
+        },
+        JobSpec {
+            project: long(),
+            ..job()
+        },
+        JobSpec {
+            checkpoint: long(),
+            ..job()
+        },
     ] {
         assert_eq!(cell.try_submit(spec), Err(what.to_owned()));
     }
-    cell.submit(JobSpec { account: Some("a".repeat(512)), ..job() });
+    cell.submit(JobSpec {
+        account: Some("a".repeat(512)),
+        ..job()
+    });
 }

@@ -16,8 +16,14 @@ fn cell(params: &str) -> Cell {
 /// What each connected agent was told of tickets by the last input.
 fn told(cell: &Cell) -> Vec<&[(TaskKey, i64)]> {
     let sent = cell.sent().into_iter();
-    sent.filter_map(|message| if let MasterMessage::Tickets(tickets) = message { Some(&tickets[..]) } else { None })
-        .collect()
+    sent.filter_map(|message| {
+        if let MasterMessage::Tickets(tickets) = message {
+            Some(&tickets[..])
+        } else {
+            None
+        }
+    })
+    .collect()
 }
 
 fn range(cell: &Cell) -> Option<NiceRange> {
@@ -40,7 +46,11 @@ fn agents_are_told_of_their_own_tasks_and_of_news_alone() {
     cell.exit(keys[1], "h2", 0);
     let before = cell.log.len();
     cell.input(Input::Tickets(Vec::new()));
-    assert_eq!(told(&cell), [&[]], "h2 has none any more; h1 was told nothing on this connection");
+    assert_eq!(
+        told(&cell),
+        [&[]],
+        "h2 has none any more; h1 was told nothing on this connection"
+    );
     assert_eq!(cell.log.len(), before, "it is soft");
 }
 
@@ -51,9 +61,24 @@ fn both_settings_switch_it_on() {
     cell.set_cluster(&[("reprioritize", "1")]);
     assert_eq!(range(&cell), None);
     cell.set_scheduler(&[("reprioritize_interval", "0:0:30")]);
-    assert_eq!(range(&cell), Some(NiceRange { most_urgent: 0, least_urgent: 20 }));
-    cell.set_cluster(&[("reprioritize", "1"), ("execd_params", "PTF_MAX_PRIORITY=-5 PTF_MIN_PRIORITY=10")]);
-    assert_eq!(range(&cell), Some(NiceRange { most_urgent: -5, least_urgent: 10 }));
+    assert_eq!(
+        range(&cell),
+        Some(NiceRange {
+            most_urgent: 0,
+            least_urgent: 20
+        })
+    );
+    cell.set_cluster(&[
+        ("reprioritize", "1"),
+        ("execd_params", "PTF_MAX_PRIORITY=-5 PTF_MIN_PRIORITY=10"),
+    ]);
+    assert_eq!(
+        range(&cell),
+        Some(NiceRange {
+            most_urgent: -5,
+            least_urgent: 10
+        })
+    );
     cell.set_cluster(&[("reprioritize", "0")]);
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");

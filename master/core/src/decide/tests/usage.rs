@@ -20,20 +20,33 @@ const HOUR_MS: u64 = 3_600_000;
 /// A cell with a share tree that counts, and these settings of the scheduler.
 fn cell(settings: &[(&str, &str)]) -> Cell {
     let mut cell = Cell::ready();
-    let settings: Vec<_> = [("weight_tickets_share", "100")].iter().chain(settings).copied().collect();
+    let settings: Vec<_> = [("weight_tickets_share", "100")]
+        .iter()
+        .chain(settings)
+        .copied()
+        .collect();
     cell.set_scheduler(&settings);
     let tree = <ShareTree as Object>::template("").write();
-    cell.store(vec![StoredObject { kind: ObjectKind::ShareTree, name: String::new(), fields: Some(tree) }]);
+    cell.store(vec![StoredObject {
+        kind: ObjectKind::ShareTree,
+        name: String::new(),
+        fields: Some(tree),
+    }]);
     cell
 }
 
 fn account(user: &str, project: Option<&str>) -> Account {
-    Account { user: user.into(), project: project.map(Into::into) }
+    Account {
+        user: user.into(),
+        project: project.map(Into::into),
+    }
 }
 
 /// What is charged to `u1` and left of it.
 fn used(cell: &Cell) -> Used {
-    cell.core.state().used(&account("u1", None), Amounts::default(), cell.now)
+    cell.core
+        .state()
+        .used(&account("u1", None), Amounts::default(), cell.now)
 }
 
 /// Seconds of processor time.
@@ -43,17 +56,36 @@ fn seconds(number: i128) -> i128 {
 
 fn observe(cell: &mut Cell, key: TaskKey, cpu_ms: u64) {
     let connection = cell.connection("h1");
-    let message = Box::new(AgentMessage::Usage(vec![(key, Usage { cpu_ms, ..Usage::default() })]));
+    let message = Box::new(AgentMessage::Usage(vec![(
+        key,
+        Usage {
+            cpu_ms,
+            ..Usage::default()
+        },
+    )]));
     cell.input(Input::AgentMessage { connection, message });
 }
 
 fn end(cell: &mut Cell, key: TaskKey, cpu_ms: u64) {
-    let usage = Usage { cpu_ms, ..Usage::default() };
-    cell.end(key, "h1", TaskResult { usage, ..result(Exit::Code(0), Failed::NO, "") });
+    let usage = Usage {
+        cpu_ms,
+        ..Usage::default()
+    };
+    cell.end(
+        key,
+        "h1",
+        TaskResult {
+            usage,
+            ..result(Exit::Code(0), Failed::NO, "")
+        },
+    );
 }
 
 fn charges(cell: &Cell) -> usize {
-    cell.log.iter().filter(|record| matches!(record.event, Event::UsageCharged { .. })).count()
+    cell.log
+        .iter()
+        .filter(|record| matches!(record.event, Event::UsageCharged { .. }))
+        .count()
 }
 
 #[test]
@@ -62,7 +94,11 @@ fn a_task_is_charged_once_over_checkpoints_and_its_end() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     observe(&mut cell, key, 10_000);
-    assert_eq!((charges(&cell), used(&cell).cpu), (0, 0), "it is soft until the next checkpoint");
+    assert_eq!(
+        (charges(&cell), used(&cell).cpu),
+        (0, 0),
+        "it is soft until the next checkpoint"
+    );
     cell.pass(300_000);
     assert_eq!((charges(&cell), used(&cell).cpu), (1, seconds(10)));
     cell.pass(300_000);
@@ -79,15 +115,24 @@ fn a_task_is_charged_once_over_checkpoints_and_its_end() {
 #[test]
 fn a_host_takes_nothing_back_of_what_it_has_told() {
     let mut cell = cell(&[("halftime", "0")]);
-    let number = cell.submit(JobSpec { rerunnable: Some(true), ..job() });
+    let number = cell.submit(JobSpec {
+        rerunnable: Some(true),
+        ..job()
+    });
     let key = cell.run(number, 1, "h1");
     observe(&mut cell, key, 10_000);
     cell.pass(300_000);
     observe(&mut cell, key, 12_000);
     // The host has forgotten the task.
-    let report = TaskReport { key, state: TaskReportState::Unknown };
+    let report = TaskReport {
+        key,
+        state: TaskReportState::Unknown,
+    };
     let connection = cell.connection("h1");
-    cell.input(Input::AgentMessage { connection, message: Box::new(AgentMessage::Task(report)) });
+    cell.input(Input::AgentMessage {
+        connection,
+        message: Box::new(AgentMessage::Task(report)),
+    });
     assert_eq!(cell.records()[0].usage.cpu_ms, 12_000);
     assert_eq!(used(&cell).cpu, seconds(12));
     // Its second attempt is charged by itself.
@@ -106,7 +151,10 @@ fn a_restart_loses_what_was_observed_and_not_what_was_charged() {
     cell.pass(300_000);
     observe(&mut cell, key, 20_000);
     cell.core = crate::core::Core::new(cell.core.state().clone());
-    let task = TaskReport { key, state: TaskReportState::Running { for_ms: 5 } };
+    let task = TaskReport {
+        key,
+        state: TaskReportState::Running { for_ms: 5 },
+    };
     cell.connect_with("h1", 1, vec![task]);
     assert_eq!(used(&cell).cpu, seconds(10));
     observe(&mut cell, key, 20_000);
@@ -155,7 +203,11 @@ fn the_factors_of_a_host_are_those_of_the_moment() {
     let scale = |cell: &mut Cell, factors: &str| {
         let mut host = ExecHost::template("h1".into()).to_fields();
         host.set("usage_scaling", factors);
-        cell.store(vec![StoredObject { kind: ObjectKind::ExecHost, name: "h1".to_owned(), fields: Some(host) }]);
+        cell.store(vec![StoredObject {
+            kind: ObjectKind::ExecHost,
+            name: "h1".to_owned(),
+            fields: Some(host),
+        }]);
     };
     scale(&mut cell, "cpu=2");
     let number = cell.submit(job());
@@ -175,8 +227,16 @@ fn a_job_that_moves_to_another_project_is_charged_there_from_then_on() {
     observe(&mut cell, key, 10_000);
     cell.pass(300_000);
     let (seq, spec) = (cell.job(number).seq, cell.job(number).spec.clone());
-    let spec = std::sync::Arc::new(JobSpec { project: Some("p".to_owned()), ..(*spec).clone() });
-    cell.fact(Event::JobAltered { seq, spec, waits_for: Vec::new(), array_waits_for: Vec::new() });
+    let spec = std::sync::Arc::new(JobSpec {
+        project: Some("p".to_owned()),
+        ..(*spec).clone()
+    });
+    cell.fact(Event::JobAltered {
+        seq,
+        spec,
+        waits_for: Vec::new(),
+        array_waits_for: Vec::new(),
+    });
     end(&mut cell, key, 15_000);
     let state = cell.core.state();
     let lifetime = |account: &Account| state.used(account, Amounts::default(), cell.now).lifetime.cpu;
@@ -215,29 +275,60 @@ fn cleared_usage_does_not_come_back() {
     observe(&mut cell, key, 10_000);
     cell.pass(300_000);
     observe(&mut cell, key, 20_000);
-    assert_eq!(clear(&mut cell, "u1", &[]), ["denied: \"u1\" must be manager for this operation"]);
+    assert_eq!(
+        clear(&mut cell, "u1", &[]),
+        ["denied: \"u1\" must be manager for this operation"]
+    );
     let said = clear(&mut cell, "boss", &["u1", "nosuch"]);
-    assert_eq!(said, ["boss@sub modified \"u1\" in user list", "denied: user \"nosuch\" does not exist"]);
+    assert_eq!(
+        said,
+        [
+            "boss@sub modified \"u1\" in user list",
+            "denied: user \"nosuch\" does not exist"
+        ]
+    );
     assert_eq!(used(&cell), Used::default());
     end(&mut cell, key, 25_000);
     assert_eq!(used(&cell).lifetime.cpu, seconds(5));
     let fields = Some(<Project as Object>::template("p1").write());
-    cell.store(vec![StoredObject { kind: ObjectKind::Project, name: "p1".to_owned(), fields }]);
-    let said = ["boss@sub modified \"u1\" in user list", "boss@sub modified \"p1\" in project list"];
+    cell.store(vec![StoredObject {
+        kind: ObjectKind::Project,
+        name: "p1".to_owned(),
+        fields,
+    }]);
+    let said = [
+        "boss@sub modified \"u1\" in user list",
+        "boss@sub modified \"p1\" in project list",
+    ];
     assert_eq!(clear(&mut cell, "boss", &[]), said);
     assert_eq!(used(&cell), Used::default());
     cell.store(vec![
-        StoredObject { kind: ObjectKind::Project, name: "p1".to_owned(), fields: None },
-        StoredObject { kind: ObjectKind::User, name: "u1".to_owned(), fields: None },
+        StoredObject {
+            kind: ObjectKind::Project,
+            name: "p1".to_owned(),
+            fields: None,
+        },
+        StoredObject {
+            kind: ObjectKind::User,
+            name: "u1".to_owned(),
+            fields: None,
+        },
     ]);
-    assert_eq!(clear(&mut cell, "boss", &[]), ["boss@sub cleared the usage of all users and projects"]);
+    assert_eq!(
+        clear(&mut cell, "boss", &[]),
+        ["boss@sub cleared the usage of all users and projects"]
+    );
     cell.assert_replay_is_live();
 }
 
 #[test]
 fn without_a_share_tree_running_tasks_are_charged_at_their_end_alone() {
     let mut cell = cell(&[("halftime", "0")]);
-    cell.store(vec![StoredObject { kind: ObjectKind::ShareTree, name: String::new(), fields: None }]);
+    cell.store(vec![StoredObject {
+        kind: ObjectKind::ShareTree,
+        name: String::new(),
+        fields: None,
+    }]);
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     observe(&mut cell, key, 10_000);
@@ -249,7 +340,12 @@ fn without_a_share_tree_running_tasks_are_charged_at_their_end_alone() {
 
 #[test]
 fn weights_make_one_number_of_the_kinds() {
-    let used = Used { cpu: 4_000_000, mem: 1_000_000, io: 500_000, ..Used::default() };
+    let used = Used {
+        cpu: 4_000_000,
+        mem: 1_000_000,
+        io: 500_000,
+        ..Used::default()
+    };
     for (weights, expected) in [
         ("cpu=1,mem=0,io=0", 4_000_000),
         ("cpu=0.5,mem=0.5,io=0", 2_500_000),
@@ -258,7 +354,11 @@ fn weights_make_one_number_of_the_kinds() {
     ] {
         assert_eq!(used.weighted(&weights.parse().unwrap()), expected, "{weights}");
     }
-    let consumed = Consumed { cpu_ms: 1_500, mem_kib_ms: 1 << 20, io_bytes: 1 << 29 };
+    let consumed = Consumed {
+        cpu_ms: 1_500,
+        mem_kib_ms: 1 << 20,
+        io_bytes: 1 << 29,
+    };
     let amounts = Amounts::scaled(consumed, None);
     let state = crate::state::State::new();
     let used = state.used(&account("u1", None), amounts, state.now);

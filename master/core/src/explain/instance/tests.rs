@@ -7,12 +7,18 @@ use crate::observe::Observation;
 use crate::sched::tests::lab::Lab;
 
 fn all_q(host: &str) -> QueueInstanceName {
-    QueueInstanceName { queue: "all.q".into(), host: host.into() }
+    QueueInstanceName {
+        queue: "all.q".into(),
+        host: host.into(),
+    }
 }
 
 fn seen(lab: &Lab, host: &str, asked: &str) -> (String, Vec<String>) {
     let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), Mode::Now);
-    (state_letters(&cluster, &all_q(host)), state_reasons(&cluster, &all_q(host), asked))
+    (
+        state_letters(&cluster, &all_q(host)),
+        state_reasons(&cluster, &all_q(host), asked),
+    )
 }
 
 fn lab(thresholds: &str) -> Lab {
@@ -27,10 +33,26 @@ fn thresholds_that_are_reached_are_alarms_with_the_value_as_reported() {
     for (thresholds, letters, lines) in [
         ("load_thresholds=NONE", "", &[][..]),
         ("load_thresholds=np_load_avg=13", "", &[]),
-        ("load_thresholds=np_load_avg=0.1", "a", &["alarm hl:np_load_avg=12.302979 load-threshold=0.1"]),
-        ("load_thresholds=mem_free=100G", "a", &["alarm hl:mem_free=22782.992188M load-threshold=100G"]),
-        ("load_thresholds=nosuch=1", "a", &["error: no complex attribute for threshold nosuch"]),
-        ("load_thresholds=cpu=50", "a", &["error: no value for \"cpu\" because no load value is reported"]),
+        (
+            "load_thresholds=np_load_avg=0.1",
+            "a",
+            &["alarm hl:np_load_avg=12.302979 load-threshold=0.1"],
+        ),
+        (
+            "load_thresholds=mem_free=100G",
+            "a",
+            &["alarm hl:mem_free=22782.992188M load-threshold=100G"],
+        ),
+        (
+            "load_thresholds=nosuch=1",
+            "a",
+            &["error: no complex attribute for threshold nosuch"],
+        ),
+        (
+            "load_thresholds=cpu=50",
+            "a",
+            &["error: no value for \"cpu\" because no load value is reported"],
+        ),
         (
             "load_thresholds=NONE suspend_thresholds=np_load_avg=1",
             "A",
@@ -80,14 +102,29 @@ fn a_host_that_is_not_heard_is_unknown_and_in_alarm() {
 fn what_people_and_failures_set_has_its_letters_in_the_order_of_8_1_9() {
     let mut lab = lab("load_thresholds=np_load_avg=0.1");
     let error = "queue all.q marked QERROR as result of job 1's failure at host a".to_owned();
-    let state =
-        InstanceState { disabled: true, suspended: true, errors: vec![error.clone()], ..InstanceState::default() };
-    lab.event(Event::InstanceChanged { instance: all_q("a"), state });
+    let state = InstanceState {
+        disabled: true,
+        suspended: true,
+        errors: vec![error.clone()],
+        ..InstanceState::default()
+    };
+    lab.event(Event::InstanceChanged {
+        instance: all_q("a"),
+        state,
+    });
     assert_eq!(seen(&lab, "a", "E"), ("adEs".to_owned(), vec![error]));
     assert_eq!(seen(&lab, "nowhere", "aAcE"), ("uo".to_owned(), Vec::new()));
     for (calendar, letters) in [(CalendarState::Off, "aDSP"), (CalendarState::Suspended, "aCSP")] {
-        let state = InstanceState { calendar, subordinate: true, preempted: true, ..InstanceState::default() };
-        lab.event(Event::InstanceChanged { instance: all_q("a"), state });
+        let state = InstanceState {
+            calendar,
+            subordinate: true,
+            preempted: true,
+            ..InstanceState::default()
+        };
+        lab.event(Event::InstanceChanged {
+            instance: all_q("a"),
+            state,
+        });
         assert_eq!(seen(&lab, "a", "E"), (letters.to_owned(), vec![]));
     }
 }
@@ -95,9 +132,12 @@ fn what_people_and_failures_set_has_its_letters_in_the_order_of_8_1_9() {
 #[test]
 fn groups_that_disagree_are_named() {
     let mut lab = Lab::new();
-    for line in
-        ["host a", "group @one a", "group @two a", "queue all.q a slots=1,[@one=2],[@two=3] load_thresholds=NONE"]
-    {
+    for line in [
+        "host a",
+        "group @one a",
+        "group @two a",
+        "queue all.q a slots=1,[@one=2],[@two=3] load_thresholds=NONE",
+    ] {
         lab.line(line);
     }
     let line = "attribute \"slots\" configuration ambiguous: @one=2, @two=3";
@@ -107,7 +147,10 @@ fn groups_that_disagree_are_named() {
 #[test]
 fn a_host_that_cannot_start_tasks_puts_its_instances_into_error_with_its_reason_until_it_is_well() {
     let mut lab = lab("load_thresholds=NONE");
-    let unfit = |why: Option<&str>| Observation::Unfit { host: "a".into(), why: why.map(str::to_owned) };
+    let unfit = |why: Option<&str>| Observation::Unfit {
+        host: "a".into(),
+        why: why.map(str::to_owned),
+    };
     lab.scheduler.observe(&unfit(Some("no space")));
     let line = "queue all.q marked QERROR because host a cannot start jobs: no space";
     assert_eq!(seen(&lab, "a", "E"), ("E".to_owned(), vec![line.to_owned()]));

@@ -17,29 +17,55 @@ const BEGIN: i64 = 1_800_000_000_000;
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     lab
 }
 
 /// `text | mem: needed 2, free 1, of 3 | hint | held by 1 u1 2 +60`.
 fn line(reason: &WaitReason) -> String {
     let mut parts = vec![reason.text.clone()];
-    let amounts = [("needed", &reason.needed), ("free", &reason.free), ("of", &reason.capacity)];
-    let amounts: Vec<String> =
-        amounts.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))).collect();
+    let amounts = [
+        ("needed", &reason.needed),
+        ("free", &reason.free),
+        ("of", &reason.capacity),
+    ];
+    let amounts: Vec<String> = amounts
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)))
+        .collect();
     if reason.context.comparison == Comparison::Amount && !amounts.is_empty() {
-        parts.push(format!("{}: {}", reason.attribute.as_deref().unwrap_or("-"), amounts.join(", ")));
+        parts.push(format!(
+            "{}: {}",
+            reason.attribute.as_deref().unwrap_or("-"),
+            amounts.join(", ")
+        ));
     }
     parts.extend(reason.hint.clone());
-    parts.extend(reason.context.until.map(|until| format!("until +{}", (until.0 - BEGIN) / 1000)));
+    parts.extend(
+        reason
+            .context
+            .until
+            .map(|until| format!("until +{}", (until.0 - BEGIN) / 1000)),
+    );
     for holder in &reason.context.holders {
-        let job = holder.job.map_or_else(|| format!("ar {}", holder.reservation.unwrap()), |job| job.to_string());
+        let job = holder
+            .job
+            .map_or_else(|| format!("ar {}", holder.reservation.unwrap()), |job| job.to_string());
         let task = holder.task.map_or_else(String::new, |task| format!(".{task}"));
-        let until = holder.until.map_or_else(String::new, |until| format!(" +{}", (until.0 - BEGIN) / 1000));
+        let until = holder
+            .until
+            .map_or_else(String::new, |until| format!(" +{}", (until.0 - BEGIN) / 1000));
         parts.push(format!("held by {job}{task} {} {}{until}", holder.owner, holder.amount));
     }
     for job in &reason.context.predecessors {
-        let place = job.place.as_ref().map_or_else(String::new, |place| format!(" in {place}"));
+        let place = job
+            .place
+            .as_ref()
+            .map_or_else(String::new, |place| format!(" in {place}"));
         parts.push(format!("{} {} {} {}{place}", job.job, job.name, job.owner, job.state));
     }
     parts.join(" | ")
@@ -55,11 +81,17 @@ fn check(script: &str, job: u64, expected: &[&str]) {
 
 fn instance(name: &str) -> QueueInstanceName {
     let (queue, host) = name.split_once('@').unwrap();
-    QueueInstanceName { queue: queue.into(), host: host.into() }
+    QueueInstanceName {
+        queue: queue.into(),
+        host: host.into(),
+    }
 }
 
 fn set_instance(lab: &mut Lab, name: &str, state: InstanceState) {
-    lab.event(Event::InstanceChanged { instance: instance(name), state });
+    lab.event(Event::InstanceChanged {
+        instance: instance(name),
+        state,
+    });
 }
 
 #[test]
@@ -75,8 +107,10 @@ fn memory_that_is_taken_names_who_has_it_and_until_when() {
          job 3 -l mem=3.5G
          pass",
         3,
-        &["(-l mem=3.5G) cannot run at host \"a\" because it offers only mem=1.000G \
-           | mem: needed 3.500G, free 1.000G, of 4.000G | held by 2 u2 2.000G +660 | held by 1 u1 1.000G"],
+        &[
+            "(-l mem=3.5G) cannot run at host \"a\" because it offers only mem=1.000G \
+           | mem: needed 3.500G, free 1.000G, of 4.000G | held by 2 u2 2.000G +660 | held by 1 u1 1.000G",
+        ],
     );
 }
 
@@ -91,8 +125,10 @@ fn memory_that_no_host_has_says_that_there_is_never_more() {
          job 2 -l mem=5G
          pass",
         2,
-        &["(-l mem=5G) cannot run at host \"a\" because it offers only mem=3.000G \
-           | mem: needed 5.000G, free 3.000G, of 4.000G | there is never more than 4.000G: ask for less"],
+        &[
+            "(-l mem=5G) cannot run at host \"a\" because it offers only mem=3.000G \
+           | mem: needed 5.000G, free 3.000G, of 4.000G | there is never more than 4.000G: ask for less",
+        ],
     );
 }
 
@@ -114,7 +150,11 @@ fn a_load_value_above_the_total_of_the_host_is_never_had_also_while_the_queue_is
             "queue instance \"all.q@a\" dropped because it is full | slots: needed 1, free 0, of 1 | held by 1 u1 1",
         ]
     );
-    assert!(never.summary.ends_with("waiting alone will not help."), "{}", never.summary);
+    assert!(
+        never.summary.ends_with("waiting alone will not help."),
+        "{}",
+        never.summary
+    );
     let later = explained(script, 3);
     assert!(later.summary.ends_with("may become free."), "{}", later.summary);
 }
@@ -127,8 +167,10 @@ fn a_load_value_above_the_total_of_the_host_tells_the_total() {
          job 1 -l mem_free=900G
          pass",
         1,
-        &["(-l mem_free=900G) cannot run at host \"a\" because it offers only mem_free=20.000G \
-           | mem_free: needed 900.000G, free 20.000G, of 24.000G | there is never more than 24.000G: ask for less"],
+        &[
+            "(-l mem_free=900G) cannot run at host \"a\" because it offers only mem_free=20.000G \
+           | mem_free: needed 900.000G, free 20.000G, of 24.000G | there is never more than 24.000G: ask for less",
+        ],
     );
 }
 
@@ -149,20 +191,35 @@ fn what_can_never_be_had_comes_first_while_the_queue_is_full() {
             "-l arch=sol-sparc",
             "(-l arch=sol-sparc) cannot run at host \"a\": arch: asked sol-sparc, the host has lx-amd64",
         ),
-        ("-l h_vmem=900G -pe mpi 40", "cannot run in PE \"mpi\": it has 4 slots in all, 0 in use, and 40 are needed"),
+        (
+            "-l h_vmem=900G -pe mpi 40",
+            "cannot run in PE \"mpi\": it has 4 slots in all, 0 in use, and 40 are needed",
+        ),
     ] {
         let explanation = explained(&format!("{cell}\njob 2 {job}\npass"), 2);
         assert_eq!(explanation.reasons[0].text, first, "{job}");
         assert!(explanation.reasons[0].context.permanent, "{job}");
-        assert!(explanation.summary.ends_with("waiting alone will not help."), "{job}: {}", explanation.summary);
+        assert!(
+            explanation.summary.ends_with("waiting alone will not help."),
+            "{job}: {}",
+            explanation.summary
+        );
     }
 }
 
 #[test]
 fn what_can_never_be_had_is_told_of_a_held_job_too() {
     let explanation = explained("host a\nqueue all.q a slots=1\njob 1 -h -l num_proc=99\npass", 1);
-    assert!(explanation.summary.starts_with("It may not start yet."), "{}", explanation.summary);
-    assert!(explanation.summary.ends_with("waiting alone will not help."), "{}", explanation.summary);
+    assert!(
+        explanation.summary.starts_with("It may not start yet."),
+        "{}",
+        explanation.summary
+    );
+    assert!(
+        explanation.summary.ends_with("waiting alone will not help."),
+        "{}",
+        explanation.summary
+    );
     assert_eq!(
         lines(&explanation),
         [
@@ -176,9 +233,14 @@ fn what_can_never_be_had_is_told_of_a_held_job_too() {
 fn a_resource_that_a_silent_host_may_report_is_not_called_impossible() {
     let script = "host a | arch=lx-amd64\nqueue all.q a slots=1\njob 1 -l arch=lx-amd64\nlose a\npass";
     let mut lab = lab(script);
-    lab.scheduler.observe(&crate::observe::Observation::Unheard { host: "a".into() });
+    lab.scheduler
+        .observe(&crate::observe::Observation::Unheard { host: "a".into() });
     let explanation = explained_in(&lab, 1);
-    assert!(!explanation.summary.contains("waiting alone"), "{}", explanation.summary);
+    assert!(
+        !explanation.summary.contains("waiting alone"),
+        "{}",
+        explanation.summary
+    );
 }
 
 #[test]
@@ -191,8 +253,10 @@ fn a_full_queue_names_who_has_its_slots() {
          job 2
          pass",
         2,
-        &["queue instance \"all.q@a\" dropped because it is full | slots: needed 1, free 0, of 2 \
-           | held by 1.1 u1 1 +120 | held by 1.2 u1 1 +120"],
+        &[
+            "queue instance \"all.q@a\" dropped because it is full | slots: needed 1, free 0, of 2 \
+           | held by 1.1 u1 1 +120 | held by 1.2 u1 1 +120",
+        ],
     );
 }
 
@@ -210,7 +274,10 @@ fn a_licence_that_is_taken_names_a_few_of_its_holders_and_counts_all() {
          pass"
     );
     let reason = explained(&script, 8).reasons.remove(0);
-    assert_eq!(reason.text, "(-l lic=1) cannot run globally because it offers only lic=0");
+    assert_eq!(
+        reason.text,
+        "(-l lic=1) cannot run globally because it offers only lic=0"
+    );
     assert_eq!((reason.context.holders.len(), reason.context.holders_count), (5, 7));
 }
 
@@ -239,8 +306,10 @@ fn a_limit_of_a_quota_is_told_in_words_and_names_qquota() {
          job 2
          pass",
         2,
-        &["cannot run because rule \"maxslots/1\" (users {*} to slots=1) has no room for it, counted for user u1 \
-           | slots: needed 1, free 0, of 1 | qquota -u u1 shows what is in use | held by 1 u1 1"],
+        &[
+            "cannot run because rule \"maxslots/1\" (users {*} to slots=1) has no room for it, counted for user u1 \
+           | slots: needed 1, free 0, of 1 | qquota -u u1 shows what is in use | held by 1 u1 1",
+        ],
     );
 }
 
@@ -250,7 +319,14 @@ fn a_closed_queue_names_its_calendar_and_when_it_opens() {
          host a
          queue all.q a slots=1 calendar=day
          job 1");
-    set_instance(&mut lab, "all.q@a", InstanceState { calendar: CalendarState::Off, ..InstanceState::default() });
+    set_instance(
+        &mut lab,
+        "all.q@a",
+        InstanceState {
+            calendar: CalendarState::Off,
+            ..InstanceState::default()
+        },
+    );
     // The lab begins at 08:00 UTC; the calendar opens at 23:00.
     assert_eq!(
         lines(&explained_in(&lab, 1)),
@@ -261,11 +337,22 @@ fn a_closed_queue_names_its_calendar_and_when_it_opens() {
 
 #[test]
 fn a_hold_names_its_kind_and_who_may_release_it() {
-    let all = Holds { user: true, operator: true, system: true };
+    let all = Holds {
+        user: true,
+        operator: true,
+        system: true,
+    };
     let mut lab = lab("host a\nqueue all.q a slots=1\njob 5");
-    let change = HoldChange { set: all, release: Holds::default() };
+    let change = HoldChange {
+        set: all,
+        release: Holds::default(),
+    };
     let tasks = lab.state().jobs[&SubmitSeq(5)].present().ranges();
-    lab.event(Event::HoldsChanged { seq: SubmitSeq(5), tasks, change });
+    lab.event(Event::HoldsChanged {
+        seq: SubmitSeq(5),
+        tasks,
+        change,
+    });
     let explanation = explained_in(&lab, 5);
     assert_eq!(explanation.summary, "It may not start yet.");
     assert_eq!(
@@ -307,14 +394,18 @@ fn a_parallel_environment_that_is_too_small_says_how_many_slots_it_has() {
     check(
         &format!("{cell}\njob 2 -pe mpi 5"),
         2,
-        &["cannot run in PE \"mpi\": it has 4 slots in all, 2 in use, and 5 are needed \
-           | slots: needed 5, free 2, of 4 | PE \"mpi\" never has more than 4 slots: ask for fewer"],
+        &[
+            "cannot run in PE \"mpi\": it has 4 slots in all, 2 in use, and 5 are needed \
+           | slots: needed 5, free 2, of 4 | PE \"mpi\" never has more than 4 slots: ask for fewer",
+        ],
     );
     check(
         &format!("{cell}\njob 2 -pe mpi 3"),
         2,
-        &["cannot run in PE \"mpi\": it has 4 slots in all, 2 in use, and 3 are needed \
-           | slots: needed 3, free 2, of 4 | held by 1 u1 2"],
+        &[
+            "cannot run in PE \"mpi\": it has 4 slots in all, 2 in use, and 3 are needed \
+           | slots: needed 3, free 2, of 4 | held by 1 u1 2",
+        ],
     );
 }
 
@@ -351,10 +442,18 @@ fn a_load_threshold_is_told_as_the_load_and_the_threshold() {
          queue all.q a slots=1 load_thresholds=np_load_avg=0.1
          job 1
          pass";
-    check(script, 1, &["queue instance \"all.q@a\" is overloaded: np_load_avg is 1.61, the threshold is 0.1"]);
+    check(
+        script,
+        1,
+        &["queue instance \"all.q@a\" is overloaded: np_load_avg is 1.61, the threshold is 0.1"],
+    );
     let reason = explained(script, 1).reasons.remove(0);
     assert_eq!(
-        (reason.needed.as_deref(), reason.free.as_deref(), reason.context.comparison),
+        (
+            reason.needed.as_deref(),
+            reason.free.as_deref(),
+            reason.context.comparison
+        ),
         (Some("0.1"), Some("1.61"), Comparison::Threshold),
         "programs get the numbers"
     );
@@ -366,20 +465,26 @@ fn an_access_list_that_keeps_the_owner_out_is_named() {
     check(
         &format!("{cell}\nqueue all.q a slots=1 user_lists=staff\njob 1"),
         1,
-        &["user u1 has no permission for cluster queue \"all.q\": only members of staff have it \
-           | qconf -su staff shows who is in it; an operator admits u1 with qconf -au u1 staff"],
+        &[
+            "user u1 has no permission for cluster queue \"all.q\": only members of staff have it \
+           | qconf -su staff shows who is in it; an operator admits u1 with qconf -au u1 staff",
+        ],
     );
     check(
         &format!("{cell}\nqueue all.q a slots=1 xuser_lists=banned\njob 1"),
         1,
-        &["user u1 has no permission for cluster queue \"all.q\": members of banned are excluded \
-           | qconf -su banned shows who is in it; an operator takes u1 out with qconf -du u1 banned"],
+        &[
+            "user u1 has no permission for cluster queue \"all.q\": members of banned are excluded \
+           | qconf -su banned shows who is in it; an operator takes u1 out with qconf -du u1 banned",
+        ],
     );
     check(
         &format!("{cell}\npe mpi 4 $fill_up user_lists=staff\nqueue all.q a slots=4\njob 1 -pe mpi 2"),
         1,
-        &["user u1 cannot run because no access to PE \"mpi\": only members of staff have it \
-           | qconf -sp mpi names the access lists, qconf -su LIST shows who is in one"],
+        &[
+            "user u1 cannot run because no access to PE \"mpi\": only members of staff have it \
+           | qconf -sp mpi names the access lists, qconf -su LIST shows who is in one",
+        ],
     );
 }
 
@@ -420,8 +525,10 @@ fn limits_on_running_tasks_have_a_hint() {
     check(
         script,
         2,
-        &["1 jobs of its owner run, as many as maxujobs of the scheduler configuration allows \
-           | it goes on when one of them ends; a manager changes maxujobs with qconf -msconf"],
+        &[
+            "1 jobs of its owner run, as many as maxujobs of the scheduler configuration allows \
+           | it goes on when one of them ends; a manager changes maxujobs with qconf -msconf",
+        ],
     );
 }
 
@@ -429,31 +536,67 @@ fn limits_on_running_tasks_have_a_hint() {
 fn an_error_is_told_once_without_the_head_that_a_shepherd_writes() {
     let mut lab = lab("host a\nqueue all.q a slots=9\njob 1 -t 1-2\npass");
     for task in [1, 2] {
-        let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(task)].place.placement().unwrap().key;
+        let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(task)]
+            .place
+            .placement()
+            .unwrap()
+            .key;
         let error = "11/25/2026 19:46:07 [2004:17602]: error: can't chdir to /x: No such file".to_owned();
         let then = crate::event::Then::Error { reason: error };
-        lab.event(Event::TaskEnded { key, record: None, then, saved_pid: None, charged: None });
+        lab.event(Event::TaskEnded {
+            key,
+            record: None,
+            then,
+            saved_pid: None,
+            charged: None,
+        });
     }
-    assert!(matches!(lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place, Place::Pending { error: Some(_) }));
+    assert!(matches!(
+        lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place,
+        Place::Pending { error: Some(_) }
+    ));
     let explanation = explained_in(&lab, 1);
     assert_eq!(explanation.summary, "Its tasks are in error.");
     assert_eq!(
         lines(&explanation),
         ["error: can't chdir to /x: No such file | clear it with qmod -cj 1 once the cause is gone"]
     );
-    assert_eq!((explanation.reasons[0].count, explanation.reasons[0].examples.len()), (2, 2));
+    assert_eq!(
+        (explanation.reasons[0].count, explanation.reasons[0].examples.len()),
+        (2, 2)
+    );
 }
 
 #[test]
 fn tasks_are_explained_apart() {
     let mut lab = lab("host a\nqueue all.q a slots=1\njob 1 -t 1-3\npass\nrun 1");
-    let change = HoldChange { set: Holds { user: true, ..Holds::default() }, release: Holds::default() };
-    lab.event(Event::HoldsChanged { seq: SubmitSeq(1), tasks: vec![TaskRange::new(3, 3, 1).unwrap()], change });
+    let change = HoldChange {
+        set: Holds {
+            user: true,
+            ..Holds::default()
+        },
+        release: Holds::default(),
+    };
+    lab.event(Event::HoldsChanged {
+        seq: SubmitSeq(1),
+        tasks: vec![TaskRange::new(3, 3, 1).unwrap()],
+        change,
+    });
     let of = |range: &str| {
         let tasks = [TaskRange::parse(range).unwrap()];
-        explain(&mut lab.findings(), Question { seq: SubmitSeq(1), tasks: &tasks, zone: &Zone::utc() })
+        explain(
+            &mut lab.findings(),
+            Question {
+                seq: SubmitSeq(1),
+                tasks: &tasks,
+                zone: &Zone::utc(),
+            },
+        )
     };
-    assert_eq!((of("1").summary.as_str(), of("1").on_hosts, of("1").pending), ("It runs.", 1, 0));
+    assert_eq!(
+        (of("1").summary.as_str(), of("1").on_hosts, of("1").pending),
+        ("It runs.", 1, 0)
+    );
     assert!(of("2").reasons[0].text.contains("full"), "{:?}", of("2").reasons);
     assert!(of("3").reasons[0].text.contains("user hold"), "{:?}", of("3").reasons);
     assert_eq!((of("1-3").on_hosts, of("1-3").pending), (1, 2));
@@ -463,10 +606,20 @@ fn tasks_are_explained_apart() {
 #[test]
 fn a_suspended_task_says_who_resumes_it() {
     let mut lab = lab("host a\nqueue all.q a slots=1\njob 1\npass\nrun 1");
-    set_instance(&mut lab, "all.q@a", InstanceState { suspended: true, ..InstanceState::default() });
+    set_instance(
+        &mut lab,
+        "all.q@a",
+        InstanceState {
+            suspended: true,
+            ..InstanceState::default()
+        },
+    );
     let explanation = explained_in(&lab, 1);
     assert_eq!(explanation.summary, "It is on its host, but it does not go on.");
-    assert_eq!(lines(&explanation), ["an operator has suspended all.q@a | qmod -usq all.q@a resumes it"]);
+    assert_eq!(
+        lines(&explanation),
+        ["an operator has suspended all.q@a | qmod -usq all.q@a resumes it"]
+    );
 }
 
 #[test]

@@ -30,11 +30,20 @@ impl Enough {
         let slots = match rule {
             AllocationRule::Fixed(each) => {
                 let portions = largest.checked_div(each)?;
-                (1..=portions).rev().map(|portions| portions * each).find(|slots| range.contains(*slots))?
+                (1..=portions)
+                    .rev()
+                    .map(|portions| portions * each)
+                    .find(|slots| range.contains(*slots))?
             }
             AllocationRule::PeSlots | AllocationRule::FillUp | AllocationRule::RoundRobin => largest,
         };
-        Some(Enough { rule, slots, most_elsewhere: most.elsewhere, master: None, elsewhere: 0 })
+        Some(Enough {
+            rule,
+            slots,
+            most_elsewhere: most.elsewhere,
+            master: None,
+            elsewhere: 0,
+        })
     }
 
     /// Adds the next host, and returns whether the hosts so far are enough.
@@ -76,13 +85,31 @@ mod tests {
 
     fn room(at: usize, slots: u32, master: Option<(u32, u32)>) -> HostRoom {
         let host = format!("h{at}");
-        let instance = QueueInstanceName { queue: "all.q".into(), host: host.as_str().into() };
-        let master = master.map(|(own, more)| MasterRoom { at: 0, own, in_instance: own + more, slots: own + more });
-        HostRoom { instances: vec![(instance, slots)], slots, master, others: Vec::new(), companions: None }
+        let instance = QueueInstanceName {
+            queue: "all.q".into(),
+            host: host.as_str().into(),
+        };
+        let master = master.map(|(own, more)| MasterRoom {
+            at: 0,
+            own,
+            in_instance: own + more,
+            slots: own + more,
+        });
+        HostRoom {
+            instances: vec![(instance, slots)],
+            slots,
+            master,
+            others: Vec::new(),
+            companions: None,
+        }
     }
 
     fn rules() -> impl Strategy<Value = AllocationRule> {
-        let plain = [AllocationRule::PeSlots, AllocationRule::FillUp, AllocationRule::RoundRobin];
+        let plain = [
+            AllocationRule::PeSlots,
+            AllocationRule::FillUp,
+            AllocationRule::RoundRobin,
+        ];
         prop_oneof![3 => prop::sample::select(plain.to_vec()), 2 => (1u32..4).prop_map(AllocationRule::Fixed)]
     }
 

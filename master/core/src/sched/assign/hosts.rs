@@ -46,7 +46,12 @@ impl HostRoom {
     /// there or not.
     pub fn at_best(&self) -> impl Iterator<Item = (&QueueInstanceName, u32)> {
         self.instances.iter().enumerate().map(|(index, (instance, slots))| {
-            (instance, self.masters().map(|master| self.beside(master, index)).fold(*slots, u32::max))
+            (
+                instance,
+                self.masters()
+                    .map(|master| self.beside(master, index))
+                    .fold(*slots, u32::max),
+            )
         })
     }
 }
@@ -103,14 +108,22 @@ impl<'l> Rooms<'l> {
         mut is_enough: impl FnMut(&HostRoom) -> bool,
         roomless: &mut BTreeSet<HostName>,
     ) {
-        let Look { cluster, demand, globally, pe } = *look;
+        let Look {
+            cluster,
+            demand,
+            globally,
+            pe,
+        } = *look;
         let why = |site: &Site<'_, '_>| {
-            cluster.unsuitable(site, demand, Some(&pe.name)).or_else(|| cluster.out_of_service(site))
+            cluster
+                .unsuitable(site, demand, Some(&pe.name))
+                .or_else(|| cluster.out_of_service(site))
         };
         while let Some(site) = supply.get(self.looked_at) {
             self.looked_at += 1;
             if let Some(what) = why(&site) {
-                self.unsuitable.extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
+                self.unsuitable
+                    .extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
                 continue;
             }
             let host = &site.instance.host;
@@ -191,7 +204,11 @@ pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Ve
         AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
     };
     let takes_master = |host: &HostRoom| host.masters().any(|master| master.slots >= least || master.own == 0);
-    let Some(master) = hosts.iter().position(takes_master).filter(|_| hosts.len() > most && most > 0) else {
+    let Some(master) = hosts
+        .iter()
+        .position(takes_master)
+        .filter(|_| hosts.len() > most && most > 0)
+    else {
         return hosts;
     };
     let mut best: Vec<usize> = (0..hosts.len()).collect();
@@ -222,7 +239,11 @@ fn room(
     let slaves = on_host(1, Role::Slave);
     // If nothing is charged for the master alone, it fits where others fit.
     let is_alike = extra == 0 && !demand.charges_master();
-    let with_master = if is_alike { slaves.clone() } else { on_host(own + extra, as_master) };
+    let with_master = if is_alike {
+        slaves.clone()
+    } else {
+        on_host(own + extra, as_master)
+    };
     let fits = sites.iter().map(|site| {
         let fit = cluster.fit_instance(slaves.clone(), site, demand, 1, Role::Slave);
         if cluster.takes_slaves(site.instance, demand) {
@@ -237,12 +258,22 @@ fn room(
     let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
     let companions = (as_other == Role::Companion).then(|| {
         let on_host = on_host(1, Role::Companion);
-        let fit = |site| cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Companion).slots;
+        let fit = |site| {
+            cluster
+                .fit_instance(on_host.clone(), site, demand, 1, Role::Companion)
+                .slots
+        };
         sites.iter().map(fit).collect()
     });
     let sum = fits.iter().map(|(_, slots)| *slots).fold(0, u32::saturating_add);
     let slots = sum.min(slaves.slots).min(cap);
-    let room = HostRoom { slots, instances: fits, master: None, others: Vec::new(), companions };
+    let room = HostRoom {
+        slots,
+        instances: fits,
+        master: None,
+        others: Vec::new(),
+        companions,
+    };
     let (master, others) = {
         let mut masters = sites.iter().enumerate().filter_map(|(at, site)| {
             let most = if is_alike {
@@ -260,14 +291,29 @@ fn room(
             if most < own + extra || !cluster.takes_master(site.instance, demand) {
                 return None;
             }
-            let whole = MasterRoom { at, own, in_instance: most, slots: 0 };
-            let sum = (0..sites.len()).map(|index| room.beside(whole, index)).fold(0, u32::saturating_add);
+            let whole = MasterRoom {
+                at,
+                own,
+                in_instance: most,
+                slots: 0,
+            };
+            let sum = (0..sites.len())
+                .map(|index| room.beside(whole, index))
+                .fold(0, u32::saturating_add);
             let slots = sum.min(with_master.slots).min(cap).saturating_sub(extra);
-            Some(MasterRoom { slots, in_instance: most - extra, ..whole }).filter(|master| master.slots >= own)
+            Some(MasterRoom {
+                slots,
+                in_instance: most - extra,
+                ..whole
+            })
+            .filter(|master| master.slots >= own)
         });
         let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
         let is_first_best = !may_be_closed && !demand.is_apart();
-        (masters.next(), if is_first_best { Vec::new() } else { masters.collect() })
+        (
+            masters.next(),
+            if is_first_best { Vec::new() } else { masters.collect() },
+        )
     };
     HostRoom { master, others, ..room }
 }

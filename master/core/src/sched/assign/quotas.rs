@@ -41,7 +41,11 @@ pub fn within(
     if rule == AllocationRule::PeSlots {
         return each_alone(purse, most, extra, &hosts);
     }
-    let least = if let AllocationRule::Fixed(each) = rule { each } else { 1 };
+    let least = if let AllocationRule::Fixed(each) = rule {
+        each
+    } else {
+        1
+    };
     let (mut best, mut tried) = (None, 0);
     for (at, master) in seats(&hosts, least) {
         let needed = master.own + extra;
@@ -96,7 +100,9 @@ pub fn leave_enough(
     let mut purse = purse.clone();
     let least = match rule {
         AllocationRule::PeSlots => {
-            return each_alone(&mut purse, most, extra, hosts).iter().any(|room| room.slots >= most);
+            return each_alone(&mut purse, most, extra, hosts)
+                .iter()
+                .any(|room| room.slots >= most);
         }
         AllocationRule::Fixed(each) => each,
         AllocationRule::FillUp | AllocationRule::RoundRobin => 1,
@@ -134,7 +140,9 @@ fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) 
     let mut rooms: Vec<HostRoom> = Vec::new();
     let mut found = 0;
     for host in hosts {
-        let Some(at_best) = host.masters().map(|master| master.slots.min(most)).max() else { continue };
+        let Some(at_best) = host.masters().map(|master| master.slots.min(most)).max() else {
+            continue;
+        };
         if at_best <= found && !purse.explains() {
             continue;
         }
@@ -245,7 +253,10 @@ impl<'a> Plan<'a> {
     /// Whether an instance has as many slots as it could.
     fn is_full(&self, (host, at): (usize, usize)) -> bool {
         let of_host = &self.hosts[host];
-        let room = self.room(host).1.map_or(of_host.instances[at].1, |master| of_host.beside(master, at));
+        let room = self
+            .room(host)
+            .1
+            .map_or(of_host.instances[at].1, |master| of_host.beside(master, at));
         self.taken[host][at] >= room
     }
 
@@ -269,11 +280,17 @@ impl<'a> Plan<'a> {
             let has_room =
                 !self.is_full(place) && self.on_host(place.0) < self.room(place.0).0 && self.spare(place.0) > 0;
             let is_kept_out = has_room && purse.most(self.name(place), 1, false) == 0;
-            if is_kept_out && !wanting.iter().any(|other| purse.are_alike(self.name(*other), self.name(place))) {
+            if is_kept_out
+                && !wanting
+                    .iter()
+                    .any(|other| purse.are_alike(self.name(*other), self.name(place)))
+            {
                 wanting.push(place);
             }
         }
-        let moves = wanting.iter().flat_map(|to| places.iter().map(move |from| (*from, *to)));
+        let moves = wanting
+            .iter()
+            .flat_map(|to| places.iter().map(move |from| (*from, *to)));
         for (from, to) in moves {
             if self.has_looked_enough(1) {
                 return false;
@@ -386,17 +403,31 @@ impl<'a> Plan<'a> {
 
     /// What was taken, as room.
     fn rooms(self) -> Vec<HostRoom> {
-        let rooms = self.hosts.iter().zip(&self.taken).enumerate().map(|(index, (host, taken))| {
-            let slots = taken.iter().sum();
-            let room = self.room(index).1;
-            HostRoom {
-                instances: host.instances.iter().zip(taken).map(|((name, _), slots)| (name.clone(), *slots)).collect(),
-                slots,
-                master: room.map(|room| MasterRoom { in_instance: taken[room.at], slots, ..room }),
-                others: Vec::new(),
-                companions: None,
-            }
-        });
+        let rooms = self
+            .hosts
+            .iter()
+            .zip(&self.taken)
+            .enumerate()
+            .map(|(index, (host, taken))| {
+                let slots = taken.iter().sum();
+                let room = self.room(index).1;
+                HostRoom {
+                    instances: host
+                        .instances
+                        .iter()
+                        .zip(taken)
+                        .map(|((name, _), slots)| (name.clone(), *slots))
+                        .collect(),
+                    slots,
+                    master: room.map(|room| MasterRoom {
+                        in_instance: taken[room.at],
+                        slots,
+                        ..room
+                    }),
+                    others: Vec::new(),
+                    companions: None,
+                }
+            });
         rooms.filter(|host| host.slots > 0 || host.master.is_some()).collect()
     }
 }

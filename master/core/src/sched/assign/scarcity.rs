@@ -48,7 +48,9 @@ impl<'a> Scarcity<'a> {
             true => self.best(hosts),
             false => self.without_seat(hosts),
         };
-        place.filter(|place| place.slots < place.wanted).map_or_else(Vec::new, |place| self.limits(&place))
+        place
+            .filter(|place| place.slots < place.wanted)
+            .map_or_else(Vec::new, |place| self.limits(&place))
     }
 
     /// The host with most slots among those that have too few for the rule, or all of them
@@ -66,12 +68,18 @@ impl<'a> Scarcity<'a> {
                 let usable = hosts.iter().filter(|room| most(room) >= each).count();
                 let is_enough = u64::from(each) * usable as u64 >= u64::from(least);
                 let short = hosts.iter().filter(|room| !is_enough && most(room) < each);
-                short.min_by_key(|room| Reverse(most(room))).map(|room| self.at(room, each))
+                short
+                    .min_by_key(|room| Reverse(most(room)))
+                    .map(|room| self.at(room, each))
             }
             AllocationRule::FillUp | AllocationRule::RoundRobin => {
                 let all = hosts.iter().map(|room| i64::from(room.slots)).sum::<i64>();
-                let seats = hosts.iter().flat_map(|room| room.masters().map(move |seat| (room, seat)));
-                let gain = seats.map(|(room, seat)| i64::from(seat.slots) - i64::from(room.slots)).max();
+                let seats = hosts
+                    .iter()
+                    .flat_map(|room| room.masters().map(move |seat| (room, seat)));
+                let gain = seats
+                    .map(|(room, seat)| i64::from(seat.slots) - i64::from(room.slots))
+                    .max();
                 let missing = i64::from(least) - all - gain.unwrap_or(0);
                 let missing = u32::try_from(missing).ok().filter(|missing| *missing > 0)?;
                 let room = hosts.iter().min_by_key(|room| Reverse(most(room)))?;
@@ -83,13 +91,21 @@ impl<'a> Scarcity<'a> {
     /// If no host takes the master: the host with most room for others. A job with separate
     /// requests has a reason for each host already.
     fn without_seat<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
-        let room = hosts.iter().min_by_key(|room| Reverse(room.slots)).filter(|_| !self.demand.is_apart())?;
+        let room = hosts
+            .iter()
+            .min_by_key(|room| Reverse(room.slots))
+            .filter(|_| !self.demand.is_apart())?;
         let (role, extra) = (self.demand.roles(Some(self.pe)).0, self.extra());
         let own = self.demand.own_slots(self.pe);
         let slots = (own + extra).saturating_sub(1);
         let part = |(instance, _): &'r (QueueInstanceName, u32)| Part { instance, role, slots };
         let wanted = portion(self.demand, self.pe).max(own).saturating_add(extra);
-        Some(Place { role, parts: room.instances.iter().map(part).collect(), slots, wanted })
+        Some(Place {
+            role,
+            parts: room.instances.iter().map(part).collect(),
+            slots,
+            wanted,
+        })
     }
 
     /// A host where so many slots of the job would be enough, with the master if that takes nothing
@@ -99,8 +115,17 @@ impl<'a> Scarcity<'a> {
             return self.with_master(room, seat, wanted);
         }
         let role = Role::Slave;
-        let part = |(instance, slots): &'r (QueueInstanceName, u32)| Part { instance, role, slots: *slots };
-        Place { role, parts: room.instances.iter().map(part).collect(), slots: room.slots, wanted }
+        let part = |(instance, slots): &'r (QueueInstanceName, u32)| Part {
+            instance,
+            role,
+            slots: *slots,
+        };
+        Place {
+            role,
+            parts: room.instances.iter().map(part).collect(),
+            slots: room.slots,
+            wanted,
+        }
     }
 
     fn with_master<'r>(&self, room: &'r HostRoom, seat: MasterRoom, wanted: u32) -> Place<'r> {
@@ -109,12 +134,25 @@ impl<'a> Scarcity<'a> {
         let parts = room.instances.iter().enumerate().map(|(at, (instance, _))| {
             let slots = room.beside(seat, at);
             match at == seat.at {
-                true => Part { instance, role, slots: slots.saturating_add(extra) },
-                false => Part { instance, role: beside, slots },
+                true => Part {
+                    instance,
+                    role,
+                    slots: slots.saturating_add(extra),
+                },
+                false => Part {
+                    instance,
+                    role: beside,
+                    slots,
+                },
             }
         });
         let parts = parts.collect();
-        Place { role, parts, slots: seat.slots.saturating_add(extra), wanted: wanted.saturating_add(extra) }
+        Place {
+            role,
+            parts,
+            slots: seat.slots.saturating_add(extra),
+            wanted: wanted.saturating_add(extra),
+        }
     }
 
     /// The slot of a master that is no task of the environment.
@@ -125,12 +163,23 @@ impl<'a> Scarcity<'a> {
     /// What limits the slots there: at the host, and in its queue instances if together they have
     /// no more.
     fn limits(&self, place: &Place<'_>) -> Vec<Reason> {
-        let Place { role, parts, slots, wanted } = place;
+        let Place {
+            role,
+            parts,
+            slots,
+            wanted,
+        } = place;
         let Some(first) = parts.first() else { return Vec::new() };
         let ground = self.cluster.ground(&first.instance.host);
-        let on_host =
-            |slots| self.cluster.fit_level(self.globally.unlimited(), &ground.spot, self.demand, slots, *role);
-        let sites = || parts.iter().map(|part| (part, self.cluster.site_on(ground, part.instance)));
+        let on_host = |slots| {
+            self.cluster
+                .fit_level(self.globally.unlimited(), &ground.spot, self.demand, slots, *role)
+        };
+        let sites = || {
+            parts
+                .iter()
+                .map(|part| (part, self.cluster.site_on(ground, part.instance)))
+        };
         let mut limits = self.short(*slots, *wanted, on_host);
         limits.extend(self.thresholds(sites().map(|(_, site)| site).collect(), (*slots, *wanted)));
         let in_all = parts.iter().fold(0, |sum: u32, part| sum.saturating_add(part.slots));
@@ -139,7 +188,10 @@ impl<'a> Scarcity<'a> {
         }
         let above = on_host(1).unlimited();
         for (part, site) in sites() {
-            let fit = |slots| self.cluster.fit_instance(above.clone(), &site, self.demand, slots, part.role);
+            let fit = |slots| {
+                self.cluster
+                    .fit_instance(above.clone(), &site, self.demand, slots, part.role)
+            };
             limits.extend(self.short(part.slots, part.slots.saturating_add(wanted - slots), fit));
         }
         limits
@@ -153,7 +205,8 @@ impl<'a> Scarcity<'a> {
         }
         let all = fit(wanted).reasons.into_iter();
         let told = all.filter(|reason| decisive.iter().any(|known| is_alike(known, reason)));
-        told.map(|Reason { level, what }| self.reason(level, (slots, wanted), what)).collect()
+        told.map(|Reason { level, what }| self.reason(level, (slots, wanted), what))
+            .collect()
     }
 
     /// The load thresholds that further slots would reach, if these limit.
@@ -171,7 +224,15 @@ impl<'a> Scarcity<'a> {
     }
 
     fn reason(&self, level: Level, (slots, wanted): (u32, u32), why: What) -> Reason {
-        Reason::new(level, What::NoMore(Box::new(NoMore { pe: self.pe.name.clone(), slots, wanted, why })))
+        Reason::new(
+            level,
+            What::NoMore(Box::new(NoMore {
+                pe: self.pe.name.clone(),
+                slots,
+                wanted,
+                why,
+            })),
+        )
     }
 }
 

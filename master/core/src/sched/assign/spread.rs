@@ -110,7 +110,18 @@ fn over_hosts(
         room
     });
     let rooms: Vec<u32> = rooms.collect();
-    Ok(granted(hosts, &rule(slots, &rooms, Kept { host: seat.host, slots: seat.room.own }), seat))
+    Ok(granted(
+        hosts,
+        &rule(
+            slots,
+            &rooms,
+            Kept {
+                host: seat.host,
+                slots: seat.room.own,
+            },
+        ),
+        seat,
+    ))
 }
 
 /// Exactly `each` slots on every host that is used; a master without a slot of its own may be where
@@ -192,7 +203,9 @@ fn round_robin(slots: u32, rooms: &[u32], kept: Kept) -> Vec<u32> {
 
 fn granted(hosts: &[HostRoom], taken: &[u32], seat: Seat) -> Vec<Granted> {
     let all = hosts.iter().zip(taken.iter().copied()).enumerate();
-    let used = all.filter(|(index, (_, slots))| *slots > 0 || *index == seat.host).map(|(_, used)| used);
+    let used = all
+        .filter(|(index, (_, slots))| *slots > 0 || *index == seat.host)
+        .map(|(_, used)| used);
     let used: Vec<(&HostRoom, u32)> = used.collect();
     let before = taken[..seat.host].iter().filter(|slots| **slots > 0).count();
     master_first(&used, before, seat.room)
@@ -207,7 +220,10 @@ fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> V
     let mut taken = fill_up(slots - room.own, &rooms);
     let of_master = taken[room.at] + room.own;
     taken[room.at] = 0;
-    let mut granted = vec![Granted { instance: host.instances[room.at].0.clone(), slots: of_master }];
+    let mut granted = vec![Granted {
+        instance: host.instances[room.at].0.clone(),
+        slots: of_master,
+    }];
     granted.extend(part(host, &taken));
     for (_, (host, slots)) in used.iter().enumerate().filter(|(index, _)| *index != master) {
         let rooms: Vec<u32> = host.instances.iter().map(|(_, room)| *room).collect();
@@ -218,5 +234,10 @@ fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> V
 
 fn part(host: &HostRoom, taken: &[u32]) -> Vec<Granted> {
     let parts = host.instances.iter().zip(taken).filter(|(_, slots)| **slots > 0);
-    parts.map(|((instance, _), slots)| Granted { instance: instance.clone(), slots: *slots }).collect()
+    parts
+        .map(|((instance, _), slots)| Granted {
+            instance: instance.clone(),
+            slots: *slots,
+        })
+        .collect()
 }

@@ -18,13 +18,17 @@ impl Model {
     pub(in crate::sched) fn plan(&mut self, seq: SubmitSeq, task: TaskId, assignment: &Assignment, now: Now) {
         let Assignment { granted, pe } = assignment;
         let Some(bucket) = self.queue.bucket(seq) else { return };
-        let Some(category) = self.categories.get(self.queue.at(bucket).category) else { return };
+        let Some(category) = self.categories.get(self.queue.at(bucket).category) else {
+            return;
+        };
         let only_slot = match granted.as_slice() {
             [Granted { instance, slots: 1 }] if pe.is_none() => Some(instance),
             _ => None,
         };
         if category.demand.reservation.is_some() {
-            granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+            granted
+                .iter()
+                .for_each(|granted| self.standings.host(&granted.instance.host));
             // The time line holds the advance reservation and not the task; its host may be ranked
             // anew.
             self.ahead.disturbed();
@@ -44,7 +48,9 @@ impl Model {
         let key = plan_key(seq, task);
         // All jobs of a category take the same.
         let category = self.categories.get(self.queue.at(bucket).category);
-        let Some(charges) = category.map(|category| category.tally.charges.clone()) else { return };
+        let Some(charges) = category.map(|category| category.tally.charges.clone()) else {
+            return;
+        };
         let booking =
             Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
         let moves_others = job.spec.reservation.is_none() && self.moves_others(&booking);
@@ -75,7 +81,13 @@ impl Model {
         unfiled: &[Order],
         now: Now,
     ) -> Option<Order> {
-        let Bucket { category, class, immediate, reserve, .. } = *self.queue.at(id);
+        let Bucket {
+            category,
+            class,
+            immediate,
+            reserve,
+            ..
+        } = *self.queue.at(id);
         if immediate || reserve || class != Classes::WITHOUT || !self.is_local(now) {
             return None;
         }
@@ -87,14 +99,21 @@ impl Model {
         if self.ahead.line().keeps_on(&instance.host) {
             return None;
         }
-        let headroom = self.filling.known(instance).filter(|_| self.standings.only_fills(*place))?;
+        let headroom = self
+            .filling
+            .known(instance)
+            .filter(|_| self.standings.only_fills(*place))?;
         if !headroom.holds(&category.tally) {
             return None;
         }
         debug_assert!(self.would_take(instance, &category.demand, unfiled, now), "{instance}");
         let (place, Assignment { granted, pe }) = (*place, one_slot(instance));
         self.standings.planned(&granted, Some(place));
-        self.filling.planned(&granted, granted.first().map(|granted| &granted.instance), &category.tally);
+        self.filling.planned(
+            &granted,
+            granted.first().map(|granted| &granted.instance),
+            &category.tally,
+        );
         Some(Order::Start { seq, task, granted, pe })
     }
 
@@ -134,7 +153,11 @@ impl Model {
     /// plain way, for assertions.
     fn would_take(&self, instance: &QueueInstanceName, demand: &Demand, unfiled: &[Order], now: Now) -> bool {
         let mut planned = Ledger::default();
-        let there = self.planned.level(At::Host(&instance.host)).into_iter().flat_map(|there| there.since(Tick(0)));
+        let there = self
+            .planned
+            .level(At::Host(&instance.host))
+            .into_iter()
+            .flat_map(|there| there.since(Tick(0)));
         let unfiled = unfiled.iter().filter_map(|order| match order {
             Order::Start { seq, granted, .. } if granted[0].instance.host == instance.host => {
                 let job = self.state.jobs.get(seq)?;
@@ -146,7 +169,10 @@ impl Model {
         for (booking, n) in bookings.zip(0..) {
             planned.hold(plan_key(SubmitSeq(n), TaskId(1)), booking);
         }
-        let cluster = Cluster { planned: Some(&planned), ..self.cluster(now) };
+        let cluster = Cluster {
+            planned: Some(&planned),
+            ..self.cluster(now)
+        };
         let site = cluster.site(instance);
         assign_serial(&cluster, demand, &fit_globally(&cluster, demand), &site).is_ok() && !cluster.is_in_alarm(&site)
     }
@@ -166,12 +192,19 @@ impl Model {
         now: Now,
     ) -> Order {
         self.plan(seq, task, &assignment, now);
-        Order::Start { seq, task, granted: assignment.granted, pe: assignment.pe }
+        Order::Start {
+            seq,
+            task,
+            granted: assignment.granted,
+            pe: assignment.pe,
+        }
     }
 
     /// Takes a planned start back.
     pub(in crate::sched) fn take_back(&mut self, order: &Order) {
-        let Order::Start { seq, task, granted, .. } = order else { return };
+        let Order::Start { seq, task, granted, .. } = order else {
+            return;
+        };
         let is_shared = self.planned(*seq, *task).is_some_and(|booking| self.is_shared(booking));
         self.unplan(*seq, *task);
         self.disturbed();
@@ -188,9 +221,17 @@ impl Model {
         let was_planned = self.planned(key.seq, key.task).is_some();
         self.unplan(key.seq, key.task);
         self.ahead.runs(&self.state, key, &self.state.ledger, now);
-        granted.iter().for_each(|granted| self.standings.host(&granted.instance.host));
+        granted
+            .iter()
+            .for_each(|granted| self.standings.host(&granted.instance.host));
         // A planned start changed the order already.
-        if !was_planned && self.state.ledger.booking(key).is_some_and(|booking| self.moves_others(booking)) {
+        if !was_planned
+            && self
+                .state
+                .ledger
+                .booking(key)
+                .is_some_and(|booking| self.moves_others(booking))
+        {
             self.standings.everything();
         }
         self.cools(granted, now.tick);

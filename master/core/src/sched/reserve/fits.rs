@@ -19,7 +19,10 @@ pub struct Fits {
 impl Fits {
     /// Adds a queue instance that takes the job. It is not there yet.
     pub fn insert(&mut self, worth: Worth, instance: QueueInstanceName) {
-        self.of_host.entry(instance.host.clone()).or_default().push((worth, instance.clone()));
+        self.of_host
+            .entry(instance.host.clone())
+            .or_default()
+            .push((worth, instance.clone()));
         self.best_first.insert((worth, instance));
     }
 
@@ -45,6 +48,8 @@ impl Fits {
     /// Takes out all of them.
     pub fn take_all(&mut self) -> impl Iterator<Item = QueueInstanceName> {
         self.of_host.clear();
-        std::mem::take(&mut self.best_first).into_iter().map(|(_, instance)| instance)
+        std::mem::take(&mut self.best_first)
+            .into_iter()
+            .map(|(_, instance)| instance)
     }
 }

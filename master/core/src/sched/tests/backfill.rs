@@ -43,8 +43,12 @@ fn cluster() -> Lab {
 fn running(lab: &Lab, lengths: &BTreeMap<u64, u64>) -> Vec<(Tick, String)> {
     let jobs = lab.state().jobs.values();
     let tasks = jobs.flat_map(|job| {
-        job.placements()
-            .map(|(task, at)| (at.placed_tick.plus_ms(1000 * lengths[&job.seq.0]), format!("{}.{task}", job.seq.0)))
+        job.placements().map(|(task, at)| {
+            (
+                at.placed_tick.plus_ms(1000 * lengths[&job.seq.0]),
+                format!("{}.{task}", job.seq.0),
+            )
+        })
     });
     let mut tasks: Vec<_> = tasks.collect();
     tasks.sort();
@@ -60,7 +64,13 @@ fn first_in_turn(lab: &Lab) -> Option<(Turn, Option<Tick>)> {
     let first =
         |job: &crate::state::job::Job| Some((-job.spec.priority, job.seq.0, *model.startable(job, now, 1).first()?));
     let turn = lab.state().jobs.values().filter_map(first).min()?;
-    Some((turn, model.reservations().get(&(SubmitSeq(turn.1), turn.2)).map(|kept| kept.at)))
+    Some((
+        turn,
+        model
+            .reservations()
+            .get(&(SubmitSeq(turn.1), turn.2))
+            .map(|kept| kept.at),
+    ))
 }
 
 fn runs(lab: &Lab, seq: u64, task: TaskId) -> bool {

@@ -22,7 +22,10 @@ fn category(lab: &Lab, master: &str, slaves: &str, queues: &[&str]) -> CategoryK
         slave_queues: queues.iter().map(|queue| (*queue).to_owned()).collect(),
         ..(*job.spec.requests).clone()
     };
-    job.spec = Arc::new(JobSpec { requests: lists.into(), ..(*job.spec).clone() });
+    job.spec = Arc::new(JobSpec {
+        requests: lists.into(),
+        ..(*job.spec).clone()
+    });
     CategoryKey::new(lab.state(), &job, &Demand::of_job(lab.state(), &job))
 }
 
@@ -66,7 +69,11 @@ fn jobs_of_one_category_ask_for_the_same_in_each_scope() {
         of("", "", &["b.q"]),
     ];
     for (index, one) in different.iter().enumerate() {
-        assert!(different[index + 1..].iter().all(|other| one != other), "{}", one.text(&lab.state().config.complex));
+        assert!(
+            different[index + 1..].iter().all(|other| one != other),
+            "{}",
+            one.text(&lab.state().config.complex)
+        );
     }
 }
 
@@ -77,5 +84,8 @@ fn a_category_tells_what_each_scope_asks_for() {
     assert_eq!(text(category(&lab, "", "", &[])), "-masterq all.q -pe mpi 4");
     let expected = "-masterq all.q -scope master -l memory=1G,nosuch -scope slave -l gpu=1,memory=4G \
         -scope slave -q a.q,b.q -pe mpi 4";
-    assert_eq!(text(category(&lab, "nosuch=1,mem=1024M", "memory=4G,gpu=1", &["b.q", "a.q"])), expected);
+    assert_eq!(
+        text(category(&lab, "nosuch=1,mem=1024M", "memory=4G,gpu=1", &["b.q", "a.q"])),
+        expected
+    );
 }

@@ -148,7 +148,12 @@ fn cell(jobs: &[Asked], slots: usize, maxujobs: u32) -> Lab {
 
 fn pending(lab: &Lab) -> Vec<(SubmitSeq, PriorityNumbers)> {
     let model = lab.scheduler.model();
-    model.state().jobs.keys().map(|seq| (*seq, model.priority_of(*seq, Of::Pending, lab.now))).collect()
+    model
+        .state()
+        .jobs
+        .keys()
+        .map(|seq| (*seq, model.priority_of(*seq, Of::Pending, lab.now)))
+        .collect()
 }
 
 proptest! {

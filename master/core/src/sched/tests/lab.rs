@@ -80,17 +80,34 @@ pub fn check(script: &str) {
 
 /// The same in a cell that is there.
 pub fn check_in(mut lab: Lab, script: &str) {
-    for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         lab.line(line);
         lab.state().check();
         lab.assert_tasks_are_found();
         lab.assert_places_are_found();
         let model = lab.scheduler.model();
-        let instances =
-            |model: &Model| -> Vec<_> { model.places.sites().flat_map(|(_, site)| site.instances.clone()).collect() };
-        assert_eq!(instances(model), instances(&Model::new(model.state().clone(), Zone::utc())), "after {line}");
+        let instances = |model: &Model| -> Vec<_> {
+            model
+                .places
+                .sites()
+                .flat_map(|(_, site)| site.instances.clone())
+                .collect()
+        };
+        assert_eq!(
+            instances(model),
+            instances(&Model::new(model.state().clone(), Zone::utc())),
+            "after {line}"
+        );
     }
-    assert!(lab.placed.is_empty(), "placed and not expected: {:?}\n{script}", lab.placed);
+    assert!(
+        lab.placed.is_empty(),
+        "placed and not expected: {:?}\n{script}",
+        lab.placed
+    );
 }
 
 /// A cell under test.
@@ -110,7 +127,10 @@ impl Lab {
     pub fn new() -> Lab {
         let mut lab = Lab {
             scheduler: Scheduler::new(State::new(), Zone::utc()),
-            now: Now { tick: Tick(1_000_000_000), wall: Wall(1_800_000_000_000) },
+            now: Now {
+                tick: Tick(1_000_000_000),
+                wall: Wall(1_800_000_000_000),
+            },
             sequences: BTreeMap::new(),
             placed: Vec::new(),
             budget: 3,
@@ -131,7 +151,13 @@ impl Lab {
 
     pub fn event(&mut self, event: Event) {
         let seq = EventSeq(self.state().last.0 + 1);
-        self.scheduler.apply(&Record { seq, now: self.now, actor: Actor::Master, request: None, event });
+        self.scheduler.apply(&Record {
+            seq,
+            now: self.now,
+            actor: Actor::Master,
+            request: None,
+            event,
+        });
     }
 
     pub fn line(&mut self, line: &str) {
@@ -173,7 +199,14 @@ impl Lab {
             "find" => self.contact(words[0], true),
             "wait" => self.wait(words[0].parse().unwrap()),
             "back" => self.now.wall = Wall(self.now.wall.0 - 1000 * words[0].parse::<i64>().unwrap()),
-            "=" => assert_eq!(if self.placed.is_empty() { "nothing".to_owned() } else { self.placed.remove(0) }, rest),
+            "=" => assert_eq!(
+                if self.placed.is_empty() {
+                    "nothing".to_owned()
+                } else {
+                    self.placed.remove(0)
+                },
+                rest
+            ),
             "@" => self.expect_reservation(words[0], rest.split_once(' ').map_or("nothing", |(_, rest)| rest)),
             "%" => self.expect_quota(rest),
             "?" => self.expect_info(words[0], rest.split_once(' ').unwrap().1),
@@ -182,7 +215,11 @@ impl Lab {
     }
 
     fn object(&mut self, kind: ObjectKind, name: &str, fields: Fields) {
-        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields: Some(fields) }]));
+        self.event(Event::ObjectsChanged(vec![StoredObject {
+            kind,
+            name: name.to_owned(),
+            fields: Some(fields),
+        }]));
     }
 
     fn complex(&mut self, line: &str) {
@@ -201,7 +238,13 @@ impl Lab {
 
     fn exec_host(&mut self, name: &str, complex_values: &str) {
         let mut host = ExecHost::template(HostName::new(name));
-        host.complex_values = if complex_values.is_empty() { "NONE" } else { complex_values }.parse().unwrap();
+        host.complex_values = if complex_values.is_empty() {
+            "NONE"
+        } else {
+            complex_values
+        }
+        .parse()
+        .unwrap();
         self.object(ObjectKind::ExecHost, name, host.to_fields());
     }
 
@@ -221,7 +264,11 @@ impl Lab {
     }
 
     pub fn contact(&mut self, host: &str, connected: bool) {
-        self.scheduler.observe(&Observation::Contact { host: host.into(), at: self.now.tick, connected });
+        self.scheduler.observe(&Observation::Contact {
+            host: host.into(),
+            at: self.now.tick,
+            connected,
+        });
     }
 
     /// A host named `global` stands for a sensor on the first host.
@@ -231,9 +278,17 @@ impl Lab {
         let pairs = values.iter().map(|pair| pair.split_once('=').unwrap());
         let values = pairs.map(|(name, value)| (name.into(), value.to_owned())).collect();
         let values = BTreeMap::from([(host.into(), values)]);
-        let report = LoadReport { sequence: *sequence, values, ..LoadReport::default() };
+        let report = LoadReport {
+            sequence: *sequence,
+            values,
+            ..LoadReport::default()
+        };
         let at = self.now.tick;
-        self.scheduler.observe(&Observation::Load { host: host.into(), at, report: Box::new(report) });
+        self.scheduler.observe(&Observation::Load {
+            host: host.into(),
+            at,
+            report: Box::new(report),
+        });
     }
 
     fn queue(&mut self, words: &[&str]) {
@@ -273,27 +328,43 @@ impl Lab {
         for (path, shares) in words.iter().map(|word| word.split_once('=').unwrap()) {
             let is_project = path.ends_with('!');
             let mut at = &mut tree.root;
-            let (above, name) = path.trim_end_matches('!').rsplit_once('/').unwrap_or(("", path.trim_end_matches('!')));
+            let (above, name) = path
+                .trim_end_matches('!')
+                .rsplit_once('/')
+                .unwrap_or(("", path.trim_end_matches('!')));
             for step in above.split('/').filter(|step| !step.is_empty()) {
                 at = at.children.iter_mut().find(|child| child.name == step).unwrap();
             }
             let kind = if is_project { NodeKind::Project } else { NodeKind::User };
-            at.children.push(Node { kind, ..Node::leaf(name, shares.parse().unwrap()) });
+            at.children.push(Node {
+                kind,
+                ..Node::leaf(name, shares.parse().unwrap())
+            });
         }
         self.object(ObjectKind::ShareTree, "", tree.write());
     }
 
     /// Tickets as `qstat -ext` shows them: without what is behind the point.
     fn expect_tickets(&self, job: &str, expected: &[&str]) {
-        let (of, expected) = if expected[0] == "r" { (Of::Running, &expected[1..]) } else { (Of::Pending, expected) };
-        let numbers = self.scheduler.model().priority_of(SubmitSeq(job.parse().unwrap()), of, self.now);
+        let (of, expected) = if expected[0] == "r" {
+            (Of::Running, &expected[1..])
+        } else {
+            (Of::Pending, expected)
+        };
+        let numbers = self
+            .scheduler
+            .model()
+            .priority_of(SubmitSeq(job.parse().unwrap()), of, self.now);
         let found = [numbers.otckt, numbers.ftckt, numbers.stckt].map(|tickets| tickets.to_string());
         assert_eq!(found.join(" "), expected.join(" "), "tickets of job {job}");
     }
 
     pub fn charge(&mut self, job: &str, cpu_ms: u64) {
         let task = &self.state().jobs[&SubmitSeq(job.parse().unwrap())].tasks[&TaskId(1)];
-        let consumed = Consumed { cpu_ms, ..Consumed::default() };
+        let consumed = Consumed {
+            cpu_ms,
+            ..Consumed::default()
+        };
         let tasks = vec![(task.place.placement().unwrap().key, consumed)];
         self.event(Event::UsageCharged { tasks });
     }
@@ -302,13 +373,31 @@ impl Lab {
         let nodes = self.scheduler.model().share_nodes(self.now);
         let node = nodes.iter().find(|node| node.path == path).unwrap();
         let tasks = i64::try_from(node.job_count).unwrap();
-        let found = [tasks, node.total, node.long_target_share, node.short_target_share, node.actual_share];
-        assert_eq!(found.map(|number| number.to_string()).join(" "), expected.join(" "), "of {path}");
+        let found = [
+            tasks,
+            node.total,
+            node.long_target_share,
+            node.short_target_share,
+            node.actual_share,
+        ];
+        assert_eq!(
+            found.map(|number| number.to_string()).join(" "),
+            expected.join(" "),
+            "of {path}"
+        );
     }
 
     fn group(&mut self, name: &str, members: &[&str]) {
         let members = members.join(" ").parse().unwrap();
-        self.object(ObjectKind::HostGroup, name, HostGroup { name: name.into(), members }.to_fields());
+        self.object(
+            ObjectKind::HostGroup,
+            name,
+            HostGroup {
+                name: name.into(),
+                members,
+            }
+            .to_fields(),
+        );
     }
 
     fn calendar(&mut self, words: &[&str]) {
@@ -331,39 +420,67 @@ impl Lab {
     fn quota(&mut self, name: &str, rules: &str) {
         let mut set = QuotaSet::template(name.into());
         set.enabled.0 = true;
-        set.rules = rules.split('|').filter(|rule| !rule.is_empty()).map(|rule| rule.parse().unwrap()).collect();
+        set.rules = rules
+            .split('|')
+            .filter(|rule| !rule.is_empty())
+            .map(|rule| rule.parse().unwrap())
+            .collect();
         let fields = (!set.rules.is_empty()).then(|| set.to_fields());
         let kind = ObjectKind::ResourceQuota;
-        self.event(Event::ObjectsChanged(vec![StoredObject { kind, name: name.to_owned(), fields }]));
+        self.event(Event::ObjectsChanged(vec![StoredObject {
+            kind,
+            name: name.to_owned(),
+            fields,
+        }]));
     }
 
     /// The rows of `qquota`.
     pub fn quotas(&self) -> Vec<String> {
         let cluster = Cluster::of(self.state(), self.scheduler.model().observations(), Mode::Now);
-        let rows = crate::quota::rows(&cluster, &QuotaFilter::default()).into_iter().map(|row| {
-            let used = row.used.map_or_else(String::new, |used| format!("{used}/"));
-            let filters = row.filters.iter().map(|(name, names)| match row.expanded.contains(name) {
-                true => format!(" {name} {{{}}}", names.join(",")),
-                false => format!(" {name} {}", names.join(",")),
+        let rows = crate::quota::rows(&cluster, &QuotaFilter::default())
+            .into_iter()
+            .map(|row| {
+                let used = row.used.map_or_else(String::new, |used| format!("{used}/"));
+                let filters = row
+                    .filters
+                    .iter()
+                    .map(|(name, names)| match row.expanded.contains(name) {
+                        true => format!(" {name} {{{}}}", names.join(",")),
+                        false => format!(" {name} {}", names.join(",")),
+                    });
+                format!(
+                    "{} {}={used}{}{}",
+                    row.rule,
+                    row.resource,
+                    row.limit,
+                    filters.collect::<String>()
+                )
             });
-            format!("{} {}={used}{}{}", row.rule, row.resource, row.limit, filters.collect::<String>())
-        });
         rows.collect()
     }
 
     fn expect_reservation(&self, name: &str, expected: &str) {
         let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
         let key = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
-        let text = self.scheduler.model().reservations().get(&key).map_or("nothing".to_owned(), |kept| {
-            let places: Vec<String> = kept.granted.iter().map(place_text).collect();
-            format!("+{} {}", kept.at.since_ms(self.now.tick) / 1000, places.join(" "))
-        });
+        let text = self
+            .scheduler
+            .model()
+            .reservations()
+            .get(&key)
+            .map_or("nothing".to_owned(), |kept| {
+                let places: Vec<String> = kept.granted.iter().map(place_text).collect();
+                format!("+{} {}", kept.at.since_ms(self.now.tick) / 1000, places.join(" "))
+            });
         assert_eq!(text, expected, "of job {name}");
     }
 
     fn expect_quota(&self, row: &str) {
         let rows = self.quotas();
-        let is_there = if row == "nothing" { rows.is_empty() } else { rows.iter().any(|known| known == row) };
+        let is_there = if row == "nothing" {
+            rows.is_empty()
+        } else {
+            rows.iter().any(|known| known == row)
+        };
         assert!(is_there, "no row {row:?} among {rows:#?}");
     }
 
@@ -380,7 +497,13 @@ impl Lab {
         let spec = spec(&words[1..], &mut waits_for);
         let (seq, number) = (SubmitSeq(u64::from(number)), JobNumber(number));
         let spec = Arc::new(spec);
-        self.event(Event::JobSubmitted { seq, number, spec, waits_for, array_waits_for: Vec::new() });
+        self.event(Event::JobSubmitted {
+            seq,
+            number,
+            spec,
+            waits_for,
+            array_waits_for: Vec::new(),
+        });
     }
 
     fn reserve(&mut self, words: &[&str]) {
@@ -389,24 +512,49 @@ impl Lab {
         let JobSpec { owner, requests, .. } = spec(&words[3..], &mut Vec::new());
         let text = r#"{"owner": {"user": "u1", "uid": 2001, "gid": 2001, "group": "u1"}}"#;
         let (owner, requests) = ((*owner).clone(), (*requests).clone());
-        let asked = ReservationSpec { owner, requests, ..serde_json::from_str(text).unwrap() };
+        let asked = ReservationSpec {
+            owner,
+            requests,
+            ..serde_json::from_str(text).unwrap()
+        };
         let demand = Demand::of_reservation(&self.state().config, &asked);
         let model = self.scheduler.model();
-        let found = find(model.state(), model.observations(), Zone::utc(), &demand, (start, end), self.now);
+        let found = find(
+            model.state(),
+            model.observations(),
+            Zone::utc(),
+            &demand,
+            (start, end),
+            self.now,
+        );
         if let Ok(Assignment { granted, pe }) = found {
             let id = ReservationId(words[0].parse().unwrap());
-            self.event(Event::ReservationGranted { id, spec: Arc::new(asked), start, end, granted, pe });
+            self.event(Event::ReservationGranted {
+                id,
+                spec: Arc::new(asked),
+                start,
+                end,
+                granted,
+                pe,
+            });
         }
     }
 
     fn reservation(&mut self, id: &str, state: ReservationState) {
-        self.event(Event::ReservationChanged { id: ReservationId(id.parse().unwrap()), state });
+        self.event(Event::ReservationChanged {
+            id: ReservationId(id.parse().unwrap()),
+            state,
+        });
     }
 
     fn expect_grant(&self, id: &str, expected: &str) {
         let known = self.state().reservations.get(&ReservationId(id.parse().unwrap()));
         let places = |known: &AdvanceReservation| known.granted.iter().map(place_text).collect::<Vec<_>>().join(" ");
-        assert_eq!(known.map_or("nothing".to_owned(), places), expected, "of reservation {id}");
+        assert_eq!(
+            known.map_or("nothing".to_owned(), places),
+            expected,
+            "of reservation {id}"
+        );
     }
 
     /// A whole pass after which nothing that waits could have been started.
@@ -437,7 +585,11 @@ impl Lab {
     /// The tasks that may start are those that the check of orders lets start, asked one by one.
     fn assert_tasks_are_found(&self) {
         let state = self.state();
-        for job in state.jobs.values().filter(|job| job_eligible(state, job, self.now.wall).is_ok()) {
+        for job in state
+            .jobs
+            .values()
+            .filter(|job| job_eligible(state, job, self.now.wall).is_ok())
+        {
             let found: Vec<TaskId> = eligible_tasks(state, job, self.now).collect();
             let present = job.present();
             let may_start = |task: &TaskId| {
@@ -488,7 +640,11 @@ impl Lab {
             if demand.pe.is_some() && model.state().config.enabled_quotas().next().is_some() {
                 continue;
             }
-            assert!(!findings.of(job, &demand).is_empty(), "job {} could have been started", job.number);
+            assert!(
+                !findings.of(job, &demand).is_empty(),
+                "job {} could have been started",
+                job.number
+            );
         }
     }
 
@@ -505,11 +661,26 @@ impl Lab {
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
                 let grant = Grant::of_slots(granted, pe.as_ref());
                 let maps = state.choose_ids(&job.spec, grant).expect("what fits has free ids");
-                let name = if job.spec.array.is_some() { format!("{}.{task}", seq.0) } else { seq.0.to_string() };
+                let name = if job.spec.array.is_some() {
+                    format!("{}.{task}", seq.0)
+                } else {
+                    seq.0.to_string()
+                };
                 let places: Vec<String> = granted.iter().map(place_text).collect();
                 self.placed.push(format!("{name} {}", places.join(" ")));
-                let key = TaskKey { cell: CellId(1), seq: *seq, task: *task, pe_task: 0, attempt };
-                self.event(Event::TaskPlaced { key, granted: granted.clone(), pe: pe.clone(), maps });
+                let key = TaskKey {
+                    cell: CellId(1),
+                    seq: *seq,
+                    task: *task,
+                    pe_task: 0,
+                    attempt,
+                };
+                self.event(Event::TaskPlaced {
+                    key,
+                    granted: granted.clone(),
+                    pe: pe.clone(),
+                    maps,
+                });
             }
             Order::RejectImmediate { seq } => {
                 self.placed.push(format!("{} rejected", seq.0));
@@ -518,7 +689,10 @@ impl Lab {
                 self.event(Event::JobFinished { seq: *seq });
             }
             Order::SuspendByThreshold { key, suspended } => {
-                self.event(Event::TaskThresholdSuspended { key: *key, suspended: *suspended });
+                self.event(Event::TaskThresholdSuspended {
+                    key: *key,
+                    suspended: *suspended,
+                });
             }
         }
     }
@@ -534,7 +708,13 @@ impl Lab {
         let key = placement.key;
         let record = exit_99(placement, &self.state().jobs[&key.seq]);
         let record = Some(Box::new(record));
-        self.event(Event::TaskEnded { key, record, then: Then::Requeued, saved_pid: None, charged: None });
+        self.event(Event::TaskEnded {
+            key,
+            record,
+            then: Then::Requeued,
+            saved_pid: None,
+            charged: None,
+        });
     }
 
     fn delete(&mut self, name: &str) {
@@ -546,7 +726,13 @@ impl Lab {
     pub fn end(&mut self, name: &str) {
         let key = self.placement(name).key;
         let seq = key.seq;
-        self.event(Event::TaskEnded { key, record: None, then: Then::Done, saved_pid: None, charged: None });
+        self.event(Event::TaskEnded {
+            key,
+            record: None,
+            then: Then::Done,
+            saved_pid: None,
+            charged: None,
+        });
         if self.state().jobs[&seq].is_empty() {
             self.event(Event::JobFinished { seq });
         }
@@ -559,22 +745,47 @@ impl Lab {
     }
 
     fn threshold_suspended(&self) -> String {
-        let names: Vec<String> = self.state().index.threshold_suspended().map(|key| key.seq.0.to_string()).collect();
-        if names.is_empty() { "-".to_owned() } else { names.join(" ") }
+        let names: Vec<String> = self
+            .state()
+            .index
+            .threshold_suspended()
+            .map(|key| key.seq.0.to_string())
+            .collect();
+        if names.is_empty() {
+            "-".to_owned()
+        } else {
+            names.join(" ")
+        }
     }
 
     fn release(&mut self, name: &str) {
         let seq = SubmitSeq(name.parse().unwrap());
-        let all = Holds { user: true, operator: true, system: true };
+        let all = Holds {
+            user: true,
+            operator: true,
+            system: true,
+        };
         let tasks = self.state().jobs[&seq].present().ranges();
-        let change = HoldChange { set: Holds::default(), release: all };
+        let change = HoldChange {
+            set: Holds::default(),
+            release: all,
+        };
         self.event(Event::HoldsChanged { seq, tasks, change });
     }
 
     fn instance(&mut self, name: &str, disabled: bool) {
         let (queue, host) = name.split_once('@').unwrap();
-        let instance = QueueInstanceName { queue: queue.into(), host: host.into() };
-        self.event(Event::InstanceChanged { instance, state: InstanceState { disabled, ..InstanceState::default() } });
+        let instance = QueueInstanceName {
+            queue: queue.into(),
+            host: host.into(),
+        };
+        self.event(Event::InstanceChanged {
+            instance,
+            state: InstanceState {
+                disabled,
+                ..InstanceState::default()
+            },
+        });
     }
 
     pub fn wait(&mut self, seconds: u64) {
@@ -585,7 +796,10 @@ impl Lab {
     fn expect_info(&self, job: &str, line: &str) {
         let seq = SubmitSeq(job.parse().unwrap());
         let lines = scheduling_info(&mut self.findings(), seq);
-        assert!(lines.iter().any(|known| known == line), "no line {line:?} among {lines:#?}");
+        assert!(
+            lines.iter().any(|known| known == line),
+            "no line {line:?} among {lines:#?}"
+        );
     }
 }
 
@@ -665,7 +879,10 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
             "-masterq" => requests.master_queues.extend(value().split(',').map(str::to_owned)),
             "-pe" => {
                 let name = value().to_owned();
-                requests.pe = Some(PeRequest { name, slots: SlotRange::parse(value()).unwrap() });
+                requests.pe = Some(PeRequest {
+                    name,
+                    slots: SlotRange::parse(value()).unwrap(),
+                });
             }
             "-par" => requests.allocation_rule = Some(value().parse().unwrap()),
             "-p" => spec.priority = value().parse().unwrap(),

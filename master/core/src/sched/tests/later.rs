@@ -50,13 +50,31 @@ pub fn check(lab: &Lab, asked: Asked, before: Vec<SubmitSeq>) {
     for ((seq, task), kept) in model.reservations() {
         let own = plan_key(*seq, *task);
         let span = Span::new(kept.at, kept.length_ms);
-        let order = Order::Start { seq: *seq, task: *task, granted: kept.granted.clone(), pe: kept.pe.clone() };
-        let begins = taken.iter().map(|other| other.span.from).filter(|from| kept.at < *from && *from < span.until);
+        let order = Order::Start {
+            seq: *seq,
+            task: *task,
+            granted: kept.granted.clone(),
+            pe: kept.pe.clone(),
+        };
+        let begins = taken
+            .iter()
+            .map(|other| other.span.from)
+            .filter(|from| kept.at < *from && *from < span.until);
         for moment in begins.chain([kept.at]) {
             let then = Span::new(moment, Some(1));
-            let state = at(lab, taken.iter().filter(|other| other.key != own && other.span.overlaps(&then)));
+            let state = at(
+                lab,
+                taken
+                    .iter()
+                    .filter(|other| other.key != own && other.span.overlaps(&then)),
+            );
             let verdict = check_start(&state, model.observations(), &order, lab.now);
-            assert_eq!(verdict, Ok(()), "job {} has {kept:?}, and at {moment:?} that is not there", seq.0);
+            assert_eq!(
+                verdict,
+                Ok(()),
+                "job {} has {kept:?}, and at {moment:?} that is not there",
+                seq.0
+            );
         }
         if asked == Asked::Place {
             continue;
@@ -85,14 +103,23 @@ fn assert_nobody_is_left_out(lab: &Lab, taken: &[Taken]) {
         return;
     }
     let taken: Vec<&Taken> = taken.iter().collect();
-    for job in model.state().jobs.values().filter(|job| job.spec.reserve && !model.is_owner_full(job.seq)) {
+    for job in model
+        .state()
+        .jobs
+        .values()
+        .filter(|job| job.spec.reserve && !model.is_owner_full(job.seq))
+    {
         let startable: Vec<TaskId> = model.startable(job, lab.now, model.room_in(job));
         let is_kept = |task: &TaskId| model.reservations().contains_key(&(job.seq, *task));
         if startable.iter().all(is_kept) {
             continue;
         }
         let found = earliest(lab, job, &taken);
-        assert_eq!(found, None, "job {} has no reservation, and could start then", job.number);
+        assert_eq!(
+            found, None,
+            "job {} has no reservation, and could start then",
+            job.number
+        );
     }
 }
 
@@ -104,13 +131,28 @@ fn all(lab: &Lab) -> Vec<Taken> {
         let booking = state.ledger.booking(key).expect("it is booked").clone();
         let until = end(&state.config, &booking);
         // What should have ended is expected to do so soon.
-        let until = if until <= lab.now.tick { lab.now.tick.plus_ms(grace_ms(&state.config)) } else { until };
-        Taken { key, span: Span { from: lab.now.tick, until }, booking }
+        let until = if until <= lab.now.tick {
+            lab.now.tick.plus_ms(grace_ms(&state.config))
+        } else {
+            until
+        };
+        Taken {
+            key,
+            span: Span {
+                from: lab.now.tick,
+                until,
+            },
+            booking,
+        }
     });
     let kept = model.reservations().iter().map(|((seq, task), kept)| {
         let grant = Grant::of_slots(&kept.granted, kept.pe.as_ref());
         let booking = state.booking(&state.jobs[seq].spec, grant, kept.at);
-        Taken { key: plan_key(*seq, *task), span: Span::new(kept.at, kept.length_ms), booking }
+        Taken {
+            key: plan_key(*seq, *task),
+            span: Span::new(kept.at, kept.length_ms),
+            booking,
+        }
     });
     running.chain(kept).collect()
 }
@@ -136,13 +178,20 @@ fn earliest(lab: &Lab, job: &Job, taken: &[&Taken]) -> Option<Tick> {
         return None;
     }
     let length_ms = expected_ms(&model.state().config, &demand);
-    let mut moments: Vec<Tick> = taken.iter().map(|taken| taken.span.until).filter(|at| *at < Tick(u64::MAX)).collect();
+    let mut moments: Vec<Tick> = taken
+        .iter()
+        .map(|taken| taken.span.until)
+        .filter(|at| *at < Tick(u64::MAX))
+        .collect();
     moments.sort();
     moments.dedup();
     moments.into_iter().find(|moment| {
         let span = Span::new(*moment, length_ms);
         let state = at(lab, taken.iter().copied().filter(|taken| taken.span.overlaps(&span)));
-        let cluster = Cluster { now: lab.now.tick, ..Cluster::of(&state, model.observations(), Mode::Later) };
+        let cluster = Cluster {
+            now: lab.now.tick,
+            ..Cluster::of(&state, model.observations(), Mode::Later)
+        };
         assign(&cluster, &demand).is_some()
     })
 }

@@ -10,10 +10,26 @@ use proto::amount::Amount;
 use proto::id::SubmitSeq;
 
 const HOSTS: [&str; 3] = ["a", "b", "c"];
-const REQUESTS: [&str; 9] =
-    ["", "-l lic=1", "-l lic=2", "-l mem=1G", "-l mem=3G,lic=1", "-l per=1", "-l excl", "-l mem_free=2G", "-l node=1"];
-const SHAPES: [&str; 7] =
-    ["", "-pe smp 2", "-pe fill 2-6", "-pe robin 3-", "-pe two 2-8", "-t 1-3:1", "-pe loose 2-7 -masterq all.q"];
+const REQUESTS: [&str; 9] = [
+    "",
+    "-l lic=1",
+    "-l lic=2",
+    "-l mem=1G",
+    "-l mem=3G,lic=1",
+    "-l per=1",
+    "-l excl",
+    "-l mem_free=2G",
+    "-l node=1",
+];
+const SHAPES: [&str; 7] = [
+    "",
+    "-pe smp 2",
+    "-pe fill 2-6",
+    "-pe robin 3-",
+    "-pe two 2-8",
+    "-t 1-3:1",
+    "-pe loose 2-7 -masterq all.q",
+];
 
 /// Three hosts with what the requests above ask for, here and there.
 fn cluster(licences: i64, memory: i64) -> Lab {
@@ -50,7 +66,10 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
     let ledger = &lab.state().ledger;
     let within = |level: &Level, attribute: &str, capacity: i64| {
         let booked = ledger.booked(level, attribute);
-        assert!(booked <= Amount::from_base(capacity), "{attribute} at {level}: {booked:?} of {capacity}");
+        assert!(
+            booked <= Amount::from_base(capacity),
+            "{attribute} at {level}: {booked:?} of {capacity}"
+        );
     };
     within(&Level::Global, "lic", licences);
     within(&Level::Global, "node", 3);
@@ -80,10 +99,16 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
     }
     for host in ["a", "c"] {
         let (level, slots) = (Level::Host(host.into()), |job: &crate::state::job::Job| {
-            job.placements().flat_map(|(_, at)| &at.granted).filter(|part| part.instance.host.as_str() == host).count()
+            job.placements()
+                .flat_map(|(_, at)| &at.granted)
+                .filter(|part| part.instance.host.as_str() == host)
+                .count()
         });
         let users = lab.state().jobs.values().filter(|job| slots(job) > 0).count();
-        assert!(ledger.booked(&level, "excl") == Amount::ZERO || users == 1, "{host} is not alone");
+        assert!(
+            ledger.booked(&level, "excl") == Amount::ZERO || users == 1,
+            "{host} is not alone"
+        );
     }
 }
 

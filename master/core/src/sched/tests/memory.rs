@@ -203,8 +203,11 @@ host i mem=2G
 queue all.q a,b,c,d,e,f,g,h,i slots=2,[b=1],[g=3],[i=4] pe_list=fill,robin,smp,two
 queue short.q d,g,h slots=2 seq_no=5 pe_list=fill,smp";
 
-const SETTINGS_PARALLEL: [&str; 3] =
-    ["conf job_load_adjustments NONE", "conf job_load_adjustments np_load_avg=0.50", "conf queue_sort_method seqno"];
+const SETTINGS_PARALLEL: [&str; 3] = [
+    "conf job_load_adjustments NONE",
+    "conf job_load_adjustments np_load_avg=0.50",
+    "conf queue_sort_method seqno",
+];
 
 /// Changes that leave it so.
 const CHANGES_LOCAL_AHEAD: [&str; 9] = [

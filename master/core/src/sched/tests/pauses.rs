@@ -80,9 +80,20 @@ fn tasks_of_an_array_start_in_order_as_their_pauses_end() {
 #[test]
 fn a_deleted_task_leaves_no_pause_behind() {
     let mut lab = Lab::new();
-    for line in ["host a", "queue all.q a slots=2", "job 1 -t 1-2:1", "pass", "again 1.1", "delete 1.1"] {
+    for line in [
+        "host a",
+        "queue all.q a slots=2",
+        "job 1 -t 1-2:1",
+        "pass",
+        "again 1.1",
+        "delete 1.1",
+    ] {
         lab.line(line);
     }
     assert_eq!(lab.state().jobs[&SubmitSeq(1)].pause_ends(lab.now.tick), None);
-    assert!(scheduling_info(&mut lab.findings(), SubmitSeq(1)).iter().all(|line| !line.contains("pause")));
+    assert!(
+        scheduling_info(&mut lab.findings(), SubmitSeq(1))
+            .iter()
+            .all(|line| !line.contains("pause"))
+    );
 }

@@ -600,7 +600,11 @@ fn what_is_planned_counts_until_it_is_judged() {
     lab.scheduler.begin(lab.now, Reserving::Anew);
     assert_eq!(lab.scheduler.next(100).orders.len(), 2);
     lab.scheduler.begin(lab.now, Reserving::Anew);
-    assert_eq!(lab.scheduler.next(100).orders.len(), 0, "no event has told the outcome yet");
+    assert_eq!(
+        lab.scheduler.next(100).orders.len(),
+        0,
+        "no event has told the outcome yet"
+    );
 }
 
 #[test]
@@ -650,12 +654,31 @@ fn a_user_runs_as_many_tasks_as_maxujobs_allows() {
 fn a_job_avoids_the_host_that_may_still_run_it() {
     // While an attempt may still run on a host, no task of its array starts there.
     let mut lab = Lab::new();
-    for line in ["host a", "queue all.q a slots=4", "job 1", "job 2", "pass", "= 1 all.q@a", "= 2 all.q@a", "lose a"] {
+    for line in [
+        "host a",
+        "queue all.q a slots=4",
+        "job 1",
+        "job 2",
+        "pass",
+        "= 1 all.q@a",
+        "= 2 all.q@a",
+        "lose a",
+    ] {
         lab.line(line);
     }
-    let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place.placement().unwrap().key;
+    let key = lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)]
+        .place
+        .placement()
+        .unwrap()
+        .key;
     lab.event(Event::TaskUnconfirmed { key, host: "a".into() });
-    lab.event(Event::TaskEnded { key, record: None, then: Then::Requeued, saved_pid: None, charged: None });
+    lab.event(Event::TaskEnded {
+        key,
+        record: None,
+        then: Then::Requeued,
+        saved_pid: None,
+        charged: None,
+    });
     for line in ["find a", "job 3", "pass", "= 3 all.q@a"] {
         lab.line(line);
     }

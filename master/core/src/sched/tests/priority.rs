@@ -8,7 +8,11 @@ use std::sync::Arc;
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     lab
 }
 
@@ -30,7 +34,10 @@ fn jobs_that_are_alike_have_the_priority_of_an_untuned_cluster() {
     for job in [1, 2] {
         let numbers = numbers(&lab, job);
         assert_eq!(five(numbers.prior), "0.55500");
-        assert_eq!((numbers.npprior, numbers.nurg, numbers.ntckts), (500_000, 500_000, 500_000));
+        assert_eq!(
+            (numbers.npprior, numbers.nurg, numbers.ntckts),
+            (500_000, 500_000, 500_000)
+        );
         assert_eq!(numbers.urg, 1_000_000_000);
     }
 }
@@ -98,7 +105,13 @@ fn posix_priorities_are_on_a_fixed_scale() {
         job 3 -p 0
         job 4 -p 100
         job 5 -p 1024");
-    for (job, npprior) in [(1, "0.00049"), (2, "0.45117"), (3, "0.50000"), (4, "0.54883"), (5, "1.00000")] {
+    for (job, npprior) in [
+        (1, "0.00049"),
+        (2, "0.45117"),
+        (3, "0.50000"),
+        (4, "0.54883"),
+        (5, "1.00000"),
+    ] {
         assert_eq!(five(numbers(&lab, job).npprior), npprior);
     }
     assert_eq!(five(numbers(&lab, 2).prior), "0.50617");
@@ -137,7 +150,11 @@ fn the_numbers_that_8_1_9_printed() {
         (130, "0.25000", "0.00000", 1000),
     ] {
         let numbers = numbers(&lab, job);
-        assert_eq!((five(numbers.prior), five(numbers.nurg)), (prior.to_owned(), nurg.to_owned()), "{job}");
+        assert_eq!(
+            (five(numbers.prior), five(numbers.nurg)),
+            (prior.to_owned(), nurg.to_owned()),
+            "{job}"
+        );
         assert_eq!(numbers.urg / 1_000_000, urg, "{job}");
     }
 }
@@ -163,7 +180,13 @@ fn a_job_that_may_not_start_has_only_its_posix_priority() {
         job 1 -h -p -100
         job 2");
     let held = numbers(&lab, 1);
-    assert_eq!(held, PriorityNumbers { npprior: 451_172, ..PriorityNumbers::default() });
+    assert_eq!(
+        held,
+        PriorityNumbers {
+            npprior: 451_172,
+            ..PriorityNumbers::default()
+        }
+    );
 }
 
 #[test]
@@ -198,7 +221,11 @@ fn urgency_slots_max_is_the_end_of_the_range_whatever_the_environment_has() {
              queue all.q a slots=0 pe_list=mpi
              job 1 -pe mpi {range}"
         ));
-        assert_eq!(numbers(&lab, 1).urg, urg * 1_000_000, "{urgency_slots} {range} of {slots}");
+        assert_eq!(
+            numbers(&lab, 1).urg,
+            urg * 1_000_000,
+            "{urgency_slots} {range} of {slots}"
+        );
     }
 }
 
@@ -232,7 +259,11 @@ fn jobs_of_a_user_who_may_start_no_more_come_last_and_their_urgency_does_not_cou
     let range = |lab: &Lab| [1, 2, 3, 4].map(|job| five(numbers(lab, job).nurg)).join(" ");
     assert_eq!(range(&lab), "0.00000 1.00000 0.00000 0.20000");
     lab.place();
-    assert_eq!(lab.state().jobs[&SubmitSeq(2)].active, 1, "the one with the highest priority runs");
+    assert_eq!(
+        lab.state().jobs[&SubmitSeq(2)].active,
+        1,
+        "the one with the highest priority runs"
+    );
     lab.place();
     assert_eq!(numbers(&lab, 1), PriorityNumbers::default());
     assert_eq!([3, 4].map(|job| five(numbers(&lab, job).nurg)), ["0.00000", "0.20000"]);

@@ -403,9 +403,16 @@ fn perform(lab: &mut Lab, step: &str, jobs: &mut u32) {
         *jobs += 1;
         return lab.line(format!("job {jobs} {rest}").trim());
     }
-    let Some(which) = step.strip_prefix("end ") else { return lab.line(step) };
-    let running: Vec<u64> =
-        lab.state().jobs.values().filter(|job: &&Job| job.active > 0).map(|job| job.seq.0).collect();
+    let Some(which) = step.strip_prefix("end ") else {
+        return lab.line(step);
+    };
+    let running: Vec<u64> = lab
+        .state()
+        .jobs
+        .values()
+        .filter(|job: &&Job| job.active > 0)
+        .map(|job| job.seq.0)
+        .collect();
     if let Some(seq) = running.get(which.parse::<usize>().unwrap() % running.len().max(1)) {
         lab.end(&seq.to_string());
     }
@@ -414,7 +421,11 @@ fn perform(lab: &mut Lab, step: &str, jobs: &mut u32) {
 /// The master is tried in each queue of a host, not in its first one alone.
 #[test]
 fn a_parallel_job_takes_another_queue_of_a_host_where_a_quota_closes_the_first() {
-    for (rule, slots, expected) in [("$pe_slots", 2, "y.q@a:2"), ("$fill_up", 3, "y.q@a:3"), ("2", 2, "y.q@a:2")] {
+    for (rule, slots, expected) in [
+        ("$pe_slots", 2, "y.q@a:2"),
+        ("$fill_up", 3, "y.q@a:3"),
+        ("2", 2, "y.q@a:2"),
+    ] {
         check(&format!(
             "host a
              queue x.q a slots=4

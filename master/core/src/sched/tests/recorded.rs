@@ -35,7 +35,11 @@ const JOBS: &str = "complex lic lic INT <= YES YES 0 50
     job 142 -dl 80";
 
 fn run(lab: &mut Lab, script: &str) {
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
 }
 
 /// A number as printf(3) writes it: halves to even.
@@ -46,9 +50,21 @@ fn printed(millionths: i64, places: usize) -> String {
 /// The numbers of a job as `qstat -urg` prints them, and as `qstat -urg -pri` does.
 fn rows(lab: &Lab, job: u64) -> [String; 2] {
     let numbers = lab.scheduler.model().priority_of(SubmitSeq(job), Of::Pending, lab.now);
-    let PriorityNumbers { prior, npprior, nurg, ntckts, urg, rrcontr, wtcontr, dlcontr, .. } = numbers;
+    let PriorityNumbers {
+        prior,
+        npprior,
+        nurg,
+        ntckts,
+        urg,
+        rrcontr,
+        wtcontr,
+        dlcontr,
+        ..
+    } = numbers;
     let [prior, npprior, nurg, ntckts] = [prior, npprior, nurg, ntckts].map(|number| printed(number, 5));
-    let urgency = [urg, rrcontr, wtcontr, dlcontr].map(|number| printed(number, 0)).join(" ");
+    let urgency = [urg, rrcontr, wtcontr, dlcontr]
+        .map(|number| printed(number, 0))
+        .join(" ");
     let posix = lab.state().jobs[&SubmitSeq(job)].spec.priority;
     let all = format!("{job} {prior} {nurg} {npprior} {ntckts} {urgency} {posix}");
     [format!("{job} {prior} {nurg} {urgency}"), all]

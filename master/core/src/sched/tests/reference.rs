@@ -30,10 +30,18 @@ pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
     let range = model.queue.range(model.state(), now);
     assert_eq!(range, plain_range(lab));
     let mut turns: Vec<(Reverse<i128>, SubmitSeq)> = Vec::new();
-    for job in model.state().jobs.values().filter(|job| !model.startable(job, now, 1).is_empty()) {
+    for job in model
+        .state()
+        .jobs
+        .values()
+        .filter(|job| !model.startable(job, now, 1).is_empty())
+    {
         let bucket = model.queue.bucket(job.seq).expect("a job is filed");
         let range = range.expect("a job counts");
-        turns.push((Reverse(model.queue.head(model.state(), bucket, job.seq, range, now).priority), job.seq));
+        turns.push((
+            Reverse(model.queue.head(model.state(), bucket, job.seq, range, now).priority),
+            job.seq,
+        ));
     }
     turns.sort();
     turns.into_iter().map(|(_, seq)| seq).collect()
@@ -65,7 +73,11 @@ pub fn outcome(lab: &Lab) -> Outcome {
         let model = lab.scheduler.model();
         // A job that is to start at once starts with all its tasks or not at all.
         let is_whole = job.spec.immediate && job.active == 0;
-        let tasks = if is_whole { model.eligible(seq) } else { model.startable(job, lab.now, model.room_in(job)) };
+        let tasks = if is_whole {
+            model.eligible(seq)
+        } else {
+            model.startable(job, lab.now, model.room_in(job))
+        };
         let before = planned.clone();
         let mut placed = Vec::new();
         for task in &tasks {
@@ -96,7 +108,11 @@ impl Planned {
     /// Whether the owner of a job runs as many tasks as `maxujobs` allows.
     fn is_owner_full(&self, lab: &Lab, job: &Job) -> bool {
         let (limit, owner) = (lab.state().config.scheduler.maxujobs, &job.spec.owner.user);
-        let jobs = lab.state().jobs.values().filter(|other| other.spec.owner.user == *owner);
+        let jobs = lab
+            .state()
+            .jobs
+            .values()
+            .filter(|other| other.spec.owner.user == *owner);
         let running: usize = jobs.map(|other| other.placements().count()).sum();
         limit > 0 && running as u32 + self.of_users.get(owner).copied().unwrap_or(0) >= limit
     }
@@ -109,13 +125,28 @@ impl Planned {
         }
         let demand = Demand::of_job(model.state(), job);
         let cluster = Cluster::of(model.state(), model.observations(), Mode::Now);
-        let cluster = Cluster { planned: Some(&self.ledger), now, ..cluster };
+        let cluster = Cluster {
+            planned: Some(&self.ledger),
+            now,
+            ..cluster
+        };
         let Assignment { granted, pe } = assign(&cluster, &demand)?;
-        let name = if job.spec.array.is_some() { format!("{}.{task}", job.seq.0) } else { job.seq.0.to_string() };
+        let name = if job.spec.array.is_some() {
+            format!("{}.{task}", job.seq.0)
+        } else {
+            job.seq.0.to_string()
+        };
         let places: Vec<String> = granted.iter().map(place_text).collect();
-        let key = TaskKey { cell: CellId(0), seq: job.seq, task, pe_task: 0, attempt: 0 };
+        let key = TaskKey {
+            cell: CellId(0),
+            seq: job.seq,
+            task,
+            pe_task: 0,
+            attempt: 0,
+        };
         let grant = Grant::of_slots(&granted, pe.as_ref());
-        self.ledger.book(&model.state().config, key, model.state().booking(&job.spec, grant, now));
+        self.ledger
+            .book(&model.state().config, key, model.state().booking(&job.spec, grant, now));
         *self.of_users.entry(job.spec.owner.user.clone()).or_default() += 1;
         Some(format!("{name} {}", places.join(" ")))
     }
@@ -139,12 +170,21 @@ pub fn assign(cluster: &Cluster<'_>, demand: &Demand) -> Option<Assignment> {
     order.sort_by_cached_key(|instance| {
         let all = cluster.config.resolved.keys();
         let site = cluster.site(instance);
-        let of_host: Vec<_> = all.filter(|other| other.host == instance.host).map(|all| cluster.site(all)).collect();
+        let of_host: Vec<_> = all
+            .filter(|other| other.host == instance.host)
+            .map(|all| cluster.site(all))
+            .collect();
         let value = host_value(cluster, &site.host, &of_host);
-        (cluster.violations(instance, demand), rank(cluster, &site, value), instance.clone())
+        (
+            cluster.violations(instance, demand),
+            rank(cluster, &site, value),
+            instance.clone(),
+        )
     });
     if demand.pe.is_some() {
         return assign_parallel(cluster, demand, &globally, &order).ok();
     }
-    order.iter().find_map(|instance| assign_serial(cluster, demand, &globally, &cluster.site(instance)).ok())
+    order
+        .iter()
+        .find_map(|instance| assign_serial(cluster, demand, &globally, &cluster.site(instance)).ok())
 }

@@ -19,7 +19,11 @@ const CELL: &str = "complex lic lic INT <= YES YES 0 0
 
 fn lab(lines: &str) -> Lab {
     let mut lab = Lab::new();
-    [CELL, lines].iter().flat_map(|text| text.lines()).map(str::trim).for_each(|line| lab.line(line));
+    [CELL, lines]
+        .iter()
+        .flat_map(|text| text.lines())
+        .map(str::trim)
+        .for_each(|line| lab.line(line));
     lab
 }
 
@@ -77,12 +81,18 @@ fn what_starts_is_told_once_as_starting() {
     entry.start(lab.scheduler.model(), &slice.orders, lab.now);
     let at_s = lab.now.wall.seconds();
     let told = entry.finish(lab.scheduler.model(), lab.now);
-    assert!(told.starts_with(&format!("::::::::\n1:1:STARTING:{at_s}:660:G:global:lic:2.000000\n")), "{told}");
+    assert!(
+        told.starts_with(&format!("::::::::\n1:1:STARTING:{at_s}:660:G:global:lic:2.000000\n")),
+        "{told}"
+    );
     slice.orders.iter().for_each(|order| lab.scheduler.refused(order));
     lab.line("wait 2");
     lab.line("pass");
     let told = entry.finish(lab.scheduler.model(), lab.now);
-    assert!(told.starts_with(&format!("::::::::\n1:1:RUNNING:{}:660:G:global", at_s + 2)), "{told}");
+    assert!(
+        told.starts_with(&format!("::::::::\n1:1:RUNNING:{}:660:G:global", at_s + 2)),
+        "{told}"
+    );
 }
 
 #[test]
@@ -113,5 +123,8 @@ fn a_job_within_an_advance_reservation_takes_of_its_queue_instances() {
         job 1 -ar 1 -l h_rt=60,lic=1
         pass");
     let at_s = lab.now.wall.seconds();
-    assert_eq!(entry(&lab), format!("::::::::\n1:1:RUNNING:{at_s}:120:Q:all.q@a:slots:1.000000\n"));
+    assert_eq!(
+        entry(&lab),
+        format!("::::::::\n1:1:RUNNING:{at_s}:120:Q:all.q@a:slots:1.000000\n")
+    );
 }

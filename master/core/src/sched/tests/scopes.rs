@@ -179,7 +179,10 @@ fn it_is_said_what_the_master_lacks_and_what_the_others_do() {
         ));
     };
     job("-scope master -l mem=9", "hc:mem=4.000000");
-    job("-l h_rt=9 -scope master -l mem=9 -scope slave -l mem=1", "hc:mem=4.000000");
+    job(
+        "-l h_rt=9 -scope master -l mem=9 -scope slave -l mem=1",
+        "hc:mem=4.000000",
+    );
     job("-scope slave -l mem=9", "hc:mem=4.000000");
     check(
         "host a
@@ -406,7 +409,13 @@ struct Asks {
 
 const HOSTS: [&str; 3] = ["a", "b", "c"];
 /// Each queue instance with its host.
-const INSTANCES: [(&str, usize); 5] = [("all.q@a", 0), ("all.q@b", 1), ("all.q@c", 2), ("io.q@a", 0), ("io.q@b", 1)];
+const INSTANCES: [(&str, usize); 5] = [
+    ("all.q@a", 0),
+    ("all.q@b", 1),
+    ("all.q@c", 2),
+    ("io.q@a", 0),
+    ("io.q@b", 1),
+];
 const RULES: [&str; 4] = ["$fill_up", "$round_robin", "$pe_slots", "2"];
 const MOST: u32 = 7;
 
@@ -434,10 +443,15 @@ impl Case {
         }
         for (at, host) in HOSTS.iter().enumerate() {
             let (mem, card, once) = (self.mem[at], self.card[at], self.once[at]);
-            lab.line(&format!("host {host} mem={mem} card={card} once={once} | np_load_avg=0.{}", at + 1));
+            lab.line(&format!(
+                "host {host} mem={mem} card={card} once={once} | np_load_avg=0.{}",
+                at + 1
+            ));
         }
         let (spares, first) = (flag(self.spares), flag(self.is_first));
-        lab.line(&format!("pe mpi 100 {rule} ign_sreq_on_mhost={spares} job_is_first_task={first}"));
+        lab.line(&format!(
+            "pe mpi 100 {rule} ign_sreq_on_mhost={spares} job_is_first_task={first}"
+        ));
         let [a, b, c, io_a, io_b] = self.slots;
         lab.line(&format!("queue all.q a,b,c slots={a},[b={b}],[c={c}]"));
         lab.line(&format!("queue io.q a,b slots={io_a},[b={io_b}] seq_no=5"));
@@ -495,8 +509,12 @@ impl Case {
             }
         }
         for (host, slaves) in slaves_on.iter().enumerate() {
-            let is_used =
-                layout.slots.iter().zip(INSTANCES).any(|(slots, (_, on))| on == host && *slots > 0) || host == master;
+            let is_used = layout
+                .slots
+                .iter()
+                .zip(INSTANCES)
+                .any(|(slots, (_, on))| on == host && *slots > 0)
+                || host == master;
             let [all, of_master, of_slaves] = asks.card.map(Option::unwrap_or_default);
             used[1][host] =
                 u32::from(is_used) * all + u32::from(host == master) * of_master + u32::from(*slaves > 0) * of_slaves;
@@ -508,7 +526,13 @@ impl Case {
     /// What queue lists and the rule of the environment say.
     fn is_allowed(&self, asks: &Asks, layout: &Layout) -> bool {
         let on_host = |host: usize| -> u32 {
-            layout.slots.iter().zip(INSTANCES).filter(|(_, (_, on))| *on == host).map(|(slots, _)| slots).sum()
+            layout
+                .slots
+                .iter()
+                .zip(INSTANCES)
+                .filter(|(_, (_, on))| *on == host)
+                .map(|(slots, _)| slots)
+                .sum()
         };
         // $pe_slots keeps the master with the others.
         let master = INSTANCES[layout.master].1;
@@ -541,7 +565,9 @@ impl Case {
                 };
                 most = if (0..5).any(fits) { sum } else { most };
             }
-            let Some(at) = (0..5).find(|at| slots[*at] < self.slots[*at]) else { return most };
+            let Some(at) = (0..5).find(|at| slots[*at] < self.slots[*at]) else {
+                return most;
+            };
             slots[..at].fill(0);
             slots[at] += 1;
         }
@@ -558,7 +584,12 @@ impl Asks {
     fn text(&self) -> String {
         let mut text = format!("-pe mpi {}-{MOST}", self.least);
         for (side, scope) in ["global", "master", "slave"].into_iter().enumerate() {
-            let lists = [("mem", self.mem), ("lic", self.lic), ("card", self.card), ("once", self.once)];
+            let lists = [
+                ("mem", self.mem),
+                ("lic", self.lic),
+                ("card", self.card),
+                ("once", self.once),
+            ];
             text += &format!(" -scope {scope}");
             for (name, amount) in lists.iter().filter_map(|(name, list)| Some((name, list[side]?))) {
                 text += &format!(" -l {name}={amount}");
@@ -573,11 +604,17 @@ impl Asks {
 fn layout(text: &str) -> Layout {
     let (mut slots, mut master) = ([0; 5], None);
     for part in text.split(' ').skip(1) {
-        let at = INSTANCES.iter().position(|(name, _)| part.split(':').next() == Some(name)).unwrap();
+        let at = INSTANCES
+            .iter()
+            .position(|(name, _)| part.split(':').next() == Some(name))
+            .unwrap();
         slots[at] = part.split_once(':').map_or(1, |(_, slots)| slots.parse().unwrap());
         master.get_or_insert(at);
     }
-    Layout { slots, master: master.unwrap() }
+    Layout {
+        slots,
+        master: master.unwrap(),
+    }
 }
 
 /// Requests in one scope, or in those of master and slave.
@@ -622,23 +659,31 @@ fn case() -> impl Strategy<Value = Case> {
     let host = |most: u32| proptest::array::uniform3(0..=most);
     (
         (proptest::array::uniform5(1u32..4), host(9), host(3), host(3)),
-        (0u32..12, prop_oneof![Just(0u32), Just(1)], 0usize..4, any::<bool>(), any::<bool>()),
+        (
+            0u32..12,
+            prop_oneof![Just(0u32), Just(1)],
+            0usize..4,
+            any::<bool>(),
+            any::<bool>(),
+        ),
         prop_oneof![2 => Just(None), 1 => (0u32..9).prop_map(Some)],
         proptest::collection::vec(asks(), 1..4),
     )
-        .prop_map(|((slots, mem, card, once), (lic, default, rule, spares, is_first), quota, jobs)| Case {
-            slots,
-            mem,
-            card,
-            once,
-            lic,
-            quota,
-            default,
-            rule,
-            spares,
-            is_first,
-            jobs,
-        })
+        .prop_map(
+            |((slots, mem, card, once), (lic, default, rule, spares, is_first), quota, jobs)| Case {
+                slots,
+                mem,
+                card,
+                once,
+                lic,
+                quota,
+                default,
+                rule,
+                spares,
+                is_first,
+                jobs,
+            },
+        )
 }
 
 proptest! {

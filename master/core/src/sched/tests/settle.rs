@@ -44,7 +44,10 @@ fn refused_and_done(mut lab: Lab) -> (usize, usize) {
             u32::try_from(holders).unwrap() + HELD_BY_OTHERS
         };
         while in_use(&running) > LICENCES {
-            let late = running.iter().rposition(|(_, since)| second == since + CHECKOUT_S).unwrap();
+            let late = running
+                .iter()
+                .rposition(|(_, since)| second == since + CHECKOUT_S)
+                .unwrap();
             lab.end(&running.remove(late).0);
             refused += 1;
         }
@@ -57,10 +60,17 @@ fn refused_and_done(mut lab: Lab) -> (usize, usize) {
             !is_over
         });
         if second % SAMPLED_EVERY_S == 0 {
-            lab.line(&format!("load global lic={}", LICENCES.saturating_sub(in_use(&running))));
+            lab.line(&format!(
+                "load global lic={}",
+                LICENCES.saturating_sub(in_use(&running))
+            ));
         }
         lab.pass();
-        running.extend(lab.placed.drain(..).map(|placed| (placed.split(' ').next().unwrap().to_owned(), second)));
+        running.extend(
+            lab.placed
+                .drain(..)
+                .map(|placed| (placed.split(' ').next().unwrap().to_owned(), second)),
+        );
         lab.wait(1);
     }
     (refused, done)
@@ -145,9 +155,17 @@ fn a_sample_of_the_cluster_opens_what_its_bookings_closed() {
     let report = |lab: &mut Lab, sequence: u64, value: Option<&str>| {
         let values = value.map(|value| ("global".into(), BTreeMap::from([("lic".into(), value.to_owned())])));
         let values = values.into_iter().collect();
-        let report = LoadReport { sequence, values, ..LoadReport::default() };
+        let report = LoadReport {
+            sequence,
+            values,
+            ..LoadReport::default()
+        };
         let (host, at) = ("sensor".into(), lab.now.tick);
-        lab.scheduler.observe(&Observation::Load { host, at, report: Box::new(report) });
+        lab.scheduler.observe(&Observation::Load {
+            host,
+            at,
+            report: Box::new(report),
+        });
     };
     report(&mut lab, 2, Some("3"));
     lab.pass();

@@ -50,9 +50,11 @@ fn an_alarm_for_what_all_share_is_over_everywhere_once_that_is_given_back() {
 
 #[test]
 fn what_all_share_and_is_taken_on_one_host_moves_all_others_in_the_order_of_the_load_formula() {
-    for (hosts, second) in
-        [("host a lic=9\nhost b lic=3", "a"), ("host a\nhost b", "a"), ("host a lic=2\nhost b lic=9", "b")]
-    {
+    for (hosts, second) in [
+        ("host a lic=9\nhost b lic=3", "a"),
+        ("host a\nhost b", "a"),
+        ("host a lic=2\nhost b lic=9", "b"),
+    ] {
         for apart in ["", "\npass"] {
             check(&format!(
                 "complex lic lic INT <= YES YES 0 0

@@ -14,12 +14,16 @@ const CLUSTER: &str = "conf queue_sort_method seqno
 fn a_start_of_the_same_pass_has_a_queue_suspended_for_those_after_it() {
     // Two slots of high.q are in use with the second job: it is low.q of the other host for those
     // behind.
-    check(&format!("{CLUSTER}job 1 -q high.q\njob 2 -q high.q\njob 3\npass\n= 1 high.q@a\n= 2 high.q@a\n= 3 high.q@a"));
+    check(&format!(
+        "{CLUSTER}job 1 -q high.q\njob 2 -q high.q\njob 3\npass\n= 1 high.q@a\n= 2 high.q@a\n= 3 high.q@a"
+    ));
 }
 
 #[test]
 fn as_long_as_too_few_slots_are_planned_the_queue_is_open() {
-    check(&format!("{CLUSTER}job 1 -q high.q\njob 2\npass\n= 1 high.q@a\n= 2 low.q@a"));
+    check(&format!(
+        "{CLUSTER}job 1 -q high.q\njob 2\npass\n= 1 high.q@a\n= 2 low.q@a"
+    ));
 }
 
 #[test]

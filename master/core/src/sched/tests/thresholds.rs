@@ -123,18 +123,51 @@ fn nothing_is_suspended_on_a_host_whose_load_is_not_known() {
 }
 
 fn set(lab: &mut Lab, state: InstanceState) {
-    let instance = QueueInstanceName { queue: "all.q".into(), host: "a".into() };
+    let instance = QueueInstanceName {
+        queue: "all.q".into(),
+        host: "a".into(),
+    };
     lab.event(Event::InstanceChanged { instance, state });
 }
 
 #[test]
 fn an_instance_that_is_suspended_anyway_is_left_alone_and_takes_no_jobs() {
     let states = [
-        (InstanceState { suspended: true, ..InstanceState::default() }, "temporarily not available"),
-        (InstanceState { subordinate: true, ..InstanceState::default() }, "temporarily not available"),
-        (InstanceState { calendar: CalendarState::Suspended, ..InstanceState::default() }, "temporarily not available"),
-        (InstanceState { preempted: true, ..InstanceState::default() }, "temporarily not available"),
-        (InstanceState { calendar: CalendarState::Off, ..InstanceState::default() }, "disabled"),
+        (
+            InstanceState {
+                suspended: true,
+                ..InstanceState::default()
+            },
+            "temporarily not available",
+        ),
+        (
+            InstanceState {
+                subordinate: true,
+                ..InstanceState::default()
+            },
+            "temporarily not available",
+        ),
+        (
+            InstanceState {
+                calendar: CalendarState::Suspended,
+                ..InstanceState::default()
+            },
+            "temporarily not available",
+        ),
+        (
+            InstanceState {
+                preempted: true,
+                ..InstanceState::default()
+            },
+            "temporarily not available",
+        ),
+        (
+            InstanceState {
+                calendar: CalendarState::Off,
+                ..InstanceState::default()
+            },
+            "disabled",
+        ),
     ];
     for (state, words) in states {
         let mut lab = Lab::new();

@@ -14,7 +14,12 @@ const POOL: i64 = 1_000_000;
 type Asked = (u8, Option<u8>, u32, bool);
 
 fn asked() -> impl Strategy<Value = Asked> {
-    (0..4u8, proptest::option::of(0..2u8), prop_oneof![Just(0u32), 1..50u32], any::<bool>())
+    (
+        0..4u8,
+        proptest::option::of(0..2u8),
+        prop_oneof![Just(0u32), 1..50u32],
+        any::<bool>(),
+    )
 }
 
 /// Four users, two projects and a tree of them, with as many slots as are said, and a pass.
@@ -52,8 +57,13 @@ fn cell(shares: &[u32], jobs: &[Asked], slots: usize, functional: i64, tree: i64
 
 fn numbers(lab: &Lab, of: Of) -> BTreeMap<SubmitSeq, PriorityNumbers> {
     let model = lab.scheduler.model();
-    let jobs = model.state().jobs.iter().filter(|(_, job)| of == Of::Pending || job.active > 0);
-    jobs.map(|(seq, _)| (*seq, model.priority_of(*seq, of, lab.now))).collect()
+    let jobs = model
+        .state()
+        .jobs
+        .iter()
+        .filter(|(_, job)| of == Of::Pending || job.active > 0);
+    jobs.map(|(seq, _)| (*seq, model.priority_of(*seq, of, lab.now)))
+        .collect()
 }
 
 /// The tickets of all running tasks, functional and of the share tree. What is behind the point is
@@ -61,7 +71,9 @@ fn numbers(lab: &Lab, of: Of) -> BTreeMap<SubmitSeq, PriorityNumbers> {
 fn running(lab: &Lab) -> (i64, i64) {
     let tasks = |seq: &SubmitSeq| i64::from(lab.state().jobs[seq].active);
     let all = numbers(lab, Of::Running);
-    all.iter().fold((0, 0), |(f, s), (seq, numbers)| (f + numbers.ftckt * tasks(seq), s + numbers.stckt * tasks(seq)))
+    all.iter().fold((0, 0), |(f, s), (seq, numbers)| {
+        (f + numbers.ftckt * tasks(seq), s + numbers.stckt * tasks(seq))
+    })
 }
 
 proptest! {

@@ -108,9 +108,18 @@ fn only_so_many_jobs_get_functional_tickets_of_their_own() {
         (3, [625, 833, 833, 833, 2500, 1250, 833, 0]),
         (2, [833, 833, 833, 833, 2500, 1250, 1249, 0]),
     ] {
-        let expected = if most == 200 { [625, 312, 208, 156, 2500, 1250, 625, 0] } else { expected };
-        let lines: String = (1..).zip(expected).map(|(job, tickets)| format!("$ {job} 0 {tickets} 0\n")).collect();
-        check(&format!("{PENDING} conf max_functional_jobs_to_schedule {most}\n {jobs} {lines}"));
+        let expected = if most == 200 {
+            [625, 312, 208, 156, 2500, 1250, 625, 0]
+        } else {
+            expected
+        };
+        let lines: String = (1..)
+            .zip(expected)
+            .map(|(job, tickets)| format!("$ {job} 0 {tickets} 0\n"))
+            .collect();
+        check(&format!(
+            "{PENDING} conf max_functional_jobs_to_schedule {most}\n {jobs} {lines}"
+        ));
     }
 }
 
@@ -218,7 +227,10 @@ fn override_tickets_are_divided_among_the_tasks_of_an_object_and_those_of_a_job_
         pass
     ";
     let lines = |tickets: [i64; 8]| -> String {
-        (1..).zip(tickets).map(|(job, tickets)| format!("$ {job} {tickets} 0 0\n")).collect()
+        (1..)
+            .zip(tickets)
+            .map(|(job, tickets)| format!("$ {job} {tickets} 0 0\n"))
+            .collect()
     };
     let shared = lines([46, 640, 570, 150, 1300, 100, 5, 333]);
     check(&format!("{PENDING} {jobs} {shared}"));
@@ -252,18 +264,45 @@ fn policies_rest_on_those_named_before() {
         pass
     ";
     let rows = [
-        ("OFS", "500 1250 1219  333 833 813  1050 2500 2439  0 5000 121  50 10000 243  0 0 3658  500 0 7317"),
-        ("OSF", "500 1250 1219  333 833 813  1050 2500 2439  0 3750 121  50 10000 243  0 0 3658  500 0 7317"),
-        ("SFO", "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 3750 121  0 0 7317  500 0 3658"),
-        ("SOF", "500 2500 2439  333 833 1219  1050 1250 813  0 10000 243  50 3750 121  0 0 7317  500 0 3658"),
-        ("FSO", "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 5000 121  0 0 7317  500 0 3658"),
-        ("FOS", "500 2500 2439  333 1250 813  1050 833 1219  0 10000 243  50 5000 121  0 0 3658  500 0 7317"),
-        ("NONE", "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 5000 121  0 0 7317  500 0 3658"),
-        ("OS", "500 2500 1219  333 1250 813  1050 833 2439  0 10000 121  50 5000 243  0 0 3658  500 0 7317"),
+        (
+            "OFS",
+            "500 1250 1219  333 833 813  1050 2500 2439  0 5000 121  50 10000 243  0 0 3658  500 0 7317",
+        ),
+        (
+            "OSF",
+            "500 1250 1219  333 833 813  1050 2500 2439  0 3750 121  50 10000 243  0 0 3658  500 0 7317",
+        ),
+        (
+            "SFO",
+            "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 3750 121  0 0 7317  500 0 3658",
+        ),
+        (
+            "SOF",
+            "500 2500 2439  333 833 1219  1050 1250 813  0 10000 243  50 3750 121  0 0 7317  500 0 3658",
+        ),
+        (
+            "FSO",
+            "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 5000 121  0 0 7317  500 0 3658",
+        ),
+        (
+            "FOS",
+            "500 2500 2439  333 1250 813  1050 833 1219  0 10000 243  50 5000 121  0 0 3658  500 0 7317",
+        ),
+        (
+            "NONE",
+            "500 2500 2439  333 1250 1219  1050 833 813  0 10000 243  50 5000 121  0 0 7317  500 0 3658",
+        ),
+        (
+            "OS",
+            "500 2500 1219  333 1250 813  1050 833 2439  0 10000 121  50 5000 243  0 0 3658  500 0 7317",
+        ),
     ];
     for (hierarchy, expected) in rows {
         let tickets = expected.split("  ").chain(["700 0 0"]);
-        let lines: String = (1..).zip(tickets).map(|(job, tickets)| format!("$ {job} {tickets}\n")).collect();
+        let lines: String = (1..)
+            .zip(tickets)
+            .map(|(job, tickets)| format!("$ {job} {tickets}\n"))
+            .collect();
         check(&format!("{PENDING} conf policy_hierarchy {hierarchy}\n {jobs} {lines}"));
     }
 }
@@ -285,7 +324,14 @@ fn tasks_of_an_array_get_tickets_as_far_as_slots_are_free() {
         job 4 -l nix=1
         pass
     ";
-    for (most, slots, last) in [(50, 8, 357), (2, 8, 833), (1, 8, 1250), (0, 8, 1250), (50, 2, 625), (50, 0, 1250)] {
+    for (most, slots, last) in [
+        (50, 8, 357),
+        (2, 8, 833),
+        (1, 8, 1250),
+        (0, 8, 1250),
+        (50, 2, 625),
+        (50, 0, 1250),
+    ] {
         check(&format!(
             "{PENDING} conf max_pending_tasks_per_job {most}
             queue all.q a slots={slots}
@@ -318,7 +364,10 @@ const NINE: &str = "
 ";
 
 fn expected_shares(tickets: &[(u32, i64)]) -> String {
-    tickets.iter().map(|(job, tickets)| format!("$ {job} 0 0 {tickets}\n")).collect()
+    tickets
+        .iter()
+        .map(|(job, tickets)| format!("$ {job} 0 0 {tickets}\n"))
+        .collect()
 }
 
 #[test]
@@ -555,11 +604,18 @@ fn who_used_less_than_the_target_gets_more_now() {
         job 15 -u u3 -P p1
         pass
     ";
-    for (factor, expected) in
-        [("5", [693, 346, 1686, 3809, 7619]), ("0", [693, 346, 1686, 3809, 7619]), ("1", [939, 469, 2285, 3387, 6774])]
-    {
-        let lines: String = (11..).zip(expected).map(|(job, tickets)| format!("$ {job} 0 0 {tickets}\n")).collect();
-        check(&format!("{PENDING} {USED} conf compensation_factor {factor}\n {jobs} {lines}"));
+    for (factor, expected) in [
+        ("5", [693, 346, 1686, 3809, 7619]),
+        ("0", [693, 346, 1686, 3809, 7619]),
+        ("1", [939, 469, 2285, 3387, 6774]),
+    ] {
+        let lines: String = (11..)
+            .zip(expected)
+            .map(|(job, tickets)| format!("$ {job} 0 0 {tickets}\n"))
+            .collect();
+        check(&format!(
+            "{PENDING} {USED} conf compensation_factor {factor}\n {jobs} {lines}"
+        ));
     }
     check(&format!(
         "{PENDING} {USED}

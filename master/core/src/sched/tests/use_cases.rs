@@ -217,7 +217,11 @@ fn exclusivity_is_of_the_object_that_has_it() {
         {
             lab.line(&format!("job {number} -q {wanted}"));
             lab.line("pass");
-            let expected = if expected == "nothing" { expected.to_owned() } else { format!("{number} {expected}") };
+            let expected = if expected == "nothing" {
+                expected.to_owned()
+            } else {
+                format!("{number} {expected}")
+            };
             lab.line(&format!("= {expected}"));
         }
     }
@@ -248,6 +252,13 @@ fn a_parallel_job_alone_has_each_of_its_hosts_or_that_of_its_master() {
         lab.placed.clear();
         lab.line("job 3 -pe rr 3 -l excl");
         lab.line("pass");
-        lab.line(&format!("= {}", if kind == "YES" { "nothing" } else { "3 all.q@a:2 all.q@b" }));
+        lab.line(&format!(
+            "= {}",
+            if kind == "YES" {
+                "nothing"
+            } else {
+                "3 all.q@a:2 all.q@b"
+            }
+        ));
     }
 }

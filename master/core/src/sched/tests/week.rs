@@ -35,12 +35,24 @@ impl Week {
             .filter(|line| !line.is_empty())
             .for_each(|line| lab.line(line));
         let (kinds, running, hours) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Week { lab, hour: 0, last: 0, drawn: 1, kinds, running, hours, started: Vec::new() }
+        Week {
+            lab,
+            hour: 0,
+            last: 0,
+            drawn: 1,
+            kinds,
+            running,
+            hours,
+            started: Vec::new(),
+        }
     }
 
     /// A number below another, the same in every run.
     fn draw(&mut self, below: u64) -> u64 {
-        self.drawn = self.drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.drawn = self
+            .drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.drawn >> 33) % below
     }
 
@@ -52,7 +64,10 @@ impl Week {
 
     /// Jobs of a kind that wait.
     fn waiting(&self, kind: &str) -> usize {
-        self.kinds.iter().filter(|(job, of)| **of == kind && !self.running.contains_key(job)).count()
+        self.kinds
+            .iter()
+            .filter(|(job, of)| **of == kind && !self.running.contains_key(job))
+            .count()
     }
 
     /// Keeps so many jobs of a kind waiting.
@@ -64,8 +79,12 @@ impl Week {
 
     /// Lets what is over end, starts what may start, and lets an hour pass.
     fn next_hour(&mut self) {
-        let over: Vec<u32> =
-            self.running.iter().filter(|(_, (_, end))| *end <= self.hour).map(|(job, _)| *job).collect();
+        let over: Vec<u32> = self
+            .running
+            .iter()
+            .filter(|(_, (_, end))| *end <= self.hour)
+            .map(|(job, _)| *job)
+            .collect();
         for job in over {
             self.lab.end(&job.to_string());
             self.running.remove(&job);
@@ -73,7 +92,10 @@ impl Week {
         }
         self.lab.place();
         let placed = std::mem::take(&mut self.lab.placed);
-        self.started = placed.iter().filter_map(|text| text.split(' ').next()?.parse().ok()).collect();
+        self.started = placed
+            .iter()
+            .filter_map(|text| text.split(' ').next()?.parse().ok())
+            .collect();
         for job in self.started.clone() {
             let length = 1 + self.draw(5) as u32;
             self.running.insert(job, (self.hour, self.hour + length));
@@ -82,7 +104,8 @@ impl Week {
         self.lab.wait(3600);
         for (job, (begin, _)) in self.running.clone() {
             *self.hours.entry(self.kinds[&job]).or_default() += 1;
-            self.lab.charge(&job.to_string(), u64::from(self.hour - begin) * 3_600_000);
+            self.lab
+                .charge(&job.to_string(), u64::from(self.hour - begin) * 3_600_000);
         }
     }
 
@@ -94,7 +117,10 @@ impl Week {
 
     fn assert_part(&self, kind: &str, aim: f64, tolerance: f64) {
         let part = self.part(kind);
-        assert!((part - aim).abs() <= tolerance, "{kind}: {part:.4}, aimed at {aim} within {tolerance}");
+        assert!(
+            (part - aim).abs() <= tolerance,
+            "{kind}: {part:.4}, aimed at {aim} within {tolerance}"
+        );
     }
 }
 
@@ -120,10 +146,18 @@ fn classes_of_jobs_by_the_urgency_of_a_resource() {
         week.next_hour();
         let kinds: Vec<&str> = week.started.iter().map(|job| week.kinds[job]).collect();
         if week.waiting("high") > 0 {
-            assert!(kinds.iter().all(|kind| *kind == "high"), "hour {}: {kinds:?} start and high ones wait", week.hour);
+            assert!(
+                kinds.iter().all(|kind| *kind == "high"),
+                "hour {}: {kinds:?} start and high ones wait",
+                week.hour
+            );
         }
         if week.waiting("middle") > 0 {
-            assert!(!kinds.contains(&"low"), "hour {}: {kinds:?} start and middle ones wait", week.hour);
+            assert!(
+                !kinds.contains(&"low"),
+                "hour {}: {kinds:?} start and middle ones wait",
+                week.hour
+            );
         }
     }
     assert!(week.part("high") > 0.3, "the higher classes get what they ask for");
@@ -184,7 +218,11 @@ fn two_projects_have_half_of_the_week_each_though_one_comes_late() {
     let nodes = week.lab.scheduler.model().share_nodes(week.lab.now);
     for path in ["/early", "/late"] {
         let node = nodes.iter().find(|node| node.path == path).expect("a node of the tree");
-        assert!((node.actual_share - 500_000).abs() <= 40_000, "{path} has {} of a million", node.actual_share);
+        assert!(
+            (node.actual_share - 500_000).abs() <= 40_000,
+            "{path} has {} of a million",
+            node.actual_share
+        );
     }
     week.assert_part("late", 0.46, 0.02);
 }
@@ -210,7 +248,10 @@ fn priorities_of_people_over_urgency_over_equal_shares_of_users() {
          conf weight_ticket 0.01",
     );
     while week.hour < WEEK {
-        for (kind, options, most) in [("ordered", "-p 100 -u u3", 2), ("urgent", "-p 0 -l urgent=true -u u4", 3)] {
+        for (kind, options, most) in [
+            ("ordered", "-p 100 -u u3", 2),
+            ("urgent", "-p 0 -l urgent=true -u u4", 3),
+        ] {
             for _ in 0..week.draw(most) {
                 week.submit(kind, options);
             }
@@ -221,12 +262,23 @@ fn priorities_of_people_over_urgency_over_equal_shares_of_users() {
         week.next_hour();
         let kinds: Vec<&str> = week.started.iter().map(|job| week.kinds[job]).collect();
         if week.waiting("ordered") > 0 {
-            assert!(kinds.iter().all(|kind| *kind == "ordered"), "hour {}: {kinds:?}", week.hour);
+            assert!(
+                kinds.iter().all(|kind| *kind == "ordered"),
+                "hour {}: {kinds:?}",
+                week.hour
+            );
         }
         if week.waiting("urgent") > 0 {
-            assert!(kinds.iter().all(|kind| ["ordered", "urgent"].contains(kind)), "hour {}: {kinds:?}", week.hour);
+            assert!(
+                kinds.iter().all(|kind| ["ordered", "urgent"].contains(kind)),
+                "hour {}: {kinds:?}",
+                week.hour
+            );
         }
     }
     let (first, second) = (week.part("first"), week.part("second"));
-    assert!((first / (first + second) - 0.5).abs() <= 0.05, "u1 {first:.3}, u2 {second:.3}");
+    assert!(
+        (first / (first + second) - 0.5).abs() <= 0.05,
+        "u1 {first:.3}, u2 {second:.3}"
+    );
 }

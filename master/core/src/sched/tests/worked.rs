@@ -4,7 +4,11 @@ use super::lab::{Lab, check};
 
 fn lab(script: &str) -> Lab {
     let mut lab = Lab::new();
-    script.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| lab.line(line));
+    script
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .for_each(|line| lab.line(line));
     lab
 }
 
@@ -63,11 +67,19 @@ fn a_parallel_job_takes_as_many_slots_as_reach_the_threshold() {
          job 1 -pe smp 1-40
          pass
          = 1 all.q@a:";
-    check(&format!("{host}queue all.q a slots=40 load_thresholds=np_load_avg=1.75{rest}22"));
+    check(&format!(
+        "{host}queue all.q a slots=40 load_thresholds=np_load_avg=1.75{rest}22"
+    ));
     // Downwards: (2048M - 1024M) / 200M = 5.12. What is not adjusted does not count.
-    for (thresholds, slots) in [("mem_free=1G", 6), ("mem_free=1G,np_load_avg=1.75", 6), ("np_load_avg=1.75", 40)] {
+    for (thresholds, slots) in [
+        ("mem_free=1G", 6),
+        ("mem_free=1G,np_load_avg=1.75", 6),
+        ("np_load_avg=1.75", 40),
+    ] {
         let conf = "conf job_load_adjustments mem_free=200M\n";
-        check(&format!("{conf}{host}queue all.q a slots=40 load_thresholds={thresholds}{rest}{slots}"));
+        check(&format!(
+            "{conf}{host}queue all.q a slots=40 load_thresholds={thresholds}{rest}{slots}"
+        ));
     }
 }
 
@@ -95,7 +107,11 @@ fn an_object_is_had_alone_at_each_level_by_a_job_or_by_its_master() {
             if level == "global" { value } else { "" },
             if level == "host" { value } else { "" },
             if level == "host" { value } else { "" },
-            if level == "queue" { format!("complex_values={value}") } else { String::new() },
+            if level == "queue" {
+                format!("complex_values={value}")
+            } else {
+                String::new()
+            },
         ));
         let started: Vec<String> = lab.placed.drain(..).map(|placed| placed[..1].to_owned()).collect();
         started.join(" ")
@@ -139,7 +155,11 @@ fn a_quota_counts_for_each_user_and_jointly_for_hosts_and_for_everybody_else() {
         lab.line("pass");
         assert_eq!(lab.placed.drain(..).count(), started, "{user} at {host}");
     }
-    for row in ["1 slots=5/5 users u2", "2 slots=10/10 users u3 hosts @lx", "3 slots=100/100"] {
+    for row in [
+        "1 slots=5/5 users u2",
+        "2 slots=10/10 users u3 hosts @lx",
+        "3 slots=100/100",
+    ] {
         lab.line(&format!("% per_user/{row}"));
     }
     lab.line("? 1 cannot run because it exceeds limit \"u1/////\" in rule \"per_user/1\"");
@@ -201,7 +221,10 @@ fn a_host_offers_a_parallel_job_as_much_as_the_instance_that_may_take_most() {
         job 1 -pe smp 1-99
         pass");
     let job = lab.state().jobs.values().next().unwrap();
-    let taken: u32 = job.placements().flat_map(|(_, at)| at.granted.iter().map(|part| part.slots)).sum();
+    let taken: u32 = job
+        .placements()
+        .flat_map(|(_, at)| at.granted.iter().map(|part| part.slots))
+        .sum();
     assert_eq!(taken, 22);
     lab.placed.clear();
 }
@@ -212,7 +235,12 @@ fn whoever_lists_a_forced_attribute_takes_only_those_who_ask() {
     // everybody.
     for (global, host, queue, places) in [
         ("", "", "", ["all.q@a", "two.q@a", "all.q@b"]),
-        ("", "", "complex_values=NONE,[a=dear=1]", ["nothing", "two.q@a", "all.q@b"]),
+        (
+            "",
+            "",
+            "complex_values=NONE,[a=dear=1]",
+            ["nothing", "two.q@a", "all.q@b"],
+        ),
         ("", "dear=1", "", ["nothing", "nothing", "all.q@b"]),
         ("dear=1", "", "", ["nothing", "nothing", "nothing"]),
     ] {
@@ -227,7 +255,11 @@ fn whoever_lists_a_forced_attribute_takes_only_those_who_ask() {
         for (number, (wanted, place)) in (1..).zip(["all.q@a", "two.q@a", "all.q@b"].into_iter().zip(places)) {
             lab.line(&format!("job {number} -q {wanted}"));
             lab.line("pass");
-            lab.line(&if place == "nothing" { "= nothing".to_owned() } else { format!("= {number} {place}") });
+            lab.line(&if place == "nothing" {
+                "= nothing".to_owned()
+            } else {
+                format!("= {number} {place}")
+            });
         }
         // Asking for none of it is asking; where nobody lists it there is none to be had, not even
         // none.

@@ -16,7 +16,9 @@ use std::sync::Arc;
 impl State {
     /// The job an event is about.
     pub(super) fn job_mut(&mut self, seq: SubmitSeq) -> &mut Job {
-        self.jobs.get_mut(&seq).expect("an event names a job that is not finished")
+        self.jobs
+            .get_mut(&seq)
+            .expect("an event names a job that is not finished")
     }
 
     fn existing(&self, jobs: &[SubmitSeq]) -> BTreeSet<SubmitSeq> {
@@ -31,7 +33,10 @@ impl State {
         waits: (&[SubmitSeq], &[SubmitSeq]),
     ) {
         assert!(seq > self.last_submit, "submissions are counted upwards");
-        assert!(self.by_number.insert(number, seq).is_none(), "a job number names one job at a time");
+        assert!(
+            self.by_number.insert(number, seq).is_none(),
+            "a job number names one job at a time"
+        );
         let job = Job {
             seq,
             number,
@@ -55,7 +60,10 @@ impl State {
 
     pub(super) fn alter_job(&mut self, seq: SubmitSeq, spec: &Arc<JobSpec>, waits: (&[SubmitSeq], &[SubmitSeq])) {
         let (waits_for, array_waits_for) = (self.existing(waits.0), self.existing(waits.1));
-        let mut job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
+        let mut job = self
+            .jobs
+            .remove(&seq)
+            .expect("an event names a job that is not finished");
         assert!(
             job.spec.owner == spec.owner && job.spec.array == spec.array,
             "owner and tasks of a job stay as they are"
@@ -83,7 +91,10 @@ impl State {
         if meant.len() == job.untouched.len() {
             Arc::make_mut(&mut job.spec).holds = holds;
         } else {
-            let fresh = Task { holds, ..job.fresh_task() };
+            let fresh = Task {
+                holds,
+                ..job.fresh_task()
+            };
             job.untouched.take_ranges(&meant.ranges());
             job.tasks.extend(meant.iter().map(|task| (task, fresh.clone())));
         }
@@ -99,11 +110,18 @@ impl State {
         let own: Vec<TaskId> = job.tasks.keys().copied().filter(|task| named.contains(*task)).collect();
         for task in &own {
             let state = job.tasks.remove(task).expect("it was found just now");
-            assert!(state.place.placement().is_none(), "only pending tasks are deleted at once");
+            assert!(
+                state.place.placement().is_none(),
+                "only pending tasks are deleted at once"
+            );
         }
         job.ready = job.found_ready(now);
         let skipped = (untouched.len() as usize).saturating_sub(ENDED_KEPT);
-        untouched.iter().skip(skipped).chain(own).for_each(|task| job.remember(deleted(task)));
+        untouched
+            .iter()
+            .skip(skipped)
+            .chain(own)
+            .for_each(|task| job.remember(deleted(task)));
     }
 
     pub(super) fn clear_errors(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
@@ -121,18 +139,36 @@ impl State {
 
     /// Takes a job out, lets go what waited for it unless it failed, and remembers it for a while.
     pub(super) fn finish_job(&mut self, seq: SubmitSeq) {
-        let job = self.jobs.remove(&seq).expect("an event names a job that is not finished");
+        let job = self
+            .jobs
+            .remove(&seq)
+            .expect("an event names a job that is not finished");
         assert!(job.is_empty(), "a job is finished when its last task has left");
         self.index.remove_job(&job);
         self.by_number.remove(&job.number);
         let hosts: Vec<HostName> = self.unconfirmed_hosts(seq).cloned().collect();
-        hosts.iter().for_each(|host| self.forget_unconfirmed(host, |key| key.seq == seq));
+        hosts
+            .iter()
+            .for_each(|host| self.forget_unconfirmed(host, |key| key.seq == seq));
         if !job.failed {
             self.release_successors(seq);
         }
-        let Job { number, spec, submitted, ended, .. } = job;
+        let Job {
+            number,
+            spec,
+            submitted,
+            ended,
+            ..
+        } = job;
         let tasks = ended.into_inner().into();
-        self.finished.push_back(FinishedJob { seq, number, spec, submitted, ended: self.now.wall, tasks });
+        self.finished.push_back(FinishedJob {
+            seq,
+            number,
+            spec,
+            submitted,
+            ended: self.now.wall,
+            tasks,
+        });
         let kept = self.config.settings.finished_jobs as usize;
         while self.finished.len() > kept {
             self.finished.pop_front();
@@ -177,5 +213,12 @@ impl Job {
 }
 
 fn deleted(task: TaskId) -> FinishedTask {
-    FinishedTask { task, exit_status: 0, failed: Failed::NO, deleted: true, granted: Vec::new(), started: Wall(0) }
+    FinishedTask {
+        task,
+        exit_status: 0,
+        failed: Failed::NO,
+        deleted: true,
+        granted: Vec::new(),
+        started: Wall(0),
+    }
 }

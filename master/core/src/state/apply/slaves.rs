@@ -16,7 +16,10 @@ impl State {
     }
 
     fn slave_mut(&mut self, key: TaskKey) -> &mut Slave {
-        self.slaves_mut(key).live.get_mut(&key.pe_task).expect("an event names a slave task that has not ended")
+        self.slaves_mut(key)
+            .live
+            .get_mut(&key.pe_task)
+            .expect("an event names a slave task that has not ended")
     }
 
     pub(super) fn place_slave(
@@ -34,7 +37,13 @@ impl State {
         let given = slaves.given.entry(instance.host.clone()).or_default();
         *given += 1;
         let (number, instance, from) = (*given, instance.clone(), from.clone());
-        let slave = Slave { instance, from, number, spec: spec.clone(), started: None };
+        let slave = Slave {
+            instance,
+            from,
+            number,
+            spec: spec.clone(),
+            started: None,
+        };
         slaves.live.insert(key.pe_task, slave);
     }
 
@@ -51,9 +60,15 @@ impl State {
         exit_status: u32,
         (usage, rusage): (Usage, Rusage),
     ) {
-        assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the task that ended");
+        assert!(
+            record.is_none_or(|record| record.key == key),
+            "an accounting record is of the task that ended"
+        );
         let slaves = self.slaves_mut(key);
-        let slave = slaves.live.remove(&key.pe_task).expect("an event names a slave task that has not ended");
+        let slave = slaves
+            .live
+            .remove(&key.pe_task)
+            .expect("an event names a slave task that has not ended");
         if record.is_none() {
             slaves.used = slaves.used.plus(usage);
             slaves.rusage = slaves.rusage.plus(rusage);

@@ -15,15 +15,26 @@ const APPLICATION_ERROR: u32 = 100;
 impl State {
     /// The attempt an event is about.
     pub(super) fn placement_mut(&mut self, key: TaskKey) -> &mut Placement {
-        let task = self.job_mut(key.seq).tasks.get_mut(&key.task).expect("an event names a task that is on a host");
-        let placement = task.place.placement_mut().expect("an event names a task that is on a host");
+        let task = self
+            .job_mut(key.seq)
+            .tasks
+            .get_mut(&key.task)
+            .expect("an event names a task that is on a host");
+        let placement = task
+            .place
+            .placement_mut()
+            .expect("an event names a task that is on a host");
         assert_eq!(placement.key, key, "an event names the present attempt");
         placement
     }
 
     /// The same, of which the task leaves its job.
     fn take_placement(&mut self, key: TaskKey) -> Placement {
-        let task = self.job_mut(key.seq).tasks.remove(&key.task).expect("an event names a task that is on a host");
+        let task = self
+            .job_mut(key.seq)
+            .tasks
+            .remove(&key.task)
+            .expect("an event names a task that is on a host");
         match task.place {
             Place::OnHost(placement) if placement.key == key => placement,
             place => panic!("an event names the present attempt, and not {place:?}"),
@@ -31,9 +42,15 @@ impl State {
     }
 
     pub(super) fn place_task(&mut self, key: TaskKey, grant: Grant<'_>) {
-        assert!(key.cell == self.cell && !grant.slots.is_empty(), "a task is placed in its cell on at least one slot");
+        assert!(
+            key.cell == self.cell && !grant.slots.is_empty(),
+            "a task is placed in its cell on at least one slot"
+        );
         let now = self.now;
-        let job = self.jobs.get_mut(&key.seq).expect("an event names a job that is not finished");
+        let job = self
+            .jobs
+            .get_mut(&key.seq)
+            .expect("an event names a job that is not finished");
         let fresh = job.untouched.take(key.task);
         let mut task = if fresh {
             job.fresh_task()
@@ -43,7 +60,11 @@ impl State {
             task
         };
         task.starts_from = Tick(0);
-        assert_eq!(task.place, Place::Pending { error: None }, "only a pending task without error is placed");
+        assert_eq!(
+            task.place,
+            Place::Pending { error: None },
+            "only a pending task without error is placed"
+        );
         task.attempts += 1;
         assert_eq!(task.attempts, key.attempt, "attempts are counted");
         let placement = Placement {
@@ -109,7 +130,11 @@ impl State {
     /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though its record may sum it up.
     pub(super) fn charge_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, charged: Option<Consumed>) {
         let of_slaves = Consumed::from(self.placement_mut(key).slaves().used);
-        let own = || record.map_or_else(Consumed::default, |record| Consumed::from(record.usage).since(of_slaves));
+        let own = || {
+            record.map_or_else(Consumed::default, |record| {
+                Consumed::from(record.usage).since(of_slaves)
+            })
+        };
         self.charge_end(key, charged.unwrap_or_else(own));
     }
 
@@ -121,13 +146,26 @@ impl State {
         saved_pid: Option<i32>,
     ) {
         let is_over = *then == Then::Done;
-        let placement = if is_over { self.take_placement(key) } else { self.placement_mut(key).clone() };
-        assert!(record.is_none_or(|record| record.key == key), "an accounting record is of the attempt that ended");
-        assert!(placement.slaves().live.is_empty(), "slave tasks end before the task that they belong to");
+        let placement = if is_over {
+            self.take_placement(key)
+        } else {
+            self.placement_mut(key).clone()
+        };
+        assert!(
+            record.is_none_or(|record| record.key == key),
+            "an accounting record is of the attempt that ended"
+        );
+        assert!(
+            placement.slaves().live.is_empty(),
+            "slave tasks end before the task that they belong to"
+        );
         let owner = self.jobs[&key.seq].spec.owner.user.clone();
         self.index.remove_placement(&owner, &placement);
         self.forget_instances(placement.granted.iter().map(|granted| &granted.instance));
-        let mut ledgers = self.reservations.values_mut().map(|reservation| &mut reservation.ledger);
+        let mut ledgers = self
+            .reservations
+            .values_mut()
+            .map(|reservation| &mut reservation.ledger);
         let is_booked = self.ledger.release(key) || ledgers.any(|ledger| ledger.release(key));
         assert!(is_booked, "a placed task is booked");
         let now = self.now;
@@ -178,7 +216,9 @@ impl Job {
 }
 
 fn finished(placement: Placement, record: Option<&AccountingRecord>) -> FinishedTask {
-    let Placement { key, granted, started, .. } = placement;
+    let Placement {
+        key, granted, started, ..
+    } = placement;
     FinishedTask {
         task: key.task,
         exit_status: record.map_or(0, |record| record.exit_status),

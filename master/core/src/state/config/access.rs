@@ -48,7 +48,11 @@ impl Index {
         user: &str,
         groups: impl Iterator<Item = &'o str>,
     ) -> impl Iterator<Item = &'a String> {
-        self.users.get(user).into_iter().chain(groups.filter_map(|group| self.groups.get(group))).flatten()
+        self.users
+            .get(user)
+            .into_iter()
+            .chain(groups.filter_map(|group| self.groups.get(group)))
+            .flatten()
     }
 }
 
@@ -66,7 +70,11 @@ impl Access {
     fn with(config: &Configuration, in_use: BTreeSet<String>) -> Access {
         let lists = Index::of(config.user_sets.values().filter(|set| in_use.contains(&set.name)));
         let departments = Index::of(config.user_sets.values().filter(|set| set.is_department()));
-        Access { in_use, lists, departments }
+        Access {
+            in_use,
+            lists,
+            departments,
+        }
     }
 
     /// The same after objects changed; none if it stays as it is. `sets` says whether access lists
@@ -84,7 +92,10 @@ impl Access {
         if self.in_use.is_empty() {
             return BTreeSet::new();
         }
-        self.lists.of_user(owner.user.as_str(), groups(owner)).cloned().collect()
+        self.lists
+            .of_user(owner.user.as_str(), groups(owner))
+            .cloned()
+            .collect()
     }
 
     /// The access lists in use that a user is in, by name alone.
@@ -102,16 +113,29 @@ impl Access {
 
 /// The access lists that queues, hosts and parallel environments name.
 fn lists_in_use(config: &Configuration) -> BTreeSet<String> {
-    let hosts = config.exec_hosts.values().flat_map(|host| [&host.user_lists, &host.xuser_lists]);
+    let hosts = config
+        .exec_hosts
+        .values()
+        .flat_map(|host| [&host.user_lists, &host.xuser_lists]);
     let pes = config.pes.values().flat_map(|pe| [&pe.user_lists, &pe.xuser_lists]);
-    let queues = config.queues.values().flat_map(|queue| queue.user_lists.values().chain(queue.xuser_lists.values()));
-    hosts.chain(pes).chain(queues).flat_map(|list| list.iter()).cloned().collect()
+    let queues = config
+        .queues
+        .values()
+        .flat_map(|queue| queue.user_lists.values().chain(queue.xuser_lists.values()));
+    hosts
+        .chain(pes)
+        .chain(queues)
+        .flat_map(|list| list.iter())
+        .cloned()
+        .collect()
 }
 
 impl Configuration {
     /// Whether the owner of a job is in an access list, by name or by one of the groups.
     pub fn is_in_list(&self, owner: &Owner, list: &str) -> bool {
-        let Some(set) = self.user_sets.get(list) else { return false };
+        let Some(set) = self.user_sets.get(list) else {
+            return false;
+        };
         set.has_user(owner.user.as_str()) || groups(owner).any(|group| set.has_group(group))
     }
 

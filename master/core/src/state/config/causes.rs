@@ -26,8 +26,16 @@ impl Causes {
             false => self.calendars.insert(name.clone(), calendars),
         };
         let any = |is_used: fn(&ClusterQueue) -> bool| queue.is_some_and(is_used);
-        mark(&mut self.superordinates, name, any(|queue| queue.subordinate_list.values().any(|list| list.0.is_some())));
-        mark(&mut self.thresholds, name, any(|queue| queue.suspend_thresholds.values().any(|list| !list.is_empty())));
+        mark(
+            &mut self.superordinates,
+            name,
+            any(|queue| queue.subordinate_list.values().any(|list| list.0.is_some())),
+        );
+        mark(
+            &mut self.thresholds,
+            name,
+            any(|queue| queue.suspend_thresholds.values().any(|list| !list.is_empty())),
+        );
     }
 }
 
@@ -40,13 +48,20 @@ impl super::Configuration {
         used: impl Fn(&QueueInstanceName) -> u32 + 'a,
     ) -> impl Iterator<Item = &'a QueueName> + 'a {
         let above = self.causes.superordinates.iter().filter_map(move |queue| {
-            let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
+            let instance = QueueInstanceName {
+                queue: queue.clone(),
+                host: host.clone(),
+            };
             let settings = self.resolved.get(&instance)?;
-            let Subordinates::Queues(list) = settings.subordinate_list.value()? else { return None };
+            let Subordinates::Queues(list) = settings.subordinate_list.value()? else {
+                return None;
+            };
             Some((used(&instance), settings.slots, list))
         });
         above.flat_map(|(used, slots, list)| {
-            let reached = list.iter().filter(move |entry| used >= entry.threshold.unwrap_or(slots).max(1));
+            let reached = list
+                .iter()
+                .filter(move |entry| used >= entry.threshold.unwrap_or(slots).max(1));
             reached.map(|entry| &entry.queue)
         })
     }
@@ -56,13 +71,22 @@ impl super::Configuration {
         &'a self,
         queue: &'a QueueName,
     ) -> impl Iterator<Item = (&'a QueueInstanceName, &'a Arc<QueueInstanceSettings>)> + 'a {
-        let first = QueueInstanceName { queue: queue.clone(), host: HostName::new("") };
-        self.resolved.range(first..).take_while(move |(instance, _)| instance.queue == *queue)
+        let first = QueueInstanceName {
+            queue: queue.clone(),
+            host: HostName::new(""),
+        };
+        self.resolved
+            .range(first..)
+            .take_while(move |(instance, _)| instance.queue == *queue)
     }
 }
 
 fn calendars(queue: &ClusterQueue) -> BTreeSet<CalendarName> {
-    queue.calendar.values().filter_map(|name| Some(CalendarName::from(name.value()?.as_str()))).collect()
+    queue
+        .calendar
+        .values()
+        .filter_map(|name| Some(CalendarName::from(name.value()?.as_str())))
+        .collect()
 }
 
 fn mark(set: &mut BTreeSet<QueueName>, name: &QueueName, is_in: bool) {

@@ -100,7 +100,13 @@ impl Configuration {
         self.groups_of = groups.groups_by_host();
         (self.resolved, self.ambiguous, self.causes) = (BTreeMap::new(), BTreeMap::new(), Default::default());
         let of_host = |(host, object): (&HostName, &Arc<ExecHost>)| {
-            (host.clone(), HostSite { host: Some(object.clone()), instances: Vec::new() })
+            (
+                host.clone(),
+                HostSite {
+                    host: Some(object.clone()),
+                    instances: Vec::new(),
+                },
+            )
         };
         self.sites = self.exec_hosts.iter().map(of_host).collect();
         let stale = Stale {
@@ -142,10 +148,18 @@ impl Configuration {
         if stale.settings {
             self.settings = Arc::new(Settings::effective(&self.cluster, None));
             let effective = |local: &Arc<_>| Arc::new(Settings::effective(&self.cluster, Some(local)));
-            self.host_settings = self.host_confs.iter().map(|(host, local)| (host.clone(), effective(local))).collect();
+            self.host_settings = self
+                .host_confs
+                .iter()
+                .map(|(host, local)| (host.clone(), effective(local)))
+                .collect();
         }
-        let others: Vec<QueueName> =
-            self.queues.keys().filter(|queue| !stale.queues.contains(*queue)).cloned().collect();
+        let others: Vec<QueueName> = self
+            .queues
+            .keys()
+            .filter(|queue| !stale.queues.contains(*queue))
+            .cloned()
+            .collect();
         for host in &stale.hosts {
             touched.hosts.insert(host.clone());
             for queue in &others {
@@ -155,11 +169,20 @@ impl Configuration {
         }
         for queue in &stale.queues {
             self.causes.note(queue, self.queues.get(queue).map(Arc::as_ref));
-            let members = self.queues.get(queue).map(|queue| queue.hosts(groups)).unwrap_or_default();
-            let first = QueueInstanceName { queue: queue.clone(), host: HostName::new("") };
+            let members = self
+                .queues
+                .get(queue)
+                .map(|queue| queue.hosts(groups))
+                .unwrap_or_default();
+            let first = QueueInstanceName {
+                queue: queue.clone(),
+                host: HostName::new(""),
+            };
             let known = self.resolved.range(first..).map(|(instance, _)| instance);
-            let known: Vec<HostName> =
-                known.take_while(|known| known.queue == *queue).map(|known| known.host.clone()).collect();
+            let known: Vec<HostName> = known
+                .take_while(|known| known.queue == *queue)
+                .map(|known| known.host.clone())
+                .collect();
             for host in known.iter().filter(|host| !members.contains(*host)) {
                 self.settle(queue, host, false, touched);
             }
@@ -183,8 +206,15 @@ impl Configuration {
     /// Sets the settings of one instance, or removes it if its host does not belong to its queue or
     /// to the cell.
     fn settle(&mut self, queue: &QueueName, host: &HostName, is_member: bool, touched: &mut Touched) {
-        let instance = QueueInstanceName { queue: queue.clone(), host: host.clone() };
-        let Some(queue) = self.queues.get(queue).filter(|_| is_member && self.exec_hosts.contains_key(host)) else {
+        let instance = QueueInstanceName {
+            queue: queue.clone(),
+            host: host.clone(),
+        };
+        let Some(queue) = self
+            .queues
+            .get(queue)
+            .filter(|_| is_member && self.exec_hosts.contains_key(host))
+        else {
             self.ambiguous.remove(&instance);
             self.note_instance(&instance, None);
             if self.resolved.remove(&instance).is_some() {
@@ -195,7 +225,10 @@ impl Configuration {
         };
         let none = BTreeSet::new();
         let (settings, ambiguities) = queue.resolve(host, self.groups_of.get(host).unwrap_or(&none));
-        let is_same_ambiguity = self.ambiguous.get(&instance).map_or(ambiguities.is_empty(), |old| *old == ambiguities);
+        let is_same_ambiguity = self
+            .ambiguous
+            .get(&instance)
+            .map_or(ambiguities.is_empty(), |old| *old == ambiguities);
         let known = self.resolved.get(&instance);
         if is_same_ambiguity && known.is_some_and(|known| **known == settings) {
             return;
@@ -217,7 +250,10 @@ impl Configuration {
     /// queue are, and there may be ten thousand.
     fn shared(&self, instance: &QueueInstanceName, settings: QueueInstanceSettings) -> Arc<QueueInstanceSettings> {
         let before = self.resolved.range(..instance).next_back();
-        let after = self.resolved.range((Bound::Excluded(instance), Bound::Unbounded)).next();
+        let after = self
+            .resolved
+            .range((Bound::Excluded(instance), Bound::Unbounded))
+            .next();
         let equal = before.into_iter().chain(after).find(|(_, known)| ***known == settings);
         equal.map_or_else(|| Arc::new(settings), |(_, known)| known.clone())
     }
@@ -239,7 +275,11 @@ impl Configuration {
     }
 
     fn tidy_site(&mut self, host: &HostName) {
-        if self.sites.get(host).is_some_and(|site| site.host.is_none() && site.instances.is_empty()) {
+        if self
+            .sites
+            .get(host)
+            .is_some_and(|site| site.host.is_none() && site.instances.is_empty())
+        {
             self.sites.remove(host);
         }
     }
@@ -257,6 +297,9 @@ pub struct HostSite {
 impl HostSite {
     /// The settings of the instance of a queue there.
     pub fn settings(&self, queue: &QueueName) -> Option<&Arc<QueueInstanceSettings>> {
-        self.instances.iter().find(|(known, _)| known == queue).map(|(_, settings)| settings)
+        self.instances
+            .iter()
+            .find(|(known, _)| known == queue)
+            .map(|(_, settings)| settings)
     }
 }

@@ -73,7 +73,11 @@ kept!(Checkpoint, String, checkpoints);
 
 impl Row {
     const fn kept<T: Kept>() -> Row {
-        Row { names: names::<T>, fields: fields::<T>, put: put::<T> }
+        Row {
+            names: names::<T>,
+            fields: fields::<T>,
+            put: put::<T>,
+        }
     }
 }
 
@@ -124,13 +128,26 @@ fn is_global(name: &str) -> bool {
 }
 
 const COMPLEX: Row = Row {
-    names: |config| config.complex.iter().map(|attribute| attribute.name.to_string()).collect(),
+    names: |config| {
+        config
+            .complex
+            .iter()
+            .map(|attribute| attribute.name.to_string())
+            .collect()
+    },
     fields: |config, _| Some(config.complex.write()),
     put: |config, _, fields| config.complex = once::<Complex>(fields),
 };
 
 const EXEC_HOST: Row = Row {
-    names: |config| config.exec_hosts.keys().filter(|host| !host.is_global()).map(HostName::to_string).collect(),
+    names: |config| {
+        config
+            .exec_hosts
+            .keys()
+            .filter(|host| !host.is_global())
+            .map(HostName::to_string)
+            .collect()
+    },
     ..Row::kept::<ExecHost>()
 };
 

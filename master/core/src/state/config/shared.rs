@@ -35,11 +35,20 @@ impl Shared {
         let names: BTreeSet<AttributeName> = values.filter_map(|(name, _)| full(name.as_str())).collect();
         let is_shared = |name: &str| full(name).is_some_and(|name| names.contains(&name));
         let is_in = |list: &Setting<Assignments>| {
-            list.values().flat_map(|list| list.iter()).any(|(used, _)| is_shared(used.as_str()))
+            list.values()
+                .flat_map(|list| list.iter())
+                .any(|(used, _)| is_shared(used.as_str()))
         };
         let moves_standings = !names.is_empty()
-            && (config.queues.values().any(|queue| is_in(&queue.load_thresholds) || is_in(&queue.suspend_thresholds))
-                || config.scheduler.load_formula.attributes().any(|used| is_shared(used.as_str())));
+            && (config
+                .queues
+                .values()
+                .any(|queue| is_in(&queue.load_thresholds) || is_in(&queue.suspend_thresholds))
+                || config
+                    .scheduler
+                    .load_formula
+                    .attributes()
+                    .any(|used| is_shared(used.as_str())));
         Self { names, moves_standings }
     }
 }

@@ -51,7 +51,10 @@ impl Bytes {
         // Without this job, its script counts again if no other job of the user has it.
         let bytes = self.with(spec);
         if bytes > 0 {
-            let held = self.by_user.get_mut(&spec.owner.user).expect("the bytes of a job are counted");
+            let held = self
+                .by_user
+                .get_mut(&spec.owner.user)
+                .expect("the bytes of a job are counted");
             *held -= bytes;
             if *held == 0 {
                 self.by_user.remove(&spec.owner.user);
@@ -62,19 +65,35 @@ impl Bytes {
 
 /// Bytes of what is long in a job and lies in memory with it, as far as they count.
 pub fn counted(spec: &JobSpec) -> u64 {
-    let pairs = |pairs: &[(String, String)]| pairs.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let pairs = |pairs: &[(String, String)]| {
+        pairs
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum::<usize>()
+    };
     let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
     let paths = |paths: &[HostPath]| paths.iter().map(|path| path.path.len()).sum::<usize>();
     let asked = |list: &[ResourceRequest]| {
-        list.iter().map(|one| one.name.len() + one.value.as_ref().map_or(0, String::len)).sum::<usize>()
+        list.iter()
+            .map(|one| one.name.len() + one.value.as_ref().map_or(0, String::len))
+            .sum::<usize>()
     };
     let script = match &spec.program {
         Program::Script { content, .. } => content.len(),
         Program::Command { command } => command.len(),
         Program::Stored { .. } => 0,
     };
-    let Requests { hard, soft, hard_queues, soft_queues, master_queues, master, slaves, slave_queues, .. } =
-        &*spec.requests;
+    let Requests {
+        hard,
+        soft,
+        hard_queues,
+        soft_queues,
+        master_queues,
+        master,
+        slaves,
+        slave_queues,
+        ..
+    } = &*spec.requests;
     let sum = script
         + pairs(&spec.environment)
         + pairs(&spec.context)
@@ -86,11 +105,21 @@ pub fn counted(spec: &JobSpec) -> u64 {
             .map(|list| paths(list))
             .iter()
             .sum::<usize>()
-        + [hard_queues, soft_queues, master_queues, slave_queues].map(|list| texts(list)).iter().sum::<usize>()
-        + [hard, soft, master, slaves].map(|list| asked(list)).iter().sum::<usize>();
+        + [hard_queues, soft_queues, master_queues, slave_queues]
+            .map(|list| texts(list))
+            .iter()
+            .sum::<usize>()
+        + [hard, soft, master, slaves]
+            .map(|list| asked(list))
+            .iter()
+            .sum::<usize>();
     (sum as u64).saturating_sub(FREE_BYTES)
 }
 
 fn stored(spec: &JobSpec) -> Option<(ScriptDigest, u64)> {
-    if let Program::Stored { script, .. } = &spec.program { Some((script.digest, script.bytes)) } else { None }
+    if let Program::Stored { script, .. } = &spec.program {
+        Some((script.digest, script.bytes))
+    } else {
+        None
+    }
 }

@@ -54,7 +54,8 @@ impl Runs {
         range: impl RangeBounds<u32> + 'a,
     ) -> impl DoubleEndedIterator<Item = (u32, u32)> + 'a {
         let only = self.only.filter(|(from, _)| range.contains(from));
-        only.into_iter().chain(self.many.range(range).map(|(from, to)| (*from, *to)))
+        only.into_iter()
+            .chain(self.many.range(range).map(|(from, to)| (*from, *to)))
     }
 
     /// All runs, rising.

@@ -29,8 +29,11 @@ fn private_keys(dir: &Path) -> Vec<Finding> {
         return vec![Finding::fine("keys", "private keys are readable by their owners alone")];
     }
     let bad = |key: &keys::OpenKey| {
-        let found =
-            format!("{} has rights {:o}: others can read it and act as its owner", key.path.display(), key.mode);
+        let found = format!(
+            "{} has rights {:o}: others can read it and act as its owner",
+            key.path.display(),
+            key.mode
+        );
         let fix = format!(
             "chmod 600 {}, or gridwright up --dir {} --detach; if somebody may have read it, join again",
             key.path.display(),
@@ -47,15 +50,23 @@ fn directory(dir: &Path) -> Finding {
     let whole = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let owner = std::fs::metadata(&whole).map_or(0, |found| found.uid());
     let is_open = |place: &&Path| {
-        let Ok(found) = std::fs::metadata(place) else { return false };
+        let Ok(found) = std::fs::metadata(place) else {
+            return false;
+        };
         let is_anybodys = found.mode() & WRITABLE != 0 && (found.mode() & STICKY == 0 || *place == whole);
         (found.uid() != 0 && found.uid() != owner) || is_anybodys
     };
     match whole.ancestors().find(is_open) {
-        None => Finding::fine("access", format!("{} can be changed by its owner alone", whole.display())),
+        None => Finding::fine(
+            "access",
+            format!("{} can be changed by its owner alone", whole.display()),
+        ),
         Some(place) => {
             let found = format!("others than root and the cell's owner can change {}", place.display());
-            let fix = format!("chown root {0}; chmod go-w {0}; or move the cell elsewhere", place.display());
+            let fix = format!(
+                "chown root {0}; chmod go-w {0}; or move the cell elsewhere",
+                place.display()
+            );
             Finding::bad("access", found, fix)
         }
     }
@@ -68,7 +79,10 @@ fn shared_accounts(dir: &Path) -> Option<Finding> {
     // The daemons of this cell may have been started by a path through a link.
     let pids = [Daemon::Master, Daemon::Agent].map(|daemon| daemon.pid(dir).map(|pid| pid.to_string()));
     let is_own = |entry: &DirEntry| pids.iter().flatten().any(|pid| entry.file_name().to_str() == Some(pid));
-    let processes = std::fs::read_dir("/proc").ok()?.flatten().filter(|entry| !is_own(entry));
+    let processes = std::fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter(|entry| !is_own(entry));
     let others: BTreeSet<PathBuf> = processes.filter_map(|entry| cell_of(&entry.path(), &uids)).collect();
     let other = others.into_iter().find(|other| !own.contains(other))?;
     let found = format!(

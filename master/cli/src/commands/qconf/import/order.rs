@@ -77,7 +77,9 @@ fn by_reference(mut waiting: Vec<Read>, attribute: &str) -> Vec<Read> {
 fn named<'a>(read: &'a Read, attribute: &str) -> impl Iterator<Item = &'a str> {
     let is_part = |letter: char| letter.is_alphanumeric() || "@._-".contains(letter);
     let value = read.fields.value(attribute).unwrap_or_default();
-    value.split(move |letter| !is_part(letter)).filter(|word| !word.is_empty())
+    value
+        .split(move |letter| !is_part(letter))
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -88,7 +90,12 @@ mod tests {
     fn order(objects: &[(&str, &str)], attribute: &str) -> String {
         let read = |(name, value): &(&str, &str)| {
             let fields: Fields = [(attribute, *value)].into_iter().collect();
-            Read { kind: ObjectKind::Queue, name: (*name).to_owned(), path: String::new(), fields }
+            Read {
+                kind: ObjectKind::Queue,
+                name: (*name).to_owned(),
+                path: String::new(),
+                fields,
+            }
         };
         let order = by_reference(objects.iter().map(read).collect(), attribute);
         let shown = |read: Read| format!("{}({})", read.name, read.fields.value(attribute).unwrap_or_default());
@@ -99,7 +106,11 @@ mod tests {
     fn what_is_named_comes_first_and_a_circle_is_opened_once() {
         let groups = [("@a", "vm @b"), ("@b", "@c"), ("@c", "n1"), ("@d", "NONE")];
         assert_eq!(order(&groups, "hostlist"), "@c(n1) @d(NONE) @b(@c) @a(vm @b)");
-        let queues = [("a.q", "slots=2(b.q:1:sr, c.q)"), ("b.q", "NONE,[h=c.q=1]"), ("c.q", "NONE")];
+        let queues = [
+            ("a.q", "slots=2(b.q:1:sr, c.q)"),
+            ("b.q", "NONE,[h=c.q=1]"),
+            ("c.q", "NONE"),
+        ];
         let expected = "c.q(NONE) b.q(NONE,[h=c.q=1]) a.q(slots=2(b.q:1:sr, c.q))";
         assert_eq!(order(&queues, "subordinate_list"), expected);
         let circle = [("a.q", "b.q"), ("b.q", "a.q")];

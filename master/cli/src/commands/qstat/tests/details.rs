@@ -23,10 +23,18 @@ fn spec(name: &str) -> JobSpec {
     ];
     JobSpec {
         name: name.to_owned(),
-        program: Program::Command { command: "sleep".to_owned() },
+        program: Program::Command {
+            command: "sleep".to_owned(),
+        },
         args: vec!["1".to_owned()],
-        owner: Owner { user: UserName::from("u2"), uid: 2002, gid: 2002, group: "u2".to_owned(), groups: Vec::new() }
-            .into(),
+        owner: Owner {
+            user: UserName::from("u2"),
+            uid: 2002,
+            gid: 2002,
+            group: "u2".to_owned(),
+            groups: Vec::new(),
+        }
+        .into(),
         submit_host: HostName::new("vm"),
         submit_directory: "/home/u2".to_owned(),
         directory: None,
@@ -37,7 +45,10 @@ fn spec(name: &str) -> JobSpec {
         merge_stderr: false,
         shell: Vec::new(),
         use_shell: None,
-        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec().into(),
+        environment: environment
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec()
+            .into(),
         account: None,
         project: None,
         priority: 0,
@@ -68,8 +79,15 @@ fn spec(name: &str) -> JobSpec {
 
 /// A job of the captures with its specification and the lines that all of them share.
 pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDetail {
-    let row = captured::jobs().into_iter().find(|row| row.number == JobNumber(number)).unwrap();
-    let mut spec = JobSpec { requests: row.requests.clone().into(), array: row.array, ..spec(&row.name) };
+    let row = captured::jobs()
+        .into_iter()
+        .find(|row| row.number == JobNumber(number))
+        .unwrap();
+    let mut spec = JobSpec {
+        requests: row.requests.clone().into(),
+        array: row.array,
+        ..spec(&row.name)
+    };
     change(&mut spec);
     let info = [
         "queue instance \"sus.q@vm\" dropped because it is temporarily not available",
@@ -94,7 +112,10 @@ pub(super) fn detail_of(number: u32, change: impl FnOnce(&mut JobSpec)) -> JobDe
 fn failed_job() -> JobDetail {
     let reason = "11/21/2026 01:09:56 [2002:28769]: error: can't open output file \"/nonexistent/dir/\": No such file or directory";
     let mut detail = detail_of(9, |spec| {
-        spec.stdout = vec![HostPath { host: None, path: "/nonexistent/dir/".to_owned() }];
+        spec.stdout = vec![HostPath {
+            host: None,
+            path: "/nonexistent/dir/".to_owned(),
+        }];
     });
     detail.errors = vec![(TaskId(1), reason.to_owned())];
     detail.scheduling_info.push("Job is in error state".to_owned());
@@ -320,15 +341,33 @@ fn detailed_documents_are_those_of_8_1_9() {
 fn reasons_have_the_numbers_of_8_1_9() {
     for (line, number) in [
         ("has no permission for cluster queue \"a.q\"", 1),
-        ("(no project) does not have the correct project to run in cluster queue \"a.q\"", 3),
-        ("cannot run in queue \"a.q\" because it is not contained in its hard queue list (-q)", 6),
+        (
+            "(no project) does not have the correct project to run in cluster queue \"a.q\"",
+            3,
+        ),
+        (
+            "cannot run in queue \"a.q\" because it is not contained in its hard queue list (-q)",
+            6,
+        ),
         ("cannot run in queue \"a.q\" because PE \"smp\" is not in PE list", 8),
-        ("cannot run in queue instance \"a.q@h\" because it is not of type checkpointing", 9),
-        ("cannot run in queue instance \"a.q@h\" because it is not of type batch", 12),
-        ("(-l mem=1) cannot run in queue \"a.q@h\" because it offers only qf:mem=0.000", 17),
+        (
+            "cannot run in queue instance \"a.q@h\" because it is not of type checkpointing",
+            9,
+        ),
+        (
+            "cannot run in queue instance \"a.q@h\" because it is not of type batch",
+            12,
+        ),
+        (
+            "(-l mem=1) cannot run in queue \"a.q@h\" because it offers only qf:mem=0.000",
+            17,
+        ),
         ("(-l mem=1) cannot run in queue \"a.q@h\" because of cluster queue", 17),
         ("(-l mem=1) cannot run globally because it offers only gc:mem=0.000", 20),
-        ("(-l mem=1) cannot run at host \"h\" because it offers only hc:mem=0.000", 0),
+        (
+            "(-l mem=1) cannot run at host \"h\" because it offers only hc:mem=0.000",
+            0,
+        ),
         ("cannot run in PE \"smp\" because it only offers 2 slots", 24),
         ("cannot run because no access to PE \"smp\"", 25),
         ("cannot run because it exceeds limit \"u/////\" in rule \"set/1\"", 50),
@@ -347,7 +386,10 @@ fn reasons_have_the_numbers_of_8_1_9() {
 fn reasons_name_the_jobs_that_they_keep() {
     let found = reasons::Reasons::of(&[failed_job(), detail_of(4, |_| ())]);
     let text = found.text();
-    assert!(text.starts_with("scheduling info:            queue instance \"sus.q@vm\" dropped"), "{text}");
+    assert!(
+        text.starts_with("scheduling info:            queue instance \"sus.q@vm\" dropped"),
+        "{text}"
+    );
     assert!(text.ends_with("\nJob is in error state\n\t9\n"), "{text}");
     let document = found.xml();
     assert_well_formed(&document);
@@ -365,18 +407,42 @@ fn details_as_json_name_what_does_not_exist() {
 fn ids_of_resource_maps_are_told_of_each_task() {
     let mut detail = detail_of(4, |_| ());
     let ids = ["0", "3", "3"].map(str::to_owned).into();
-    let map = GrantedIds { attribute: "gpu".into(), host: HostName::new("vm"), ids };
-    detail.row.tasks[0].maps =
-        vec![map, GrantedIds { attribute: "lic".into(), host: HostName::global(), ids: Vec::new() }];
+    let map = GrantedIds {
+        attribute: "gpu".into(),
+        host: HostName::new("vm"),
+        ids,
+    };
+    detail.row.tasks[0].maps = vec![
+        map,
+        GrantedIds {
+            attribute: "lic".into(),
+            host: HostName::global(),
+            ids: Vec::new(),
+        },
+    ];
     let text = detail::render(std::slice::from_ref(&detail), false, &utc());
-    assert!(text.contains("resource_map  1:            gpu=vm=(0 3 3),lic=global=()\n"), "{text}");
+    assert!(
+        text.contains("resource_map  1:            gpu=vm=(0 3 3),lic=global=()\n"),
+        "{text}"
+    );
     let document = detail_xml::render(&[detail]);
     assert_well_formed(&document);
-    for expected in ["<GRU_name>gpu</GRU_name>", "<GRU_amount>3.000000</GRU_amount>", "<GRU_host>vm</GRU_host>"] {
+    for expected in [
+        "<GRU_name>gpu</GRU_name>",
+        "<GRU_amount>3.000000</GRU_amount>",
+        "<GRU_host>vm</GRU_host>",
+    ] {
         assert!(document.contains(expected), "{expected} in\n{document}");
     }
-    assert_eq!(document.matches("<RESL_value>3</RESL_value>").count(), 1, "each id once");
-    assert!(document.contains("<RESL_amount>2</RESL_amount>"), "with how often the task has it\n{document}");
+    assert_eq!(
+        document.matches("<RESL_value>3</RESL_value>").count(),
+        1,
+        "each id once"
+    );
+    assert!(
+        document.contains("<RESL_amount>2</RESL_amount>"),
+        "with how often the task has it\n{document}"
+    );
 }
 
 #[test]
@@ -388,5 +454,8 @@ fn an_environment_without_values_is_told_by_its_names_alone() {
     let text = detail::render(std::slice::from_ref(&detail), false, &utc());
     assert!(text.contains("env_list:                   SECRET,A\n"), "{text}");
     let document = detail_xml::render(&[detail]);
-    assert!(document.contains("<VA_variable>SECRET</VA_variable>") && !document.contains("VA_value"), "{document}");
+    assert!(
+        document.contains("<VA_variable>SECRET</VA_variable>") && !document.contains("VA_value"),
+        "{document}"
+    );
 }

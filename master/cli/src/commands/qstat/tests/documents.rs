@@ -9,7 +9,10 @@ use crate::output::xml::tests::assert_well_formed;
 fn documents_have_the_elements_that_programs_parse() {
     let document = xml::list(&captured::jobs(), &[], &options("-xml"), &utc());
     assert_well_formed(&document);
-    let jobs: Vec<&str> = document.lines().filter(|line| line.contains("<JB_job_number>")).collect();
+    let jobs: Vec<&str> = document
+        .lines()
+        .filter(|line| line.contains("<JB_job_number>"))
+        .collect();
     assert_eq!(jobs.len(), 16);
     for expected in [
         r##"    <job_list state="running">
@@ -98,7 +101,9 @@ fn a_document_with_everything_keeps_the_order_of_elements() {
     let document = xml::list(&captured::jobs(), &[], &options("-ext -urg -pri -r -t -xml"), &utc());
     assert_well_formed(&document);
     let names = |text: &str| -> Vec<String> {
-        let inner = text.lines().filter_map(|line| line.trim().strip_prefix('<')?.split(['>', ' ']).next());
+        let inner = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('<')?.split(['>', ' ']).next());
         inner.map(str::to_owned).collect()
     };
     let expected = r##"    <job_list state="running">
@@ -135,7 +140,9 @@ fn a_document_with_everything_keeps_the_order_of_elements() {
       <binding>NONE</binding>
     </job_list>
 "##;
-    let start = document.find("    <job_list state=\"running\">\n      <JB_job_number>5<").unwrap();
+    let start = document
+        .find("    <job_list state=\"running\">\n      <JB_job_number>5<")
+        .unwrap();
     let end = start + document[start..].find("</job_list>\n").unwrap() + "</job_list>\n".len();
     assert_eq!(names(&document[start..end]), names(expected));
     for line in [

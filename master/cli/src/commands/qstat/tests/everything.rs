@@ -17,7 +17,10 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn path(host: Option<&str>, path: &str) -> Vec<HostPath> {
-    vec![HostPath { host: host.map(HostName::new), path: path.to_owned() }]
+    vec![HostPath {
+        host: host.map(HostName::new),
+        path: path.to_owned(),
+    }]
 }
 
 fn requests() -> Requests {
@@ -29,7 +32,10 @@ fn requests() -> Requests {
         hard_queues: words("all.q,*@vm"),
         soft_queues: words("all.q"),
         master_queues: words("all.q"),
-        pe: Some(PeRequest { name: "smp".to_owned(), slots: SlotRange::parse("1-2,4").unwrap() }),
+        pe: Some(PeRequest {
+            name: "smp".to_owned(),
+            slots: SlotRange::parse("1-2,4").unwrap(),
+        }),
         ..Requests::default()
     }
 }
@@ -69,7 +75,11 @@ fn everything() -> JobDetail {
     (detail.row.waits_for, detail.row.array_waits_for) = (vec![JobNumber(2), JobNumber(4)], vec![JobNumber(3)]);
     detail.successors = vec![JobNumber(8)];
     (detail.version, detail.script_bytes) = (2, 100);
-    let known = |name: &str, r#type, consumable| RequestedAttribute { name: name.into(), r#type, consumable };
+    let known = |name: &str, r#type, consumable| RequestedAttribute {
+        name: name.into(),
+        r#type,
+        consumable,
+    };
     detail.attributes = vec![
         known("lic", Type::Int, Consumable::Yes),
         known("mem", Type::Memory, Consumable::Job),
@@ -87,7 +97,11 @@ fn everything() -> JobDetail {
 fn lines_have_the_names_and_the_order_of_8_1_9() {
     let text = detail::render(&[everything()], false, &utc());
     let from = text.find("execution_time").unwrap();
-    let is_other = |line: &&str| ["mail_list", "job_args", "context"].iter().all(|name| !line.starts_with(name));
+    let is_other = |line: &&str| {
+        ["mail_list", "job_args", "context"]
+            .iter()
+            .all(|name| !line.starts_with(name))
+    };
     let lines = text[from..].lines().take_while(|line| !line.starts_with("scheduling"));
     let shown: Vec<&str> = lines.filter(is_other).collect();
     let expected = [
@@ -134,7 +148,10 @@ fn elements_have_the_names_and_the_order_of_8_1_9() {
     let document = detail_xml::render(&[everything()]);
     assert_well_formed(&document);
     let is_field = |line: &&str| line.starts_with("      <JB_");
-    let names = document.lines().filter(is_field).map(|line| line.trim().trim_start_matches("<JB_"));
+    let names = document
+        .lines()
+        .filter(is_field)
+        .map(|line| line.trim().trim_start_matches("<JB_"));
     let names: Vec<&str> = names.map(|name| name.split('>').next().unwrap_or(name)).collect();
     let expected = "job_number ar exec_file submission_time owner uid group gid account merge_stderr mail_list project \
         notify job_name stdout_path_list jobshare hard_resource_list soft_resource_list hard_queue_list soft_queue_list \
@@ -167,11 +184,17 @@ fn a_request_has_the_numbers_of_its_attribute() {
     let document = detail_xml::render(&[everything()]);
     let entry = |name: &str| {
         let from = document.find(&format!("<CE_name>{name}</CE_name>")).expect("a request");
-        let lines = document[from..].lines().take_while(|line| !line.contains("</qstat_l_requests>"));
+        let lines = document[from..]
+            .lines()
+            .take_while(|line| !line.contains("</qstat_l_requests>"));
         let values = lines.map(|line| line.split(['<', '>']).nth(2).unwrap_or_default().to_owned());
         values.collect::<Vec<_>>()
     };
-    let rest = |consumable: &str| ["0", consumable, "0", "0.000000", "0", "0", "0"].map(str::to_owned).to_vec();
+    let rest = |consumable: &str| {
+        ["0", consumable, "0", "0.000000", "0", "0", "0"]
+            .map(str::to_owned)
+            .to_vec()
+    };
     for (name, valtype, text, number, consumable) in [
         ("lic", "1", "1", "1.000000", "1"),
         ("mem", "4", "1.5G", "1610612736.000000", "2"),
@@ -181,12 +204,22 @@ fn a_request_has_the_numbers_of_its_attribute() {
         ("hostname", "7", "vm", "0.000000", "0"),
         ("arch", "9", "lx*", "0.000000", "0"),
     ] {
-        let expected: Vec<String> =
-            [name, valtype, text, number].map(str::to_owned).into_iter().chain(rest(consumable)).collect();
+        let expected: Vec<String> = [name, valtype, text, number]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(rest(consumable))
+            .collect();
         let shown = entry(name);
         assert_eq!(shown, expected, "{name}");
     }
     let infinite = &entry("s_rt")[3];
-    assert!(infinite.starts_with("17976931348623157") && infinite.len() == 316, "{infinite}");
-    assert_eq!(entry("gone").len(), 2, "an attribute that was removed has its name and its text alone");
+    assert!(
+        infinite.starts_with("17976931348623157") && infinite.len() == 316,
+        "{infinite}"
+    );
+    assert_eq!(
+        entry("gone").len(),
+        2,
+        "an attribute that was removed has its name and its text alone"
+    );
 }

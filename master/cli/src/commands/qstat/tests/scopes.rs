@@ -76,7 +76,11 @@ fn detailed_documents_have_a_set_for_each_scope() {
 "##;
     assert!(document.contains(expected), "{expected}in\n{document}");
     let queues_alone = detail_xml::render(&[detail_of(4, |spec| spec.requests.slave_queues = vec!["a.q".to_owned()])]);
-    assert_eq!(queues_alone.matches("<JRS_scope>").count(), 1, "the master asks for nothing apart\n{queues_alone}");
+    assert_eq!(
+        queues_alone.matches("<JRS_scope>").count(),
+        1,
+        "the master asks for nothing apart\n{queues_alone}"
+    );
     assert!(queues_alone.contains("<JRS_scope>2</JRS_scope>"), "{queues_alone}");
     assert!(!detail_xml::render(&[detail_of(4, |_| ())]).contains("JB_request_set_list"));
 }
@@ -123,8 +127,15 @@ fn a_master_that_is_no_task_is_shown_where_it_is() {
         format!("{instance} {:?} {}", line.role, line.slots)
     };
     let lines: Vec<String> = running(&jobs, true).iter().map(told).collect();
-    assert_eq!(lines, ["all.q@vm Master 1", "compute.q@vm Slave 1", "compute.q@vm Slave 1"]);
-    let slots: Vec<u32> = by_instance(&jobs, false).values().flatten().map(|line| line.slots).collect();
+    assert_eq!(
+        lines,
+        ["all.q@vm Master 1", "compute.q@vm Slave 1", "compute.q@vm Slave 1"]
+    );
+    let slots: Vec<u32> = by_instance(&jobs, false)
+        .values()
+        .flatten()
+        .map(|line| line.slots)
+        .collect();
     assert_eq!(slots, [1, 2], "it takes a slot of its queue");
     assert_eq!(running(&jobs, false)[0].slots, 2, "which is none of the job's");
 }

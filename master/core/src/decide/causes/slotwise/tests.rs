@@ -1,11 +1,22 @@
 use super::*;
 
 fn member(queue: &str, depth: u32, seq_no: u32, action: Preempt) -> Member {
-    Member { queue: queue.into(), depth, seq_no, action }
+    Member {
+        queue: queue.into(),
+        depth,
+        seq_no,
+        action,
+    }
 }
 
 fn key(number: u64) -> TaskKey {
-    TaskKey { cell: CellId(1), seq: SubmitSeq(number), task: TaskId(1), pe_task: 0, attempt: 1 }
+    TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(number),
+        task: TaskId(1),
+        pe_task: 0,
+        attempt: 1,
+    }
 }
 
 /// A task `NUMBER queue:slots`, older than those with a higher number; `-` in front has given way,
@@ -31,16 +42,24 @@ fn task(text: &str) -> Task {
 /// The numbers of the tasks that give way.
 fn gives_way(trees: &[Tree], tasks: &[&str]) -> Vec<u64> {
     let settled = settle(trees, tasks.iter().map(|text| task(text)).collect());
-    settled.iter().filter(|task| task.preempted).map(|task| task.key.seq.0).collect()
+    settled
+        .iter()
+        .filter(|task| task.preempted)
+        .map(|task| task.key.seq.0)
+        .collect()
 }
 
 #[test]
 fn tasks_give_way_and_go_on_as_the_manual_tells() {
     use Preempt::{LongestRunning, ShortestRunning};
-    let pair =
-        [Tree { most: 2, members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, ShortestRunning)] }];
-    let longest =
-        [Tree { most: 2, members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, LongestRunning)] }];
+    let pair = [Tree {
+        most: 2,
+        members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, ShortestRunning)],
+    }];
+    let longest = [Tree {
+        most: 2,
+        members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, LongestRunning)],
+    }];
     let siblings = [Tree {
         most: 2,
         members: vec![
@@ -51,7 +70,10 @@ fn tasks_give_way_and_go_on_as_the_manual_tells() {
     }];
     // Three levels: b over c allows two, a over b and c three.
     let chain = [
-        Tree { most: 2, members: vec![member("b", 0, 0, ShortestRunning), member("c", 1, 0, ShortestRunning)] },
+        Tree {
+            most: 2,
+            members: vec![member("b", 0, 0, ShortestRunning), member("c", 1, 0, ShortestRunning)],
+        },
         Tree {
             most: 3,
             members: vec![
@@ -99,7 +121,10 @@ fn an_instance_whose_next_task_would_give_way_is_known() {
         (LongestRunning, &["1 b:1", "2 a:1"], false),
         (LongestRunning, &["1 a:1", "2 a:1"], true),
     ] {
-        let trees = [Tree { most: 2, members: vec![member("a", 0, 0, action), member("b", 1, 0, action)] }];
+        let trees = [Tree {
+            most: 2,
+            members: vec![member("a", 0, 0, action), member("b", 1, 0, action)],
+        }];
         let tasks: Vec<Task> = tasks.iter().map(|text| task(text)).collect();
         assert_eq!(would_give_way(&trees, &tasks, &"b".into()), expected, "{action:?}");
     }

@@ -11,11 +11,27 @@ fn a_variable_that_no_procedure_of_a_parallel_environment_has_is_refused() {
     let known = "/x/start $pe_hostfile $host-$job_id.$ja_task_id $stdout_path $fs_stdin_host $$HOME";
     for (key, value, expected) in [
         ("start_proc_args", known.trim_end_matches(" $$HOME"), None),
-        ("start_proc_args", "/x/start $nosuch", Some("start_proc_args of pe \"smp\": unknown variable \"nosuch\"")),
-        ("stop_proc_args", "/x/stop $pe_x", Some("stop_proc_args of pe \"smp\": unknown variable \"pe_x\"")),
-        ("stop_proc_args", known, Some("stop_proc_args of pe \"smp\": variables need at least one character")),
+        (
+            "start_proc_args",
+            "/x/start $nosuch",
+            Some("start_proc_args of pe \"smp\": unknown variable \"nosuch\""),
+        ),
+        (
+            "stop_proc_args",
+            "/x/stop $pe_x",
+            Some("stop_proc_args of pe \"smp\": unknown variable \"pe_x\""),
+        ),
+        (
+            "stop_proc_args",
+            known,
+            Some("stop_proc_args of pe \"smp\": variables need at least one character"),
+        ),
     ] {
-        let reply = cell.change(vec![object_change(K::Pe, "smp", Do::Replace(pe("smp", &[(key, value)])))]);
+        let reply = cell.change(vec![object_change(
+            K::Pe,
+            "smp",
+            Do::Replace(pe("smp", &[(key, value)])),
+        )]);
         let said = reply.answers.iter().find_map(|answer| match answer {
             Answer::Refused(refusal) => Some(refusal.what.clone()),
             Answer::Done(_) | Answer::Warning(_) => None,
@@ -76,12 +92,22 @@ fn an_equals_sign_is_no_part_of_a_value_and_a_blank_parts_values_in_a_queue() {
     let arch = "denied: attribute \"arch==x\" is not a complex attribute";
     for (value, expected) in [("arch==x", Some(arch)), ("arch=x", None), ("arch=a b", None)] {
         let change = Do::Replace(host("h1", &[("complex_values", value)]));
-        assert_eq!(refusal(&mut cell, K::ExecHost, "h1", change).as_deref(), expected, "{value}");
+        assert_eq!(
+            refusal(&mut cell, K::ExecHost, "h1", change).as_deref(),
+            expected,
+            "{value}"
+        );
     }
     let mut stored = |key: &str, value: &str| {
         let action = Do::Replace(queue("all.q", &[("hostlist", "h1 h2"), (key, value)]));
         let refused = refusal(&mut cell, K::Queue, "all.q", action);
-        refused.unwrap_or_else(|| cell.core.state().config.queues["all.q"].to_fields().value(key).unwrap().to_owned())
+        refused.unwrap_or_else(|| {
+            cell.core.state().config.queues["all.q"]
+                .to_fields()
+                .value(key)
+                .unwrap()
+                .to_owned()
+        })
     };
     for (value, expected) in [
         ("hostname==h1", "hostname=h1"),
@@ -101,8 +127,10 @@ fn programs_of_a_configuration_have_a_path_and_known_variables() {
     let unknown = |key: &str, why: &str| format!("denied: parameter \"{key}\" in configuration: \"{why}\"");
     let (mailer, xterm) = (relative("mailer"), relative("xterm"));
     let nosuch = unknown("epilog", "unknown variable \"nosuch\"");
-    let (x, none) =
-        (unknown("prolog", "unknown variable \"x\""), unknown("prolog", "variables need at least one character"));
+    let (x, none) = (
+        unknown("prolog", "unknown variable \"x\""),
+        unknown("prolog", "variables need at least one character"),
+    );
     let cases: &[(&str, &str, Option<&str>)] = &[
         ("mailer", "true", Some(&mailer)),
         ("xterm", "true", Some(&xterm)),
@@ -119,7 +147,10 @@ fn programs_of_a_configuration_have_a_path_and_known_variables() {
     check(K::ClusterConf, "global", cases, conf);
     let mut cell = Cell::ready();
     let of_host: Fields = [("mailer", "true")].into_iter().collect();
-    assert_eq!(refusal(&mut cell, K::ClusterConf, "h1", Do::Add(of_host)), Some(mailer.clone()));
+    assert_eq!(
+        refusal(&mut cell, K::ClusterConf, "h1", Do::Add(of_host)),
+        Some(mailer.clone())
+    );
 }
 
 #[test]
@@ -131,8 +162,16 @@ fn the_scheduler_configuration_takes_no_bare_parameter_and_prices_at_least_one_t
             Some("invalid setting for param: \"max_pending_tasks_per_job\"(should be \">0\")"),
         ),
         ("max_pending_tasks_per_job", "1", None),
-        ("params", "MONITOR", Some("Invalid scheduler param setting: \"MONITOR\"")),
-        ("params", "PROFILE=1,MONITOR", Some("Invalid scheduler param setting: \"MONITOR\"")),
+        (
+            "params",
+            "MONITOR",
+            Some("Invalid scheduler param setting: \"MONITOR\""),
+        ),
+        (
+            "params",
+            "PROFILE=1,MONITOR",
+            Some("Invalid scheduler param setting: \"MONITOR\""),
+        ),
         ("params", "PROFILE=1 MONITOR=0", None),
     ];
     check(K::SchedulerConf, "", cases, scheduler);
@@ -140,7 +179,11 @@ fn the_scheduler_configuration_takes_no_bare_parameter_and_prices_at_least_one_t
 
 #[test]
 fn a_default_is_a_value_of_its_type() {
-    let of_type = |word: &str| Some(format!("Complex \"zz\"'s default value should be of type \"{word} value\""));
+    let of_type = |word: &str| {
+        Some(format!(
+            "Complex \"zz\"'s default value should be of type \"{word} value\""
+        ))
+    };
     let none = Some("Complex \"zz\" cannot have a (non-zero) default value".to_owned());
     let mut cell = Cell::ready();
     for (line, expected) in [
@@ -190,23 +233,47 @@ fn a_set_is_found_by_its_name_and_a_rule_alone() {
         }
     }
     assert!(cell.core.state().config.quotas["h1"].enabled.0);
-    assert_eq!(refusal(&mut cell, K::ResourceQuota, "h1/r1", attribute(Replace, "enabled", "no")), None);
+    assert_eq!(
+        refusal(
+            &mut cell,
+            K::ResourceQuota,
+            "h1/r1",
+            attribute(Replace, "enabled", "no")
+        ),
+        None
+    );
     assert!(!cell.core.state().config.quotas["h1"].enabled.0);
 }
 
 #[test]
 fn who_is_excluded_stays_excluded_when_a_part_of_the_queue_loses_what_it_does_not_have() {
     let mut cell = Cell::ready();
-    let list: Fields =
-        [("name", "bad"), ("type", "ACL"), ("fshare", "0"), ("oticket", "0"), ("entries", "u3")].into_iter().collect();
+    let list: Fields = [
+        ("name", "bad"),
+        ("type", "ACL"),
+        ("fshare", "0"),
+        ("oticket", "0"),
+        ("entries", "u3"),
+    ]
+    .into_iter()
+    .collect();
     cell.qconf(K::UserSet, "bad", Do::Add(list));
     cell.attr(K::Queue, "all.q", Replace, "user_lists", "bad");
     for name in ["all.q@h1", "all.q@@allhosts"] {
-        for (key, value) in [("user_lists", "bad"), ("user_lists", "nosuch"), ("qtype", "BATCH"), ("projects", "p")] {
+        for (key, value) in [
+            ("user_lists", "bad"),
+            ("user_lists", "nosuch"),
+            ("qtype", "BATCH"),
+            ("projects", "p"),
+        ] {
             let before = cell.core.state().config.queues["all.q"].clone();
             let said = cell.attr(K::Queue, name, AttributeEdit::Delete, key, value);
             assert!(said.len() == 1, "{said:?}");
-            assert_eq!(cell.core.state().config.queues["all.q"], before, "{name} {key} {value}: {said:?}");
+            assert_eq!(
+                cell.core.state().config.queues["all.q"],
+                before,
+                "{name} {key} {value}: {said:?}"
+            );
         }
     }
 }
@@ -217,16 +284,25 @@ fn a_procedure_of_root_that_its_hosts_do_not_list_is_warned_about() {
     let lists = |cell: &mut Cell, lines: &[&str]| {
         let root_commands = Some(lines.iter().map(|line| (*line).to_owned()).collect());
         let connection = cell.connection("h1");
-        let message = Box::new(AgentMessage::Health { unfit: None, root_commands });
+        let message = Box::new(AgentMessage::Health {
+            unfit: None,
+            root_commands,
+        });
         cell.input(Input::AgentMessage { connection, message });
     };
     let set = |cell: &mut Cell, prolog: &str| {
         let fields = cell.core.state().config.object_fields(K::Queue, "all.q").unwrap();
         let action = Do::Replace(with(fields, &[("prolog", prolog)]));
         let reply = cell.change(vec![object_change(K::Queue, "all.q", action)]);
-        warnings(&reply).into_iter().map(|(_, what)| what).collect::<Vec<String>>()
+        warnings(&reply)
+            .into_iter()
+            .map(|(_, what)| what)
+            .collect::<Vec<String>>()
     };
-    assert!(set(&mut cell, "root@/x/prolog $host").is_empty(), "no host has said what it lists");
+    assert!(
+        set(&mut cell, "root@/x/prolog $host").is_empty(),
+        "no host has said what it lists"
+    );
     lists(&mut cell, &["/x/prolog", "/x/other $host"]);
     for (prolog, is_told) in [
         ("root@/x/prolog $host", true),
@@ -241,9 +317,15 @@ fn a_procedure_of_root_that_its_hosts_do_not_list_is_warned_about() {
     let said = set(&mut cell, "root@/x/missing");
     assert!(said[0].contains("root does not run \"/x/missing\" on h1"), "{said:?}");
     let connection = cell.connection("h1");
-    let message = Box::new(AgentMessage::Health { unfit: None, root_commands: None });
+    let message = Box::new(AgentMessage::Health {
+        unfit: None,
+        root_commands: None,
+    });
     cell.input(Input::AgentMessage { connection, message });
-    assert!(set(&mut cell, "root@/x/absent").is_empty(), "the host no longer says what it lists");
+    assert!(
+        set(&mut cell, "root@/x/absent").is_empty(),
+        "the host no longer says what it lists"
+    );
     // A longer list than a launcher sends is not kept: what the host lists is unknown.
     let line = "/x/".to_owned() + &"y".repeat(60);
     lists(&mut cell, &vec![line.as_str(); 1_000]);
@@ -274,5 +356,8 @@ fn a_new_name_is_no_pattern_unless_it_comes_with_a_whole_cell() {
         }),
     );
     assert_eq!(warnings(&imported), []);
-    assert_eq!(warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])), []);
+    assert_eq!(
+        warnings(&cell.change(vec![object_change(K::Pe, "a*b", Do::Replace(pe("a*b", &[])))])),
+        []
+    );
 }
