@@ -1,11 +1,15 @@
-//! The README and the guides say what is true: their examples run, and their commands, options and links exist.
+//! The README and the guides say what is true: their examples run, and their commands, options and
+//! links exist.
 //!
-//! A block ```` ```console ```` has lines `$ COMMAND`, below a command its further lines as `> LINE`, and then its output. All
-//! blocks of a document run in order, in one shell of an ordinary user, who is called `ann` and whose host is called `node1`.
-//! Times and numbers are masked; `…` stands for any text. A command that only asks is repeated until it answers as shown.
-//! In a block ```` ```sh ````, which needs root or another machine, and in `code` of the text only names and options are checked.
+//! A block ```` ```console ```` has lines `$ COMMAND`, below a command its further lines as `>
+//! LINE`, and then its output. All blocks of a document run in order, in one shell of an ordinary
+//! user, who is called `ann` and whose host is called `node1`. Times and numbers are masked; `…`
+//! stands for any text. A command that only asks is repeated until it answers as shown. In a block
+//! ```` ```sh ````, which needs root or another machine, and in `code` of the text only names and
+//! options are checked.
 //!
-//! `GRIDWRIGHT_DOCS=write` writes the output of a command into the document where it differs from what is shown.
+//! `GRIDWRIGHT_DOCS=write` writes the output of a command into the document where it differs from
+//! what is shown.
 
 #[path = "docs/commands.rs"]
 mod commands;
@@ -18,7 +22,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Documents with examples or commands. `master/COMPATIBILITY.md` is not among them: it names options that there are not.
+/// Documents with examples or commands. `master/COMPATIBILITY.md` is not among them: it names
+/// options that there are not.
 const DOCUMENTS: [&str; 13] = [
     "README.md",
     "agent/README.md",
@@ -103,7 +108,8 @@ fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// A shell of an ordinary user in a home directory that is removed with it, and with all that runs there.
+/// A shell of an ordinary user in a home directory that is removed with it, and with all that runs
+/// there.
 struct Shell {
     child: Child,
     stdin: ChildStdin,

@@ -1,5 +1,6 @@
-//! House rules that the compiler does not check: the import table and the top level, the limits on sizes, what the pure cores
-//! may not touch, where `unsafe` may be, and that citations lead somewhere.
+//! House rules that the compiler does not check: the import table and the top level, the limits on
+//! sizes, what the pure cores may not touch, where `unsafe` may be, and that citations lead
+//! somewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -375,8 +376,8 @@ const FEATURE_IDS: [&str; 41] = [
 /// Documents that are not in the repository.
 const UNKNOWN_DOCUMENTS: [&str; 3] = ["DESIGN", "SEMANTICS", "CATALOGUE"];
 
-/// Files that people read: sources, documents, scripts and settings. The changelog may say anything, and this file names
-/// what it refuses.
+/// Files that people read: sources, documents, scripts and settings. The changelog may say
+/// anything, and this file names what it refuses.
 fn readable_files() -> Vec<PathBuf> {
     let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
     open.extend(
@@ -391,7 +392,8 @@ fn readable_files() -> Vec<PathBuf> {
     found
 }
 
-/// The text of a file on one line, without the marks of comments, so that a citation may be wrapped.
+/// The text of a file on one line, without the marks of comments, so that a citation may be
+/// wrapped.
 fn on_one_line(text: &str) -> String {
     let bare = |line: &str| {
         line.trim_start()
@@ -415,7 +417,8 @@ fn cited_document(citing: &Path, name: &str) -> Option<PathBuf> {
     near.or_else(by_name)
 }
 
-/// What a citation names behind `FILE.md`: `"Heading"`, or `section 1.2` and `sections 1, 2.3 and 4`.
+/// What a citation names behind `FILE.md`: `"Heading"`, or `section 1.2` and
+/// `sections 1, 2.3 and 4`.
 fn cited_sections(rest: &str) -> Vec<String> {
     if let Some(heading) = rest.strip_prefix(" \"").and_then(|rest| rest.split_once('"')) {
         return vec![heading.0.to_owned()];
@@ -445,7 +448,8 @@ fn cited_sections(rest: &str) -> Vec<String> {
     }
 }
 
-/// Whether a document has a heading: the whole text of one, or a number that ends with a blank and begins one.
+/// Whether a document has a heading: the whole text of one, or a number that ends with a blank and
+/// begins one.
 fn has_heading(document: &str, section: &str) -> bool {
     let headings = document
         .lines()

@@ -1,8 +1,9 @@
-//! Owns the core in one task: everything that happens becomes an input, and the effects are handed to whom they concern.
+//! Owns the core in one task: everything that happens becomes an input, and the effects are handed
+//! to whom they concern.
 //!
-//! A message for the master goes into the outbox of the present connection. There is no other place for it: what must not be
-//! lost is in the core, and the next hello repeats it. An outbox that is full, or a master that is rejected, ends the connection
-//! by dropping the outbox.
+//! A message for the master goes into the outbox of the present connection. There is no other place
+//! for it: what must not be lost is in the core, and the next hello repeats it. An outbox that is
+//! full, or a master that is rejected, ends the connection by dropping the outbox.
 
 use crate::launcher_link::{Attached, LauncherProcess, LauncherQueue, ToLauncher};
 use crate::slaves::Slaves;
@@ -23,13 +24,15 @@ use tokio::time::{Instant, sleep_until};
 /// Inputs that wait for the core; whoever brings more waits.
 pub const INPUT_QUEUE: usize = 1024;
 
-/// Messages that wait for the master on one connection; more end it, and the next hello says everything.
+/// Messages that wait for the master on one connection; more end it, and the next hello says
+/// everything.
 const OUTBOX: usize = 4096;
 
 /// What happens to an agent.
 #[derive(Debug)]
 pub enum DriverInput {
-    /// A connection to the master is there: what is the hello, and where do messages for it come from?
+    /// A connection to the master is there: what is the hello, and where do messages for it come
+    /// from?
     Open(oneshot::Sender<Opening>),
     /// The master answered the hello.
     Welcome(Box<MasterWelcome>),
@@ -53,7 +56,8 @@ pub enum DriverInput {
     EndTasks,
 }
 
-/// What a new connection begins with. Messages that come into being after the hello was made are in the outbox.
+/// What a new connection begins with. Messages that come into being after the hello was made are in
+/// the outbox.
 #[derive(Debug)]
 pub struct Opening {
     /// The hello.
@@ -80,7 +84,8 @@ pub struct Ports {
     pub epoch_file: Option<PathBuf>,
     /// The file in which the launcher writes its marks. `None` on simulated hosts.
     pub marks_file: Option<PathBuf>,
-    /// The directory in which the launcher has a directory for each task that it has begun. `None` on simulated hosts.
+    /// The directory in which the launcher has a directory for each task that it has begun. `None`
+    /// on simulated hosts.
     pub tasks: Option<PathBuf>,
 }
 
@@ -259,7 +264,8 @@ impl Driver {
         ControlFlow::Continue(())
     }
 
-    /// Returns the tasks that the last launcher had not begun. The list is empty while it may be alive.
+    /// Returns the tasks that the last launcher had not begun. The list is empty while it may be
+    /// alive.
     fn unbegun(&self, mut keys: Vec<TaskKey>) -> Vec<TaskKey> {
         let (Some(tasks), Some(true)) = (&self.ports.tasks, self.launcher.map(LauncherProcess::is_gone)) else {
             return Vec::new();

@@ -1,7 +1,8 @@
-//! The Unix socket to the launcher: requests out with their descriptors, notices in. It connects again when the launcher dies.
+//! The Unix socket to the launcher: requests out with their descriptors, notices in. It connects
+//! again when the launcher dies.
 //!
-//! While there is no launcher, requests are dropped: after its list the core asks again for what it still wants, and a sensor is
-//! told that it was not started.
+//! While there is no launcher, requests are dropped: after its list the core asks again for what it
+//! still wants, and a sensor is told that it was not started.
 
 mod process;
 mod socket;
@@ -20,10 +21,12 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-/// Requests that wait for the launcher; more end the connection, and the core asks again after the next list.
+/// Requests that wait for the launcher; more end the connection, and the core asks again after the
+/// next list.
 const REQUEST_QUEUE: usize = 4096;
 
-/// The pause before the first and between later attempts to reach the launcher. Both are short: the socket is on this machine.
+/// The pause before the first and between later attempts to reach the launcher. Both are short: the
+/// socket is on this machine.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,5 @@
-//! The agent's part of the state directory (ARCHITECTURE.md "Storage"): paths, sockets below long paths, and the lock by which a daemon
-//! is known to be alive.
+//! The agent's part of the state directory (ARCHITECTURE.md "Storage"): paths, sockets below long
+//! paths, and the lock by which a daemon is known to be alive.
 
 use folder::Folder;
 use nix::errno::Errno;
@@ -77,7 +77,8 @@ impl Layout {
         opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
-    /// The socket `run/DAEMON/DAEMON.sock`, also where its path is longer than a socket's name may be.
+    /// The socket `run/DAEMON/DAEMON.sock`, also where its path is longer than a socket's name may
+    /// be.
     ///
     /// # Errors
     /// If its directory cannot be opened.
@@ -141,8 +142,8 @@ pub enum LockError {
 pub struct DaemonLock(#[expect(dead_code, reason = "held, never read")] Flock<File>);
 
 impl DaemonLock {
-    /// Takes `run/NAME/lock`, which says then what process holds it, and writes `run/NAME/pid`, which is for people: on a full disk
-    /// the agent goes on without it.
+    /// Takes `run/NAME/lock`, which says then what process holds it, and writes `run/NAME/pid`,
+    /// which is for people: on a full disk the agent goes on without it.
     ///
     /// # Errors
     /// `Held` if another process has it.
@@ -183,8 +184,8 @@ fn unwritable(path: PathBuf, source: io::Error) -> LockError {
     LockError::Unwritable { path, source }
 }
 
-/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
-/// another daemon's.
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a
+/// moment: only one that is held for long is another daemon's.
 fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     for _ in 0..TRIES {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {

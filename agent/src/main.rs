@@ -1,8 +1,9 @@
 //! The agent daemon of one execution host.
 //!
-//! The network-facing process of a host: unprivileged, it never starts a job itself. One task, [`driver`], owns the core and
-//! performs what it decides; around it [`link`] talks to the master, [`launcher_link`] to the launcher, [`sensors`] and
-//! [`reports`] say how the host fares, and [`users`] passes the commands of the host's users on.
+//! The network-facing process of a host: unprivileged, it never starts a job itself. One task,
+//! [`driver`], owns the core and performs what it decides; around it [`link`] talks to the master,
+//! [`launcher_link`] to the launcher, [`sensors`] and [`reports`] say how the host fares, and
+//! [`users`] passes the commands of the host's users on.
 
 mod backoff;
 mod clock;
@@ -206,7 +207,8 @@ fn join_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
     Ok(joined)
 }
 
-/// The token as it was given; `-` is the first line of standard input, which no other user of the machine sees.
+/// The token as it was given; `-` is the first line of standard input, which no other user of the
+/// machine sees.
 fn token_of(word: String) -> Result<String, Failure> {
     if word != "-" {
         return Ok(word);

@@ -1,4 +1,5 @@
-//! Load reports: full after each connection and when the master asks, then only what changed, with withdrawn values named.
+//! Load reports: full after each connection and when the master asks, then only what changed, with
+//! withdrawn values named.
 
 mod ledger;
 
@@ -106,7 +107,8 @@ impl Reporter {
         }
     }
 
-    /// Waits for the next report after one that was begun at `last`; a changed interval counts at once.
+    /// Waits for the next report after one that was begun at `last`; a changed interval counts at
+    /// once.
     async fn until_due(&mut self, last: Instant) -> Due {
         loop {
             let next = last + interval(&self.config.borrow_and_update());
@@ -130,7 +132,8 @@ impl Reporter {
         ledger: &mut Ledger,
         started: Instant,
     ) -> Result<(), StreamError> {
-        // What is asked for from here on is at most that old; only sensors that are not due have older values.
+        // What is asked for from here on is at most that old; only sensors that are not due have
+        // older values.
         let sampled = Instant::now();
         let answers = match &self.sensors {
             Some(sensors) => sensors.ask().await,

@@ -283,7 +283,8 @@ fn own_environment() -> Vec<(String, String)> {
         .collect()
 }
 
-/// SIGUSR2 of `gridwright down --kill-jobs` ends the tasks of this host; the agent stays to tell the master.
+/// SIGUSR2 of `gridwright down --kill-jobs` ends the tasks of this host; the agent stays to tell
+/// the master.
 async fn end_tasks_on_signal(driver: mpsc::Sender<DriverInput>) {
     let Ok(mut ends) = signal(SignalKind::user_defined2()) else {
         return;

@@ -1,5 +1,5 @@
-//! `gridwright-agent sim`: many hosts in one process. Each has a certificate, a connection and the real core; only the launcher
-//! is pretended, and the load is that of this machine.
+//! `gridwright-agent sim`: many hosts in one process. Each has a certificate, a connection and the
+//! real core; only the launcher is pretended, and the load is that of this machine.
 
 mod certificates;
 mod load;
@@ -27,10 +27,12 @@ use std::time::Instant;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Hosts that shake hands at once: well below what the master admits without making peers prove their address.
+/// Hosts that shake hands at once: well below what the master admits without making peers prove
+/// their address.
 const HANDSHAKES: usize = 24;
 
-/// Hosts that share a socket. Real ones have one each; where thousands share one, the system drops what it has no room for.
+/// Hosts that share a socket. Real ones have one each; where thousands share one, the system drops
+/// what it has no room for.
 const SOCKET_HOSTS: usize = 100;
 
 /// Threads of the runtime. Hosts that are simulated must leave processors to the master.

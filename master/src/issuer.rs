@@ -79,7 +79,8 @@ fn unusable(layout: &Layout, name: &str) -> impl FnOnce(IdentityError) -> KeyErr
     move |source| KeyError::Unusable { path, source }
 }
 
-/// Reads what the master serves with; makes a new certificate in time before the old one ends, with the same key.
+/// Reads what the master serves with; makes a new certificate in time before the old one ends, with
+/// the same key.
 ///
 /// # Errors
 /// As [`KeyError`].
@@ -144,7 +145,8 @@ impl Issuer {
         })
     }
 
-    /// Issues certificates for simulated hosts beside the driver, has the core admit them, and answers.
+    /// Issues certificates for simulated hosts beside the driver, has the core admit them, and
+    /// answers.
     pub fn issue_simulated(self: &Arc<Self>, to: ReplyTo, hosts: Vec<HostName>, runtime: &Handle) {
         let issuer = self.clone();
         runtime.spawn_blocking(move || {

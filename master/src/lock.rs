@@ -1,4 +1,5 @@
-//! The lock by which a daemon is known to be alive (ARCHITECTURE.md "Storage"). A pid file is for people only.
+//! The lock by which a daemon is known to be alive (ARCHITECTURE.md "Storage"). A pid file is for
+//! people only.
 
 use crate::layout::Layout;
 use nix::errno::Errno;
@@ -65,8 +66,8 @@ fn who(pid: &str) -> String {
     }
 }
 
-/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
-/// another daemon's.
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a
+/// moment: only one that is held for long is another daemon's.
 fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     for _ in 0..TRIES {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -88,8 +89,9 @@ pub struct MasterLock {
 }
 
 impl MasterLock {
-    /// Takes `run/master/lock`, which says then what process holds it, and the lock of the database; writes `run/master/pid`. Where
-    /// the disk has not even room for that, the reserve beside the database is given up for it.
+    /// Takes `run/master/lock`, which says then what process holds it, and the lock of the
+    /// database; writes `run/master/pid`. Where the disk has not even room for that, the reserve
+    /// beside the database is given up for it.
     ///
     /// # Errors
     /// `Held` if another process has one of them.
@@ -126,8 +128,9 @@ impl MasterLock {
     }
 }
 
-/// Locks the directory of the database itself. A lock file can be removed beside a master that runs, by a cleaner of old files or by
-/// hand; this directory cannot, and it stays the same one when it is renamed. Nobody but the master's user can open it.
+/// Locks the directory of the database itself. A lock file can be removed beside a master that
+/// runs, by a cleaner of old files or by hand; this directory cannot, and it stays the same one
+/// when it is renamed. Nobody but the master's user can open it.
 fn lock_database(layout: &Layout, holder: impl Fn() -> String) -> Result<Option<Flock<File>>, LockError> {
     let path = layout.dir().join("master");
     let flags = (OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits();

@@ -1,7 +1,9 @@
-//! The master daemon of a cell: a tokio shell around the deciding core (ARCHITECTURE.md "One input").
+//! The master daemon of a cell: a tokio shell around the deciding core (ARCHITECTURE.md "One
+//! input").
 //!
-//! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`query`] and [`scheduler`], what faces the
-//! outside in [`server`], what is kept in [`store`]. Which file of the state directory holds what is in [`layout`].
+//! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`query`] and
+//! [`scheduler`], what faces the outside in [`server`], what is kept in [`store`]. Which file of
+//! the state directory holds what is in [`layout`].
 
 mod accounting_file;
 mod args;
@@ -42,7 +44,8 @@ use mimalloc::MiMalloc;
 use proto::program::MASTER;
 use std::process::ExitCode;
 
-/// Most of what the master does is to make and drop small things, on four threads: the C library needs a quarter more time for it.
+/// Most of what the master does is to make and drop small things, on four threads: the C library
+/// needs a quarter more time for it.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -122,7 +125,8 @@ fn run_master(options: &RunOptions) -> ExitCode {
     }
 }
 
-/// A bug in one thread ends the process before anything wrong is durable: the log and the agents bring everything back.
+/// A bug in one thread ends the process before anything wrong is durable: the log and the agents
+/// bring everything back.
 fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

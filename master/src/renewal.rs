@@ -1,4 +1,5 @@
-//! The master's own certificate: renewed with the same key, at start and while the master runs, before it ends (ARCHITECTURE.md "Transport and identity").
+//! The master's own certificate: renewed with the same key, at start and while the master runs,
+//! before it ends (ARCHITECTURE.md "Transport and identity").
 
 use crate::clock::wall_now;
 use crate::issuer::{Issuer, KeyError, master_credentials};
@@ -8,7 +9,8 @@ use quic::{PeerIdentity, Server};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the age of the certificate is looked at. A third of its life, four months, is left for the first success.
+/// How often the age of the certificate is looked at. A third of its life, four months, is left for
+/// the first success.
 const LOOK: Duration = Duration::from_secs(3_600);
 
 /// Keeps the certificate that a server shows to its hosts in time.

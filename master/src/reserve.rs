@@ -1,11 +1,14 @@
-//! Room on the master's disk for the records that must be written in any case: the ends of tasks that run.
+//! Room on the master's disk for the records that must be written in any case: the ends of tasks
+//! that run.
 //!
-//! A file of that size lies beside the database. Where the file system has little room beside it, the master starts nothing and refuses
-//! changes except those that end something; where it has none, the file is given up for the log. When there is room again, the file
-//! is made anew and the master goes on as before.
+//! A file of that size lies beside the database. Where the file system has little room beside it,
+//! the master starts nothing and refuses changes except those that end something; where it has
+//! none, the file is given up for the log. When there is room again, the file is made anew and the
+//! master goes on as before.
 //!
-//! statvfs(3) does not count quotas. A quota is noticed when a write fails although the file system has room. From then on the file
-//! is made anew only if twice its size can be taken, which shows that as much again is left beside it.
+//! statvfs(3) does not count quotas. A quota is noticed when a write fails although the file system
+//! has room. From then on the file is made anew only if twice its size can be taken, which shows
+//! that as much again is left beside it.
 
 use nix::fcntl::posix_fallocate;
 use nix::libc::O_NOFOLLOW;
@@ -34,7 +37,8 @@ pub enum DiskRoom {
 
 /// The reserve of a master.
 ///
-/// There is room while the file is whole and as much again was free when it was looked at last; half of that is enough to go on.
+/// There is room while the file is whole and as much again was free when it was looked at last;
+/// half of that is enough to go on.
 #[derive(Debug)]
 pub struct Reserve {
     path: PathBuf,
@@ -86,7 +90,8 @@ impl Reserve {
         (self.room == DiskRoom::Short).then(|| self.looked.map_or_else(Instant::now, |looked| looked + LOOK))
     }
 
-    /// Gives the file up for the log, which has no room. Returns whether there was anything to give.
+    /// Gives the file up for the log, which has no room. Returns whether there was anything to
+    /// give.
     pub fn release(&mut self) -> bool {
         let had = std::mem::take(&mut self.is_whole);
         if self.bytes > 0 {
@@ -143,7 +148,8 @@ impl Reserve {
             match make(&self.path, self.bytes, beside) {
                 Ok(()) => (self.is_whole, self.has_quota, self.free) = (true, false, free_bytes(&self.path)),
                 Err(error) => {
-                    // Without a quota another process has taken the room in the same moment. Both are looked at again.
+                    // Without a quota another process has taken the room in the same moment. Both
+                    // are looked at again.
                     self.has_quota |= error.kind() == io::ErrorKind::QuotaExceeded;
                     drop(fs::remove_file(&self.path));
                 }
@@ -169,7 +175,8 @@ impl Reserve {
     }
 }
 
-/// Bytes that the file system of a file has for us. One that cannot be asked counts as roomy: writing tells.
+/// Bytes that the file system of a file has for us. One that cannot be asked counts as roomy:
+/// writing tells.
 fn free_bytes(path: &std::path::Path) -> u64 {
     let folder = path.parent().unwrap_or(path);
     statvfs(folder).map_or(u64::MAX, |stat| {

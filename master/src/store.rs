@@ -1,8 +1,9 @@
 //! The database of a cell: event log, snapshots, accounting records (ARCHITECTURE.md "Storage").
 //!
-//! One thread writes the log: [`Store::append`] is one transaction for a whole batch, durable when it returns, and the
-//! accounting records of the batch are in it. Snapshots are written by the query thread through a [`Store`] of its own;
-//! SQLite lets one write at a time. What an event means is deliberately not known here.
+//! One thread writes the log: [`Store::append`] is one transaction for a whole batch, durable when
+//! it returns, and the accounting records of the batch are in it. Snapshots are written by the
+//! query thread through a [`Store`] of its own; SQLite lets one write at a time. What an event
+//! means is deliberately not known here.
 
 mod accounting;
 mod codec;
@@ -27,7 +28,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use upgrade::OLD_VERSIONS;
 
-/// The layout of the tables; a database of an older one is brought up to date, of another one refused.
+/// The layout of the tables; a database of an older one is brought up to date, of another one
+/// refused.
 const SCHEMA_VERSION: i32 = 4;
 
 /// `gwst` in the header of the file: what `file(1)` and we know the database by.
@@ -36,16 +38,17 @@ const APPLICATION_ID: i32 = 0x6777_7374;
 /// How long a writer waits for the other one.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// Bytes of a page in a new database. Each page that a commit changes is two writes, so larger ones cost less where a commit holds
-/// many events.
+/// Bytes of a page in a new database. Each page that a commit changes is two writes, so larger ones
+/// cost less where a commit holds many events.
 const PAGE_BYTES: i32 = 16_384;
 
-/// Bytes in the write-ahead log from which on it is worked into the database: a page that many commits change is then written there
-/// once.
+/// Bytes in the write-ahead log from which on it is worked into the database: a page that many
+/// commits change is then written there once.
 const WAL_BYTES: i32 = 32 << 20;
 
-/// A row of `events` is a run of events that were made durable together, known by its last; one of `ends` holds the accounting
-/// records among such a run, and `ends_of_job` says which rows have some of a job. What a body is, [`room`] says.
+/// A row of `events` is a run of events that were made durable together, known by its last; one of
+/// `ends` holds the accounting records among such a run, and `ends_of_job` says which rows have
+/// some of a job. What a body is, [`room`] says.
 const EVENT_TABLES: &str = "
     CREATE TABLE events (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
     CREATE TABLE ends (last INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
@@ -232,7 +235,8 @@ impl Store {
         &self.path
     }
 
-    /// Write-ahead log, and a sync of it at the end of each transaction: what is committed survives a power cut.
+    /// Write-ahead log, and a sync of it at the end of each transaction: what is committed survives
+    /// a power cut.
     fn prepare(&self) -> Result<(), StoreError> {
         self.run("prepare", |db| {
             db.pragma_update(None, "journal_mode", "WAL")?;

@@ -62,7 +62,8 @@ pub const FIELDS: [(&str, &str); 45] = [
     ("ar_submission_time", "When that reservation was made."),
 ];
 
-/// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made from it.
+/// What is kept for ever about one attempt of one task. `qacct` prints it; the classic file is made
+/// from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountingRecord {
     /// The attempt. At most one record exists for each key.
@@ -127,7 +128,8 @@ pub struct AccountingRecord {
 }
 
 impl AccountingRecord {
-    /// The seconds from start to end as the classic file counts them: the difference of two whole seconds. 0 if it never started.
+    /// The seconds from start to end as the classic file counts them: the difference of two whole
+    /// seconds. 0 if it never started.
     pub fn wallclock_s(&self) -> u64 {
         if self.started.0 == 0 {
             return 0;
@@ -142,7 +144,8 @@ impl AccountingRecord {
         line
     }
 
-    /// Writes them behind what is there. Each task has such a line: what `fmt` would do for 45 fields is done by hand.
+    /// Writes them behind what is there. Each task has such a line: what `fmt` would do for 45
+    /// fields is done by hand.
     pub fn write_line(&self, line: &mut String) {
         let mut line = Line(line);
         line.text(self.queue.as_str()).text(self.host.as_str());

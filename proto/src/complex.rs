@@ -1,7 +1,8 @@
-//! The complex: the one cluster-wide list of resource attributes, what each may be and how it is compared (`complex(5)`).
+//! The complex: the one cluster-wide list of resource attributes, what each may be and how it is
+//! compared (`complex(5)`).
 //!
-//! A [`Complex`] always keeps the rules of `rules.rs`, however it was made. Which hosts, queues and quotas use an attribute
-//! is deliberately not known here: the master checks that.
+//! A [`Complex`] always keeps the rules of `rules.rs`, however it was made. Which hosts, queues and
+//! quotas use an attribute is deliberately not known here: the master checks that.
 
 mod built_in;
 mod file;
@@ -19,7 +20,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a request is compared with what is offered: `request RELOP offer` (ALGORITHMS.md section 3.2).
+/// How a request is compared with what is offered: `request RELOP offer` (ALGORITHMS.md section
+/// 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Relop {
     /// `==`
@@ -63,7 +65,8 @@ impl Relop {
         }
     }
 
-    /// Whether `request RELOP offer` holds. EXCL compares as `==` does; what it means beyond that is in ALGORITHMS.md section 14.
+    /// Whether `request RELOP offer` holds. EXCL compares as `==` does; what it means beyond that
+    /// is in ALGORITHMS.md section 14.
     pub fn holds(self, request: Amount, offer: Amount) -> bool {
         match self {
             Relop::Equal | Relop::Exclusive => request == offer,
@@ -149,7 +152,8 @@ pub struct Attribute {
     pub requestable: Requestable,
     /// Whether and how it is used up.
     pub consumable: Consumable,
-    /// What a job takes of a consumable that it does not ask for, as it was written; `0`, `0:0:0` or `NONE` is nothing.
+    /// What a job takes of a consumable that it does not ask for, as it was written; `0`, `0:0:0`
+    /// or `NONE` is nothing.
     pub default: String,
     /// What a requested unit adds to a job's urgency.
     pub urgency: Millionths,
@@ -191,8 +195,9 @@ impl fmt::Display for Change {
 
 /// All attributes of the cell.
 ///
-/// Names and shortcuts are unique over their union, and each attribute keeps the rules of `rules.rs`; [`Complex::new`] is the
-/// one place that checks this, also when a stored complex is read.
+/// Names and shortcuts are unique over their union, and each attribute keeps the rules of
+/// `rules.rs`; [`Complex::new`] is the one place that checks this, also when a stored complex is
+/// read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Attribute>", into = "Vec<Attribute>")]
 pub struct Complex {
@@ -255,7 +260,8 @@ impl Complex {
             .or_else(|| self.attributes.get(self.names_by_shortcut.get(name)?))
     }
 
-    /// The attribute of that name, or shortcut, as [`Complex::lookup`] finds it; sooner where the name is the full one.
+    /// The attribute of that name, or shortcut, as [`Complex::lookup`] finds it; sooner where the
+    /// name is the full one.
     pub fn get(&self, name: &AttributeName) -> Option<&Attribute> {
         self.attributes
             .get(name)
@@ -268,7 +274,8 @@ impl Complex {
         self.attributes.values().map(AsRef::as_ref)
     }
 
-    /// The consumables in the order of the names, each with what a job takes that does not ask for it, in base units.
+    /// The consumables in the order of the names, each with what a job takes that does not ask for
+    /// it, in base units.
     pub fn consumables(&self) -> impl Iterator<Item = (&Arc<Attribute>, Amount)> {
         self.consumables
             .iter()
@@ -346,7 +353,8 @@ impl Complex {
     }
 }
 
-/// Whether every cell has an attribute of that name, which can neither be deleted nor get another type.
+/// Whether every cell has an attribute of that name, which can neither be deleted nor get another
+/// type.
 pub fn is_built_in(name: &str) -> bool {
     built_in::is_built_in(name)
 }

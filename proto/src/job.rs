@@ -10,7 +10,8 @@ use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Who a command comes from, as the kernel of the submitting host says (SO_PEERCRED and the name service there).
+/// Who a command comes from, as the kernel of the submitting host says (SO_PEERCRED and the name
+/// service there).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Owner {
     /// Login name.
@@ -50,8 +51,8 @@ pub enum Program {
         /// Its content, byte for byte.
         content: Arc<[u8]>,
     },
-    /// A script whose content the master keeps apart from its state. It never leaves the master: agents get a
-    /// [`Program::Script`], and those who look at jobs one without content.
+    /// A script whose content the master keeps apart from its state. It never leaves the master:
+    /// agents get a [`Program::Script`], and those who look at jobs one without content.
     Stored {
         /// The path as the user gave it; `STDIN` for a script from standard input.
         path: String,
@@ -117,7 +118,8 @@ pub struct Requests {
     pub soft_queues: Vec<String>,
     /// `-masterq` list, also `-scope master -q`.
     pub master_queues: Vec<String>,
-    /// Hard requests of the master's slot alone, `-scope master -l`; a name is in no other list but that of the slaves.
+    /// Hard requests of the master's slot alone, `-scope master -l`; a name is in no other list but
+    /// that of the slaves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub master: Vec<ResourceRequest>,
     /// Hard requests of each slot that is not the master's, `-scope slave -l`; likewise.
@@ -182,11 +184,13 @@ pub struct MailEvents {
 
 /// A submission: everything `qsub` said. `qalter` makes a new version; nothing else changes it.
 ///
-/// It is laid out as written: what a scheduler asks of every job comes first, in few lines of memory, of which a million jobs have many.
+/// It is laid out as written: what a scheduler asks of every job comes first, in few lines of
+/// memory, of which a million jobs have many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct JobSpec {
-    /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot choose.
+    /// Who submitted it. Overwritten by the daemon that accepted the command: a client cannot
+    /// choose.
     pub owner: Common<Owner>,
     /// `-l`, `-q`, `-masterq`, `-pe`.
     #[serde(default)]
@@ -304,7 +308,8 @@ pub struct JobSpec {
     pub directive_prefix: Option<String>,
 }
 
-/// The variable with which the variables of the submission end. `SGE_O_…` behind it are the user's own.
+/// The variable with which the variables of the submission end. `SGE_O_…` behind it are the user's
+/// own.
 pub const SUBMISSION_END: &str = "SGE_O_WORKDIR";
 
 impl JobSpec {
@@ -499,7 +504,8 @@ pub enum Phase {
 pub struct Condition {
     /// How far it is.
     pub phase: Phase,
-    /// Whether a person or a predecessor holds it; a running task shows the holds of its next start. `-a` shows no `h`.
+    /// Whether a person or a predecessor holds it; a running task shows the holds of its next
+    /// start. `-a` shows no `h`.
     pub held: bool,
     /// Whether it failed and waits for `qmod -cj`.
     pub error: bool,

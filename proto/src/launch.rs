@@ -30,8 +30,8 @@ pub use crate::usage::Blame;
 /// The largest script of a job, in bytes: `qsub` takes no larger one, and no launcher does.
 pub const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 
-/// The variables of every task that say what it is, where it runs and which slots it has. Nothing acts
-/// upon their values by itself.
+/// The variables of every task that say what it is, where it runs and which slots it has. Nothing
+/// acts upon their values by itself.
 pub const TASK_VARIABLES: [&str; 20] = [
     "ARC",
     "ENVIRONMENT",

@@ -1,7 +1,8 @@
 //! The vocabulary of Gridwright and the messages its processes exchange.
 //!
-//! Everything here is a value: parsing, printing, comparing and encoding. There is no I/O, no clock, no thread and no
-//! unsafe code, so that the master, the agents, the commands and the simulator share one meaning of every word.
+//! Everything here is a value: parsing, printing, comparing and encoding. There is no I/O, no
+//! clock, no thread and no unsafe code, so that the master, the agents, the commands and the
+//! simulator share one meaning of every word.
 
 pub mod accounting;
 pub mod amount;

@@ -1,6 +1,8 @@
-//! Limits of a job's task on a host: which there are, and which values are in force there (ALGORITHMS.md section 12).
+//! Limits of a job's task on a host: which there are, and which values are in force there
+//! (ALGORITHMS.md section 12).
 //!
-//! Everything here is arithmetic. Setting limits, watching usage and ending tasks is the business of the shepherd and the sampler.
+//! Everything here is arithmetic. Setting limits, watching usage and ending tasks is the business
+//! of the shepherd and the sampler.
 
 mod effective;
 mod params;
@@ -126,7 +128,8 @@ impl LimitKind {
         }
     }
 
-    /// Whether a value holds for one slot, so that a task with more slots on the host gets as many times that.
+    /// Whether a value holds for one slot, so that a task with more slots on the host gets as many
+    /// times that.
     pub fn is_per_slot(self) -> bool {
         match self {
             LimitKind::Cpu | LimitKind::Vmem | LimitKind::Data | LimitKind::Stack | LimitKind::Rss => true,
@@ -188,7 +191,8 @@ impl Bounds {
     }
 }
 
-/// Limits by kind: what a queue configures, what `execd_params` says, or what is in force for a task.
+/// Limits by kind: what a queue configures, what `execd_params` says, or what is in force for a
+/// task.
 ///
 /// Kinds without a limit are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! Cluster queues and the settings of their instances (`queue_conf(5)`).
 //!
-//! A cluster queue is a template with a host list: each host in it gets one queue instance, and each attribute may
-//! differ from host to host. Queue states are no part of this: they belong to the instances and change with the cell.
+//! A cluster queue is a template with a host list: each host in it gets one queue instance, and
+//! each attribute may differ from host to host. Queue states are no part of this: they belong to
+//! the instances and change with the cell.
 
 mod setting;
 mod subordinates;
@@ -28,10 +29,11 @@ use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Declares the attributes of a queue that may differ from host to host: name, type, parser, value in the template.
+/// Declares the attributes of a queue that may differ from host to host: name, type, parser, value
+/// in the template.
 ///
-/// A macro, because four lists of the same fifty attributes (the cluster queue, its instance, reading, printing) would
-/// drift apart, and a table of fields by name would give up their types.
+/// A macro, because four lists of the same fifty attributes (the cluster queue, its instance,
+/// reading, printing) would drift apart, and a table of fields by name would give up their types.
 macro_rules! attributes {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty, $parse:expr, $template:literal;)*) => {
         /// The attributes of a cluster queue in the order of `qconf -sq`.
@@ -76,7 +78,8 @@ macro_rules! attributes {
             ///
             /// # Errors
             ///
-            /// One refusal for each attribute that is unknown, missing or has a value it cannot have.
+            /// One refusal for each attribute that is unknown, missing or has a value it cannot
+            /// have.
             pub fn from_fields(fields: &Fields) -> Result<Self, Vec<Diagnostic>> {
                 let mut queue = Self::template(QueueName::from("template"));
                 let mut reader = Reader::new(ObjectKind::Queue, fields, KEYS, &required());
@@ -95,11 +98,12 @@ macro_rules! attributes {
                 fields
             }
 
-            /// The settings of the instance on a host that is in `groups`: a setting for the host beats one for a
-            /// group, which beats the default.
+            /// The settings of the instance on a host that is in `groups`: a setting for the host
+            /// beats one for a group, which beats the default.
             ///
-            /// Where groups of the host disagree the default is taken and the attribute is among the ambiguities; while
-            /// there are any, the instance is in state `c` and takes no jobs.
+            /// Where groups of the host disagree the default is taken and the attribute is among
+            /// the ambiguities; while there are any, the instance is in state `c` and takes no
+            /// jobs.
             pub fn resolve(&self, host: &HostName, groups: &BTreeSet<HostGroupName>) -> (QueueInstanceSettings, Vec<Ambiguity>) {
                 let mut ambiguities = Vec::new();
                 let settings = QueueInstanceSettings {
@@ -108,7 +112,8 @@ macro_rules! attributes {
                 (settings, ambiguities)
             }
 
-            /// The hosts and groups for which an attribute is set, with the attribute, in the order of the attributes.
+            /// The hosts and groups for which an attribute is set, with the attribute, in the order
+            /// of the attributes.
             pub fn overrides(&self) -> Vec<(&'static str, &HostOrGroup)> {
                 let mut overrides = Vec::new();
                 $(overrides.extend(self.$field.overrides.iter().map(|(id, _)| (stringify!($field), id)));)*
@@ -250,8 +255,8 @@ impl ClusterQueue {
         groups.resolve(self.hostlist.iter())
     }
 
-    /// The overrides of `qconf -sds`, without effect: for a host that has no instance, or for a group none of whose hosts
-    /// has one.
+    /// The overrides of `qconf -sds`, without effect: for a host that has no instance, or for a
+    /// group none of whose hosts has one.
     pub fn detached(&self, groups: &HostGroupTable) -> Vec<(&'static str, &HostOrGroup)> {
         let hosts = self.hosts(groups);
         let is_detached = |id: &HostOrGroup| match id {
@@ -263,12 +268,14 @@ impl ClusterQueue {
 }
 
 impl QueueInstanceSettings {
-    /// Whether the instance takes batch jobs of one slot. Parallel ones it takes if it has their parallel environment.
+    /// Whether the instance takes batch jobs of one slot. Parallel ones it takes if it has their
+    /// parallel environment.
     pub fn is_batch(&self) -> bool {
         self.qtype.batch
     }
 
-    /// The limit of that name, such as `h_rt` in seconds or `s_vmem` in bytes; `None` if there is no such limit.
+    /// The limit of that name, such as `h_rt` in seconds or `s_vmem` in bytes; `None` if there is
+    /// no such limit.
     pub fn limit(&self, name: &str) -> Option<Amount> {
         Some(match name {
             "s_rt" => self.s_rt.amount(),

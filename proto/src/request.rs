@@ -51,7 +51,8 @@ impl ResourceList {
     /// asks for nothing.
     ///
     /// # Errors
-    /// If a request has no name before its `=`, or one with a quotation mark, which no attribute has.
+    /// If a request has no name before its `=`, or one with a quotation mark, which no attribute
+    /// has.
     pub fn parse(text: &str) -> Result<ResourceList, Diagnostic> {
         let mut list = ResourceList::default();
         for item in split_unquoted(text, &[',', ' '])

@@ -1,8 +1,9 @@
-//! Expressions of patterns that requests for text attributes are made of: `lx*&!*-x86`, `(abc|xyz)` (ALGORITHMS.md section 7).
+//! Expressions of patterns that requests for text attributes are made of: `lx*&!*-x86`, `(abc|xyz)`
+//! (ALGORITHMS.md section 7).
 //!
-//! The same language stands in `-q`, `-masterq`, `-hold_jid` and quota filters. Names of jobs and user lists of commands have
-//! wildcards alone ([`Wildcards`]). Host names are compared as
-//! text here: aliases and domains are resolved by whoever knows the cell.
+//! The same language stands in `-q`, `-masterq`, `-hold_jid` and quota filters. Names of jobs and
+//! user lists of commands have wildcards alone ([`Wildcards`]). Host names are compared as text
+//! here: aliases and domains are resolved by whoever knows the cell.
 
 mod pattern;
 #[cfg(test)]
@@ -39,7 +40,8 @@ pub enum Fault {
 pub struct ParseError {
     /// The whole text.
     pub expression: String,
-    /// The character where it stops making sense, counted from 1; the last one where the end came too early.
+    /// The character where it stops making sense, counted from 1; the last one where the end came
+    /// too early.
     pub position: usize,
     /// What is wrong there.
     pub fault: Fault,
@@ -65,8 +67,9 @@ enum Node {
 impl Expression {
     /// Reads an expression: `!` binds tightest, then `&`, then `|`; parentheses group.
     ///
-    /// A text without any of `* ? [ ] ! & | ( )` is one plain value, blanks and backslashes included. Otherwise blanks separate, and
-    /// the operators count everywhere, also between brackets: `[a|b]` is `[a` or `b]`.
+    /// A text without any of `* ? [ ] ! & | ( )` is one plain value, blanks and backslashes
+    /// included. Otherwise blanks separate, and the operators count everywhere, also between
+    /// brackets: `[a|b]` is `[a` or `b]`.
     ///
     /// # Errors
     /// If an operand is missing, something is left over, or the expression is too long or too deep.
@@ -94,7 +97,8 @@ impl Expression {
 
     /// Whether the offered value matches. Case does not count for CSTRING and HOST.
     ///
-    /// A value of [`LENGTH_LIMIT_BYTES`] or more matches nothing. The work is at most the product of both lengths.
+    /// A value of [`LENGTH_LIMIT_BYTES`] or more matches nothing. The work is at most the product
+    /// of both lengths.
     pub fn matches(&self, offered: &str, r#type: Type) -> bool {
         if offered.len() >= LENGTH_LIMIT_BYTES {
             return false;
@@ -116,9 +120,11 @@ impl Expression {
     }
 }
 
-/// A name, or a pattern with the wildcards `*`, `?` and `[…]` of fnmatch(3): what user lists and names of jobs are given as.
+/// A name, or a pattern with the wildcards `*`, `?` and `[…]` of fnmatch(3): what user lists and
+/// names of jobs are given as.
 ///
-/// It has no operators. `! & | ( )` stand for themselves, so that `qdel -u '!me'` means nobody and not everybody else.
+/// It has no operators. `! & | ( )` stand for themselves, so that `qdel -u '!me'` means nobody and
+/// not everybody else.
 #[derive(Clone)]
 pub struct Wildcards(Pattern);
 
@@ -159,7 +165,8 @@ fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
 }
 
-/// The position in `text` where `rest` begins, counted in characters from 1 and never beyond the last.
+/// The position in `text` where `rest` begins, counted in characters from 1 and never beyond the
+/// last.
 fn position(text: &str, rest: &str) -> usize {
     let before = text[..text.len() - rest.len()].chars().count();
     (before + 1).min(text.chars().count())
@@ -176,7 +183,8 @@ impl Node {
     }
 }
 
-/// Reads the grammar of ALGORITHMS.md section 7 by recursive descent; `rest` stays where an error is.
+/// Reads the grammar of ALGORITHMS.md section 7 by recursive descent; `rest` stays where an error
+/// is.
 struct Parser<'a> {
     rest: &'a str,
     depth: usize,

@@ -1,7 +1,8 @@
-//! The commands that root runs for the queues and parallel environments of a host, as the host's own file lists them.
+//! The commands that root runs for the queues and parallel environments of a host, as the host's
+//! own file lists them.
 //!
-//! The launcher decides by this rule about commands with their values. The master warns by it about commands as they
-//! are configured, with pseudo variables in them.
+//! The launcher decides by this rule about commands with their values. The master warns by it about
+//! commands as they are configured, with pseudo variables in them.
 
 /// The most bytes of a list that a launcher sends to the master, with one for the end of each line.
 pub const MAX_SENT_BYTES: usize = 32 << 10;
@@ -19,7 +20,8 @@ pub const KNOWN: [&str; 6] = [
 /// The start of the names of pseudo variables about file staging, for which [`CONSTANTS`] stand.
 pub const FILE_STAGING: &str = "fs_";
 
-/// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses them.
+/// Variables that the shepherd replaces later, and placeholders for absent values. No agent chooses
+/// them.
 pub const CONSTANTS: [&str; 7] = [
     "$stdin_path",
     "$stdout_path",
@@ -35,8 +37,8 @@ pub fn is_sendable(lines: &[String]) -> bool {
     lines.iter().map(|line| line.len() + 1).sum::<usize>() <= MAX_SENT_BYTES
 }
 
-/// Whether the words of a line admit those of a command. A program that is listed alone may have arguments that are
-/// certain. Otherwise each listed word stands for one of the command.
+/// Whether the words of a line admit those of a command. A program that is listed alone may have
+/// arguments that are certain. Otherwise each listed word stands for one of the command.
 pub fn admits<L: AsRef<str>, C: AsRef<str>>(
     line: &[L],
     command: &[C],

@@ -264,7 +264,8 @@ impl fmt::Display for Failed {
 pub enum Evidence {
     /// Seen: the clock, the sampler, SIGXCPU, SIGXFSZ, or an out-of-memory kill inside the task.
     Certain,
-    /// An address-space, data or stack limit was in force, the peak came near it, and the task failed.
+    /// An address-space, data or stack limit was in force, the peak came near it, and the task
+    /// failed.
     Likely,
     /// A limit was in force and nothing speaks for or against it.
     Unknown,
@@ -312,7 +313,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The `exit_status` of accounting(5): the code, or 128 plus the signal, or 0 for what never ran.
+    /// The `exit_status` of accounting(5): the code, or 128 plus the signal, or 0 for what never
+    /// ran.
     pub fn status(self) -> u32 {
         match self {
             Exit::Code(code) => u32::from(code),
@@ -326,10 +328,12 @@ impl Exit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blame {
-    /// The job's or its user's: it would fail on any host, so it waits in error. An older host says so of every start that fails.
+    /// The job's or its user's: it would fail on any host, so it waits in error. An older host says
+    /// so of every start that fails.
     #[default]
     Job,
-    /// The host's: another job would have failed there too, so the task waits again and the host gets no more of them for now.
+    /// The host's: another job would have failed there too, so the task waits again and the host
+    /// gets no more of them for now.
     Host,
     /// The queue's: its settings name something that this host does not have or does not allow. Its
     /// instance takes no more tasks until somebody has looked. Only a launcher says so; to the
@@ -337,7 +341,8 @@ pub enum Blame {
     Queue,
 }
 
-/// Everything known about the end of one attempt of a task. Times are durations, never times of day.
+/// Everything known about the end of one attempt of a task. Times are durations, never times of
+/// day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// How the job process ended.
@@ -396,7 +401,8 @@ impl TaskResult {
         }
     }
 
-    /// The result of an attempt that never came to run because its host cannot start tasks at the moment.
+    /// The result of an attempt that never came to run because its host cannot start tasks at the
+    /// moment.
     pub fn host_unfit(reason: impl Into<String>) -> Self {
         Self {
             blame: Blame::Host,

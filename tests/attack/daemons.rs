@@ -179,7 +179,8 @@ impl Fire {
         }
     }
 
-    /// One act of a user or an operator. Each may be refused: its job has ended, or its state is that one already.
+    /// One act of a user or an operator. Each may be refused: its job has ended, or its state is
+    /// that one already.
     fn act(&mut self) {
         let task = (self.seed.below(TASKS as u64) + 1).to_string();
         let Self {

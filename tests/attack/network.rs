@@ -1,4 +1,5 @@
-//! Datagrams from anybody at the master's UDP port: noise, and handshakes that nobody goes on with. Loopback only.
+//! Datagrams from anybody at the master's UDP port: noise, and handshakes that nobody goes on with.
+//! Loopback only.
 
 use crate::seed::Seed;
 use crate::stage::Attack;
@@ -123,8 +124,8 @@ fn first_datagrams(count: usize) -> Vec<Vec<u8>> {
     })
 }
 
-/// The connection to which a first packet belongs: one of version 1 is long and padded, and repeats bear the same number (RFC 9000,
-/// section 17.2.2).
+/// The connection to which a first packet belongs: one of version 1 is long and padded, and repeats
+/// bear the same number (RFC 9000, section 17.2.2).
 fn connection_of_first(datagram: &[u8]) -> Option<&[u8]> {
     if datagram.len() < 1_200 || datagram[0] & 0xf0 != 0xc0 {
         return None;

@@ -1,5 +1,5 @@
-//! What is not compared, because it differs from run to run or from machine to machine. The same rules are applied to what was recorded
-//! and to what came back.
+//! What is not compared, because it differs from run to run or from machine to machine. The same
+//! rules are applied to what was recorded and to what came back.
 
 use crate::case::{Answer, Case};
 use crate::numbers;
@@ -121,8 +121,8 @@ fn first(stdout: &[String], stderr: &[String]) -> String {
     stderr.iter().chain(stdout).next().cloned().unwrap_or_default()
 }
 
-/// The answer of a command that changes jobs or queues with all lines in one place. What it tells beyond its first lines is left out
-/// where stderr goes to stdout, too.
+/// The answer of a command that changes jobs or queues with all lines in one place. What it tells
+/// beyond its first lines is left out where stderr goes to stdout, too.
 fn together(command: &str, mut answer: Answer) -> Answer {
     if command.contains("2>&1") {
         let details = ["  where: ", "  why: ", "  fix: "];
@@ -140,7 +140,8 @@ fn together(command: &str, mut answer: Answer) -> Answer {
     answer
 }
 
-/// Messages without empty lines, blanks at the end, what 8.1.9 says of a file of its own, and what it says twice in a row.
+/// Messages without empty lines, blanks at the end, what 8.1.9 says of a file of its own, and what
+/// it says twice in a row.
 fn without_blank(lines: &[String]) -> Vec<String> {
     let told = lines.iter().map(|line| line.trim_end().to_owned());
     let is_own = |line: &String| line.starts_with("error reading file: \"/tmp/pid-");
@@ -169,7 +170,8 @@ fn differ(stream: &str, case: &Case, recorded: &[String], ours: &[String]) -> Op
 
 /// Lines without what is not compared.
 fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
-    // Recorded with a variable TERM without a value, which we do not make up, and beside an old value of a sensor.
+    // Recorded with a variable TERM without a value, which we do not make up, and beside an old
+    // value of a sensor.
     let left_out = ["env_list:", "\thl:lse=", "peak_rss "];
     let kept = lines
         .iter()
@@ -196,7 +198,8 @@ fn normalise(case: &Case, lines: &[String]) -> Vec<String> {
     done
 }
 
-/// Lines of an execution host with the names of those load values that 8.1.9 has, sorted, in place of its load values.
+/// Lines of an execution host with the names of those load values that 8.1.9 has, sorted, in place
+/// of its load values.
 fn with_load_names(lines: &[String]) -> Vec<String> {
     let Some(first) = lines.iter().position(|line| line.starts_with("load_values ")) else {
         return lines.to_vec();

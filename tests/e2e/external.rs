@@ -9,7 +9,8 @@ use std::path::Path;
 /// Jobs in all.
 const JOBS: usize = 1_000;
 
-/// How many are submitted before the scheduler is killed. On a busy machine it may have placed all of them by then.
+/// How many are submitted before the scheduler is killed. On a busy machine it may have placed all
+/// of them by then.
 const SUBMITTED_BEFORE: usize = 400;
 
 /// How many have ended when the scheduler is killed.
@@ -54,7 +55,8 @@ fn set_scheduler(cell: &Cell, attributes: &[(&str, &str)]) {
     cell.admin(&["qconf", "-Msconf", &path.display().to_string()]).ok();
 }
 
-/// The example, run by an ordinary account that is a manager, by way of the host's agent, as from any other host.
+/// The example, run by an ordinary account that is a manager, by way of the host's agent, as from
+/// any other host.
 fn example_scheduler(cell: &Cell) -> Process {
     cell.admin(&["qconf", "-am", &cell.account().name]).ok();
     let program = cell.top().join("example-scheduler");

@@ -1,5 +1,5 @@
-//! A master whose disk is full: it answers, refuses changes by name but for those that end something, records how tasks end,
-//! and goes on by itself.
+//! A master whose disk is full: it answers, refuses changes by name but for those that end
+//! something, records how tasks end, and goes on by itself.
 
 use gridwright_tests::cell::{As, Cell, PATIENCE, Quota, Said, available, in_namespaces, is_root, records, wait_until};
 use std::io::Write;

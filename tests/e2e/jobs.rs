@@ -144,7 +144,8 @@ fn an_output_file_that_the_user_may_not_write_is_named() {
     );
 }
 
-/// What a process has that its children inherit: rights, limits, mask, descriptors, names of variables.
+/// What a process has that its children inherit: rights, limits, mask, descriptors, names of
+/// variables.
 const INHERITED: &str = "grep -E '^(Cap|NoNewPrivs|Seccomp|SigIgn|SigBlk|Gid|Uid)' /proc/self/status; cat /proc/self/limits; \
                          umask; ls /proc/self/ns -l | sed 's/.*-> //'";
 

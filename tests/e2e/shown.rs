@@ -1,4 +1,5 @@
-//! What commands show: text of others as text alone, queues that have no host, jobs that were altered, lines of scripts.
+//! What commands show: text of others as text alone, queues that have no host, jobs that were
+//! altered, lines of scripts.
 
 use gridwright_tests::cell::{Cell, Said};
 

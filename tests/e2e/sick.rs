@@ -1,4 +1,5 @@
-//! Hosts that cannot start jobs: what it costs the jobs, which is nothing, and how everybody sees it.
+//! Hosts that cannot start jobs: what it costs the jobs, which is nothing, and how everybody sees
+//! it.
 
 use crate::hosts::{can_have_hosts, join, master, submit_on, token};
 use gridwright_tests::cell::{As, Cell, Network, Plan, available, is_root, wait_until};
@@ -185,7 +186,8 @@ fn a_host_whose_journal_of_tasks_cannot_be_written_starts_nothing_and_goes_on_by
     let first = cell.submit(&["-b", "y", "true"]);
     cell.accounted(&first, 1);
     cell.down(&[]).ok();
-    // The journal that is there has no room, and no other one can be made: a directory has its name.
+    // The journal that is there has no room, and no other one can be made: a directory has its
+    // name.
     let (journal, draft) = (cell.dir().join("tasks/journal"), cell.dir().join("tasks/journal.new"));
     let mut bytes = std::fs::read(&journal).unwrap();
     bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap());

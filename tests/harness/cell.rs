@@ -1,7 +1,8 @@
-//! Real cells for tests: the built programs, a directory of their own, an ordinary account for jobs, and no trace left behind.
+//! Real cells for tests: the built programs, a directory of their own, an ordinary account for
+//! jobs, and no trace left behind.
 //!
-//! Deliberately absent: building, which `cargo build --workspace` does before, and fixed waits: whatever is waited for is
-//! observed, with a deadline.
+//! Deliberately absent: building, which `cargo build --workspace` does before, and fixed waits:
+//! whatever is waited for is observed, with a deadline.
 
 mod account;
 mod clock;
@@ -86,8 +87,8 @@ enum Place {
     Host(Arc<Network>, String),
 }
 
-/// The part of a cell that one machine has: its state directory, and how to run commands there. Dropped, its jobs, daemons and
-/// files are gone.
+/// The part of a cell that one machine has: its state directory, and how to run commands there.
+/// Dropped, its jobs, daemons and files are gone.
 pub struct Cell {
     dir: PathBuf,
     owner: As,
@@ -136,7 +137,8 @@ impl Cell {
         }
     }
 
-    /// The place of a further cell, or of another machine's part of this one, on a host of `network`.
+    /// The place of a further cell, or of another machine's part of this one, on a host of
+    /// `network`.
     pub fn on(network: &Arc<Network>, host: &str) -> Self {
         let mut cell = Self::prepare(Plan::default());
         cell.place = Place::Host(network.clone(), host.to_owned());
@@ -150,7 +152,8 @@ impl Cell {
         self
     }
 
-    /// Runs `gridwright up --detach` with further words; they settle the port and the patience unless they name one.
+    /// Runs `gridwright up --detach` with further words; they settle the port and the patience
+    /// unless they name one.
     pub fn bring_up(&self, words: &[&str]) -> Said {
         let (dir, patience) = (self.dir_word(), PATIENCE.as_secs().to_string());
         let mut all = vec!["up", "--dir", &dir, "--detach"];
@@ -224,7 +227,8 @@ impl Cell {
         command
     }
 
-    /// Submits a job of the ordinary account, in the working directory and with one output file; returns its number.
+    /// Submits a job of the ordinary account, in the working directory and with one output file;
+    /// returns its number.
     pub fn submit(&self, words: &[&str]) -> String {
         let said = self
             .user(&[&["qsub", "-terse", "-cwd", "-j", "y"], words].concat())
@@ -343,7 +347,8 @@ impl Cell {
             .unwrap_or_else(|_| panic!("{} has no pid: {text:?}", path.display()))
     }
 
-    /// Whether a daemon lives that is another process than `before`. The pid file is written just after the lock is taken.
+    /// Whether a daemon lives that is another process than `before`. The pid file is written just
+    /// after the lock is taken.
     pub fn has_come_back(&self, daemon: &str, before: i32) -> bool {
         let text = std::fs::read_to_string(self.dir.join("run").join(daemon).join("pid")).unwrap_or_default();
         self.is_alive(daemon) && text.trim().parse::<i32>().is_ok_and(|pid| pid != before)
@@ -357,7 +362,8 @@ impl Cell {
         nix::fcntl::Flock::lock(lock, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err()
     }
 
-    /// Kills a daemon with SIGKILL and does not wait for its end: it holds its lock until its memory is freed.
+    /// Kills a daemon with SIGKILL and does not wait for its end: it holds its lock until its
+    /// memory is freed.
     pub fn start_to_kill(&self, daemon: &str) {
         process::kill(self.pid(daemon));
     }
@@ -368,7 +374,8 @@ impl Cell {
         wait_until(|| format!("the end of the {daemon}"), || !self.is_alive(daemon));
     }
 
-    /// The shepherds of tasks that run: children of launchers that name this directory, launchers excepted.
+    /// The shepherds of tasks that run: children of launchers that name this directory, launchers
+    /// excepted.
     pub fn shepherds(&self) -> Vec<i32> {
         process::shepherds(&self.dir_word())
     }
@@ -451,8 +458,9 @@ pub fn available(what: &str, is_there: bool) -> bool {
     is_there
 }
 
-/// Runs the test `name` of this program again, alone and in mount and process namespaces of its own, after the shell commands `before`.
-/// Answers whether this is that run; where it is not, the test is over.
+/// Runs the test `name` of this program again, alone and in mount and process namespaces of its
+/// own, after the shell commands `before`. Answers whether this is that run; where it is not, the
+/// test is over.
 ///
 /// # Panics
 /// If that run fails.
@@ -493,7 +501,8 @@ pub fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// The longer form of a test, which the scripts in `tests/long` ask for, or the one of every change.
+/// The longer form of a test, which the scripts in `tests/long` ask for, or the one of every
+/// change.
 pub fn long_or<T>(long: T, short: T) -> T {
     if std::env::var_os("GRIDWRIGHT_TESTS_LONG").is_some() {
         long

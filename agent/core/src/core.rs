@@ -1,9 +1,12 @@
-//! The state machine of one agent: orders of the master in, requests to the launcher and reports out.
+//! The state machine of one agent: orders of the master in, requests to the launcher and reports
+//! out.
 //!
-//! Invariants: an attempt is started at most once by this agent, because the launcher answers a second launch with what became
-//! of the first; an ended attempt is told to the master until it says forget; nothing is told about tasks before the launcher has
-//! listed what it knows, because silence about a running task would mean that it is lost; an order is given back to the master only
-//! if no launcher was told of it, or the launcher that was told of it is dead and had not begun it.
+//! Invariants: an attempt is started at most once by this agent, because the launcher answers a
+//! second launch with what became of the first; an ended attempt is told to the master until it
+//! says forget; nothing is told about tasks before the launcher has listed what it knows, because
+//! silence about a running task would mean that it is lost; an order is given back to the master
+//! only if no launcher was told of it, or the launcher that was told of it is dead and had not
+//! begun it.
 
 mod health;
 
@@ -49,7 +52,8 @@ pub enum Input {
     Launcher(Box<Notice>),
     /// The administrator of the host ends all tasks and then the agent, so no further task starts.
     EndTasks,
-    /// The answer to [`Effect::FindUnbegun`]: tasks that the launcher, which is dead, had not begun.
+    /// The answer to [`Effect::FindUnbegun`]: tasks that the launcher, which is dead, had not
+    /// begun.
     Unbegun(Vec<TaskKey>),
     /// Time passed: wanted when [`Core::next_timer`] says.
     Tick,
@@ -69,8 +73,8 @@ pub enum Effect {
     },
     /// Behave like this from now on.
     Configure(AgentConfig),
-    /// Find out which of these tasks the last launcher had not begun, if it is dead: a task that is begun has a directory. Answer
-    /// with [`Input::Unbegun`].
+    /// Find out which of these tasks the last launcher had not begun, if it is dead: a task that is
+    /// begun has a directory. Answer with [`Input::Unbegun`].
     FindUnbegun(Vec<TaskKey>),
     /// Send a full load report now.
     ReportNow,
@@ -87,7 +91,8 @@ pub enum Effect {
 /// A task of this host.
 #[derive(Clone, Debug, PartialEq)]
 enum Task {
-    /// Its order waits for a launcher: none was told of it, or one that is dead and had not begun it.
+    /// Its order waits for a launcher: none was told of it, or one that is dead and had not begun
+    /// it.
     Held(Box<StartOrder>, Arc<JobSpec>),
     /// The launcher was asked to start it and has not answered.
     Asked(Box<StartOrder>, Arc<JobSpec>),
@@ -135,20 +140,23 @@ pub struct Core {
     health: Health,
     jobs: BTreeMap<SubmitSeq, Arc<JobSpec>>,
     tasks: BTreeMap<TaskKey, Task>,
-    /// The last order to each task that has not ended: a launcher that died may not have carried it out.
+    /// The last order to each task that has not ended: a launcher that died may not have carried it
+    /// out.
     orders: BTreeMap<TaskKey, Order>,
     /// How the running tasks share the host.
     priorities: Priorities,
     /// Whether the launcher can give running tasks another share.
     reprioritizes: bool,
-    /// Whether the agent ends once the master knows the end of every task that is to migrate, so that they go on elsewhere.
+    /// Whether the agent ends once the master knows the end of every task that is to migrate, so
+    /// that they go on elsewhere.
     stopping: bool,
     /// Whether the host takes no starts any more.
     closing: bool,
 }
 
 impl Core {
-    /// An agent that knows nothing of tasks yet. `epoch` is the highest that it has obeyed in earlier lives.
+    /// An agent that knows nothing of tasks yet. `epoch` is the highest that it has obeyed in
+    /// earlier lives.
     pub fn new(site: Site, epoch: Epoch) -> Self {
         Self {
             site,
@@ -196,7 +204,8 @@ impl Core {
             .count()
     }
 
-    /// When [`Input::Tick`] is wanted, by the boot clock in milliseconds; `None` if nothing waits for time to pass.
+    /// When [`Input::Tick`] is wanted, by the boot clock in milliseconds; `None` if nothing waits
+    /// for time to pass.
     pub fn next_timer(&self) -> Option<u64> {
         self.health.next_timer()
     }
@@ -373,7 +382,8 @@ impl Core {
         }
     }
 
-    /// Whether a later attempt of the same task is here: an older order is refused for ever (ARCHITECTURE.md "Time, keys and requests").
+    /// Whether a later attempt of the same task is here: an older order is refused for ever
+    /// (ARCHITECTURE.md "Time, keys and requests").
     fn newer_attempt(&self, key: TaskKey) -> bool {
         let from = TaskKey {
             attempt: key.attempt.saturating_add(1),
@@ -455,8 +465,8 @@ impl Core {
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
     }
 
-    /// Ends every task of the host and takes no other one. What no launcher was told of goes back to the master, which gives it to
-    /// another host.
+    /// Ends every task of the host and takes no other one. What no launcher was told of goes back
+    /// to the master, which gives it to another host.
     fn end_tasks(&mut self, now: &Now<'_>) -> Vec<Effect> {
         self.closing = true;
         let is_active = |task: &Task| !matches!(task, Task::Ended(_));
@@ -574,7 +584,8 @@ impl Core {
         }
     }
 
-    /// The launcher named every task directory: what it has is so; what it was asked for and has not is asked again.
+    /// The launcher named every task directory: what it has is so; what it was asked for and has
+    /// not is asked again.
     fn listed(&mut self, summaries: Vec<TaskSummary>, now: &Now<'_>) -> Vec<Effect> {
         let first = !self.listed;
         self.listed = true;

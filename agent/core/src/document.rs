@@ -13,12 +13,14 @@ use proto::launch::{
 use proto::limit::{LimitKind, LimitSet};
 use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
 
-/// Seconds after which a prolog, epilog or parallel environment procedure is ended (`SCRIPT_TIMEOUT`).
+/// Seconds after which a prolog, epilog or parallel environment procedure is ended
+/// (`SCRIPT_TIMEOUT`).
 const PROCEDURE_TIMEOUT_S: u32 = 120;
 /// Milliseconds between two samples of a task where the master does not tell `PDC_INTERVAL`.
 const SAMPLE_INTERVAL_MS: u32 = 1000;
-/// Processes that a task may have at one time where `H_MAXPROC` says nothing: more than jobs need, and fewer than a host can have. So a
-/// task that only makes processes does not take the host with it.
+/// Processes that a task may have at one time where `H_MAXPROC` says nothing: more than jobs need,
+/// and fewer than a host can have. So a task that only makes processes does not take the host with
+/// it.
 const MAX_PROCESSES: u64 = 10_000;
 /// The file mode creation mask of jobs.
 const UMASK: u32 = 0o022;
@@ -85,7 +87,8 @@ pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, sp
     }
 }
 
-/// What pseudo variables of file staging stand for where no file is staged, as ever (`delegated_file_staging` is refused).
+/// What pseudo variables of file staging stand for where no file is staged, as ever
+/// (`delegated_file_staging` is refused).
 const NO_STAGING: [(&str, &str); 12] = [
     ("fs_stdin_host", "\"\""),
     ("fs_stdin_path", "\"\""),
@@ -152,8 +155,8 @@ impl Texts {
         substitute_in_path(text, &table)
     }
 
-    /// A command of a checkpointing environment (checkpoint(5)). `job_pid` is the process that the state
-    /// is of, or `$job_pid` for the shepherd to replace.
+    /// A command of a checkpointing environment (checkpoint(5)). `job_pid` is the process that the
+    /// state is of, or `$job_pid` for the shepherd to replace.
     fn in_checkpoint_command(&self, text: &str, checkpoint: &CheckpointOrder, job_pid: &str) -> String {
         let table = [
             ("host", self.host.as_str()),
@@ -209,7 +212,8 @@ fn host_file(site: &Site, order: &StartOrder) -> String {
         .unwrap_or_default()
 }
 
-/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No processors are bound.
+/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No
+/// processors are bound.
 fn host_lines(order: &StartOrder) -> String {
     let line = |granted: &Granted| {
         let Granted { instance, slots } = granted;
@@ -247,7 +251,8 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
     own.map(|path| path.path.as_str())
 }
 
-/// The files of the job, or with the letter in front of `o` and `e` those of its environment's procedures (sge_pe(5)).
+/// The files of the job, or with the letter in front of `o` and `e` those of its environment's
+/// procedures (sge_pe(5)).
 fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
     let output = |paths: &[HostPath], kind: char| OutputPath {
@@ -297,7 +302,8 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
             let mode = start_mode(order);
-            // The shell of a script is no login shell under `unix_behavior`; that of a command is, as in 8.1.9.
+            // The shell of a script is no login shell under `unix_behavior`; that of a command is,
+            // as in 8.1.9.
             let login = login && mode != StartMode::UnixBehavior;
             Start::Script {
                 shell,
@@ -317,7 +323,8 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     }
 }
 
-/// The starter of the queue in place of the shell: it is given the script or the command, and its arguments.
+/// The starter of the queue in place of the shell: it is given the script or the command, and its
+/// arguments.
 fn by_starter(starter: String, order: &StartOrder, spec: &JobSpec) -> Start {
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
@@ -361,8 +368,9 @@ fn finite(amount: Option<Amount>) -> Option<u64> {
         .and_then(|base| u64::try_from(base).ok())
 }
 
-/// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit stays. So the hard
-/// limit stays too where only a soft one was asked for: the program may answer the signal of the soft one.
+/// Limits of each process. INFINITY where nothing was asked for is left alone: the inherited limit
+/// stays. So the hard limit stays too where only a soft one was asked for: the program may answer
+/// the signal of the soft one.
 fn process_limits(limits: &LimitSet) -> Vec<ProcessLimit> {
     limits
         .iter()

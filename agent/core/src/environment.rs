@@ -1,5 +1,6 @@
-//! The environment of a job as 8.1.9 makes it, by recordings of a real one. Nothing of the daemons' own environment is in it unless `INHERIT_ENV` is
-//! set, and then only what the job's own does not replace.
+//! The environment of a job as 8.1.9 makes it, by recordings of a real one. Nothing of the daemons'
+//! own environment is in it unless `INHERIT_ENV` is set, and then only what the job's own does not
+//! replace.
 
 use crate::document::{is_login_shell, queue};
 use crate::site::Site;
@@ -82,7 +83,8 @@ fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, s
     pairs.iter().map(|(name, value)| (name.as_str(), Cow::from(value)))
 }
 
-/// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of the cluster (sge_rsmap(5)).
+/// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of
+/// the cluster (sge_rsmap(5)).
 fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
     let is_here = |map: &&GrantedIds| map.host == site.host;
     let (here, global) = (

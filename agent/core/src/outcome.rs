@@ -12,7 +12,8 @@ const SIGKILL: u8 = 9;
 /// `failed` of a task whose shepherd died.
 const NO_EXIT_STATUS: Failed = Failed(18);
 
-/// The result as the master is told it; `boot_ms` is the host's boot clock now, and `same_boot` whether the result is of this boot.
+/// The result as the master is told it; `boot_ms` is the host's boot clock now, and `same_boot`
+/// whether the result is of this boot.
 pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> TaskResult {
     let exit = exit(&result.cause);
     let limit = result.limit.as_ref().map(limit_hit);
@@ -42,8 +43,8 @@ fn blame(cause: &Cause) -> Blame {
     }
 }
 
-/// The result of a task that may have run and left no result: as of one whose shepherd died, so that it is never taken for one that
-/// did not start.
+/// The result of a task that may have run and left no result: as of one whose shepherd died, so
+/// that it is never taken for one that did not start.
 pub fn lost(reason: &str) -> TaskResult {
     let exit = Exit::Signal {
         number: SIGKILL,
@@ -112,7 +113,8 @@ fn shepherd_died(left_processes: Option<u32>) -> String {
     format!("its shepherd died or the host restarted; {left}")
 }
 
-/// A failure as people read it: without Rust's `(os error N)`, whose number travels beside the text.
+/// A failure as people read it: without Rust's `(os error N)`, whose number travels beside the
+/// text.
 pub(crate) fn in_words(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, rest)) => format!("{before}{}", rest.split_once(')').map_or("", |(_, after)| after)),

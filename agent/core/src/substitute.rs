@@ -1,7 +1,7 @@
 //! Pseudo variables in paths and commands.
 
-/// Replaces `$NAME` and `${NAME}` for the names in `table`; everything else stays, `$HOME` and `~` among it, which the shepherd
-/// replaces because only it asks the name service.
+/// Replaces `$NAME` and `${NAME}` for the names in `table`; everything else stays, `$HOME` and `~`
+/// among it, which the shepherd replaces because only it asks the name service.
 pub fn substitute(text: &str, table: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! A cgroup of the task's own below a directory of ours (v2, or one v1 controller). Existing groups are never touched.
+//! A cgroup of the task's own below a directory of ours (v2, or one v1 controller). Existing groups
+//! are never touched.
 
 use proto::id::TaskKey;
 use proto::launch::TaskLimits;
@@ -16,14 +17,15 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes the group and sets the memory limit beside the sampler's; `None` where the host has no such directory or the
-    /// group cannot be made: the task is then tracked as a tree of processes.
+    /// Makes the group and sets the memory limit beside the sampler's; `None` where the host has no
+    /// such directory or the group cannot be made: the task is then tracked as a tree of processes.
     pub fn create(parent: Option<&str>, key: &TaskKey, limits: &TaskLimits) -> Option<Self> {
         let path = Path::new(parent?).join(key.to_string());
         fs::create_dir(&path).ok()?;
         let group = Cgroup { path };
         if let Some(bytes) = limits.h_rss_bytes.or(limits.h_vmem_bytes) {
-            // The memory controller may be off: then setrlimit and the sampler enforce the limit alone.
+            // The memory controller may be off: then setrlimit and the sampler enforce the limit
+            // alone.
             let _ = group
                 .write("memory.max", bytes)
                 .or_else(|_| group.write("memory.limit_in_bytes", bytes));
@@ -37,8 +39,8 @@ impl Cgroup {
         path.is_dir().then_some(Cgroup { path })
     }
 
-    /// Sets the share of the processor that the group gets beside others, 1 to 10000; none is the usual 100. In v1 the same share
-    /// is counted from 1024.
+    /// Sets the share of the processor that the group gets beside others, 1 to 10000; none is the
+    /// usual 100. In v1 the same share is counted from 1024.
     pub fn set_cpu_weight(&self, weight: Option<u32>) {
         let weight = u64::from(weight.unwrap_or(USUAL_WEIGHT).clamp(1, 10_000));
         // The controller may be off: then the nice value works alone.
@@ -155,8 +157,8 @@ fn oom_kills_of(group: &Path) -> Option<u64> {
     first_oom_kills(group, &["memory.events", "memory.oom_control"])
 }
 
-/// The kills in a group alone. The groups below it are those of other tasks. Linux before 5.2 does not
-/// tell them apart.
+/// The kills in a group alone. The groups below it are those of other tasks. Linux before 5.2 does
+/// not tell them apart.
 fn own_oom_kills_of(group: &Path) -> Option<u64> {
     first_oom_kills(group, &["memory.events.local", "memory.events", "memory.oom_control"])
 }
@@ -207,7 +209,8 @@ mod tests {
         fs::remove_dir_all(&above).expect("it is ours");
     }
 
-    /// A directory of the file system serves: what matters is which files are written, and that none is made.
+    /// A directory of the file system serves: what matters is which files are written, and that
+    /// none is made.
     #[test]
     fn the_weight_goes_into_the_file_that_the_kernel_offers() {
         let key: TaskKey = "00000000000000ab.1.1.0.1"

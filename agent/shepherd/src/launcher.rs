@@ -1,7 +1,9 @@
-//! The launcher: one per host, root, takes orders from the agent's uid alone and forks a shepherd for each task.
+//! The launcher: one per host, root, takes orders from the agent's uid alone and forks a shepherd
+//! for each task.
 //!
-//! It never asks the name service, never opens a user's file and never waits for anything but its own sockets. It may die
-//! at any time: shepherds go on, and the next launcher finds them by their locks and sockets.
+//! It never asks the name service, never opens a user's file and never waits for anything but its
+//! own sockets. It may die at any time: shepherds go on, and the next launcher finds them by their
+//! locks and sockets.
 
 pub(crate) mod connection;
 mod directory;
@@ -66,7 +68,8 @@ pub struct Options {
 /// # Errors
 /// A directory that cannot be prepared, a launcher that runs already, rules that cannot be read.
 pub fn run(options: &Options) -> io::Result<()> {
-    // A forked child that panics must not unwind into the launcher's own frames and let go of its lock.
+    // A forked child that panics must not unwind into the launcher's own frames and let go of its
+    // lock.
     std::panic::set_hook(Box::new(|panic| {
         crate::log::line(format_args!("{panic}"));
         std::process::abort();
@@ -74,7 +77,8 @@ pub fn run(options: &Options) -> io::Result<()> {
     sys::ignore_broken_pipes();
     umask(Mode::from_bits_truncate(0o022));
     if !options.single_user {
-        // Root needs no group, and what works with the file rights of a user must not have root's groups beside them.
+        // Root needs no group, and what works with the file rights of a user must not have root's
+        // groups beside them.
         nix::unistd::setgroups(&[])?;
     }
     let mut log = Log::start(options.log_file.as_deref())?;
@@ -85,7 +89,8 @@ pub fn run(options: &Options) -> io::Result<()> {
     directory::refuse_copy(&folder, &boot_id)?;
     let own = make_folders(options)?;
     if options.single_user {
-        // No agent of another user reads here, and a launch document holds the job's whole environment.
+        // No agent of another user reads here, and a launch document holds the job's whole
+        // environment.
         umask(Mode::from_bits_truncate(0o077));
     }
     let _lock = hold_lock(&own)?;
@@ -127,7 +132,8 @@ pub fn run(options: &Options) -> io::Result<()> {
     outcome
 }
 
-/// Makes a copied directory one of its own, for `gridwright up --as-copy`: its tasks are dropped, no process is touched.
+/// Makes a copied directory one of its own, for `gridwright up --as-copy`: its tasks are dropped,
+/// no process is touched.
 ///
 /// # Errors
 /// Another launcher runs in the directory, or the file system refuses.
@@ -140,8 +146,8 @@ pub fn adopt(dir: &Path) -> io::Result<()> {
     directory::adopt(&folder, &proc::boot_id())
 }
 
-/// Makes the folders and opens `run/launcher`. Every folder on the way is this user's, and nobody else makes names there: what is done
-/// by name further on cannot be sent elsewhere.
+/// Makes the folders and opens `run/launcher`. Every folder on the way is this user's, and nobody
+/// else makes names there: what is done by name further on cannot be sent elsewhere.
 fn make_folders(options: &Options) -> io::Result<Folder> {
     let refuse = |name: &str, error: io::Error| {
         io::Error::new(
@@ -157,7 +163,8 @@ fn make_folders(options: &Options) -> io::Result<Folder> {
     let own = open("run/launcher")?;
     let tasks = open(TASKS)?;
     if let Some(gid) = options.agent_gid {
-        // Set-group-id: what is made below belongs to the agent's group without a call for each file.
+        // Set-group-id: what is made below belongs to the agent's group without a call for each
+        // file.
         std::os::unix::fs::fchown(tasks.handle(), None, Some(gid))?;
         tasks.handle().set_permissions(fs::Permissions::from_mode(0o2751))?;
     }
@@ -172,8 +179,8 @@ fn hold_lock(own: &Folder) -> io::Result<Flock<File>> {
     Ok(lock)
 }
 
-/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a moment: only one that is held for long is
-/// another daemon's.
+/// The lock of a file. Who looks whether a daemon is alive tries that lock too, and has it for a
+/// moment: only one that is held for long is another daemon's.
 fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     for _ in 0..LOCK_TRIES {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -185,7 +192,8 @@ fn alone(mut file: File) -> Result<Flock<File>, Errno> {
     Err(Errno::EWOULDBLOCK)
 }
 
-/// The socket is the agent's alone. SO_PEERCRED decides; the file's owner and mode keep everybody else from even trying.
+/// The socket is the agent's alone. SO_PEERCRED decides; the file's owner and mode keep everybody
+/// else from even trying.
 fn listen(own: &Folder, options: &Options) -> io::Result<UnixListener> {
     const NAME: &str = "launcher.sock";
     own.remove(NAME)?;
@@ -200,10 +208,12 @@ fn listen(own: &Folder, options: &Options) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// The soft limit of open files that pam_limits(8) gives a login, however high process 1 raised its own: FD_SETSIZE.
+/// The soft limit of open files that pam_limits(8) gives a login, however high process 1 raised its
+/// own: FD_SETSIZE.
 const LOGIN_OPEN_FILES: u64 = 1024;
 
-/// The limits of process 1, which is what pam_limits(8) starts a login from; none where they cannot be read.
+/// The limits of process 1, which is what pam_limits(8) starts a login from; none where they cannot
+/// be read.
 fn login_limits() -> Vec<LoginLimit> {
     let text = fs::read_to_string("/proc/1/limits").unwrap_or_default();
     parse_limits(&text)

@@ -1,7 +1,8 @@
-//! Launcher, shepherd and sampler: the only code that runs as root for a job (ARCHITECTURE.md "On a host").
+//! Launcher, shepherd and sampler: the only code that runs as root for a job (ARCHITECTURE.md "On a
+//! host").
 //!
-//! Single-threaded, without async, without network and without a third party's data formats. What arrives is
-//! [`proto::launch`], from the agent's uid alone.
+//! Single-threaded, without async, without network and without a third party's data formats. What
+//! arrives is [`proto::launch`], from the agent's uid alone.
 
 pub mod account;
 pub mod cgroup;

@@ -77,7 +77,8 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
                 continue;
             }
             "--daemon" => {
-                // Fails only for the leader of a process group, which has a session to itself as a rule.
+                // Fails only for the leader of a process group, which has a session to itself as a
+                // rule.
                 let _ = nix::unistd::setsid();
                 continue;
             }

@@ -1,7 +1,8 @@
 //! Processes of a task, found in `/proc` and signalled without mistaking one pid for another.
 //!
-//! A shepherd is a subreaper, so every process of its task is its descendant: the walk over `children` costs what the task
-//! costs and works under `hidepid=2`. The scan over all of `/proc` is for a task whose shepherd is dead.
+//! A shepherd is a subreaper, so every process of its task is its descendant: the walk over
+//! `children` costs what the task costs and works under `hidepid=2`. The scan over all of `/proc`
+//! is for a task whose shepherd is dead.
 
 use crate::sys;
 use std::fs::{self, File};
@@ -41,7 +42,8 @@ impl ProcessStat {
     }
 }
 
-/// Reads the text of `/proc/PID/stat`. The command's name may hold anything, so fields count from the last `)`.
+/// Reads the text of `/proc/PID/stat`. The command's name may hold anything, so fields count from
+/// the last `)`.
 pub fn parse_stat(text: &str) -> Option<ProcessStat> {
     let pid = text.split_once(' ')?.0.parse().ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
@@ -68,14 +70,16 @@ pub fn stat(pid: i32) -> Option<ProcessStat> {
     parse_stat(&read_short(&format!("/proc/{pid}/stat"))?)
 }
 
-/// Reads a file of at most one page in one go; the kernel makes such files of `/proc` anew for each read(2).
+/// Reads a file of at most one page in one go; the kernel makes such files of `/proc` anew for each
+/// read(2).
 pub fn read_short(path: &str) -> Option<String> {
     let mut page = [0; 4096];
     let count = File::open(path).ok()?.read(&mut page).ok()?;
     Some(String::from_utf8_lossy(&page[..count]).into_owned())
 }
 
-/// The most processes of one task that a walk returns, so that a fork bomb costs a bounded amount of memory.
+/// The most processes of one task that a walk returns, so that a fork bomb costs a bounded amount
+/// of memory.
 pub const MAX_PROCESSES: usize = 1 << 16;
 
 /// All live descendants of a process, parents before children.
@@ -83,8 +87,8 @@ pub fn descendants(root: i32) -> Vec<ProcessStat> {
     descendants_while(root, |_| true)
 }
 
-/// Live descendants of a process, parents before children, as long as `goes_on` says so of each: a task that forks faster than it is
-/// walked has been seen enough once it is over its limits.
+/// Live descendants of a process, parents before children, as long as `goes_on` says so of each: a
+/// task that forks faster than it is walked has been seen enough once it is over its limits.
 pub fn descendants_while(root: i32, mut goes_on: impl FnMut(&ProcessStat) -> bool) -> Vec<ProcessStat> {
     let me = std::process::id();
     if !fs::exists(format!("/proc/self/task/{me}/children")).unwrap_or(false) {
@@ -94,7 +98,8 @@ pub fn descendants_while(root: i32, mut goes_on: impl FnMut(&ProcessStat) -> boo
     let mut parents = vec![(root, u64::MAX)];
     while let Some((parent, threads)) = parents.pop() {
         for child in children(parent, threads) {
-            // A child of the parent may have ended and its number be another's by now. An orphan comes to the root.
+            // A child of the parent may have ended and its number be another's by now. An orphan
+            // comes to the root.
             let Some(process) = stat(child).filter(|process| [parent, root].contains(&process.parent)) else {
                 continue;
             };
@@ -172,8 +177,8 @@ pub fn children_of(parent: i32) -> Vec<ProcessStat> {
         .collect()
 }
 
-/// The users whose processes an environment entry marks. Anybody can set the entry, and `su` passes it on to
-/// another user.
+/// The users whose processes an environment entry marks. Anybody can set the entry, and `su` passes
+/// it on to another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// This user's.
@@ -193,7 +198,8 @@ impl Owner {
 
 /// By what the processes of a task without a shepherd are recognised.
 pub struct Marks<'a> {
-    /// The main process, which leads a session, and when it started in clock ticks; if it was started in this boot.
+    /// The main process, which leads a session, and when it started in clock ticks; if it was
+    /// started in this boot.
     pub session: Option<(i32, u64)>,
     /// The task's own supplementary group.
     pub tracking_gid: Option<u32>,
@@ -215,8 +221,9 @@ pub fn marked(marks: &Marks<'_>) -> Vec<ProcessStat> {
 /// How far up a process is looked for what it belongs to.
 const MAX_ABOVE: usize = 256;
 
-/// Whether a process is below a shepherd or launcher of another directory and below none of this one: then this directory is a copy of
-/// that one. A cell that runs inside a job of ours is below both.
+/// Whether a process is below a shepherd or launcher of another directory and below none of this
+/// one: then this directory is a copy of that one. A cell that runs inside a job of ours is below
+/// both.
 pub fn belongs_elsewhere(process: &ProcessStat) -> bool {
     let own = directory_of("self");
     let mut is_of_another = false;
@@ -257,7 +264,8 @@ fn is_marked(process: &ProcessStat, marks: &Marks<'_>) -> bool {
         || marks.owner.has(process.pid) && has_environment(process.pid, marks.environment)
 }
 
-/// While a session has members its number is nobody else's. So it is another session only if another process leads it.
+/// While a session has members its number is nobody else's. So it is another session only if
+/// another process leads it.
 fn is_in_session(process: &ProcessStat, (leader, start_ticks): (i32, u64)) -> bool {
     process.session == leader
         && process.start_ticks >= start_ticks

@@ -1,7 +1,8 @@
-//! One task from its launch document to its result, alone: neither agent nor launcher nor master is needed meanwhile.
+//! One task from its launch document to its result, alone: neither agent nor launcher nor master is
+//! needed meanwhile.
 //!
-//! A shepherd is a fork of the launcher without exec. The name service and the user's directories are touched only in its
-//! children, so that it cannot be hung by them.
+//! A shepherd is a fork of the launcher without exec. The name service and the user's directories
+//! are touched only in its children, so that it cannot be hung by them.
 
 pub mod burial;
 mod child;
@@ -43,7 +44,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// The name of the environment entry by which processes of a task are recognised when their shepherd is dead.
+/// The name of the environment entry by which processes of a task are recognised when their
+/// shepherd is dead.
 pub const MARKER: &str = "GRIDWRIGHT_TASK_KEY";
 
 /// The exit code of a shepherd that ended before it began anything of its job.
@@ -120,7 +122,8 @@ struct Script {
     head: Vec<u8>,
 }
 
-/// Runs a task in this process, a fork of the launcher, and perhaps further ones of the same user. Never returns.
+/// Runs a task in this process, a fork of the launcher, and perhaps further ones of the same user.
+/// Never returns.
 pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<OwnedFd>, control: UnixStream) -> ! {
     let kept = [control.as_raw_fd(), user.teller.descriptor().as_raw_fd()];
     let mut keep: Vec<_> = kept

@@ -132,7 +132,8 @@ pub fn become_subreaper() -> io::Result<()> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
 }
 
-/// Asks for `signal` when the parent dies. Tied to the parent's thread and cleared by a change of uid.
+/// Asks for `signal` when the parent dies. Tied to the parent's thread and cleared by a change of
+/// uid.
 ///
 /// # Errors
 /// None for a valid signal.
@@ -154,7 +155,8 @@ fn prctl(option: i32, value: libc::c_ulong) -> io::Result<()> {
     check(unsafe { libc::prctl(option, value, zero, zero, zero) })
 }
 
-/// Marks every descriptor from `first` on as close-on-exec, in one call whatever the descriptor limit is.
+/// Marks every descriptor from `first` on as close-on-exec, in one call whatever the descriptor
+/// limit is.
 ///
 /// # Errors
 /// ENOSYS and EINVAL before Linux 5.11.
@@ -180,7 +182,8 @@ pub fn close_all_except(keep: &mut [RawFd]) -> io::Result<()> {
 }
 
 fn close_range(first: u32, last: u32, flags: libc::c_uint) -> io::Result<()> {
-    // SAFETY: callers give up the descriptors in the range: they are in a forked child that owns none of them.
+    // SAFETY: callers give up the descriptors in the range: they are in a forked child that owns
+    // none of them.
     let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
     if status == 0 {
         Ok(())
@@ -206,11 +209,13 @@ pub fn place(fd: RawFd, to: RawFd) -> io::Result<()> {
 pub struct Received {
     /// Bytes; 0 at the end of the stream.
     pub count: usize,
-    /// The descriptors that came along; none if the message had none, fewer than were sent if this process has no free number.
+    /// The descriptors that came along; none if the message had none, fewer than were sent if this
+    /// process has no free number.
     pub descriptors: Option<Vec<OwnedFd>>,
 }
 
-/// recvmsg(2). nix gives no access to what arrived of a control message that was cut short; those descriptors would stay open.
+/// recvmsg(2). nix gives no access to what arrived of a control message that was cut short; those
+/// descriptors would stay open.
 ///
 /// # Errors
 /// Those of recvmsg(2), `WouldBlock` among them.
@@ -275,7 +280,8 @@ pub fn duplicate_above(fd: RawFd, at_least: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// `setrlimit(2)` for one of our resources. A hard limit of infinity is none that was asked for: the one in force stays.
+/// `setrlimit(2)` for one of our resources. A hard limit of infinity is none that was asked for:
+/// the one in force stays.
 ///
 /// # Errors
 /// EPERM when the hard limit would be raised without the right to it.
@@ -382,7 +388,8 @@ pub fn file_uid() -> u32 {
     unsafe { libc::setfsuid(u32::MAX) as u32 }
 }
 
-/// A program ready for execve(2): nothing is allocated between here and there, so that an address-space limit may be in force.
+/// A program ready for execve(2): nothing is allocated between here and there, so that an
+/// address-space limit may be in force.
 pub struct Program {
     place: Place,
     argv: Pointers,
@@ -451,7 +458,8 @@ impl Program {
         }
     }
 
-    /// Replaces this process. Returns only the error: that of the first path which exists, else ENOENT.
+    /// Replaces this process. Returns only the error: that of the first path which exists, else
+    /// ENOENT.
     pub fn execute(&mut self) -> Errno {
         let paths = match &self.place {
             Place::Paths(paths) => paths,
@@ -476,12 +484,14 @@ impl Program {
     }
 
     fn execute_at(&self, path: &CStr) -> Errno {
-        // SAFETY: path is a C string; both arrays end with null and point into strings owned by `self`.
+        // SAFETY: path is a C string; both arrays end with null and point into strings owned by
+        // `self`.
         unsafe { libc::execve(path.as_ptr(), self.argv.array.as_ptr(), self.envp.array.as_ptr()) };
         Errno::last()
     }
 
-    /// A binary by its own descriptor. An interpreter opens a script by its name in the directory, whose descriptor it inherits.
+    /// A binary by its own descriptor. An interpreter opens a script by its name in the directory,
+    /// whose descriptor it inherits.
     fn execute_file(&self, file: &TrustedFile) -> Errno {
         if !file.is_script() {
             return self.execute_in(file.file().as_raw_fd(), c"", libc::AT_EMPTY_PATH);
@@ -492,7 +502,8 @@ impl Program {
         }
     }
 
-    /// Lets what is executed next have the directory that the file is in, for an interpreter that opens the file.
+    /// Lets what is executed next have the directory that the file is in, for an interpreter that
+    /// opens the file.
     ///
     /// # Errors
     /// Errors of fcntl(2).
@@ -508,7 +519,8 @@ impl Program {
 
     fn execute_in(&self, fd: RawFd, name: &CStr, flags: libc::c_int) -> Errno {
         let (argv, envp) = (self.argv.array.as_ptr(), self.envp.array.as_ptr());
-        // SAFETY: name is a C string; both arrays end with null and point into strings owned by `self`.
+        // SAFETY: name is a C string; both arrays end with null and point into strings owned by
+        // `self`.
         unsafe { libc::syscall(libc::SYS_execveat, fd, name.as_ptr(), argv, envp, flags) };
         Errno::last()
     }
@@ -536,7 +548,8 @@ pub fn signal_pidfd(pidfd: &OwnedFd, signal: i32) -> io::Result<()> {
 /// `PIDFD_SIGNAL_PROCESS_GROUP` of pidfd_send_signal(2).
 const TO_PROCESS_GROUP: libc::c_uint = 1 << 2;
 
-/// Sends a signal to the process group whose leader a pidfd was opened for, also when the leader is gone.
+/// Sends a signal to the process group whose leader a pidfd was opened for, also when the leader is
+/// gone.
 ///
 /// # Errors
 /// EINVAL before Linux 6.9, ESRCH when no member is left, EPERM.
@@ -591,7 +604,8 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
 }
 
-/// Lets this process run before all ordinary ones, whatever these do; what it forks is ordinary again (sched(7)).
+/// Lets this process run before all ordinary ones, whatever these do; what it forks is ordinary
+/// again (sched(7)).
 ///
 /// # Errors
 /// EPERM without the right to it.
@@ -603,12 +617,14 @@ pub fn become_urgent() -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &parameters) })
 }
 
-/// Takes [`become_urgent`] back. Some may not say any more that what they fork is as urgent as they are, which then stays unsaid.
+/// Takes [`become_urgent`] back. Some may not say any more that what they fork is as urgent as they
+/// are, which then stays unsaid.
 ///
 /// # Errors
 /// Those of sched_setscheduler(2).
 pub fn become_ordinary() -> io::Result<()> {
-    // SAFETY: sched_param is plain integers, for which zero is valid and the only priority of ordinary processes.
+    // SAFETY: sched_param is plain integers, for which zero is valid and the only priority of
+    // ordinary processes.
     let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: `parameters` is a valid sched_param; 0 is this process.
     let set = |policy| check(unsafe { libc::sched_setscheduler(0, policy, &parameters) });

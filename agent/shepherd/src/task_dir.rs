@@ -30,7 +30,8 @@ pub const TASKS: &str = "tasks";
 /// What is known of a task, in its directory.
 const RECORD: &str = "record";
 
-/// Others pass through the directory to what they may read and know by name. Who could open it could hold its lock.
+/// Others pass through the directory to what they may read and know by name. Who could open it
+/// could hold its lock.
 const MODE: u32 = 0o711;
 
 /// Room that a record keeps for its later parts: many times what an exec record and a result take.
@@ -76,8 +77,9 @@ impl TaskDir {
         append(&self.open_record()?, Part::Launch, &document.encode())
     }
 
-    /// Sets room aside for what is still to be written here, the exec record and the result, so that a disk that fills up while the
-    /// task runs does not keep its end from being recorded. A file system that cannot do that does without.
+    /// Sets room aside for what is still to be written here, the exec record and the result, so
+    /// that a disk that fills up while the task runs does not keep its end from being recorded. A
+    /// file system that cannot do that does without.
     ///
     /// # Errors
     /// Errors of the file system; a full one has no room to set aside.
@@ -166,8 +168,8 @@ impl TaskDir {
             .open(self.file(RECORD))
     }
 
-    /// Makes the result visible in one step. Not durable yet: a result that the master has taken soon needs no sync of its own,
-    /// and one that waits gets it from [`TaskDir::sync_result`].
+    /// Makes the result visible in one step. Not durable yet: a result that the master has taken
+    /// soon needs no sync of its own, and one that waits gets it from [`TaskDir::sync_result`].
     ///
     /// # Errors
     /// Errors of the file system.
@@ -175,7 +177,8 @@ impl TaskDir {
         append(&self.open_record()?, Part::Result, &result.encode())
     }
 
-    /// Drops what a process that was killed in the middle of a write left behind the last whole part.
+    /// Drops what a process that was killed in the middle of a write left behind the last whole
+    /// part.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -192,8 +195,8 @@ impl TaskDir {
         }
     }
 
-    /// Makes the result durable. A crash of the machine before that leaves a task that was let go and has no result, and so is
-    /// recorded as one whose shepherd died.
+    /// Makes the result durable. A crash of the machine before that leaves a task that was let go
+    /// and has no result, and so is recorded as one whose shepherd died.
     ///
     /// # Errors
     /// Errors of the file system; a result that is gone is forgotten, which is fine.
@@ -205,8 +208,8 @@ impl TaskDir {
         }
     }
 
-    /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds it, or the directory has just become
-    /// another one.
+    /// Takes the task's lock, which lasts as long as the process; `None` if a live shepherd holds
+    /// it, or the directory has just become another one.
     ///
     /// # Errors
     /// Those of opening the directory.
@@ -335,7 +338,8 @@ impl Spares {
     /// # Errors
     /// Errors of the file system, except that nothing is there.
     pub fn remove(&mut self, dir: &TaskDir) -> io::Result<()> {
-        // The shepherd tells the end a moment before it lets go of its lock: another task must not find it locked.
+        // The shepherd tells the end a moment before it lets go of its lock: another task must not
+        // find it locked.
         let is_free =
             self.free.len() < MAX_SPARES && dir.lock().is_ok_and(|lock| lock.is_some_and(|lock| tighten(&lock)));
         if !is_free || !dir.is_reusable() {
@@ -357,7 +361,8 @@ impl Spares {
     }
 }
 
-/// Takes from a directory what an earlier version let others do. It stays in its group, and gives nobody more than it did.
+/// Takes from a directory what an earlier version let others do. It stays in its group, and gives
+/// nobody more than it did.
 fn tighten(folder: &File) -> bool {
     let mode = folder.metadata().map(|found| found.mode() & (0o7000 | MODE));
     mode.and_then(|mode| folder.set_permissions(fs::Permissions::from_mode(mode)))

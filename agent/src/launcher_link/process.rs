@@ -1,9 +1,11 @@
-//! The process of a launcher, known by its number and start time, so that its end can be told from a connection that was lost.
+//! The process of a launcher, known by its number and start time, so that its end can be told from
+//! a connection that was lost.
 
 use procfs::ProcError;
 use procfs::process::Process;
 
-/// The state of a process that has ended and was not waited for, and of one that is just being removed (proc_pid_stat(5)).
+/// The state of a process that has ended and was not waited for, and of one that is just being
+/// removed (proc_pid_stat(5)).
 const GONE: [char; 3] = ['Z', 'X', 'x'];
 
 /// A process that listens at the launcher's socket.

@@ -1,4 +1,5 @@
-//! A launcher that pretends: a task runs at once, `sleep N` for N seconds and anything else for one, and always succeeds.
+//! A launcher that pretends: a task runs at once, `sleep N` for N seconds and anything else for
+//! one, and always succeeds.
 
 use crate::clock;
 use crate::driver::DriverInput;

@@ -1,4 +1,5 @@
-//! A cell of one host: certificates, a state directory, a master on a free port, and the agent's process.
+//! A cell of one host: certificates, a state directory, a master on a free port, and the agent's
+//! process.
 
 use proto::id::{CellId, Epoch, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{Granted, JobSpec, Owner, Program, Requests, Validation};

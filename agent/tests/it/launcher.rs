@@ -1,4 +1,5 @@
-//! A launcher that starts no jobs but real sensors, on threads: the test says what becomes of tasks.
+//! A launcher that starts no jobs but real sensors, on threads: the test says what becomes of
+//! tasks.
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use proto::id::TaskKey;
@@ -151,7 +152,8 @@ fn receive(stream: &UnixStream, buffer: &mut Vec<u8>, descriptors: &mut VecDeque
     count > 0
 }
 
-/// The file behind a descriptor as a value that closes itself: without unsafe code there is no other way to one.
+/// The file behind a descriptor as a value that closes itself: without unsafe code there is no
+/// other way to one.
 fn reopen(fd: RawFd, options: &OpenOptions) -> File {
     let file = options.open(format!("/proc/self/fd/{fd}")).unwrap();
     nix::unistd::close(fd).unwrap();

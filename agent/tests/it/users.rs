@@ -89,8 +89,8 @@ async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() 
     assert_eq!((reply.kind, reply.id), (Kind::Reply, 5));
 }
 
-/// The next stream with a request, and the request. Where answers are due for some seconds, as on a busy machine, the agent also opens
-/// streams without one: it asks for a sign of life.
+/// The next stream with a request, and the request. Where answers are due for some seconds, as on a
+/// busy machine, the agent also opens streams without one: it asks for a sign of life.
 async fn request_of(host: &Host) -> (StreamSender, StreamReceiver, Frame) {
     loop {
         let stream = host.connection.accept_bi(FrameLimits::REQUEST);

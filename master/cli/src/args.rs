@@ -1,5 +1,5 @@
-//! Options as data: one table a command gives its parser and its `-help`; an option of 8.1.9 that is not supported stands in
-//! the table too, so that it is refused by name and never ignored.
+//! Options as data: one table a command gives its parser and its `-help`; an option of 8.1.9 that
+//! is not supported stands in the table too, so that it is refused by name and never ignored.
 
 use crate::exit;
 use crate::fail::Fail;
@@ -94,11 +94,14 @@ pub enum Operands {
     Anywhere,
     /// They are collected wherever they stand. A lone `-` is an error, as in 8.1.9.
     AnywhereWithoutDash,
-    /// They are collected wherever they stand. A lone `-` ends the options: it and all that follows are operands.
+    /// They are collected wherever they stand. A lone `-` ends the options: it and all that follows
+    /// are operands.
     UntilDash,
-    /// The first one ends the options: it and all that follows are operands (`qsub [options] script args`).
+    /// The first one ends the options: it and all that follows are operands
+    /// (`qsub [options] script args`).
     EndOptions,
-    /// Like [`Operands::EndOptions`], and `--` is an operand too: it stands for a script on standard input.
+    /// Like [`Operands::EndOptions`], and `--` is an operand too: it stands for a script on
+    /// standard input.
     EndOptionsOrDashes,
 }
 
@@ -162,7 +165,8 @@ impl CommandDef {
     /// Takes a command line apart.
     ///
     /// # Errors
-    /// A refusal that names the option: unknown, not supported, or short of a value, with the exit code of 8.1.9.
+    /// A refusal that names the option: unknown, not supported, or short of a value, with the exit
+    /// code of 8.1.9.
     pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Fail> {
         self.read(words).map_err(|refusal| {
             let code = if refusal.code == Code::BadSyntax {
@@ -174,7 +178,8 @@ impl CommandDef {
         })
     }
 
-    /// How a wrong option is told: what stands before the text, and the exit code. Each program of 8.1.9 has its own way.
+    /// How a wrong option is told: what stands before the text, and the exit code. Each program of
+    /// 8.1.9 has its own way.
     fn voice(&self) -> (String, u8) {
         match self.name {
             "qstat" | "qselect" | "qmod" => (String::new(), exit::FAILED),
@@ -246,7 +251,8 @@ impl CommandDef {
         }
     }
 
-    /// How many words behind a word are values of it. A value of an optional one or one of many does not count.
+    /// How many words behind a word are values of it. A value of an optional one or one of many
+    /// does not count.
     pub fn values_behind(&self, word: &str) -> usize {
         let option = self.options.iter().find(|option| option.name == word);
         match option.map_or(Values::None, |option| option.values) {
@@ -296,7 +302,8 @@ impl CommandDef {
         Ok(values)
     }
 
-    /// Whether an empty word is no value for the command, as for these of 8.1.9; the others judge it by the option.
+    /// Whether an empty word is no value for the command, as for these of 8.1.9; the others judge
+    /// it by the option.
     fn has_no_empty_values(&self) -> bool {
         ["qstat", "qselect", "qmod", "qhost"].contains(&self.name)
     }

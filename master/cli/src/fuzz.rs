@@ -1,5 +1,5 @@
-//! The text parsers of the commands against seeded mutations, as `tests/fuzz.rs` tries those of the libraries: option files and
-//! script directives. What `qconf` reads is tried beside it.
+//! The text parsers of the commands against seeded mutations, as `tests/fuzz.rs` tries those of the
+//! libraries: option files and script directives. What `qconf` reads is tried beside it.
 
 #[path = "../../../tests/harness/fuzz/mutate.rs"]
 pub mod mutate;
@@ -17,7 +17,8 @@ fn each(seeds: &[&str], run: impl Fn(&str)) {
     seeds.iter().cloned().chain(made).for_each(|text| run(&text));
 }
 
-/// A word of an option file that reads as this word: each letter between quotation marks that it is not.
+/// A word of an option file that reads as this word: each letter between quotation marks that it is
+/// not.
 fn quoted(word: &str) -> String {
     let letter = |letter: char| {
         if letter == '"' {
@@ -44,7 +45,8 @@ fn words_of_option_files_are_found_again_when_they_are_quoted() {
     ];
     each(&seeds, |text| {
         for word in sources::line_words(text) {
-            // A line break stands in no word of a file, and a carriage return at the end of a line belongs to the line.
+            // A line break stands in no word of a file, and a carriage return at the end of a line
+            // belongs to the line.
             if !word.contains('\n') {
                 assert_eq!(
                     sources::line_words(&format!("{} end", quoted(&word))),

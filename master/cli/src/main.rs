@@ -1,7 +1,8 @@
 //! The `gridwright` command and the q* names it answers to.
 //!
-//! `gridwright qstat …` is `qstat …`. Everything is a table of options ([`args`]), a conversation with the master over a Unix
-//! socket ([`client`]), and a printer ([`output`]). Nothing here decides anything about the cell.
+//! `gridwright qstat …` is `qstat …`. Everything is a table of options ([`args`]), a conversation
+//! with the master over a Unix socket ([`client`]), and a printer ([`output`]). Nothing here
+//! decides anything about the cell.
 
 mod accounts;
 mod args;

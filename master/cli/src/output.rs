@@ -1,7 +1,8 @@
 //! Printing: data on stdout, everything else on stderr, a broken pipe is not an error.
 //!
-//! Everything that is printed passes [`escape::text`] here. Values of others have lost their line breaks before, where they come
-//! in ([`crate::client`]), because only there a value and the lines around it are apart.
+//! Everything that is printed passes [`escape::text`] here. Values of others have lost their line
+//! breaks before, where they come in ([`crate::client`]), because only there a value and the lines
+//! around it are apart.
 
 pub mod escape;
 pub mod json;
@@ -53,7 +54,8 @@ pub fn diagnostic(diagnostic: &Diagnostic) {
     }
 }
 
-/// Prints answers in order: what was done on stdout, the rest on stderr. Returns the exit code of the last refusal, or 0.
+/// Prints answers in order: what was done on stdout, the rest on stderr. Returns the exit code of
+/// the last refusal, or 0.
 pub fn answers(answers: &[Answer]) -> u8 {
     let mut code = exit::OK;
     for answer in answers {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Whether a program that a test needs is there. The suite that decides about changes skips nothing.
+/// Whether a program that a test needs is there. The suite that decides about changes skips
+/// nothing.
 fn is_there(program: &str) -> bool {
     let found = Command::new("sh")
         .args(["-c", "command -v \"$1\" >/dev/null", "sh", program])

@@ -1,4 +1,5 @@
-//! The one function that decides: an input and the time go in, events and effects come out (ARCHITECTURE.md "One input").
+//! The one function that decides: an input and the time go in, events and effects come out
+//! (ARCHITECTURE.md "One input").
 
 use crate::decide::agents::Agents;
 use crate::decide::errands::Errands;
@@ -20,10 +21,11 @@ use std::sync::Arc;
 /// A wall clock that is off by more than this from the monotone one has jumped.
 const WALL_JUMP_MS: u64 = 60_000;
 
-/// What one input led to. The effects are performed once its events and all earlier ones are durable, and not before.
+/// What one input led to. The effects are performed once its events and all earlier ones are
+/// durable, and not before.
 ///
-/// All earlier ones: the answer to a repeated request, or a repeated *forget*, comes with no events of its own and rests on
-/// those of an input before it.
+/// All earlier ones: the answer to a repeated request, or a repeated *forget*, comes with no events
+/// of its own and rests on those of an input before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// What became true, already applied. Whoever keeps one or hands it on shares it.
@@ -32,10 +34,12 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// What a cell's machine tells the core once and events do not: decisions rest on it, replay does not.
+/// What a cell's machine tells the core once and events do not: decisions rest on it, replay does
+/// not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// The host that the master runs on; none where there is just one machine to think of, as in a simulation.
+    /// The host that the master runs on; none where there is just one machine to think of, as in a
+    /// simulation.
     pub master_host: Option<HostName>,
     /// Other names of hosts, and what their domains mean.
     pub naming: Naming,
@@ -110,7 +114,8 @@ pub struct Core {
 }
 
 impl Core {
-    /// A core over the state of an existing cell, as it was folded from the log. No agent is connected yet.
+    /// A core over the state of an existing cell, as it was folded from the log. No agent is
+    /// connected yet.
     pub fn new(state: State) -> Self {
         Self {
             state,
@@ -153,8 +158,9 @@ impl Core {
         })
     }
 
-    /// Makes a copied cell one of its own, before any agent is let in: a later epoch, no task runs, and nothing starts until
-    /// people enable the queue instances. `why` is what accounting says of the tasks that ran in the original.
+    /// Makes a copied cell one of its own, before any agent is let in: a later epoch, no task runs,
+    /// and nothing starts until people enable the queue instances. `why` is what accounting says of
+    /// the tasks that ran in the original.
     pub fn part_from_original(&mut self, why: &str, now: Now) -> Step {
         self.turn(now, Actor::Master, |turn| decide::copy::part(turn, why))
     }
@@ -180,7 +186,8 @@ impl Core {
         decide::agents::agent_config(config, host, &self.agents.types(config))
     }
 
-    /// Decides what an input leads to. The events it returns are already applied; they must be appended in their order.
+    /// Decides what an input leads to. The events it returns are already applied; they must be
+    /// appended in their order.
     ///
     /// # Panics
     /// If an event cannot be true of the state: a bug. Nothing of the step may then become durable.
@@ -203,7 +210,8 @@ impl Core {
         step
     }
 
-    /// The command about many jobs, and whose it is, that goes on with those it has left at the next [`Input::Tick`].
+    /// The command about many jobs, and whose it is, that goes on with those it has left at the
+    /// next [`Input::Tick`].
     pub fn errand(&self) -> Option<(RequestId, &Caller)> {
         self.errands.next()
     }

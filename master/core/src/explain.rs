@@ -1,6 +1,7 @@
 //! Why a job waits, in words: for `qstat -j`, `-w` and `gridwright explain`.
 //!
-//! Text is made here and nowhere else; the numbers come from the scheduler's findings and from the state. Nothing is decided here.
+//! Text is made here and nowhere else; the numbers come from the scheduler's findings and from the
+//! state. Nothing is decided here.
 
 mod advice;
 mod forever;

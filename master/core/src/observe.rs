@@ -1,4 +1,5 @@
-//! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart (ARCHITECTURE.md "One input").
+//! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart
+//! (ARCHITECTURE.md "One input").
 
 use crate::event::{Event, Record};
 use crate::state::by_host::ByHost;
@@ -82,7 +83,8 @@ pub struct HostObservation {
     pub connected: bool,
     /// Whether it counts as unknown: never heard, or not for `max_unheard`.
     pub unheard: bool,
-    /// What keeps it from starting tasks, if anything does: its queue instances are in error until it is well.
+    /// What keeps it from starting tasks, if anything does: its queue instances are in error until
+    /// it is well.
     pub unfit: Option<Arc<str>>,
     /// When it was last heard.
     pub heard: Option<Tick>,
@@ -207,8 +209,8 @@ impl Observations {
         }
     }
 
-    /// Whether tasks can be given to a host: its agent is connected and agrees with the master on its tasks, and nothing keeps it from
-    /// starting any.
+    /// Whether tasks can be given to a host: its agent is connected and agrees with the master on
+    /// its tasks, and nothing keeps it from starting any.
     pub fn is_ready(&self, host: &HostName) -> bool {
         self.hosts.get(host).is_some_and(HostObservation::is_ready)
     }
@@ -280,7 +282,8 @@ impl Observations {
         known.agent_started = (report.up_ms > 0).then(|| Tick(at.0.saturating_sub(report.up_ms)));
     }
 
-    /// Notes when the values of a host were taken: a report speaks of all of them, by name only of those that changed.
+    /// Notes when the values of a host were taken: a report speaks of all of them, by name only of
+    /// those that changed.
     fn date(&mut self, reporter: &HostName, at: Tick, report: &LoadReport) {
         let before = |ago_ms: u64| Tick(at.0.saturating_sub(ago_ms));
         let sampled = before(report.sampled_ago_ms);

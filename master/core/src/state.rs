@@ -183,7 +183,8 @@ impl State {
         self
     }
 
-    /// Looks at the pauses of a job that are over by now, so that its tasks are found quickly. The state stays the same.
+    /// Looks at the pauses of a job that are over by now, so that its tasks are found quickly. The
+    /// state stays the same.
     pub(crate) fn settle(&mut self, seq: SubmitSeq, now: Tick) {
         if self.jobs.get(&seq).is_some_and(|job| job.ready.is_due(now))
             && let Some(job) = self.jobs.get_mut(&seq)

@@ -1,5 +1,6 @@
-//! The event stream as others see it: what of the log, the state and the observations is public, in the shape of
-//! [`proto::wire::stream`] (master/EVENTS.md). Stored records are not shown themselves, so that they may change.
+//! The event stream as others see it: what of the log, the state and the observations is public, in
+//! the shape of [`proto::wire::stream`] (master/EVENTS.md). Stored records are not shown
+//! themselves, so that they may change.
 
 use crate::event::{self, Actor, Event, InstanceState, Record, StoredObject};
 use crate::observe::{Observation, Observations};
@@ -38,7 +39,8 @@ pub fn item(record: &Record, job: Option<JobNumber>) -> Item {
     }
 }
 
-/// The number of the job that an event is about, before the event is applied: afterwards the job may be gone.
+/// The number of the job that an event is about, before the event is applied: afterwards the job
+/// may be gone.
 pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
     match event {
         Event::JobSubmitted { number, .. } => Some(*number),
@@ -151,8 +153,8 @@ pub fn soft_facts(state: &State, observations: &Observations) -> Vec<Change> {
     facts
 }
 
-/// An observation, if it is one that is told. `observations` have it already: a host that connects again may still be left alone because
-/// of a start that it refused.
+/// An observation, if it is one that is told. `observations` have it already: a host that connects
+/// again may still be left alone because of a start that it refused.
 pub fn observed(observations: &Observations, observation: &Observation) -> Option<Change> {
     match observation {
         Observation::Load { host, at: _, report } => Some(Change::Load {
@@ -325,7 +327,8 @@ fn other(what: &str) -> Change {
     Change::Other { what: what.to_owned() }
 }
 
-/// A specification without the content of its script, which may be long and is nobody's business but the job's.
+/// A specification without the content of its script, which may be long and is nobody's business
+/// but the job's.
 fn without_script(spec: &Arc<JobSpec>) -> Arc<JobSpec> {
     let path = match &spec.program {
         Program::Script { path, content } if !content.is_empty() => path,

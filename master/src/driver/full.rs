@@ -1,4 +1,5 @@
-//! What the driver does where the disk has little room or none: it refuses changes, and keeps what it cannot make durable yet.
+//! What the driver does where the disk has little room or none: it refuses changes, and keeps what
+//! it cannot make durable yet.
 
 use super::{Driver, DriverInput, Turn};
 use crate::connections::Outgoing;
@@ -21,15 +22,16 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long nothing must have come before the driver tidies up.
 const TIDYING: Duration = Duration::from_millis(20);
 
-/// Inputs that are kept meanwhile. From then on commands are refused and what comes again is dropped, so that what agents have to
-/// say of their tasks has room.
+/// Inputs that are kept meanwhile. From then on commands are refused and what comes again is
+/// dropped, so that what agents have to say of their tasks has room.
 const HELD: usize = 16_384;
 
 /// Inputs from which on the others wait in their queue.
 const HELD_MOST: usize = 4 * HELD;
 
 impl Driver {
-    /// Looks whether there is room for changes, and tells the scheduler when that is another answer than before.
+    /// Looks whether there is room for changes, and tells the scheduler when that is another answer
+    /// than before.
     pub(super) fn look_at_room(&mut self) {
         let room = self.reserve.room(Instant::now());
         if room != self.room {
@@ -39,8 +41,8 @@ impl Driver {
         }
     }
 
-    /// Whom to tell that a command is refused for want of room. What ends something or belongs to a job that runs goes on, and a repeat of
-    /// what was done gets its answer all the same.
+    /// Whom to tell that a command is refused for want of room. What ends something or belongs to a
+    /// job that runs goes on, and a repeat of what was done gets its answer all the same.
     pub(super) fn refused(&mut self, input: &Input) -> Option<ReplyTo> {
         let reply_to = self.new_command(input).filter(|_| !goes_on(input))?;
         self.look_at_room();
@@ -55,8 +57,9 @@ impl Driver {
         self.core.state().index.answer(*id).is_none().then_some(*reply_to)
     }
 
-    /// Makes events durable. On a full disk it gives up the reserve for them; where that is not enough, or gone, it waits for room:
-    /// nothing of the turn has left, and questions are answered meanwhile.
+    /// Makes events durable. On a full disk it gives up the reserve for them; where that is not
+    /// enough, or gone, it waits for room: nothing of the turn has left, and questions are answered
+    /// meanwhile.
     ///
     /// # Errors
     /// Another error of the database, or the full disk if the master is to end.
@@ -72,7 +75,8 @@ impl Driver {
                 Err(error) => return Err(error),
             };
             if !std::mem::replace(&mut has_tidied, true) {
-                // The write-ahead log is used again from its beginning once the database has all of it.
+                // The write-ahead log is used again from its beginning once the database has all of
+                // it.
                 self.store.tidy();
                 continue;
             }
@@ -101,7 +105,8 @@ impl Driver {
         (self.scripts.has_unused() || self.scripts.has_left_room()).then(|| Instant::now() + TIDYING)
     }
 
-    /// Drops scripts that no job needs, and gives some of their room back, while nothing else is to do.
+    /// Drops scripts that no job needs, and gives some of their room back, while nothing else is to
+    /// do.
     ///
     /// # Errors
     /// See [`Driver::make_durable`].
@@ -119,10 +124,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes inputs until a time: refuses commands, and keeps everything else for later. Breaks if the master is to end.
+    /// Takes inputs until a time: refuses commands, and keeps everything else for later. Breaks if
+    /// the master is to end.
     fn hold_inputs(&mut self, until: Instant) -> ControlFlow<()> {
         while Instant::now() < until {
-            // The word to stop comes through the queue too, where it may wait behind everything else.
+            // The word to stop comes through the queue too, where it may wait behind everything
+            // else.
             if self.outlets.signs.is_stopping() {
                 return ControlFlow::Break(());
             }
@@ -187,8 +194,8 @@ impl Driver {
     }
 }
 
-/// Whether an input is a command that is carried out however little room there is: it gives room back, or ends something, or a job that
-/// runs needs it, or nothing of it is recorded.
+/// Whether an input is a command that is carried out however little room there is: it gives room
+/// back, or ends something, or a job that runs needs it, or nothing of it is recorded.
 fn goes_on(input: &Input) -> bool {
     let Input::Command { command, .. } = input else {
         return false;

@@ -1,4 +1,5 @@
-//! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`, on the master's host and on the others.
+//! The directories of a new cell, and the files that site scripts expect below `SGE_ROOT`, on the
+//! master's host and on the others.
 
 use super::{InitError, unwritable};
 use crate::layout::{CELL_NAME, Layout, arch};
@@ -43,7 +44,8 @@ const COMMANDS: &[&str] = &[
     "gridwright",
 ];
 
-/// Parallel environments for message passing libraries, below `mpi`: each can be made with `qconf -Ap`, changed or as it is.
+/// Parallel environments for message passing libraries, below `mpi`: each can be made with
+/// `qconf -Ap`, changed or as it is.
 pub(super) const MPI_TEMPLATES: [(&str, &str); 4] = [
     ("openmpi.template", include_str!("mpi/openmpi.template")),
     ("mpich.template", include_str!("mpi/mpich.template")),
@@ -81,8 +83,9 @@ pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
     ] {
         make_directory(&layout.dir().join(name), mode)?;
     }
-    // One for each daemon: nobody makes names where another one writes. systemd-tmpfiles(8) may have made them for the accounts
-    // of the daemons before the cell; nothing is written there here.
+    // One for each daemon: nobody makes names where another one writes. systemd-tmpfiles(8) may
+    // have made them for the accounts of the daemons before the cell; nothing is written there
+    // here.
     for daemon in ["launcher", "master", "agent"] {
         let path = layout.dir().join("run").join(daemon);
         if !is_directory(&path) {
@@ -97,8 +100,9 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Opens the cell's directory, which may be reached by a link, and refuses it if somebody else can make names there: the files
-/// below it are written by name. It is judged after it was made, because another user may have made it meanwhile.
+/// Opens the cell's directory, which may be reached by a link, and refuses it if somebody else can
+/// make names there: the files below it are written by name. It is judged after it was made,
+/// because another user may have made it meanwhile.
 pub(super) fn open_ours(dir: &Path) -> Result<File, InitError> {
     let flags = OFlag::O_DIRECTORY.bits();
     let folder = OpenOptions::new()
@@ -135,7 +139,8 @@ fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
         .try_for_each(|name| make_directory(&layout.dir().join(name), 0o755))
 }
 
-/// Makes a directory, or takes one that this user made: in another's, files could be links to anywhere.
+/// Makes a directory, or takes one that this user made: in another's, files could be links to
+/// anywhere.
 fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
     match DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(unwritable(path)(error)),
@@ -179,8 +184,8 @@ pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError>
         .map_err(unwritable(path))
 }
 
-/// The files and links that scripts written for Grid Engine look for, on every host; what is there is overwritten. The
-/// accounting file is not among them: it is the master's.
+/// The files and links that scripts written for Grid Engine look for, on every host; what is there
+/// is overwritten. The accounting file is not among them: it is the master's.
 pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Result<(), InitError> {
     open_ours(layout.dir())?;
     make_classic_directories(layout)?;

@@ -31,7 +31,8 @@ fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
     if !job.waits_for.is_empty() {
         return true;
     }
-    // Start time and limits on running tasks show no letter; with the clocks at their ends only dependencies are left to ask for.
+    // Start time and limits on running tasks show no letter; with the clocks at their ends only
+    // dependencies are left to ask for.
     !job.array_waits_for.is_empty()
         && matches!(eligible::eligible(state, job, task, LAST), Err(Ineligible::WaitsFor(_)))
 }

@@ -7,7 +7,8 @@ use proto::id::JobNumber;
 use proto::request::ResourceRequest;
 use proto::restring::Wildcards;
 
-/// A list of names and patterns with wildcards, any of which may match. An empty list matches everything.
+/// A list of names and patterns with wildcards, any of which may match. An empty list matches
+/// everything.
 pub(super) struct Patterns(Vec<Wildcards>);
 
 impl Patterns {

@@ -1,7 +1,8 @@
 //! Who reads the event stream: event clients, each with a queue of its own.
 //!
-//! This thread hands each event on as it has it, shared, and never waits: whoever does not take what comes is cut off at
-//! `event_queue` and may come back with the number of the last event that it has.
+//! This thread hands each event on as it has it, shared, and never waits: whoever does not take
+//! what comes is cut off at `event_queue` and may come back with the number of the last event that
+//! it has.
 
 use super::Model;
 use master_core::core::Site;
@@ -28,7 +29,8 @@ const SCHEDULER_ID: u32 = 1;
 /// The first number of other event clients, as in 8.1.9.
 const FIRST_ID: u32 = 11;
 
-/// How many event clients there may be unless `MAX_DYN_EC` of `qmaster_params` says otherwise, as in 8.1.9.
+/// How many event clients there may be unless `MAX_DYN_EC` of `qmaster_params` says otherwise, as
+/// in 8.1.9.
 const CLIENTS: u32 = 99;
 
 /// Owners of jobs in one subscription.
@@ -167,7 +169,8 @@ impl Subscribers {
         } = subscribe;
         self.forget_gone();
         let opened = self.open(subscription, owner, host, model, queue);
-        // Whoever asked may have gone: then the queue is closed, and the place free with the next look.
+        // Whoever asked may have gone: then the queue is closed, and the place free with the next
+        // look.
         let _ = answer.send(opened);
     }
 
@@ -228,7 +231,8 @@ impl Subscribers {
             .fix("end one (qconf -secl, -kec), or raise MAX_DYN_EC in qmaster_params"))
     }
 
-    /// Hands an event to everybody, with the number of the job that it is about. What kind it is is found out where it is sent.
+    /// Hands an event to everybody, with the number of the job that it is about. What kind it is is
+    /// found out where it is sent.
     pub(super) fn event(&mut self, record: &Arc<Record>, job: Option<JobNumber>) {
         self.tell(record.seq, |_| Some(Live::Event(record.clone(), job)));
     }
@@ -360,7 +364,8 @@ impl Subscribers {
     }
 }
 
-/// Everything of the cell is in the stream, the environments of jobs among it: it is for managers. Of their own jobs all may hear.
+/// Everything of the cell is in the stream, the environments of jobs among it: it is for managers.
+/// Of their own jobs all may hear.
 fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserName]) -> Result<(), Diagnostic> {
     if !owners.is_empty() && owners.iter().all(|wanted| *wanted == owner.user) {
         return Ok(());

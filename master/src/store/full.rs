@@ -1,7 +1,8 @@
 //! Tells a disk without room from a broken one.
 //!
-//! SQLite has an error of its own for ENOSPC, and none for EDQUOT: a write beyond a quota looks like a write to a broken disk, and
-//! the number of the system's error is out of reach of safe code. So the system is asked again, with a small file beside the database.
+//! SQLite has an error of its own for ENOSPC, and none for EDQUOT: a write beyond a quota looks
+//! like a write to a broken disk, and the number of the system's error is out of reach of safe
+//! code. So the system is asked again, with a small file beside the database.
 
 use super::StoreError;
 use nix::libc::O_NOFOLLOW;
@@ -11,16 +12,19 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// More than SQLite writes at a time: where so much fits, a write of SQLite failed for another reason.
+/// More than SQLite writes at a time: where so much fits, a write of SQLite failed for another
+/// reason.
 const PROBE_BYTES: usize = 64 << 10;
 
 impl StoreError {
     /// Whether the file system had no room, or a quota on it is used up.
     ///
-    /// A sync that failed is another matter, also for want of room: the kernel may have dropped what was written before it, so that
-    /// only the log as it is on the disk can tell how far the state has come. The master ends then and replays it.
+    /// A sync that failed is another matter, also for want of room: the kernel may have dropped
+    /// what was written before it, so that only the log as it is on the disk can tell how far the
+    /// state has come. The master ends then and replays it.
     ///
-    /// Where the error does not say it, `probe` writes to the folder of the database: [`probe_room`].
+    /// Where the error does not say it, `probe` writes to the folder of the database:
+    /// [`probe_room`].
     pub fn is_disk_full(&self, probe: impl FnOnce(&Path) -> io::Result<()>) -> bool {
         let Self::Database { source, path, .. } = self else {
             return false;
@@ -41,7 +45,8 @@ fn is_out_of_room(error: &Error, probe: impl FnOnce() -> io::Result<()>) -> bool
     }
 }
 
-/// Writes a small file into a folder and removes it. Some file systems refuse it only when it is synced.
+/// Writes a small file into a folder and removes it. Some file systems refuse it only when it is
+/// synced.
 ///
 /// # Errors
 /// As the system says.

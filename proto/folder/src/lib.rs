@@ -1,7 +1,7 @@
 //! The directory of one daemon below `run/`, reached by a descriptor.
 //!
-//! No write here follows a symbolic link or goes into a file that is already there. Who may make names in the directory could
-//! otherwise send a write anywhere.
+//! No write here follows a symbolic link or goes into a file that is already there. Who may make
+//! names in the directory could otherwise send a write anywhere.
 
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::sys::stat::Mode;
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// Write permission of group and others.
 const WRITABLE: u32 = 0o022;
 
-/// An open directory that belongs to the user of this process, and in which nobody else makes names.
+/// An open directory that belongs to the user of this process, and in which nobody else makes
+/// names.
 #[derive(Debug)]
 pub struct Folder {
     handle: File,
@@ -55,13 +56,14 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// A path through the descriptor. It is short enough for a socket's name wherever the directory is.
+    /// A path through the descriptor. It is short enough for a socket's name wherever the directory
+    /// is.
     pub fn short_path(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd()))
     }
 
-    /// Opens a lock file, which is made if it is missing. Only its owner can open it: a lock needs no more than a descriptor, so
-    /// a file that others may read could be locked by all of them.
+    /// Opens a lock file, which is made if it is missing. Only its owner can open it: a lock needs
+    /// no more than a descriptor, so a file that others may read could be locked by all of them.
     ///
     /// # Errors
     /// If it cannot be opened, or is not a regular file of this user with one name.
@@ -109,7 +111,8 @@ impl Folder {
     }
 }
 
-/// Checks that a directory belongs to the user of this process and that nobody else makes names there.
+/// Checks that a directory belongs to the user of this process and that nobody else makes names
+/// there.
 ///
 /// # Errors
 /// The owner or the rights are wrong.
@@ -135,8 +138,9 @@ fn foreign(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
 
-/// Writes the pid and start time of this process and the inode of the lock into the lock. Pid and start time (clock
-/// ticks since boot) together name one process for ever. The lock in a copy of the directory has another inode.
+/// Writes the pid and start time of this process and the inode of the lock into the lock. Pid and
+/// start time (clock ticks since boot) together name one process for ever. The lock in a copy of
+/// the directory has another inode.
 ///
 /// # Errors
 /// If `/proc` is not there, or the file cannot be written.

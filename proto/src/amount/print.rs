@@ -1,4 +1,5 @@
-//! How amounts are written: the raw text that reads back, and the forms of `qhost -F` and `qstat -F`.
+//! How amounts are written: the raw text that reads back, and the forms of `qhost -F` and
+//! `qstat -F`.
 
 use super::{Amount, Millionths, Type};
 
@@ -7,9 +8,11 @@ const MILLION: i128 = 1_000_000;
 const MEMORY_UNITS: [(char, i128); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
 impl Amount {
-    /// The text that [`Amount::parse`] reads back to the same amount: `INFINITY`, `4G`, `01:00:00`, `1.5`, `TRUE`.
+    /// The text that [`Amount::parse`] reads back to the same amount: `INFINITY`, `4G`, `01:00:00`,
+    /// `1.5`, `TRUE`.
     ///
-    /// Memory takes the largest multiplier that leaves a whole number. Anything but 0 prints as `TRUE` of a BOOL.
+    /// Memory takes the largest multiplier that leaves a whole number. Anything but 0 prints as
+    /// `TRUE` of a BOOL.
     pub fn print(self, r#type: Type) -> String {
         let Some(units) = self.finite().map(i128::from) else {
             return "INFINITY".to_owned();
@@ -23,8 +26,8 @@ impl Amount {
         }
     }
 
-    /// As `qhost -F` and the scheduler's messages show it: numbers with six decimals, memory as `22.652G`, times as
-    /// `10:00:00`, `infinity` in lower case.
+    /// As `qhost -F` and the scheduler's messages show it: numbers with six decimals, memory as
+    /// `22.652G`, times as `10:00:00`, `infinity` in lower case.
     pub fn qhost_text(self, r#type: Type) -> String {
         let Some(units) = self.finite().map(i128::from) else {
             return "infinity".to_owned();
@@ -39,7 +42,8 @@ impl Amount {
         }
     }
 
-    /// As the files `reporting` and `schedule` have it: six decimals, memory in bytes and times in seconds; `infinity` for what has no bound.
+    /// As the files `reporting` and `schedule` have it: six decimals, memory in bytes and times in
+    /// seconds; `infinity` for what has no bound.
     pub fn decimal_text(self, r#type: Type) -> String {
         let Some(units) = self.finite().map(i128::from) else {
             return "infinity".to_owned();
@@ -47,7 +51,8 @@ impl Amount {
         six_decimals(units * MILLION / i128::from(r#type.base_units_in_one()))
     }
 
-    /// As `qstat -F` shows it: like [`Amount::qhost_text`], but an INT and an RSMAP without decimals.
+    /// As `qstat -F` shows it: like [`Amount::qhost_text`], but an INT and an RSMAP without
+    /// decimals.
     pub fn qstat_text(self, r#type: Type) -> String {
         match self.finite().filter(|_| matches!(r#type, Type::Int | Type::RsMap)) {
             Some(units) => units.to_string(),

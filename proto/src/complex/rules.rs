@@ -6,8 +6,8 @@ use crate::diagnostic::{Code, Diagnostic};
 
 /// Characters that no name may have, with the words of 8.1.9 for them.
 ///
-/// `=` and `,` would break `-l name=value,…`; `*`, `+`, `&`, `^` and `$` are operators of load formulas. `-` is one too, but sites
-/// have such names; a formula cannot use them.
+/// `=` and `,` would break `-l name=value,…`; `*`, `+`, `&`, `^` and `$` are operators of load
+/// formulas. `-` is one too, but sites have such names; a formula cannot use them.
 const FORBIDDEN: [(char, &str); 23] = [
     (' ', "Space"),
     ('/', "Slash"),
@@ -168,7 +168,8 @@ fn relop_fault(attribute: &Attribute) -> Option<Diagnostic> {
     (!is_allowed).then(|| rule(format!("Complex \"{name}\" has an invalid relational operator")))
 }
 
-/// A default is a value of its type, which 8.1.9 does not check, and 0 or NONE unless the attribute is consumable.
+/// A default is a value of its type, which 8.1.9 does not check, and 0 or NONE unless the attribute
+/// is consumable.
 fn default_fault(attribute: &Attribute) -> Option<Diagnostic> {
     let Attribute { name, default, .. } = attribute;
     let amount = match default_value(attribute) {
@@ -250,7 +251,8 @@ fn default_value(attribute: &Attribute) -> Result<Amount, Diagnostic> {
     Amount::parse(default, *r#type).map_err(|error| error.diagnostic(name.as_str(), default))
 }
 
-/// Slots are what a queue instance has and a parallel environment hands out, so their bookkeeping cannot be another.
+/// Slots are what a queue instance has and a parallel environment hands out, so their bookkeeping
+/// cannot be another.
 fn slots_fault(attribute: &Attribute) -> Option<Diagnostic> {
     if attribute.name.as_str() != "slots" {
         return None;

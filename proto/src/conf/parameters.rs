@@ -1,6 +1,7 @@
 //! The three parameter lists of the configuration, read into values.
 //!
-//! Names that are not known are kept in the text and change nothing, as in 8.1.9; [`unknown`] finds them.
+//! Names that are not known are kept in the text and change nothing, as in 8.1.9; [`unknown`] finds
+//! them.
 
 use crate::amount::{Amount, Type};
 use crate::diagnostic::{Code, Diagnostic};
@@ -26,7 +27,8 @@ pub(super) fn checked<T: Readable>(text: &str) -> Result<Parameters, Malformed> 
 pub enum ParameterClass {
     /// It has its effect.
     Served,
-    /// It is read, and has no effect: its purpose is met by other means, or there is no such thing here.
+    /// It is read, and has no effect: its purpose is met by other means, or there is no such thing
+    /// here.
     Kept,
     /// The same of one that is not even read: any value but an off one counts as set.
     Unread,
@@ -132,7 +134,8 @@ const SCHEDULER: &[(&str, ParameterClass)] = &[
     ("PE_RANGE_ALG", Served),
 ];
 
-/// Every parameter of a list, `key` being the entry of the cluster or scheduler configuration; empty for other entries.
+/// Every parameter of a list, `key` being the entry of the cluster or scheduler configuration;
+/// empty for other entries.
 pub fn parameters(key: &str) -> &'static [(&'static str, ParameterClass)] {
     match key {
         "execd_params" => EXECD,
@@ -143,7 +146,8 @@ pub fn parameters(key: &str) -> &'static [(&'static str, ParameterClass)] {
     }
 }
 
-/// The class of a parameter, in any letter case; none of one that neither 8.1.9 nor Gridwright knows.
+/// The class of a parameter, in any letter case; none of one that neither 8.1.9 nor Gridwright
+/// knows.
 pub fn parameter_class(key: &str, name: &str) -> Option<ParameterClass> {
     parameters(key)
         .iter()
@@ -174,7 +178,8 @@ pub enum PdcInterval {
     Never,
 }
 
-/// A soft and a hard limit (`getrlimit(2)`). Where only one of the two was set, both have its value.
+/// A soft and a hard limit (`getrlimit(2)`). Where only one of the two was set, both have its
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitPair {
     /// The soft limit.
@@ -188,9 +193,11 @@ pub struct LimitPair {
 pub struct ExecdParams {
     /// `ACCT_RESERVED_USAGE`: accounting counts what was reserved in place of what was used.
     pub acct_reserved_usage: bool,
-    /// `SHARETREE_RESERVED_USAGE`: the share tree counts what was reserved in place of what was used.
+    /// `SHARETREE_RESERVED_USAGE`: the share tree counts what was reserved in place of what was
+    /// used.
     pub sharetree_reserved_usage: bool,
-    /// `IGNORE_NGROUPS_MAX_LIMIT`: a job without room for one more group runs without the group that marks it.
+    /// `IGNORE_NGROUPS_MAX_LIMIT`: a job without room for one more group runs without the group
+    /// that marks it.
     pub ignore_ngroups_max_limit: bool,
     /// `KEEP_ACTIVE`: the directories of finished tasks stay.
     pub keep_active: bool,
@@ -236,7 +243,8 @@ pub struct ExecdParams {
     pub use_smaps: bool,
     /// `DEMAND_LS`: load sensors are asked just before each report; true unless unset.
     pub demand_ls: bool,
-    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is available.
+    /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is
+    /// available.
     pub mem_free_classic: bool,
 }
 
@@ -283,13 +291,15 @@ impl Default for ExecdParams {
     }
 }
 
-/// `MAX_START_FAILURES` where it is not set: more than a user's mistake makes at once, fewer than a pass gives to a large host.
+/// `MAX_START_FAILURES` where it is not set: more than a user's mistake makes at once, fewer than a
+/// pass gives to a large host.
 const START_FAILURES: u32 = 10;
 
 /// What `qmaster_params` says, as far as Gridwright acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QmasterParams {
-    /// `ENABLE_ENFORCE_MASTER_LIMIT`: the master ends jobs past their time on hosts it has no contact with.
+    /// `ENABLE_ENFORCE_MASTER_LIMIT`: the master ends jobs past their time on hosts it has no
+    /// contact with.
     pub enable_enforce_master_limit: bool,
     /// `ENABLE_FORCED_QDEL`: users may delete their jobs with force.
     pub enable_forced_qdel: bool,
@@ -299,7 +309,8 @@ pub struct QmasterParams {
     pub forbid_reschedule: bool,
     /// `FORBID_APPERROR`: exit status 100 does not put a job into error.
     pub forbid_apperror: bool,
-    /// `ENABLE_RESCHEDULE_KILL`: jobs that are rescheduled are ended where their host is reached again.
+    /// `ENABLE_RESCHEDULE_KILL`: jobs that are rescheduled are ended where their host is reached
+    /// again.
     pub enable_reschedule_kill: bool,
     /// `ENABLE_RESCHEDULE_SLAVE`: parallel jobs are rescheduled when a slave host is unknown too.
     pub enable_reschedule_slave: bool,
@@ -310,7 +321,8 @@ pub struct QmasterParams {
     /// `SHOW_JOB_ENVIRONMENT`: everybody sees the values of all jobs' environments, as in 8.1.9.
     #[serde(default)]
     pub show_job_environment: bool,
-    /// `MAX_START_FAILURES`: after how many starts of different jobs that fail in a row on a host it is closed; 0 closes none.
+    /// `MAX_START_FAILURES`: after how many starts of different jobs that fail in a row on a host
+    /// it is closed; 0 closes none.
     pub max_start_failures: u32,
     /// `STREE_SPOOL_INTERVAL`: seconds between two records of share tree usage, if it is set.
     pub stree_spool_interval_s: Option<u64>,
@@ -358,8 +370,8 @@ pub struct ReportingParams {
     pub reporting: bool,
     /// `flush_time`: seconds between two writes of the reporting file; 15 unless set.
     pub flush_time_s: u64,
-    /// `accounting_flush_time`: seconds between two writes of the accounting file; those of the reporting file unless
-    /// set.
+    /// `accounting_flush_time`: seconds between two writes of the accounting file; those of the
+    /// reporting file unless set.
     pub accounting_flush_time_s: u64,
     /// `joblog`: the reporting file follows jobs.
     pub joblog: bool,
@@ -392,7 +404,8 @@ impl Default for ReportingParams {
     }
 }
 
-/// Warnings about parameters that neither 8.1.9 nor Gridwright knows. `key` is the entry they stand in.
+/// Warnings about parameters that neither 8.1.9 nor Gridwright knows. `key` is the entry they stand
+/// in.
 pub(super) fn unknown(key: &str, given: &Parameters) -> Vec<Diagnostic> {
     let known = || parameters(key).iter().map(|(name, _)| *name);
     let strange = given.iter().filter(|(name, _)| parameter_class(key, name).is_none());

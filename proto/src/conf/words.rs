@@ -80,7 +80,8 @@ impl FromStr for LogLevel {
     }
 }
 
-/// The command lines of load sensors in order; commas separate them. Each starts with `/`. `none` is empty.
+/// The command lines of load sensors in order; commas separate them. Each starts with `/`. `none`
+/// is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LoadSensors(pub Vec<String>);

@@ -1,8 +1,9 @@
 //! What people call a host: short name, full name, any case, an alias; all lead to one name.
 //!
-//! This is the one place that decides it. Whatever comes from outside – a command, a question, a load report, a host that joins –
-//! is brought to the cell's own names here before anything looks at it. Reading files and asking a name service are deliberately
-//! absent: texts are given, and a host is known by the name in its certificate.
+//! This is the one place that decides it. Whatever comes from outside – a command, a question, a
+//! load report, a host that joins – is brought to the cell's own names here before anything looks
+//! at it. Reading files and asking a name service are deliberately absent: texts are given, and a
+//! host is known by the name in its certificate.
 
 use crate::complex::Complex;
 use crate::diagnostic::{Code, Diagnostic};
@@ -32,8 +33,8 @@ pub struct Naming {
 enum Domains {
     /// `ignore_fqdn true`: nothing.
     Ignored,
-    /// `ignore_fqdn false`: hosts of two domains are two. A name without a domain is in the default one, or where there is none
-    /// in any.
+    /// `ignore_fqdn false`: hosts of two domains are two. A name without a domain is in the default
+    /// one, or where there is none in any.
     Compared { default: Option<String> },
 }
 
@@ -48,8 +49,9 @@ impl Default for Naming {
 }
 
 impl Naming {
-    /// Reads the alias file: one host a line, its name in the cell first, then its other names (`host_aliases(5)`). Lines that
-    /// begin with `#` are comments. A name that two lines give is the first one's.
+    /// Reads the alias file: one host a line, its name in the cell first, then its other names
+    /// (`host_aliases(5)`). Lines that begin with `#` are comments. A name that two lines give is
+    /// the first one's.
     pub fn with_aliases(mut self, text: &str) -> Self {
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
             let mut names = line.split_whitespace().map(normal);
@@ -61,8 +63,8 @@ impl Naming {
         self
     }
 
-    /// Reads `ignore_fqdn` (default `true`) and `default_domain` (default `none`) of the bootstrap file; other lines are for
-    /// scripts.
+    /// Reads `ignore_fqdn` (default `true`) and `default_domain` (default `none`) of the bootstrap
+    /// file; other lines are for scripts.
     ///
     /// # Errors
     /// A value that is no truth, or no domain, with its line.
@@ -157,15 +159,17 @@ pub struct HostNames<'a> {
 }
 
 impl<'a> HostNames<'a> {
-    /// The names of `known` hosts; `here` is what `localhost` means: the host on which the name was written.
+    /// The names of `known` hosts; `here` is what `localhost` means: the host on which the name was
+    /// written.
     pub fn new(known: Vec<&'a dyn KnownHosts>, naming: &'a Naming, here: &'a HostName) -> Self {
         Self { known, naming, here }
     }
 
-    /// The one name of a host: that of a known host if the text names one, else the text in lower case.
+    /// The one name of a host: that of a known host if the text names one, else the text in lower
+    /// case.
     ///
-    /// An exact name comes first, then an alias; then, as the cell's rules of domains say, a name that differs in the domain
-    /// alone, unless several known hosts could be meant.
+    /// An exact name comes first, then an alias; then, as the cell's rules of domains say, a name
+    /// that differs in the domain alone, unless several known hosts could be meant.
     ///
     /// ```
     /// use gridwright_proto::host::names::{HostNames, Naming};
@@ -238,7 +242,8 @@ impl<'a> HostNames<'a> {
         }
     }
 
-    /// The same `queue@host` with the cell's name of the host; other patterns of queues stay as they are.
+    /// The same `queue@host` with the cell's name of the host; other patterns of queues stay as
+    /// they are.
     pub fn in_queue(&self, text: &str) -> String {
         match text.split_once('@') {
             Some((queue, hosts)) if !hosts.starts_with('@') => format!("{queue}@{}", self.in_expression(hosts)),
@@ -259,8 +264,8 @@ impl<'a> HostNames<'a> {
     }
 }
 
-/// Whether two names are one host's as far as the names alone tell: in any case, and where one of the two has no domain, by the
-/// part before the first dot.
+/// Whether two names are one host's as far as the names alone tell: in any case, and where one of
+/// the two has no domain, by the part before the first dot.
 pub fn is_same(one: &str, other: &str) -> bool {
     let has_domain = |name: &str| short(name).len() < name.len();
     match (has_domain(one), has_domain(other)) {

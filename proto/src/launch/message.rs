@@ -1,7 +1,8 @@
 //! What travels on the launcher's Unix stream socket, and on the socket of each shepherd.
 //!
-//! A message is a 4-byte little-endian length and a document. Descriptors ride with the first byte of their message
-//! (`SCM_RIGHTS`): the script of [`Request::Launch`], then standard input, output and error of [`Request::StartSensor`].
+//! A message is a 4-byte little-endian length and a document. Descriptors ride with the first byte
+//! of their message (`SCM_RIGHTS`): the script of [`Request::Launch`], then standard input, output
+//! and error of [`Request::StartSensor`].
 
 use super::document::LaunchDocument;
 use super::pairs::{DecodeError, MAX_DOCUMENT_BYTES, Reader, Record, Slot, Writer, put_kind, read_kind, record, words};
@@ -24,7 +25,8 @@ pub fn frame<R: Record>(message: &R) -> Vec<u8> {
 /// The first message of a buffer and how many bytes it took; `None` while it is not complete.
 ///
 /// # Errors
-/// A length over [`MAX_DOCUMENT_BYTES`] or a body that does not decode: the connection is of no more use.
+/// A length over [`MAX_DOCUMENT_BYTES`] or a body that does not decode: the connection is of no
+/// more use.
 pub fn unframe<R: Record>(buffer: &[u8]) -> Result<Option<(R, usize)>, DecodeError> {
     let Some((length, rest)) = buffer.split_first_chunk::<FRAME_PREFIX_BYTES>() else {
         return Ok(None);
@@ -42,8 +44,9 @@ pub fn unframe<R: Record>(buffer: &[u8]) -> Result<Option<(R, usize)>, DecodeErr
 /// What the agent asks of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Run a task. One descriptor, the script, if the start is a script. Answered by `Accepted` or `Refused`, later by
-    /// `Executed` and `Ended`. A task that exists already is answered with what became of it.
+    /// Run a task. One descriptor, the script, if the start is a script. Answered by `Accepted` or
+    /// `Refused`, later by `Executed` and `Ended`. A task that exists already is answered with what
+    /// became of it.
     Launch(Box<LaunchDocument>),
     /// Act on a task. Not answered if the task runs; `Refused` if it does not exist.
     Signal {
@@ -52,7 +55,8 @@ pub enum Request {
         /// What to do.
         order: Order,
     },
-    /// Give the processes of a running task another share of the host. Sent only to a launcher whose `Tasks` offered it; not answered.
+    /// Give the processes of a running task another share of the host. Sent only to a launcher
+    /// whose `Tasks` offered it; not answered.
     Reprioritize {
         /// The task.
         key: TaskKey,
@@ -63,15 +67,17 @@ pub enum Request {
     },
     /// Name every task directory. Answered by `Tasks`.
     List,
-    /// Find out whether a task could be started now. Sent only to a launcher whose `Tasks` offered it. Answered by `Health`.
+    /// Find out whether a task could be started now. Sent only to a launcher whose `Tasks` offered
+    /// it. Answered by `Health`.
     Examine,
-    /// Remove the directory of a task that has ended. Answered by `Forgotten`, also if there is none.
+    /// Remove the directory of a task that has ended. Answered by `Forgotten`, also if there is
+    /// none.
     Forget {
         /// The task.
         key: TaskKey,
     },
-    /// Start a load sensor. Three descriptors: its standard input, output and error. Answered by `SensorStarted` or
-    /// `Refused`, later by `SensorEnded`.
+    /// Start a load sensor. Three descriptors: its standard input, output and error. Answered by
+    /// `SensorStarted` or `Refused`, later by `SensorEnded`.
     StartSensor(SensorSpec),
     /// Send a signal to the process group of a sensor.
     StopSensor {
@@ -123,8 +129,9 @@ pub enum Order {
     User2,
 }
 impl Order {
-    /// The order that counts where this one came behind an earlier one that has not been carried out: the later, except that nothing takes
-    /// back an end, and only an end the writing of a state that leads to one.
+    /// The order that counts where this one came behind an earlier one that has not been carried
+    /// out: the later, except that nothing takes back an end, and only an end the writing of a
+    /// state that leads to one.
     pub fn behind(self, earlier: Option<Order>) -> Order {
         let weight = |order| match order {
             Order::Suspend | Order::Resume | Order::User1 | Order::User2 => 0,
@@ -186,7 +193,8 @@ pub enum Notice {
     },
     /// The task ended and its result is in its directory. Repeated on reconnection through `List`.
     Ended(Box<LaunchResult>),
-    /// The shepherd of a task that ended can take another one. Said by a shepherd to its launcher alone.
+    /// The shepherd of a task that ended can take another one. Said by a shepherd to its launcher
+    /// alone.
     Idle {
         /// The task that ended.
         key: TaskKey,

@@ -4,7 +4,8 @@ use super::document::{Bound, Resource};
 use super::pairs::{DecodeError, Reader, Record, Slot, Writer, nested, put_kind, read_kind, record, words};
 use crate::id::TaskKey;
 
-/// `tasks/KEY/exec`: durable before execve(2). Names the main process beyond doubt: pid, start time and boot.
+/// `tasks/KEY/exec`: durable before execve(2). Names the main process beyond doubt: pid, start time
+/// and boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecRecord {
     /// The task.
@@ -44,7 +45,8 @@ pub struct LaunchResult {
     pub cause: Cause,
     /// What failed after the job itself, such as the epilog.
     pub after: Option<Failure>,
-    /// Whether execve of the job happened. With `false` the start may be repeated (ARCHITECTURE.md "Time, keys and requests").
+    /// Whether execve of the job happened. With `false` the start may be repeated (ARCHITECTURE.md
+    /// "Time, keys and requests").
     pub executed: bool,
     /// Whether an order of the agent (terminate or kill) came before the end.
     pub ordered: bool,
@@ -58,8 +60,8 @@ pub struct LaunchResult {
     pub usage: TaskUsage,
     /// Milliseconds from execve to the end of the main process; 0 if it was never executed.
     pub wallclock_ms: u64,
-    /// `CLOCK_BOOTTIME` in milliseconds at execve; 0 if it was never executed. "Ago" is the difference to now, valid only
-    /// within the same boot.
+    /// `CLOCK_BOOTTIME` in milliseconds at execve; 0 if it was never executed. "Ago" is the
+    /// difference to now, valid only within the same boot.
     pub started_boot_ms: u64,
     /// `CLOCK_BOOTTIME` in milliseconds when the result was written.
     pub ended_boot_ms: u64,
@@ -67,8 +69,8 @@ pub struct LaunchResult {
     pub boot_id: String,
     /// The main process, if a command wrote the state of the job.
     pub saved_pid: Option<i32>,
-    /// How many processes of the task could not be ended. `None` of a task whose shepherd died means that some may have escaped the
-    /// search.
+    /// How many processes of the task could not be ended. `None` of a task whose shepherd died
+    /// means that some may have escaped the search.
     pub left_processes: Option<u32>,
     /// What a person should know of a task that ended by itself: the reason of exit status 100, or
     /// what of its files is left.
@@ -107,7 +109,8 @@ pub enum Cause {
     },
     /// It never ran.
     FailedToStart(Failure),
-    /// Its shepherd died, or the host restarted. The task was ended whole; its exit status is unknown.
+    /// Its shepherd died, or the host restarted. The task was ended whole; its exit status is
+    /// unknown.
     ShepherdDied,
 }
 
@@ -200,7 +203,8 @@ impl Failed {
     /// A setting of the queue names something that the host does not have: its instance takes no
     /// more tasks.
     pub const QUEUE_SETTING: u8 = 3;
-    /// The host could not prepare the job: its own fault, which any other job would meet too (see [`Failure::is_hosts_fault`]).
+    /// The host could not prepare the job: its own fault, which any other job would meet too (see
+    /// [`Failure::is_hosts_fault`]).
     pub const BEFORE_PROLOG: u8 = 7;
     /// The prolog failed.
     pub const PROLOG: u8 = 8;
@@ -252,9 +256,11 @@ record!(LimitHit {
 /// How sure it is that a limit ended the task (ARCHITECTURE.md "On a host").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// The clock, the sampler, SIGXCPU, SIGXFSZ or the out-of-memory killer in the task's own group.
+    /// The clock, the sampler, SIGXCPU, SIGXFSZ or the out-of-memory killer in the task's own
+    /// group.
     Certain,
-    /// An address-space, data or stack limit was in force, the peak was near it, and the task failed.
+    /// An address-space, data or stack limit was in force, the peak was near it, and the task
+    /// failed.
     Likely,
     /// It cannot be told.
     Unknown,

@@ -71,7 +71,8 @@ fn captured(requests: &str, queue_limits: &str, slots: u32) -> [(i64, i64); 7] {
 
 #[test]
 fn recorded_jobs_have_the_recorded_limits() {
-    // As recorded of 8.1.9. Where it raises a limit that nobody set to unlimited, the inherited one stays.
+    // As recorded of 8.1.9. Where it raises a limit that nobody set to unlimited, the inherited one
+    // stays.
     let none = (NONE, NONE);
     let both = |value: i64| (value, value);
     let soft = |value: i64| (value, NONE);
@@ -207,7 +208,8 @@ fn instances_on_one_host_add_up_slots_and_share_the_shortest_run_time() {
     let limits = grants(&long, &short);
     assert_eq!(pair(&limits, LimitKind::Rt), (3000, 3600));
     assert_eq!(pair(&limits, LimitKind::Vmem), (5 * GIB, 5 * GIB));
-    // An instance without a limit leaves the task as a whole without one that holds for each slot, but not without run time.
+    // An instance without a limit leaves the task as a whole without one that holds for each slot,
+    // but not without run time.
     let limits = grants(&long, &LimitSet::default());
     assert_eq!(
         (pair(&limits, LimitKind::Rt), pair(&limits, LimitKind::Vmem)),
@@ -260,7 +262,8 @@ fn slots_of_two_kinds_add_up_what_holds_for_a_slot() {
     let others = limits(&complex, "h_vmem=2G,h_rt=30", "h_stack=2M", &[], 3);
     let all = together(&complex, &own, &others, &[]);
     assert_eq!(pair(&all, LimitKind::Vmem), (7 * GIB, 7 * GIB));
-    // The time of the task itself counts, and processor time that the others may use without limit is unlimited.
+    // The time of the task itself counts, and processor time that the others may use without limit
+    // is unlimited.
     assert_eq!(pair(&all, LimitKind::Rt), (60, 60));
     assert_eq!(pair(&all, LimitKind::Cpu), (NONE, NONE));
     assert_eq!(pair(&all, LimitKind::Stack), (7 * MIB, 7 * MIB));

@@ -1,7 +1,7 @@
 //! Edits of single attributes: `qconf -aattr`, `-mattr`, `-dattr`, `-rattr` and `-purge`.
 //!
-//! Pure functions from fields to fields. The result is text: the typed object that is read from it decides whether the
-//! new value can be.
+//! Pure functions from fields to fields. The result is text: the typed object that is read from it
+//! decides whether the new value can be.
 
 use super::fields::unknown_attribute;
 use super::value::{is_none, spelt_with_commas};
@@ -46,7 +46,8 @@ pub struct Edited {
     pub fields: Fields,
     /// What 8.1.9 tells besides, in its words, such as that a list was empty.
     pub notes: Vec<String>,
-    /// Whether 8.1.9 says that the object was modified: not where all that a host is to be given is there.
+    /// Whether 8.1.9 says that the object was modified: not where all that a host is to be given is
+    /// there.
     pub is_told: bool,
 }
 
@@ -68,16 +69,18 @@ pub fn shape_of(kind: ObjectKind, key: &str) -> Option<Shape> {
 
 /// Changes one attribute of an object.
 ///
-/// `domain` is the part of a cluster queue to which the value applies (`queue@host`, `queue@@group`); `None` is the
-/// value for all hosts, and the only choice for other kinds. The value for a queue may also name domains itself,
-/// `[host=value]`, with or without a value for all hosts in front. What a domain gets starts from what it has itself,
-/// not from the value for all hosts.
+/// `domain` is the part of a cluster queue to which the value applies (`queue@host`,
+/// `queue@@group`); `None` is the value for all hosts, and the only choice for other kinds. The
+/// value for a queue may also name domains itself, `[host=value]`, with or without a value for all
+/// hosts in front. What a domain gets starts from what it has itself, not from the value for all
+/// hosts.
 ///
 /// # Errors
 ///
-/// Objects of this kind do not have the attribute, it names or reports the object and is not edited, the domain is
-/// given for what is the same on all hosts, it has no value for a domain to delete, `Delete` is asked of what is no list, or
-/// no elements are named that a list is to gain or lose.
+/// Objects of this kind do not have the attribute, it names or reports the object and is not
+/// edited, the domain is given for what is the same on all hosts, it has no value for a domain to
+/// delete, `Delete` is asked of what is no list, or no elements are named that a list is to gain or
+/// lose.
 pub fn edit(
     kind: ObjectKind,
     fields: &Fields,
@@ -171,8 +174,8 @@ fn given_parts(
         .collect())
 }
 
-/// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds there (`qconf -purge`). `None`
-/// if the domain has no value of its own.
+/// Takes the value of one domain out of a cluster queue, so that the value of a wider one holds
+/// there (`qconf -purge`). `None` if the domain has no value of its own.
 ///
 /// # Errors
 ///
@@ -240,8 +243,9 @@ fn editable(kind: ObjectKind, key: &str, value: &str, domain: Option<&HostOrGrou
     Ok(shape)
 }
 
-/// Refuses a value without elements, or with `NONE` among its elements, where elements of a list are to be changed: the list would stay as it is, and the caller would
-/// believe it changed. Grid Engine 8.1.9 refuses `NONE` for `-mattr` alone, in these words.
+/// Refuses a value without elements, or with `NONE` among its elements, where elements of a list
+/// are to be changed: the list would stay as it is, and the caller would believe it changed. Grid
+/// Engine 8.1.9 refuses `NONE` for `-mattr` alone, in these words.
 ///
 /// # Errors
 ///
@@ -390,7 +394,8 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
         return Vec::new();
     }
     if shape == Shape::Names && text.contains('(') {
-        // The tree of slot-wise subordination (ALGORITHMS.md section 16) has commas inside and is one element.
+        // The tree of slot-wise subordination (ALGORITHMS.md section 16) has commas inside and is
+        // one element.
         return vec![text];
     }
     if shape == Shape::Letters {

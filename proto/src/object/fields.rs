@@ -56,7 +56,8 @@ impl Fields {
 
     /// Sets an attribute in place, or adds it at the end.
     ///
-    /// A value is one line without blanks at its ends and without a backslash as its last character.
+    /// A value is one line without blanks at its ends and without a backslash as its last
+    /// character.
     pub fn set(&mut self, key: &str, value: impl Into<String>) {
         let value = value.into();
         match self.entries.iter_mut().find(|field| field.key == key) {
@@ -131,7 +132,8 @@ impl Fields {
         if refusals.is_empty() { Ok(fields) } else { Err(refusals) }
     }
 
-    /// The text as `qconf -s…` prints an object of this kind, without the frame that [`crate::conf`] has around it.
+    /// The text as `qconf -s…` prints an object of this kind, without the frame that
+    /// [`crate::conf`] has around it.
     pub fn print(&self, kind: ObjectKind, wrap: Wrap) -> String {
         let mut text = String::new();
         for Field { key, value, line: _ } in &self.entries {
@@ -147,7 +149,8 @@ impl Fields {
         text
     }
 
-    /// Refusals for attributes that `known` does not list and for attributes of `required` that are missing.
+    /// Refusals for attributes that `known` does not list and for attributes of `required` that are
+    /// missing.
     pub fn check_keys(&self, kind: ObjectKind, known: &[&str], required: &[&str]) -> Vec<Diagnostic> {
         let unknown = self.entries.iter().filter(|field| !known.contains(&field.key.as_str()));
         unknown
@@ -254,14 +257,16 @@ fn parse_line(text: &str, line: u32, before: &Fields) -> Result<Field, Diagnosti
     })
 }
 
-/// The lines of a value that starts at `column` and goes on at `next_column`: as many elements in each as fit, at least one.
+/// The lines of a value that starts at `column` and goes on at `next_column`: as many elements in
+/// each as fit, at least one.
 ///
 /// A value is broken behind a comma or in place of a single blank. A blank beside a comma or
 /// another blank stays, and no line begins with `#`, so that what was printed reads back as it was.
 pub(crate) fn wrapped(value: &str, column: usize, next_column: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut start = 0;
-    // The last place so far where the line that began at `start` may end, and where the next one would begin.
+    // The last place so far where the line that began at `start` may end, and where the next one
+    // would begin.
     let mut fits: Option<(usize, usize)> = None;
     for (end, next) in breaks(value) {
         let is_last = end == value.len();
@@ -279,7 +284,8 @@ pub(crate) fn wrapped(value: &str, column: usize, next_column: usize) -> Vec<&st
     lines
 }
 
-/// The places where a line may end, each with the place where the next one begins; the end of the value is the last.
+/// The places where a line may end, each with the place where the next one begins; the end of the
+/// value is the last.
 fn breaks(value: &str) -> impl Iterator<Item = (usize, usize)> {
     let bytes = value.as_bytes();
     let inner = (1..bytes.len()).filter_map(|at| match (bytes[at - 1], bytes[at]) {

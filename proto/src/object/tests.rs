@@ -32,7 +32,8 @@ const RECORDED: &[(ObjectKind, &str)] = &[
     ),
 ];
 
-/// Values of many elements, with commas, blanks, comment signs and backslashes where they might mislead the parser.
+/// Values of many elements, with commas, blanks, comment signs and backslashes where they might
+/// mislead the parser.
 const VALUE: &str = "([a-zA-Z0-9=@/$.\\[\\]#\\\\-]{1,25}[, ]{0,3}){0,15}[a-zA-Z0-9#]";
 
 fn refusals(text: &str) -> Vec<String> {

@@ -1,7 +1,8 @@
-//! What values of object attributes look like: each type reads its text and prints it as 8.1.9 does.
+//! What values of object attributes look like: each type reads its text and prints it as 8.1.9
+//! does.
 //!
-//! Types whose text has several spellings (`00:00:60`, `1.5G`) keep the text beside its meaning, because `qconf`
-//! shows a value as the administrator wrote it.
+//! Types whose text has several spellings (`00:00:60`, `1.5G`) keep the text beside its meaning,
+//! because `qconf` shows a value as the administrator wrote it.
 
 mod command;
 mod parameters;
@@ -76,7 +77,8 @@ impl Malformed {
         }
     }
 
-    /// `text` is not of the type that 8.1.9 calls by a word, in a sentence that names the attribute.
+    /// `text` is not of the type that 8.1.9 calls by a word, in a sentence that names the
+    /// attribute.
     pub fn not_a(word: &'static str, expected: impl Into<String>) -> Self {
         Malformed {
             expected: expected.into(),
@@ -111,7 +113,8 @@ impl Malformed {
         Malformed::said(format!("error parsing value \"{text}\""), expected)
     }
 
-    /// The same about `part`, the value of all hosts or of one, in an attribute of a queue. 8.1.9 tells twice what it cannot parse.
+    /// The same about `part`, the value of all hosts or of one, in an attribute of a queue. 8.1.9
+    /// tells twice what it cannot parse.
     pub(crate) fn in_setting(self, part: &str) -> Self {
         let fault = match self.fault {
             Fault::Any => Fault::Part(part.to_owned()),
@@ -182,7 +185,8 @@ pub fn is_none(text: &str) -> bool {
     text.eq_ignore_ascii_case(NONE)
 }
 
-/// Checks a name of an object: 1 to 512 printing characters, none of `/ : ' \ [ ] { } | ( ) @ % , "`.
+/// Checks a name of an object: 1 to 512 printing characters, none of
+/// `/ : ' \ [ ] { } | ( ) @ % , "`.
 ///
 /// # Errors
 ///
@@ -349,7 +353,8 @@ impl<T: fmt::Display> fmt::Display for Optional<T> {
     }
 }
 
-/// The name of an object that this one refers to, such as a calendar. Whether it exists is not known here.
+/// The name of an object that this one refers to, such as a calendar. Whether it exists is not
+/// known here.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Reference(String);
@@ -377,7 +382,8 @@ impl fmt::Display for Reference {
 
 stored_as_text!(Reference);
 
-/// Text that is kept and shown, and whose meaning is not read: attributes that Gridwright has no use for yet.
+/// Text that is kept and shown, and whose meaning is not read: attributes that Gridwright has no
+/// use for yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Uninterpreted(pub String);
@@ -462,7 +468,8 @@ pub(crate) fn elements(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// `name=value` pairs in order, each name once, separated by commas: `complex_values` and thresholds. `NONE` is empty.
+/// `name=value` pairs in order, each name once, separated by commas: `complex_values` and
+/// thresholds. `NONE` is empty.
 ///
 /// Values are texts here; their types are those of the attributes, which only the complex knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,12 +12,14 @@ use std::fmt;
 pub struct Setting<T> {
     /// The value where nothing else is said.
     pub default: T,
-    /// Other values: as in 8.1.9 those of groups before those of hosts, else in the order in which they were written.
+    /// Other values: as in 8.1.9 those of groups before those of hosts, else in the order in which
+    /// they were written.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<(HostOrGroup, T)>,
 }
 
-/// Groups of a host set different values for an attribute, and no setting for the host itself decides.
+/// Groups of a host set different values for an attribute, and no setting for the host itself
+/// decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ambiguity {
     /// The attribute.
@@ -65,7 +67,8 @@ impl<T> Setting<T> {
     ///
     /// # Errors
     ///
-    /// The default is missing, a bracket is open, a host or group occurs twice, or `parse` refuses a value.
+    /// The default is missing, a bracket is open, a host or group occurs twice, or `parse` refuses
+    /// a value.
     pub fn parse(text: &str, parse: impl Fn(&str) -> Result<T, Malformed>) -> Result<Self, Malformed> {
         let (default, rest) = split_default(text);
         if default.is_empty() {
@@ -147,7 +150,8 @@ impl<T: fmt::Display> fmt::Display for Setting<T> {
 
 /// The value for all hosts, and what follows it from the first bracket on.
 ///
-/// A bracket opens an override only at the start or behind a comma: commands may hold brackets of their own.
+/// A bracket opens an override only at the start or behind a comma: commands may hold brackets of
+/// their own.
 pub(crate) fn split_default(text: &str) -> (&str, &str) {
     let is_override = |at: &usize| matches!(text[..*at].trim_ascii_end().bytes().last(), None | Some(b','));
     let at = text

@@ -25,7 +25,8 @@ pub fn set_and_rule(object: &str) -> (QuotaName, Option<&str>) {
 ///
 /// # Errors
 ///
-/// A set has no such attribute, a limit is to be changed and no rule of the set is named, or the value does not read.
+/// A set has no such attribute, a limit is to be changed and no rule of the set is named, or the
+/// value does not read.
 pub fn edit(
     set: &QuotaSet,
     rule: Option<&str>,

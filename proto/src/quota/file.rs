@@ -12,11 +12,13 @@ const VALUE_COLUMN: usize = 16;
 /// The column of attributes, at which wrapped lines go on too.
 const KEY_COLUMN: usize = 3;
 
-/// Reads a text of resource quota sets; none of `NONE` or an empty text. The fields know their lines.
+/// Reads a text of resource quota sets; none of `NONE` or an empty text. The fields know their
+/// lines.
 ///
 /// # Errors
 ///
-/// One refusal for each line that does not follow the form, and for everything in a set that [`QuotaSet::from_fields`] refuses.
+/// One refusal for each line that does not follow the form, and for everything in a set that
+/// [`QuotaSet::from_fields`] refuses.
 pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
     let mut reader = Reader::default();
     let mut refusals = Vec::new();

@@ -13,7 +13,8 @@ use std::str::FromStr;
 /// The largest number in a range; `4-` means 4 up to this.
 pub const RANGE_MAX: u32 = 9_999_999;
 
-/// Pieces into which a list of tasks may fall; beyond it the list is refused, so that a short text cannot take all memory.
+/// Pieces into which a list of tasks may fall; beyond it the list is refused, so that a short text
+/// cannot take all memory.
 const MAX_PIECES: usize = 100_000;
 
 /// Why a text is not a range, in the words of 8.1.9 where it has any.
@@ -54,7 +55,8 @@ pub enum RangeError {
 }
 
 impl RangeError {
-    /// The refusal. What the client of 8.1.9 refuses itself has [`Code::BadSyntax`], what its master refuses [`Code::JobRejected`].
+    /// The refusal. What the client of 8.1.9 refuses itself has [`Code::BadSyntax`], what its
+    /// master refuses [`Code::JobRejected`].
     pub fn diagnostic(&self) -> Diagnostic {
         let code = match self {
             RangeError::ZeroSlots | RangeError::ZeroTask => Code::JobRejected,
@@ -205,7 +207,8 @@ fn merged(mut parts: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     merged
 }
 
-/// The tasks of an array job: `first` to `last` in steps, as `-t` gave them. 1 <= first <= last <= [`RANGE_MAX`], step >= 1.
+/// The tasks of an array job: `first` to `last` in steps, as `-t` gave them. 1 <= first <= last <=
+/// [`RANGE_MAX`], step >= 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskRange {
@@ -440,7 +443,8 @@ impl FromIterator<TaskId> for TaskSet {
 }
 
 impl fmt::Display for TaskSet {
-    /// As `qstat` lists the pending tasks of an array: `5-10:1`, `1-9:2`, and two alone as `3,5` and `3,4`.
+    /// As `qstat` lists the pending tasks of an array: `5-10:1`, `1-9:2`, and two alone as `3,5`
+    /// and `3,4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut texts = Vec::new();
         let mut rest = &self.0[..];
@@ -472,7 +476,8 @@ fn evenly_spaced(parts: &[(u32, u32)]) -> usize {
 
 /// Gives a range type its conversions from and to text, which serde stores.
 ///
-/// A macro, because the three types share nothing but this and the orphan rule forbids one blanket implementation.
+/// A macro, because the three types share nothing but this and the orphan rule forbids one blanket
+/// implementation.
 macro_rules! stored_as_text {
     ($($type:ident),*) => {$(
         impl FromStr for $type {

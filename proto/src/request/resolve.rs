@@ -71,12 +71,14 @@ impl ResourceList {
     /// What the hard requests of a job mean under `complex`, each attribute once.
     ///
     /// # Errors
-    /// With all that is wrong: an unknown or not requestable attribute, slots, a missing, negative or ill-typed value.
+    /// With all that is wrong: an unknown or not requestable attribute, slots, a missing, negative
+    /// or ill-typed value.
     pub fn resolve(&self, complex: &Complex) -> Result<Vec<Resolved>, Vec<Diagnostic>> {
         self.resolve_for(complex, Purpose::Hard)
     }
 
-    /// What the list means for its purpose. An attribute under two of its names counts once, with the later value.
+    /// What the list means for its purpose. An attribute under two of its names counts once, with
+    /// the later value.
     ///
     /// # Errors
     /// As [`ResourceList::resolve`], as far as the purpose asks for it.

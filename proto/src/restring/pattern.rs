@@ -1,6 +1,7 @@
 //! One pattern: a plain text, or wildcards as fnmatch(3) of glibc matches them without flags.
 //!
-//! Leading dots and slashes are ordinary characters. Equivalence classes and collating symbols are deliberately absent.
+//! Leading dots and slashes are ordinary characters. Equivalence classes and collating symbols are
+//! deliberately absent.
 
 use super::Case;
 
@@ -101,7 +102,8 @@ impl Member {
 
 /// Whether the pieces match the whole value.
 ///
-/// A mismatch goes back to the latest `*` only, which is enough, so the work is bounded by the product of the lengths.
+/// A mismatch goes back to the latest `*` only, which is enough, so the work is bounded by the
+/// product of the lengths.
 fn matches(pieces: &[Piece], offered: &[char]) -> bool {
     let (mut piece, mut at) = (0, 0);
     let mut latest_run: Option<(usize, usize)> = None;
@@ -158,8 +160,8 @@ fn pieces(text: &[char]) -> Vec<Piece> {
 
 /// The set after an opening bracket, and what follows it; none if it is not closed.
 ///
-/// `^` and `!` negate at the beginning, as glibc has it; in an expression `!` never gets here, because it is an operator. A `]` at the
-/// beginning is a member.
+/// `^` and `!` negate at the beginning, as glibc has it; in an expression `!` never gets here,
+/// because it is an operator. A `]` at the beginning is a member.
 fn set(text: &[char]) -> Option<(Piece, &[char])> {
     let (negated, mut rest) = match text {
         ['^' | '!', after @ ..] => (true, after),

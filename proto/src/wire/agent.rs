@@ -1,9 +1,11 @@
 //! The control stream between an agent and the master.
 //!
-//! The agent opens one bidirectional stream and sends [`AgentHello`]; the master answers [`MasterWelcome`]; then
-//! [`AgentMessage`] and [`MasterMessage`] flow in [`Kind::Control`](super::frame::Kind::Control) frames. Load reports travel
-//! in [`Kind::Load`](super::frame::Kind::Load) frames on a unidirectional stream each. Commands of users on the agent's host
-//! travel on bidirectional streams of their own, opened by the agent with a [`Vouch`].
+//! The agent opens one bidirectional stream and sends [`AgentHello`]; the master answers
+//! [`MasterWelcome`]; then [`AgentMessage`] and [`MasterMessage`] flow in
+//! [`Kind::Control`](super::frame::Kind::Control) frames. Load reports travel in
+//! [`Kind::Load`](super::frame::Kind::Load) frames on a unidirectional stream each. Commands of
+//! users on the agent's host travel on bidirectional streams of their own, opened by the agent with
+//! a [`Vouch`].
 
 use crate::amount::Type;
 use crate::common::Common;
@@ -32,8 +34,8 @@ pub struct AgentHello {
     pub software: String,
     /// The host. It must equal the name in the certificate.
     pub host: HostName,
-    /// Identifies the agent of one directory in one boot of its machine, over its own restarts too, so that the master tells a
-    /// reconnect from a second agent under one name.
+    /// Identifies the agent of one directory in one boot of its machine, over its own restarts too,
+    /// so that the master tells a reconnect from a second agent under one name.
     pub instance: u128,
     /// The highest epoch of a master it has obeyed.
     pub epoch: Epoch,
@@ -45,18 +47,18 @@ pub struct AgentHello {
     /// Whether it takes [`MasterMessage::Tickets`].
     #[serde(default)]
     pub takes_tickets: bool,
-    /// When it wrote this, in milliseconds since the boot of its machine, so that one which comes late does not count after a later one of the same
-    /// instance; 0 of an agent that does not say.
+    /// When it wrote this, in milliseconds since the boot of its machine, so that one which comes
+    /// late does not count after a later one of the same instance; 0 of an agent that does not say.
     #[serde(default)]
     pub boot_ms: u64,
-    /// The marks that the host's launchers left beside the journal of its tasks, newest first; empty from an agent that does not
-    /// know them.
+    /// The marks that the host's launchers left beside the journal of its tasks, newest first;
+    /// empty from an agent that does not know them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<TasksMark>,
 }
 
-/// A random word that each launcher leaves beside the journal of tasks when it starts. A directory whose marks lack the one that
-/// was shown last is another one, or an older state of it.
+/// A random word that each launcher leaves beside the journal of tasks when it starts. A directory
+/// whose marks lack the one that was shown last is another one, or an older state of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TasksMark(pub String);
@@ -95,26 +97,32 @@ pub struct AgentConfig {
     pub job_environment: Vec<(String, String)>,
     /// Interval of usage reports of running tasks in milliseconds; 0 is none.
     pub usage_interval_ms: u64,
-    /// `PDC_INTERVAL` of `execd_params` in milliseconds: how often a task is sampled; 0 is never, and then no limit of the whole task is
-    /// enforced but those of the clock. An older master does not tell it: each second.
+    /// `PDC_INTERVAL` of `execd_params` in milliseconds: how often a task is sampled; 0 is never,
+    /// and then no limit of the whole task is enforced but those of the clock. An older master does
+    /// not tell it: each second.
     pub sample_interval_ms: Option<u32>,
-    /// `NOTIFY_KILL` of `execd_params`: the signal that announces SIGKILL, 0 for none; SIGUSR2 where it is not told.
+    /// `NOTIFY_KILL` of `execd_params`: the signal that announces SIGKILL, 0 for none; SIGUSR2
+    /// where it is not told.
     pub notify_kill_signal: Option<i32>,
-    /// `NOTIFY_SUSP` of `execd_params`: the signal that announces SIGSTOP, 0 for none; SIGUSR1 where it is not told.
+    /// `NOTIFY_SUSP` of `execd_params`: the signal that announces SIGSTOP, 0 for none; SIGUSR1
+    /// where it is not told.
     pub notify_suspend_signal: Option<i32>,
-    /// `SET_LIB_PATH` of `execd_params`: the library path of jobs begins with the cell's `lib/ARCH`.
+    /// `SET_LIB_PATH` of `execd_params`: the library path of jobs begins with the cell's
+    /// `lib/ARCH`.
     pub set_lib_path: bool,
     /// `INHERIT_ENV` of `execd_params`: jobs get the environment that the agent was started with.
     pub inherit_env: bool,
-    /// `USE_QIDLE` of `execd_params`: a program `qidle` in the directory of binaries is a load sensor.
+    /// `USE_QIDLE` of `execd_params`: a program `qidle` in the directory of binaries is a load
+    /// sensor.
     pub use_qidle: bool,
-    /// `USE_CGROUPS` of `execd_params`: whether each task gets a control group of its own where the host has a place for them; as
-    /// the host's own file says where it is not told.
+    /// `USE_CGROUPS` of `execd_params`: whether each task gets a control group of its own where the
+    /// host has a place for them; as the host's own file says where it is not told.
     pub use_cgroups: Option<bool>,
-    /// The nice values among which running tasks are placed by their tickets (`reprioritize`); none leaves them to the queue.
+    /// The nice values among which running tasks are placed by their tickets (`reprioritize`); none
+    /// leaves them to the queue.
     pub reprioritize: Option<NiceRange>,
-    /// The types of the attributes of the complex, by which values of load sensors are judged; empty from a master that does not tell
-    /// them, and then no value is.
+    /// The types of the attributes of the complex, by which values of load sensors are judged;
+    /// empty from a master that does not tell them, and then no value is.
     pub attribute_types: Arc<BTreeMap<AttributeName, Type>>,
 }
 
@@ -131,7 +139,8 @@ pub struct NiceRange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMessage {
-    /// News of a task. `Ended` and `Refused` repeat after every reconnect until the master says forget.
+    /// News of a task. `Ended` and `Refused` repeat after every reconnect until the master says
+    /// forget.
     Task(TaskReport),
     /// Use of running tasks so far. Soft: may be lost, the next one replaces it.
     Usage(Vec<(TaskKey, Usage)>),
@@ -139,7 +148,8 @@ pub enum AgentMessage {
     Sensors(Vec<SensorStatus>),
     /// A refusal of something the master sent that names no task.
     Refused(Diagnostic),
-    /// Whether the host can start tasks, told when that changes. After a welcome it can until this says otherwise.
+    /// Whether the host can start tasks, told when that changes. After a welcome it can until this
+    /// says otherwise.
     Health {
         /// The reason why the host cannot start tasks. `None` means that it can.
         unfit: Option<String>,
@@ -172,7 +182,8 @@ pub enum TaskReportState {
     },
     /// It is over, whatever happened. One that ran may never have been said to run.
     Ended(Box<TaskResult>),
-    /// The host has never seen this attempt, or has forgotten it on the master's word. Answers [`MasterMessage::Signal`].
+    /// The host has never seen this attempt, or has forgotten it on the master's word. Answers
+    /// [`MasterMessage::Signal`].
     Unknown,
 }
 
@@ -190,7 +201,8 @@ impl TaskReportState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MasterMessage {
-    /// A job that starts will follow for. The agent keeps it until [`MasterMessage::Discard`] or the connection ends.
+    /// A job that starts will follow for. The agent keeps it until [`MasterMessage::Discard`] or
+    /// the connection ends.
     Describe {
         /// The job.
         job: SubmitSeq,
@@ -202,7 +214,8 @@ pub enum MasterMessage {
         /// The job.
         job: SubmitSeq,
     },
-    /// Start a task of a described job. Answered by a [`TaskReport`]; a repeat gets the present state.
+    /// Start a task of a described job. Answered by a [`TaskReport`]; a repeat gets the present
+    /// state.
     Start(Box<StartOrder>),
     /// Do something to a running task. A repeat does no harm.
     Signal {
@@ -216,8 +229,9 @@ pub enum MasterMessage {
         /// The attempt.
         key: TaskKey,
     },
-    /// The tickets of all tasks that run on this host, in millionths, each with its slave tasks there. Sent only to an agent whose hello
-    /// says that it takes them. Soft: the next one replaces it.
+    /// The tickets of all tasks that run on this host, in millionths, each with its slave tasks
+    /// there. Sent only to an agent whose hello says that it takes them. Soft: the next one
+    /// replaces it.
     Tickets(Vec<(TaskKey, i64)>),
     /// The configuration changed.
     Configure(AgentConfig),
@@ -277,7 +291,8 @@ pub struct StartOrder {
     pub queue: Common<QueueExecution>,
     /// `RESTARTED`: 0 first run, 1 rescheduled, 2 restarted from a checkpoint.
     pub restarted: u8,
-    /// The ids that the task has of resource maps, on all of its hosts and of the cluster (`SGE_HGR_name`).
+    /// The ids that the task has of resource maps, on all of its hosts and of the cluster
+    /// (`SGE_HGR_name`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<GrantedIds>,
     /// How the state of a checkpointing job is kept.
@@ -288,7 +303,8 @@ pub struct StartOrder {
     pub slave: Option<SlaveOrder>,
 }
 
-/// A slave task of a parallel job. Limits and queue settings of its [`StartOrder`] are those of its own host.
+/// A slave task of a parallel job. Limits and queue settings of its [`StartOrder`] are those of its
+/// own host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlaveOrder {
     /// The queue instance of its host.
@@ -364,12 +380,14 @@ pub struct QueueExecution {
     pub min_gid: u32,
 }
 
-/// First on a stream that carries a user's commands: the agent's word for who is at the other end of its Unix socket.
+/// First on a stream that carries a user's commands: the agent's word for who is at the other end
+/// of its Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vouch {
     /// The user, as the kernel and the name service of the agent's host say.
     pub owner: Owner,
-    /// The task of this host that the command is a process of, where it said that it is one and the kernel agrees.
+    /// The task of this host that the command is a process of, where it said that it is one and the
+    /// kernel agrees.
     #[serde(default)]
     pub task: Option<TaskKey>,
 }

@@ -1,4 +1,5 @@
-//! What the master tells about jobs, queues and hosts: enough for every text, XML and JSON form that the commands print.
+//! What the master tells about jobs, queues and hosts: enough for every text, XML and JSON form
+//! that the commands print.
 
 mod explanation;
 
@@ -140,8 +141,9 @@ pub struct CategoryView {
     pub text: String,
 }
 
-/// One node of the share tree with its part of the cell, as `sge_share_mon` shows it. A user without a leaf of its own who is served by
-/// a `default` leaf is a node of its own below the parent of that leaf. Parts are millionths of one, usage is in millionths of its unit.
+/// One node of the share tree with its part of the cell, as `sge_share_mon` shows it. A user
+/// without a leaf of its own who is served by a `default` leaf is a node of its own below the
+/// parent of that leaf. Parts are millionths of one, usage is in millionths of its unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShareNode {
@@ -159,9 +161,11 @@ pub struct ShareNode {
     pub job_count: u64,
     /// Its part among its siblings by shares alone, active or not.
     pub level: i64,
-    /// Its part of the whole tree by shares alone: `level` of all nodes on the way from the root, multiplied.
+    /// Its part of the whole tree by shares alone: `level` of all nodes on the way from the root,
+    /// multiplied.
     pub total: i64,
-    /// The part of the cell that it ought to have over time, active siblings only; 0 where nothing below it is active.
+    /// The part of the cell that it ought to have over time, active siblings only; 0 where nothing
+    /// below it is active.
     pub long_target_share: i64,
     /// The part that it gets now, to make up for past use; 0 where nothing below it is active.
     pub short_target_share: i64,
@@ -196,7 +200,8 @@ pub struct QuotaRow {
     pub limit: String,
     /// What is in use of it; none of what cannot be used up.
     pub used: Option<String>,
-    /// What the rule is about: `users`, `projects`, `pes`, `queues`, `hosts`, as far as it names any, each with its names.
+    /// What the rule is about: `users`, `projects`, `pes`, `queues`, `hosts`, as far as it names
+    /// any, each with its names.
     pub filters: Vec<(String, Vec<String>)>,
     /// The filters whose names each have the limit for themselves and are all shown: `users {*}`.
     #[serde(default)]
@@ -244,7 +249,8 @@ pub struct JobRow {
     /// `-ckpt`.
     #[serde(default)]
     pub checkpoint: Option<String>,
-    /// What each of the hard requests contributes to its urgency, in their order, in millionths; empty of a job that has left.
+    /// What each of the hard requests contributes to its urgency, in their order, in millionths;
+    /// empty of a job that has left.
     #[serde(default)]
     pub contributions: Vec<i64>,
     /// The slots with which it counts while it waits: by `urgency_slots` of its environment where
@@ -287,7 +293,8 @@ pub struct PendingTasks {
     pub error: Option<String>,
     /// When the last of them was rescheduled; the submission time otherwise.
     pub since: Wall,
-    /// Whether a limit of the array (`-tc`, `max_aj_instances`) is all that keeps the first from being looked at.
+    /// Whether a limit of the array (`-tc`, `max_aj_instances`) is all that keeps the first from
+    /// being looked at.
     pub concurrency_blocked: bool,
 }
 
@@ -338,10 +345,12 @@ pub struct JobDetail {
     pub errors: Vec<(TaskId, String)>,
     /// `scheduling info`: lines about the cluster, then about the job.
     pub scheduling_info: Vec<String>,
-    /// When the state of a checkpointing job is written, by its `-c` or its environment; none of other jobs.
+    /// When the state of a checkpointing job is written, by its `-c` or its environment; none of
+    /// other jobs.
     #[serde(default)]
     pub checkpoint_when: Option<When>,
-    /// Whether the values of the environment are left out: only the owner, operators and managers see them.
+    /// Whether the values of the environment are left out: only the owner, operators and managers
+    /// see them.
     #[serde(default)]
     pub hides_environment: bool,
 }
@@ -357,7 +366,8 @@ pub struct RequestedAttribute {
     pub consumable: Consumable,
 }
 
-/// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines together.
+/// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines
+/// together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The lines, in order.
@@ -371,7 +381,8 @@ pub struct Waiting {
 pub struct Dominance {
     /// `g`, `h` or `q`.
     pub level: char,
-    /// `l` load, `L` scaled or corrected load, `c` consumable, `f` fixed, `v` unreadable load value.
+    /// `l` load, `L` scaled or corrected load, `c` consumable, `f` fixed, `v` unreadable load
+    /// value.
     pub source: char,
 }
 
@@ -413,7 +424,8 @@ pub struct QueueView {
     pub reserved: u32,
     /// All slots.
     pub total: u32,
-    /// The load value that the question named, by default `load_avg`, as reported; none while unknown.
+    /// The load value that the question named, by default `load_avg`, as reported; none while
+    /// unknown.
     pub load_avg: Option<String>,
     /// `np_load_avg` in millionths, for `-g c`; none while unknown.
     pub np_load_avg: Option<i64>,
@@ -487,7 +499,8 @@ pub struct HostView {
     pub load: BTreeMap<AttributeName, String>,
     /// Milliseconds since the last report; none if there was none.
     pub report_age_ms: Option<u64>,
-    /// For how many milliseconds its agent has run; none before its first report, and of an older agent.
+    /// For how many milliseconds its agent has run; none before its first report, and of an older
+    /// agent.
     #[serde(default)]
     pub agent_up_ms: Option<u64>,
     /// Whether its agent is connected.

@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn the_rest_of_an_over_long_line_costs_no_memory() {
         let mut assembler = Assembler::new(10);
-        // A quarter of a gigabyte without a newline, in pieces; four times as much would keep no more.
+        // A quarter of a gigabyte without a newline, in pieces; four times as much would keep no
+        // more.
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..256 {
             assert!(lines(&mut assembler, &piece).is_empty());

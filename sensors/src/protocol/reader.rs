@@ -1,4 +1,5 @@
-//! Lines into blocks: what a sensor has said, without regard to time (sensors/README.md "What is tolerated").
+//! Lines into blocks: what a sensor has said, without regard to time (sensors/README.md "What is
+//! tolerated").
 
 use crate::host::{HostSpec, SelfNames};
 use crate::protocol::assembler::{Assembler, Line};
@@ -18,7 +19,8 @@ pub struct Limits {
     pub block_bytes: usize,
     /// Blocks that are announced in ten seconds; 100. Of more, only the newest counts.
     pub blocks_per_10s: u32,
-    /// Bytes that are read in ten seconds until the driver pauses; 1 MiB. It bounds the processor time that a flood costs.
+    /// Bytes that are read in ten seconds until the driver pauses; 1 MiB. It bounds the processor
+    /// time that a flood costs.
     pub bytes_per_10s: usize,
     /// Lines of standard error that are kept; 20.
     pub stderr_lines: usize,

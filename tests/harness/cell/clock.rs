@@ -1,4 +1,5 @@
-//! A wrong clock for single programs: the system's cannot be set for one of them, so the call that reads it is replaced.
+//! A wrong clock for single programs: the system's cannot be set for one of them, so the call that
+//! reads it is replaced.
 
 use super::preload;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,12 @@
-//! A quota on a file system for a single program: few kernels have one that a test could use, so the calls that write are replaced.
+//! A quota on a file system for a single program: few kernels have one that a test could use, so
+//! the calls that write are replaced.
 
 use super::preload;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// While the file `GW_QUOTA_MARK` is there, no regular file in a directory `master` can be written or get room.
+/// While the file `GW_QUOTA_MARK` is there, no regular file in a directory `master` can be written
+/// or get room.
 const SOURCE: &str = "#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

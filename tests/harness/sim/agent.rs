@@ -1,5 +1,5 @@
-//! The agent's process around its core, as `agent/src/driver.rs` and `agent/src/link.rs` do it: a hello first, then what the core
-//! says; a connection that is over is opened again after a pause.
+//! The agent's process around its core, as `agent/src/driver.rs` and `agent/src/link.rs` do it: a
+//! hello first, then what the core says; a connection that is over is opened again after a pause.
 
 use super::agenda::{Happening, HostIndex, LinkId, Side};
 use super::launcher::{Launcher, TaskDirectory};
@@ -340,7 +340,8 @@ impl World {
         }
     }
 
-    /// Reports travel on streams of their own: they overtake each other and the control stream. Whether the link is still there.
+    /// Reports travel on streams of their own: they overtake each other and the control stream.
+    /// Whether the link is still there.
     fn send_report(&mut self, host: HostIndex, life: u64, link: LinkId) -> bool {
         let busy = self.witness.occupied(&self.nodes[host].name);
         let node = &mut self.nodes[host];

@@ -1,5 +1,6 @@
-//! A pretended launcher with its shepherds. Task directories survive everything; shepherds survive the agent and the launcher; a
-//! task whose shepherd died is ended whole by the launcher, and recorded so.
+//! A pretended launcher with its shepherds. Task directories survive everything; shepherds survive
+//! the agent and the launcher; a task whose shepherd died is ended whole by the launcher, and
+//! recorded so.
 
 use super::agenda::{Happening, HostIndex};
 use super::world::World;
@@ -48,7 +49,8 @@ pub(super) enum Shepherd {
         since: Option<u64>,
         run: u64,
     },
-    /// The shepherd is dead; `started_boot_ms` if the exec record is there. Nobody has ended the rest yet.
+    /// The shepherd is dead; `started_boot_ms` if the exec record is there. Nobody has ended the
+    /// rest yet.
     Dead {
         started_boot_ms: Option<u64>,
     },
@@ -93,7 +95,8 @@ impl World {
         }
         node.launcher = Some(Launcher::default());
         self.trace(|| format!("launcher of host {host} starts"));
-        // Directories without a shepherd and without a result: of an earlier boot, or the shepherd died unseen.
+        // Directories without a shepherd and without a result: of an earlier boot, or the shepherd
+        // died unseen.
         let node = &self.nodes[host];
         let (boot, is_orphan) = (node.boot, |dir: &TaskDirectory| {
             !matches!(dir.shepherd, Shepherd::Ended(_))
@@ -126,7 +129,8 @@ impl World {
         self.soon(wait, Happening::LauncherStarts { host });
     }
 
-    /// A launcher can start nothing for a while: its disk is full, or it has no process, and it may not know that.
+    /// A launcher can start nothing for a while: its disk is full, or it has no process, and it may
+    /// not know that.
     pub(super) fn host_falls_ill(&mut self, host: HostIndex) {
         self.counts.illnesses += 1;
         let length = self.random.between(1_000, 60_000);
@@ -445,7 +449,8 @@ impl World {
         }
     }
 
-    /// A task of a host, if it is of the present boot and has come no further than a shepherd's life.
+    /// A task of a host, if it is of the present boot and has come no further than a shepherd's
+    /// life.
     fn directory(&mut self, host: HostIndex, key: TaskKey, boot: u64) -> Option<&mut TaskDirectory> {
         let node = &mut self.nodes[host];
         if node.boot != boot || !node.is_up {
@@ -654,7 +659,8 @@ impl World {
         self.write_result(host, key, Cause::FailedToStart(Failure::of_shepherd()), false);
     }
 
-    /// The machine goes down with everything that runs on it, and comes back with what was on its disk.
+    /// The machine goes down with everything that runs on it, and comes back with what was on its
+    /// disk.
     pub(super) fn host_reboots(&mut self, host: HostIndex) {
         if !self.nodes[host].is_up {
             return;
@@ -677,7 +683,8 @@ impl World {
         self.soon(wait, Happening::HostBoots { host });
     }
 
-    /// The machine comes back with an empty disk: neither its tasks nor the master that it obeyed are known there any more.
+    /// The machine comes back with an empty disk: neither its tasks nor the master that it obeyed
+    /// are known there any more.
     fn disk_is_lost(&mut self, host: HostIndex) {
         self.counts.disks_lost += 1;
         self.trace(|| format!("host {host} loses its disk"));

@@ -1,5 +1,6 @@
-//! When a task may be placed, told apart from the code under test: every placement in the log is judged by these rules, whoever
-//! ordered it. They cover what the workload asks for, and nothing else.
+//! When a task may be placed, told apart from the code under test: every placement in the log is
+//! judged by these rules, whoever ordered it. They cover what the workload asks for, and nothing
+//! else.
 
 use super::accounts::Accounts;
 use super::books::{Books, Given, Place, Who};
@@ -488,7 +489,8 @@ impl Rules {
 fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option<&PeName>, config: &Configuration) {
     let slots: u32 = granted.iter().map(|part| part.slots).sum();
     let instances: BTreeSet<_> = granted.iter().map(|part| &part.instance).collect();
-    // A master that is no task, and asks for something else than the tasks do, may be where none is.
+    // A master that is no task, and asks for something else than the tasks do, may be where none
+    // is.
     let Requests {
         master,
         slaves,
@@ -554,7 +556,8 @@ fn may_use(key: TaskKey, part: &Granted, pe: Option<&PeName>, before: &State) {
     );
 }
 
-/// What the job asks for of a queue instance: for all its slots, for the master's and for those of its slaves.
+/// What the job asks for of a queue instance: for all its slots, for the master's and for those of
+/// its slaves.
 fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Who>, config: &Configuration) {
     let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();

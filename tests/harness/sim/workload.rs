@@ -20,8 +20,9 @@ const RESERVATIONS_OF_A_DAY: u64 = 6;
 /// So many kinds of jobs are usual then.
 const USUAL: usize = 40;
 
-/// What parallel jobs ask for: for all slots, for the master's and for the others. The most of each that a master and two slaves, one of
-/// them beside it, may ask for together is there, and stays so if a part of it is altered.
+/// What parallel jobs ask for: for all slots, for the master's and for the others. The most of each
+/// that a master and two slaves, one of them beside it, may ask for together is there, and stays so
+/// if a part of it is altered.
 const SCOPES: [(&str, &str, &str); 12] = [
     ("", "lic=1", ""),
     ("", "", "lic=1"),
@@ -142,7 +143,8 @@ const USER_HOLD: Holds = Holds {
 };
 
 impl World {
-    /// What a job of that name does on a host. After the end of all faults everything ends well and soon, `forever` excepted.
+    /// What a job of that name does on a host. After the end of all faults everything ends well and
+    /// soon, `forever` excepted.
     pub(super) fn program(&mut self, name: &str) -> Program {
         let plain = |runs_ms, exit| Program {
             runs_ms,
@@ -305,7 +307,8 @@ impl World {
         spec
     }
 
-    /// Whether anybody asks for something else for masters than for slaves. On a day of a large cell nobody does: it is measured.
+    /// Whether anybody asks for something else for masters than for slaves. On a day of a large
+    /// cell nobody does: it is measured.
     pub(super) fn has_scopes(&self) -> bool {
         self.plan.watch.is_none()
     }
@@ -559,7 +562,8 @@ impl World {
         }
     }
 
-    /// After the end of all faults somebody tidies up: holds are released, errors cleared, what never ends is deleted.
+    /// After the end of all faults somebody tidies up: holds are released, errors cleared, what
+    /// never ends is deleted.
     pub(super) fn tidy_jobs(&mut self) {
         let is_late = self.time > self.plan.length_ms + FREED_AFTER_MS;
         // What runs for hours is not waited for.

@@ -1,8 +1,10 @@
-//! Whether this host can start tasks at all: what its launcher says, and how long it has been without one.
+//! Whether this host can start tasks at all: what its launcher says, and how long it has been
+//! without one.
 //!
-//! The master is told as soon as the answer changes, and gives the host nothing more meanwhile. Orders that no launcher was told of are
-//! kept for [`LAUNCHER_PATIENCE_MS`] and then given back. Orders that went to a launcher in the moment of its death are given back too
-//! if it had not begun them: nobody can carry them out later.
+//! The master is told as soon as the answer changes, and gives the host nothing more meanwhile.
+//! Orders that no launcher was told of are kept for [`LAUNCHER_PATIENCE_MS`] and then given back.
+//! Orders that went to a launcher in the moment of its death are given back too if it had not begun
+//! them: nobody can carry them out later.
 
 use super::{Core, Effect, Now, Task, launcher};
 use crate::outcome::in_words;
@@ -10,14 +12,15 @@ use proto::id::TaskKey;
 use proto::launch::Request;
 use proto::wire::agent::AgentMessage;
 
-/// How long an order waits for a launcher before the master gets it back: longer than a launcher takes that is started again.
+/// How long an order waits for a launcher before the master gets it back: longer than a launcher
+/// takes that is started again.
 pub const LAUNCHER_PATIENCE_MS: u64 = 10_000;
 
 /// The interval between examinations while the launcher finds nothing wrong.
 const EXAMINE_MS: u64 = 10_000;
 
-/// The interval between examinations while something is wrong. It is short, so the host serves again soon
-/// after the repair.
+/// The interval between examinations while something is wrong. It is short, so the host serves
+/// again soon after the repair.
 const EXAMINE_AGAIN_MS: u64 = 2_000;
 
 /// A launcher that does not answer for this long counts as hanging.
@@ -38,7 +41,8 @@ pub(super) struct Health {
     told: (Option<String>, Option<Vec<String>>),
     /// When orders that wait for a launcher are given back; `None` while none waits.
     give_back_at: Option<u64>,
-    /// When it is found out next which orders the dead launcher had not begun; 0 before the first time.
+    /// When it is found out next which orders the dead launcher had not begun; 0 before the first
+    /// time.
     look_at: u64,
 }
 
@@ -191,7 +195,8 @@ impl Core {
         effects
     }
 
-    /// The tasks whose orders no launcher was told of, and those whose orders a launcher was told of and has not answered.
+    /// The tasks whose orders no launcher was told of, and those whose orders a launcher was told
+    /// of and has not answered.
     fn unanswered(&self) -> (Vec<TaskKey>, Vec<TaskKey>) {
         let (mut held, mut asked) = (Vec::new(), Vec::new());
         for (key, task) in &self.tasks {
@@ -204,8 +209,8 @@ impl Core {
         (held, asked)
     }
 
-    /// Takes orders for unsent that the dead launcher had not begun. Does nothing once another launcher has listed its tasks, which is
-    /// asked for them again.
+    /// Takes orders for unsent that the dead launcher had not begun. Does nothing once another
+    /// launcher has listed its tasks, which is asked for them again.
     pub(super) fn hold_again(&mut self, keys: &[TaskKey]) {
         if self.listed {
             return;

@@ -1,11 +1,15 @@
-//! The commands that root runs for the queues and parallel environments of a host, as the host's own file lists them.
+//! The commands that root runs for the queues and parallel environments of a host, as the host's
+//! own file lists them.
 //!
-//! A line is a whole command, as the queue or the parallel environment has it behind `root@`: the program and its arguments,
-//! pseudo variables (queue_conf(5), sge_pe(5)) among them. The launcher compares word by word, so an agent that was taken over
-//! chooses neither the program nor the arguments. A pseudo variable stands for the value that the launcher knows of the task. Where
-//! it knows none (`$host`, `$queue`, `$pe`, `$pe_slots`, `$sge_cell`) it takes a plain name, which is no path and no option.
+//! A line is a whole command, as the queue or the parallel environment has it behind `root@`: the
+//! program and its arguments, pseudo variables (queue_conf(5), sge_pe(5)) among them. The launcher
+//! compares word by word, so an agent that was taken over chooses neither the program nor the
+//! arguments. A pseudo variable stands for the value that the launcher knows of the task. Where it
+//! knows none (`$host`, `$queue`, `$pe`, `$pe_slots`, `$sge_cell`) it takes a plain name, which is
+//! no path and no option.
 //!
-//! A program that is listed alone gets no arguments but numbers and names of the task that the launcher knows for certain.
+//! A program that is listed alone gets no arguments but numbers and names of the task that the
+//! launcher knows for certain.
 
 use super::rules::Refusal;
 use proto::launch::{LISTED_OTHERWISE, LaunchDocument, NOT_LISTED};
@@ -125,7 +129,8 @@ impl Facts {
         values.map(Piece::OneOf)
     }
 
-    /// Whether a program that is listed alone may have this argument. The owner of a job chooses its name, so that is none.
+    /// Whether a program that is listed alone may have this argument. The owner of a job chooses
+    /// its name, so that is none.
     fn is_certain(&self, argument: &str) -> bool {
         let is_known = self.known.iter().any(|(_, value)| value == argument);
         is_known || argument == self.task || CONSTANTS.contains(&argument)
@@ -157,7 +162,8 @@ fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
     )
 }
 
-/// Whether a text is what a listed word stands for. A value in front makes no option of a word that is none.
+/// Whether a text is what a listed word stands for. A value in front makes no option of a word that
+/// is none.
 fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
     let pieces = pieces(word, facts);
     let begins_with_value = !matches!(pieces.first(), Some(Piece::Text(_)) | None);

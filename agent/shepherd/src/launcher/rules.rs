@@ -1,8 +1,8 @@
 //! What this host's own files permit, whatever the agent asks for (ARCHITECTURE.md "On a host").
 //!
-//! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`, `sensor_user NAME`,
-//! `tracking_gids LOW HIGH`, `log_bytes N`.
-//! `etc/root-commands` has one whole command per line ([`super::root_commands`]), `etc/root-sensors` one load sensor with its
+//! `etc/launcher.conf` has one setting per line: `min_uid N`, `min_gid N`, `deny_user NAME`,
+//! `sensor_user NAME`, `tracking_gids LOW HIGH`, `log_bytes N`. `etc/root-commands` has one whole
+//! command per line ([`super::root_commands`]), `etc/root-sensors` one load sensor with its
 //! arguments. Files that another user could have written are refused.
 
 use super::root_commands::RootCommands;
@@ -83,8 +83,8 @@ pub struct Rules {
     trouble: Option<String>,
 }
 
-/// The states of the list of commands and of the list of sensors. `None` means that there is no such
-/// file.
+/// The states of the list of commands and of the list of sensors. `None` means that there is no
+/// such file.
 type ListStates = [Option<FileState>; 2];
 
 /// What changes when a file does.
@@ -155,8 +155,8 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Reads the lists of what root runs again if their files have changed. While they cannot be read
-    /// or trusted, nothing of them runs, and every call tries again.
+    /// Reads the lists of what root runs again if their files have changed. While they cannot be
+    /// read or trusted, nothing of them runs, and every call tries again.
     pub fn refresh(&mut self) {
         // Before the files are read: a change in between is seen by the next call.
         let states = self.list_states();
@@ -216,8 +216,8 @@ impl Rules {
         Some(())
     }
 
-    /// Returns whether a launcher that works in `folder` may start a task. The queue and this host set procedures and groups:
-    /// no job chose them.
+    /// Returns whether a launcher that works in `folder` may start a task. The queue and this host
+    /// set procedures and groups: no job chose them.
     ///
     /// # Errors
     /// What is refused, why, and which file admits it.
@@ -286,7 +286,8 @@ impl Rules {
         Ok(())
     }
 
-    /// A group that a task is given must be no group of anybody, or whoever controls the agent could choose `disk` or `root`.
+    /// A group that a task is given must be no group of anybody, or whoever controls the agent
+    /// could choose `disk` or `root`.
     fn check_tracking(&self, gid: Option<u32>) -> Result<(), String> {
         let Some(gid) = gid else { return Ok(()) };
         if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {
@@ -323,7 +324,8 @@ impl Rules {
     }
 }
 
-/// The launcher makes and writes files of this directory as root, so it must be one in which nobody else can put links.
+/// The launcher makes and writes files of this directory as root, so it must be one in which nobody
+/// else can put links.
 fn check_cgroup(parent: &str) -> Result<(), String> {
     let path = Path::new(parent);
     let leaves = path.components().any(|part| part == Component::ParentDir);
@@ -339,7 +341,8 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     Some(low.parse().ok()?..=high.trim().parse().ok()?)
 }
 
-/// The lines of a file that only root, or the user all runs as, can have written; none if there is no such file.
+/// The lines of a file that only root, or the user all runs as, can have written; none if there is
+/// no such file.
 fn read_lines(path: &Path) -> io::Result<Vec<String>> {
     let mut options = OpenOptions::new();
     let mut file = match options.read(true).custom_flags(libc::O_NONBLOCK).open(path) {
@@ -370,7 +373,8 @@ fn is_own(open: &impl AsFd) -> io::Result<bool> {
     Ok(is_ours && !Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH))
 }
 
-/// The lines of a file that says what root runs: every directory on the way to it must be root's, too.
+/// The lines of a file that says what root runs: every directory on the way to it must be root's,
+/// too.
 fn read_of_root(path: &Path) -> io::Result<Vec<String>> {
     let path = std::path::absolute(path)?;
     Ok(trusted::read_text(&path, &[0])

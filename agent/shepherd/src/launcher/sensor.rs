@@ -1,4 +1,5 @@
-//! Starting a load sensor: a process group of its own, the configured user, the given environment, and nothing inherited.
+//! Starting a load sensor: a process group of its own, the configured user, the given environment,
+//! and nothing inherited.
 
 use super::rules::Rules;
 use crate::account::{self, Identity};
@@ -13,8 +14,8 @@ use proto::launch::SensorSpec;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Runs the sensor in this process, a fork of the launcher. What goes wrong is said on the sensor's own standard error,
-/// which the agent reads. Never returns.
+/// Runs the sensor in this process, a fork of the launcher. What goes wrong is said on the sensor's
+/// own standard error, which the agent reads. Never returns.
 pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
     let complaint = match prepare(host, spec, streams) {
         Ok((mut program, mut by_shell)) => {
@@ -55,7 +56,8 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
     }
     umask(Mode::from_bits_truncate(0o022));
     std::env::set_current_dir("/").map_err(|error| text("/", &error))?;
-    // A root sensor's command is on the host's list; its environment comes from an agent that faces the network.
+    // A root sensor's command is on the host's list; its environment comes from an agent that faces
+    // the network.
     let is_root = Uid::effective().is_root() && !host.rules.single_user;
     let of_root = || environment::of_root_sensor(&spec.environment, &host.folder);
     let programs = programs(spec, &if is_root { of_root() } else { spec.environment.clone() }, file)?;
@@ -69,8 +71,9 @@ fn prepare(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> Result<(Pr
     Ok(programs)
 }
 
-/// A user by name. A number without an account is one that the host's own file names: with any other, a host that is not ours to
-/// trust could choose the uid of a denied user, and a group by its gid.
+/// A user by name. A number without an account is one that the host's own file names: with any
+/// other, a host that is not ours to trust could choose the uid of a denied user, and a group by
+/// its gid.
 fn identity(rules: &Rules, user: &str) -> Result<Identity, String> {
     match account::by_name(user) {
         Ok(identity) => Ok(identity),

@@ -40,10 +40,12 @@ const FIRST_PEER: u64 = 2;
 /// How often a task whose shepherd lives but has no socket yet is looked at again.
 const RETRY_MS: u64 = 200;
 
-/// The pause after the system refused a descriptor, a process or room on the disk: connections wait, tasks are looked at later.
+/// The pause after the system refused a descriptor, a process or room on the disk: connections
+/// wait, tasks are looked at later.
 const TROUBLE_MS: u64 = 2_000;
 
-/// The most connections of the agent's uid: it needs one, and a moment long a second one when it was started again.
+/// The most connections of the agent's uid: it needs one, and a moment long a second one when it
+/// was started again.
 const MAX_AGENTS: usize = 16;
 
 /// The state of the launcher. All of it can be built anew from `tasks/`.
@@ -187,7 +189,8 @@ impl Server {
         }
     }
 
-    /// Tasks whose directories a crash of the machine took, but whose starts are on record, get one in which their end is found.
+    /// Tasks whose directories a crash of the machine took, but whose starts are on record, get one
+    /// in which their end is found.
     fn recover_all(&mut self) -> io::Result<()> {
         self.journal.retain_existing(|key| TaskDir::new(key).exists());
         for key in self.journal.of_other_boots() {
@@ -208,7 +211,8 @@ impl Server {
         Ok(())
     }
 
-    /// Drops a task that an earlier launcher of this boot meant to start and gave to no shepherd: the agent asks for it again.
+    /// Drops a task that an earlier launcher of this boot meant to start and gave to no shepherd:
+    /// the agent asks for it again.
     fn drop_unbegun(&mut self, key: TaskKey) -> bool {
         let dir = TaskDir::new(&key);
         let is_of_this_boot = self.journal.boot_of(&key).is_none_or(|boot| boot == self.host.boot_id);
@@ -224,7 +228,8 @@ impl Server {
         is_dropped
     }
 
-    /// How long to wait for events: until something that failed or could not be reached is due again.
+    /// How long to wait for events: until something that failed or could not be reached is due
+    /// again.
     fn patience(&self) -> EpollTimeout {
         let recovers = self.tasks.iter().any(|(key, task)| self.is_unattached(key, task));
         let recover_at = recovers.then_some(self.recover_at);
@@ -294,7 +299,8 @@ impl Server {
                         io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
                     ) => {}
                 Err(error) => {
-                    // Out of descriptors, mostly. The connection stays in the queue, which would wake us again at once.
+                    // Out of descriptors, mostly. The connection stays in the queue, which would
+                    // wake us again at once.
                     crate::log::line(format_args!("no connection is taken for {TROUBLE_MS} ms: {error}"));
                     self.watch_listener(EpollFlags::empty());
                     self.accept_at = Some(sys::boot_ms() + TROUBLE_MS);
@@ -380,7 +386,8 @@ impl Server {
         }
     }
 
-    /// Sensors serve the agent that asked for them: the next one starts its own, and one that hangs would stay for ever.
+    /// Sensors serve the agent that asked for them: the next one starts its own, and one that hangs
+    /// would stay for ever.
     fn end_sensors(&self) {
         for pid in self.sensors.keys() {
             // Gone already is what is wanted.
@@ -393,8 +400,9 @@ impl Server {
         self.agents.values_mut().for_each(|agent| agent.queue(notice));
     }
 
-    /// Sends what this round had to say, in one piece. An agent that is gone or does not read is dropped and lists its tasks when it
-    /// returns; room is waited for only while something is unsent.
+    /// Sends what this round had to say, in one piece. An agent that is gone or does not read is
+    /// dropped and lists its tasks when it returns; room is waited for only while something is
+    /// unsent.
     fn flush(&mut self) {
         let epoll = &self.epoll;
         let before = self.agents.len();
@@ -417,7 +425,8 @@ impl Server {
         }
     }
 
-    /// Fails where silence would be taken for an answer: a task that a list leaves out is one that is lost.
+    /// Fails where silence would be taken for an answer: a task that a list leaves out is one that
+    /// is lost.
     fn handle(&mut self, request: Request, agent: &mut Connection) -> io::Result<Vec<Notice>> {
         let mut notices = Vec::new();
         if !matches!(request, Request::Launch(_)) {
@@ -694,7 +703,8 @@ impl Server {
         self.recover_at = sys::boot_ms() + TROUBLE_MS;
     }
 
-    /// As [`Server::recover`]; where that fails it is done again later, and until then the task counts as one that runs.
+    /// As [`Server::recover`]; where that fails it is done again later, and until then the task
+    /// counts as one that runs.
     fn find_out(&mut self, key: TaskKey) {
         if let Err(error) = self.recover(key) {
             crate::log::line(format_args!(

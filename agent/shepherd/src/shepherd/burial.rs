@@ -11,8 +11,8 @@ use proto::launch::{Cause, Failure, LaunchDocument, LaunchResult, TaskUsage, Tmp
 use std::io;
 use std::time::Duration;
 
-/// How long the processes of a task may take to end after SIGKILL. The others hang in the kernel, and the task's slot waits no
-/// longer for them.
+/// How long the processes of a task may take to end after SIGKILL. The others hang in the kernel,
+/// and the task's slot waits no longer for them.
 const END_MS: u64 = 10_000;
 
 /// The pause between two looks at processes that are not our children.
@@ -23,14 +23,15 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 pub struct Burial {
     /// The task.
     pub key: TaskKey,
-    /// The boot in which the journal let the task go. In another boot that counts as executed, whatever else is left of it.
+    /// The boot in which the journal let the task go. In another boot that counts as executed,
+    /// whatever else is left of it.
     pub released: Option<String>,
     /// Whether the shepherd was heard to say that the job was executed.
     pub was_executed: bool,
     /// Whether the shepherd itself said at its end that it had begun nothing of the job.
     pub has_not_begun: bool,
-    /// How many processes that came to the launcher, the shepherd's parent, could not be ended. `None` if the shepherd's parent is
-    /// another process, so that such processes went elsewhere.
+    /// How many processes that came to the launcher, the shepherd's parent, could not be ended.
+    /// `None` if the shepherd's parent is another process, so that such processes went elsewhere.
     pub orphans_left: Option<u32>,
     /// The traces from the launch document. They replace a record that cannot be read.
     pub traces: Option<Traces>,
@@ -64,7 +65,8 @@ impl Traces {
 
 /// Writes the result of a task whose shepherd is dead, after ending what remains of it.
 ///
-/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so once.
+/// Runs in a fork of the launcher. Whoever holds the lock writes, and only where no result is: so
+/// once.
 ///
 /// # Errors
 /// The task's directory cannot be read or written.
@@ -92,7 +94,8 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
         .as_ref()
         .and_then(|traces| Some((traces, traces.tmpdir.as_ref()?)))
     {
-        // The task has its result; what takes long goes on in a process of its own, which has its name from the beginning.
+        // The task has its result; what takes long goes on in a process of its own, which has its
+        // name from the beginning.
         sys::set_name(tmpdir::REMOVER);
         tmpdir::start_removal(tmpdir, traces.uid, traces.gid, &key)?;
     }
@@ -146,7 +149,8 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
     }
 }
 
-/// Whether the job may have been executed: so unless the opposite is certain, or a job that must not run twice could.
+/// Whether the job may have been executed: so unless the opposite is certain, or a job that must
+/// not run twice could.
 fn may_have_run(burial: &Burial, contents: &Contents) -> bool {
     if contents.exec.is_some() || burial.was_executed {
         return true;

@@ -1,9 +1,11 @@
 //! The forked child of a shepherd: from root to the user's program.
 //!
-//! The order matters. As root: the name service, the exec record's file, the cgroup, the groups, rights that a login does
-//! not pass on, hard limits that must rise. As the user: temporary directory, working directory, input and output, so that
-//! a file system that refuses root is no obstacle. Last, without allocating: limits (lowering them needs no right, and a
-//! small address space must not stop the set-up), then execve. What goes wrong travels over a pipe that execve closes.
+//! The order matters. As root: the name service, the exec record's file, the cgroup, the groups,
+//! rights that a login does not pass on, hard limits that must rise. As the user: temporary
+//! directory, working directory, input and output, so that a file system that refuses root is no
+//! obstacle. Last, without allocating: limits (lowering them needs no right, and a small address
+//! space must not stop the set-up), then execve. What goes wrong travels over a pipe that execve
+//! closes.
 
 use super::Context;
 use super::environment::{self, Places};
@@ -167,7 +169,8 @@ impl Ready {
             }
         }
         for limit in &context.login_limits {
-            // A login's own limits are a courtesy: a host that does not let us set them keeps what is in force.
+            // A login's own limits are a courtesy: a host that does not let us set them keeps what
+            // is in force.
             let _ = sys::set_raw_limit(limit.resource, limit.soft, limit.hard);
         }
         if context.document.security.no_new_privs
@@ -281,7 +284,8 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     let document = &context.document;
     if let Some(cgroup) = &context.cgroup {
         let entered = cgroup.enter();
-        // An ordinary user's group may be one that no process can be moved to: the task is tracked as a tree of processes then.
+        // An ordinary user's group may be one that no process can be moved to: the task is tracked
+        // as a tree of processes then.
         if !context.rules.single_user {
             entered.map_err(|error| unprepared("cannot enter the task's cgroup", error))?;
         }
@@ -291,7 +295,8 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
         let _ = fs::write("/proc/self/oom_score_adj", "0");
     }
     match sys::set_nice(document.nice) {
-        // Only root goes below the value that the launcher was started with; it has said so, and the task keeps that value.
+        // Only root goes below the value that the launcher was started with; it has said so, and
+        // the task keeps that value.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
         other => other.map_err(|error| unprepared("cannot set the nice value", error))?,
     }
@@ -314,8 +319,8 @@ fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Raising a hard limit needs the right to it, so it comes before the change of uid. A refusal is reported later, when the
-/// whole limit is set.
+/// Raising a hard limit needs the right to it, so it comes before the change of uid. A refusal is
+/// reported later, when the whole limit is set.
 fn raise_hard_limits(context: &Context) {
     for limit in &context.document.limits {
         let resource = sys::resource_number(limit.resource);
@@ -327,7 +332,8 @@ fn raise_hard_limits(context: &Context) {
     }
 }
 
-/// Empties the inheritable and ambient sets, and drops from the bounding set what the queue does not keep.
+/// Empties the inheritable and ambient sets, and drops from the bounding set what the queue does
+/// not keep.
 fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
     let cannot =
         |error: caps::errors::CapsError| unprepared("cannot drop capabilities", io::Error::other(error.to_string()));
@@ -342,8 +348,8 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directory and files of a task for a procedure of another user, with the rights of the task's own user: that user can put a
-/// link anywhere in the way.
+/// The directory and files of a task for a procedure of another user, with the rights of the task's
+/// own user: that user can put a link anywhere in the way.
 fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Result<(Opened, Places), Failure> {
     let nowhere = || {
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
@@ -363,7 +369,8 @@ fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) ->
     opened
 }
 
-/// A job needs its working directory and files. A procedure runs without them, so that an epilog follows any failure.
+/// A job needs its working directory and files. A procedure runs without them, so that an epilog
+/// follows any failure.
 fn enter_and_open(
     context: &Context,
     identity: &Identity,
@@ -391,8 +398,8 @@ fn enter_and_open(
     }
 }
 
-/// Enters the task's working directory and returns its path. Where that fails, the process enters the
-/// root directory instead and returns the failure.
+/// Enters the task's working directory and returns its path. Where that fails, the process enters
+/// the root directory instead and returns the failure.
 fn enter(context: &Context, identity: &Identity) -> Result<Result<String, Failure>, Failure> {
     let folder = match context.document.working_directory.as_str() {
         "" => identity.home.clone(),
@@ -413,7 +420,8 @@ fn wait_as_job(reporter: &Reporter) {
     reporter.waits_for_peer();
 }
 
-/// The files that a process of the task writes to: those of the parallel environment are its procedures' alone.
+/// The files that a process of the task writes to: those of the parallel environment are its
+/// procedures' alone.
 fn streams_of<'a>(context: &'a Context, errand: &Errand<'_>) -> &'a Streams {
     let document = &context.document;
     match errand {
@@ -454,8 +462,8 @@ fn invocation_for(
     }
 }
 
-/// The spooled script if the user can reach it; else its memory file, kept open as descriptor 3. Neither is executed
-/// itself, so a file system mounted noexec is no obstacle.
+/// The spooled script if the user can reach it; else its memory file, kept open as descriptor 3.
+/// Neither is executed itself, so a file system mounted noexec is no obstacle.
 fn place_script(context: &Context) -> Result<(Option<ScriptPlace>, Option<OwnedFd>), Failure> {
     let Some(script) = &context.script else {
         return Ok((None, None));

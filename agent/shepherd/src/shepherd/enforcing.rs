@@ -1,4 +1,5 @@
-//! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to blame.
+//! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to
+//! blame.
 
 use super::child::{Errand, LOOK_MS};
 use super::ending::Action;
@@ -28,8 +29,9 @@ impl Supervisor<'_> {
         if self.probe.is_none() {
             return;
         }
-        // A task that makes processes without end must not keep its shepherd from ending it: the shepherd is awake for some
-        // microseconds every few milliseconds, and what it starts is ordinary again. Without the right to that it waits its turn.
+        // A task that makes processes without end must not keep its shepherd from ending it: the
+        // shepherd is awake for some microseconds every few milliseconds, and what it starts is
+        // ordinary again. Without the right to that it waits its turn.
         self.own_nice = sys::nice();
         let _ = sys::become_urgent().or_else(|_| sys::set_nice(HIGHEST_PRIORITY));
     }

@@ -1,4 +1,5 @@
-//! The environment of a task's processes: the document's, what only this host knows, and for others than the owner a small part.
+//! The environment of a task's processes: the document's, what only this host knows, and for others
+//! than the owner a small part.
 
 use super::Context;
 use crate::account::Identity;
@@ -11,9 +12,10 @@ pub const ROOT_PATH: &str = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 /// The search path where a document has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 
-/// What a procedure of another user is told about the job: names, numbers and places that it only reads. The job's
-/// owner chooses some of the values, so no variable is here that a shell, a linker or a tool acts upon by itself: `TMPDIR` is missing
-/// for that reason, and because it is the owner's.
+/// What a procedure of another user is told about the job: names, numbers and places that it only
+/// reads. The job's owner chooses some of the values, so no variable is here that a shell, a linker
+/// or a tool acts upon by itself: `TMPDIR` is missing for that reason, and because it is the
+/// owner's.
 const TOLD: [&[&str]; 2] = [
     &TASK_VARIABLES,
     &[
@@ -95,7 +97,8 @@ pub fn given(context: &Context) -> Vec<String> {
     environment
 }
 
-/// For a procedure of root or of an account of the site: nothing by which the owner could turn it against its user.
+/// For a procedure of root or of an account of the site: nothing by which the owner could turn it
+/// against its user.
 fn others(context: &Context, identity: &Identity) -> Vec<String> {
     let document = &context.document;
     let mut environment = told(&document.environment, &TOLD.concat());
@@ -138,7 +141,8 @@ pub fn search_path(environment: &[String]) -> &str {
     variable(environment, "PATH").unwrap_or(DEFAULT_PATH)
 }
 
-/// Lets the environment name the temporary directory that was made, where it is not the planned one.
+/// Lets the environment name the temporary directory that was made, where it is not the planned
+/// one.
 pub fn name_directory(environment: &mut [String], planned: &TmpDir, made: &TmpDir) {
     if planned.name == made.name {
         return;

@@ -1,7 +1,7 @@
 //! Which limit ended a task, and how sure that is (ARCHITECTURE.md "On a host").
 //!
-//! A job that fails for another reason under a limit is not blamed on it: without a signal of the kernel or a peak near the
-//! bound there is no hit at all.
+//! A job that fails for another reason under a limit is not blamed on it: without a signal of the
+//! kernel or a peak near the bound there is no hit at all.
 
 use super::sampler::Peaks;
 use crate::cgroup::{GroupAround, GroupKills};
@@ -37,10 +37,12 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
     }
     match facts.cause {
         Cause::Signalled { signal, .. } => by_signal(facts, *signal),
-        // A shell reports the signal of its child as 128 + signal; a program may return that number by itself.
+        // A shell reports the signal of its child as 128 + signal; a program may return that number
+        // by itself.
         Cause::Exited(code) if *code > 128 => {
             let hit = by_signal(facts, i32::from(*code) - 128)?;
-            // Only a limit of the processor is proved by what was used, and only if that was all of it.
+            // Only a limit of the processor is proved by what was used, and only if that was all of
+            // it.
             let is_proved = hit.limit == "h_cpu" && missing_ms(facts.main_cpu_ms, hit.bound) <= RESOLUTION_MS;
             let evidence = if is_proved {
                 hit.evidence
@@ -191,8 +193,8 @@ pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHi
     })
 }
 
-/// Whether an allocation may have failed at a bound. A program that ends before its first sample has
-/// a peak of 0.
+/// Whether an allocation may have failed at a bound. A program that ends before its first sample
+/// has a peak of 0.
 fn may_have_refused(bound: u64, peak: u64) -> bool {
     peak == 0 || peak >= bound / 4
 }

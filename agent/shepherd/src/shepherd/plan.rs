@@ -112,7 +112,8 @@ fn with_stdin_args(args: &[String]) -> Vec<String> {
     ["-s".to_owned()].into_iter().chain(args.iter().cloned()).collect()
 }
 
-/// The starter is told the script, or reads it, and knows from its environment which shell would have had it.
+/// The starter is told the script, or reads it, and knows from its environment which shell would
+/// have had it.
 fn by_starter(starter: &str, stdin: bool, args: &[String], script: &ScriptPlace) -> Invocation {
     let path = (!stdin).then(|| script.path.clone());
     let argv = [starter.to_owned()]
@@ -159,7 +160,8 @@ fn direct(argv: &[String], path_variable: &str) -> Result<Invocation, Failure> {
     })
 }
 
-/// The program and the one argument of a `#!` line, as the kernel reads it; `None` without such a line.
+/// The program and the one argument of a `#!` line, as the kernel reads it; `None` without such a
+/// line.
 fn interpreter(head: &[u8]) -> Result<Option<(String, Option<String>)>, Failure> {
     let Some(rest) = head.strip_prefix(b"#!") else {
         return Ok(None);
@@ -191,8 +193,9 @@ pub fn command_line(command: &str, path_variable: &str) -> Result<Invocation, Fa
     direct(&argv, path_variable)
 }
 
-/// A procedure's command, its arguments with what only its host knows: the files of its process, and whether both streams go to one
-/// (queue_conf(5)). They are replaced behind the splitting: a blank in a path that a user chose makes no further argument.
+/// A procedure's command, its arguments with what only its host knows: the files of its process,
+/// and whether both streams go to one (queue_conf(5)). They are replaced behind the splitting: a
+/// blank in a path that a user chose makes no further argument.
 pub fn procedure_line(command: &str, places: &Places, merge: bool, path_variable: &str) -> Result<Invocation, Failure> {
     let table = [
         ("$stdin_path", places.stdin.as_str()),

@@ -1,4 +1,5 @@
-//! What is left of a task: processes to end, a directory to remove. Neither holds the task's slot for ever.
+//! What is left of a task: processes to end, a directory to remove. Neither holds the task's slot
+//! for ever.
 
 use super::supervisor::{Supervisor, everyone, signal_all};
 use super::tmpdir;
@@ -6,7 +7,8 @@ use crate::proc::{self, ProcessStat};
 use crate::sys::{self, Wait};
 use std::io;
 
-/// How long processes may take to end after SIGKILL. Those that do not hang in the kernel, in a file system as a rule.
+/// How long processes may take to end after SIGKILL. Those that do not hang in the kernel, in a
+/// file system as a rule.
 const END_MS: u64 = 10_000;
 
 /// How long the main process may take, which has the memory of the job to give back.
@@ -25,8 +27,8 @@ impl Supervisor<'_> {
             cgroup.kill();
         }
         if let Some(main) = &self.main {
-            // In one step: processes that fork faster than they are found end together. A kernel before 6.9 cannot, and the
-            // walks below find the same.
+            // In one step: processes that fork faster than they are found end together. A kernel
+            // before 6.9 cannot, and the walks below find the same.
             let _ = sys::signal_group(main, libc::SIGKILL);
         }
         // A process that forks while the others die is found by the next walk.
@@ -45,8 +47,8 @@ impl Supervisor<'_> {
         self.killed_at.is_some_and(|at| now >= at.saturating_add(MAIN_END_MS)) && hangs()
     }
 
-    /// Kills and reaps every descendant: a subreaper without children is the proof that nothing is left. Counts those that do not end
-    /// in time, and goes on without them.
+    /// Kills and reaps every descendant: a subreaper without children is the proof that nothing is
+    /// left. Counts those that do not end in time, and goes on without them.
     pub(super) fn end_remains(&mut self) -> io::Result<()> {
         let deadline = sys::boot_ms() + END_MS;
         loop {
@@ -85,7 +87,8 @@ impl Supervisor<'_> {
         self.left = count.max(1);
     }
 
-    /// Removes the temporary directory and the control group. A directory that takes long is removed behind the end of the task.
+    /// Removes the temporary directory and the control group. A directory that takes long is
+    /// removed behind the end of the task.
     pub(super) fn clean(&mut self) -> io::Result<()> {
         let document = &self.context.document;
         if let Some(tmpdir) = &document.tmpdir {

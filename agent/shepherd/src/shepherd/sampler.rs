@@ -1,8 +1,8 @@
 //! What a task uses as a whole, sampled by its own shepherd.
 //!
-//! The sampler is part of each shepherd and not a process for all tasks: it must work while agent and launcher are dead, the
-//! shepherd is the subreaper from which the task's processes are found at a cost proportional to the task, and it is root,
-//! so `hidepid=2` hides nothing from it.
+//! The sampler is part of each shepherd and not a process for all tasks: it must work while agent
+//! and launcher are dead, the shepherd is the subreaper from which the task's processes are found
+//! at a cost proportional to the task, and it is root, so `hidepid=2` hides nothing from it.
 
 use crate::proc::{self, ProcessStat};
 use crate::sys::Waited;
@@ -76,7 +76,8 @@ impl Sampler {
         self.peaks
     }
 
-    /// Takes a sample of every descendant of this process, or of as many as are over a limit of the task.
+    /// Takes a sample of every descendant of this process, or of as many as are over a limit of the
+    /// task.
     pub fn sample(&mut self, limits: &TaskLimits) {
         let mut sum = Sum {
             page_bytes: self.page_bytes,
@@ -219,7 +220,8 @@ fn io_of(process: &ProcessStat) -> u64 {
     proc::read_short(&format!("/proc/{}/io", process.pid)).map_or(0, |text| proc::io_bytes(&text))
 }
 
-/// Bytes of all reaped descendants: the kernel adds them to this process, but not to its only thread.
+/// Bytes of all reaped descendants: the kernel adds them to this process, but not to its only
+/// thread.
 fn reaped_io() -> u64 {
     let bytes = |path: &str| proc::read_short(path).map_or(0, |text| proc::io_bytes(&text));
     let thread = bytes("/proc/thread-self/io");

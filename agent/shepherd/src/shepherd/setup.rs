@@ -79,7 +79,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The progress of the child decides who is blamed: a user can name a pipe as output that nobody reads.
+    /// The progress of the child decides who is blamed: a user can name a pipe as output that
+    /// nobody reads.
     fn setup_hangs(&mut self, pid: i32, is_at_users_files: bool) -> SetupReport {
         // One that hangs in the kernel is not waited for without end.
         self.killed_at.get_or_insert_with(sys::boot_ms);

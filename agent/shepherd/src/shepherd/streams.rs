@@ -146,8 +146,9 @@ fn read(path: &str) -> Result<File, Failure> {
 const INPUT_PATIENCE: Duration = Duration::from_secs(2);
 const INPUT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS at once, and a job may start
-/// before the shell that submitted it has run its next command: so a missing file is waited for, briefly.
+/// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS
+/// at once, and a job may start before the shell that submitted it has run its next command: so a
+/// missing file is waited for, briefly.
 fn read_awaited(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
     let end = Instant::now() + INPUT_PATIENCE;
     loop {
@@ -223,8 +224,8 @@ fn waiting(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// The file that the job's standard error went to, open for reading; `None` for anything that is not
-/// a plain file there. Nothing is made and nothing is waited for.
+/// The file that the job's standard error went to, open for reading; `None` for anything that is
+/// not a plain file there. Nothing is made and nothing is waited for.
 pub fn error_file(streams: &Streams, identity: &Identity) -> Option<File> {
     let output = if streams.merge {
         &streams.stdout

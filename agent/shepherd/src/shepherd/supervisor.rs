@@ -1,7 +1,7 @@
 //! The loop of a shepherd: procedures, the job, its limits and orders, its end, the result.
 //!
-//! One poll(2) over SIGCHLD, the peers and the nearest deadline. Deadlines are on `CLOCK_BOOTTIME`: after a suspend of the
-//! machine the next wake-up, at most ten seconds away, finds them passed.
+//! One poll(2) over SIGCHLD, the peers and the nearest deadline. Deadlines are on `CLOCK_BOOTTIME`:
+//! after a suspend of the machine the next wake-up, at most ten seconds away, finds them passed.
 
 use super::Context;
 use super::child::{self, Errand};
@@ -34,10 +34,12 @@ use std::time::Duration;
 /// The longest sleep, so that a clock that went on during a suspend of the machine is noticed.
 const LONGEST_SLEEP_MS: u64 = 10_000;
 
-/// The first sample of a task under limits comes this soon; the distance doubles up to the interval.
+/// The first sample of a task under limits comes this soon; the distance doubles up to the
+/// interval.
 pub(super) const FIRST_SAMPLE_MS: u64 = 100;
 
-/// A task that lives this long gets a socket for later launchers, which ask again until it is there.
+/// A task that lives this long gets a socket for later launchers, which ask again until it is
+/// there.
 const LISTEN_AFTER_MS: u64 = 100;
 
 /// How long a result that found no room on the disk waits until it is written again.
@@ -59,7 +61,8 @@ pub struct Supervisor<'a> {
     /// When the socket for later launchers is made; none once it is.
     listen_at: Option<u64>,
     signals: SignalFd,
-    /// Whether the host shuts down: it tells every process, and nobody else sends a shepherd SIGTERM.
+    /// Whether the host shuts down: it tells every process, and nobody else sends a shepherd
+    /// SIGTERM.
     shuts_down: bool,
     pub(super) ending: Ending,
     pub(super) sampler: Sampler,
@@ -70,7 +73,8 @@ pub struct Supervisor<'a> {
     pub(super) is_over: bool,
     pub(super) limit: Option<LimitHit>,
     pub(super) soft_hit: Option<LimitHit>,
-    /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes first.
+    /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes
+    /// first.
     pub(super) soft_clock: Option<LimitHit>,
     pub(super) ordered: bool,
     /// Looks for many new processes while a job with a memory limit runs.
@@ -151,7 +155,8 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// Runs the task to its end and leaves its result. Gives the launcher's socket back if another task may come over it.
+    /// Runs the task to its end and leaves its result. Gives the launcher's socket back if another
+    /// task may come over it.
     ///
     /// # Errors
     /// Those of writing the result; the launcher then records a dead shepherd.
@@ -197,7 +202,8 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// A failure for which the job goes into error, behind time, user and process as 8.1.9 tells it.
+    /// A failure for which the job goes into error, behind time, user and process as 8.1.9 tells
+    /// it.
     fn stamped(&self, failure: Failure) -> Failure {
         if ![Failed::OPEN_FILE, Failed::NO_SHELL, Failed::NO_CWD].contains(&failure.failed) {
             return failure;
@@ -241,7 +247,8 @@ impl<'a> Supervisor<'a> {
         Ok((cause, usage, wallclock_ms))
     }
 
-    /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs again if it may.
+    /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs
+    /// again if it may.
     fn unless_shut_down(&mut self, cause: Cause) -> Cause {
         self.take_signals();
         let by_sigterm = matches!(
@@ -255,7 +262,8 @@ impl<'a> Supervisor<'a> {
         if is_lost { Cause::ShepherdDied } else { cause }
     }
 
-    /// Runs a procedure in front of the job. What it adds to the environment holds for all behind it.
+    /// Runs a procedure in front of the job. What it adds to the environment holds for all behind
+    /// it.
     fn preparation(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let outcome = self.procedure(kind, procedure);
         if procedure.is_some() {
@@ -264,7 +272,8 @@ impl<'a> Supervisor<'a> {
         outcome
     }
 
-    /// Runs a procedure and applies the rules for its exit code: 99 runs the job again, 100 puts it into error.
+    /// Runs a procedure and applies the rules for its exit code: 99 runs the job again, 100 puts it
+    /// into error.
     fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let Some(procedure) = procedure else { return Ok(()) };
         let timeout_ms = (procedure.timeout_s > 0).then(|| u64::from(procedure.timeout_s) * 1000);
@@ -517,8 +526,9 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// An announcement is for the program. The shell that only waits for a command would die of it and take the program
-    /// along, so it is left out, unless it has a handler for the signal: then the command line of the job set a trap.
+    /// An announcement is for the program. The shell that only waits for a command would die of it
+    /// and take the program along, so it is left out, unless it has a handler for the signal: then
+    /// the command line of the job set a trap.
     fn announce(&self, signal: i32) {
         let mut processes = everyone();
         let start = &self.context.document.start;
@@ -547,7 +557,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A full disk must not make a job that ended well one whose shepherd died: the result waits until there is room.
+    /// A full disk must not make a job that ended well one whose shepherd died: the result waits
+    /// until there is room.
     fn write_result(&self, result: &LaunchResult) -> io::Result<()> {
         let mut told = false;
         loop {
@@ -673,10 +684,10 @@ fn failed_code(kind: ProcedureKind) -> u8 {
     }
 }
 
-/// The failure of a procedure that did not start. Its own faults have the code of its kind, by which
-/// the queue waits in error. The faults of the host, of the task's user and of the place of temporary
-/// directories keep their codes: one user's files must not stop the queue for all. A job that ran is
-/// over, whatever its user's files are like.
+/// The failure of a procedure that did not start. Its own faults have the code of its kind, by
+/// which the queue waits in error. The faults of the host, of the task's user and of the place of
+/// temporary directories keep their codes: one user's files must not stop the queue for all. A job
+/// that ran is over, whatever its user's files are like.
 fn of_procedure(kind: ProcedureKind, failure: Failure) -> Failure {
     let is_after_job = matches!(kind, ProcedureKind::PeStop | ProcedureKind::Epilog);
     match failure.failed {

@@ -24,7 +24,8 @@ pub fn path(tmpdir: &TmpDir) -> Option<PathBuf> {
     plain.then(|| Path::new(&tmpdir.base).join(name))
 }
 
-/// The name taken where somebody else has the planned one: names in a shared directory can be guessed and taken.
+/// The name taken where somebody else has the planned one: names in a shared directory can be
+/// guessed and taken.
 fn spare(tmpdir: &TmpDir, key: &TaskKey) -> TmpDir {
     TmpDir {
         base: tmpdir.base.clone(),
@@ -32,8 +33,9 @@ fn spare(tmpdir: &TmpDir, key: &TaskKey) -> TmpDir {
     }
 }
 
-/// Makes the directory as this process's user and says which: the planned one, or a spare one where something that is not the
-/// user's has its name. One that a step before made is taken, if it is the user's own.
+/// Makes the directory as this process's user and says which: the planned one, or a spare one where
+/// something that is not the user's has its name. One that a step before made is taken, if it is
+/// the user's own.
 ///
 /// # Errors
 /// [`Failed::BEFORE_JOB`] with the path.
@@ -71,9 +73,9 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
 
 /// Says who is to blame that user `uid` cannot make a directory in `base`.
 ///
-/// The queue is to blame if it names a place that is not there or is closed to everybody. The host is
-/// to blame if the place is full, broken or read-only, or the system has no more to give. The job is
-/// to blame if only its user cannot: nobody else's jobs may wait for that.
+/// The queue is to blame if it names a place that is not there or is closed to everybody. The host
+/// is to blame if the place is full, broken or read-only, or the system has no more to give. The
+/// job is to blame if only its user cannot: nobody else's jobs may wait for that.
 fn failed_code(errno: i32, base: &Path, uid: u32) -> u8 {
     match errno {
         libc::ENOENT | libc::ENOTDIR | libc::ELOOP if !is_of_user(base, uid) => Failed::QUEUE_SETTING,
@@ -95,8 +97,8 @@ fn is_of_user(base: &Path, uid: u32) -> bool {
     uid != 0 && deepest(base, |part| fs::symlink_metadata(part)).is_some_and(|(_, found)| found.uid() == uid)
 }
 
-/// Whether no rights of others, and no group but root's, lead into the place. One user alone may lack
-/// the rights of a group or of an access list, which shows in the rights of the group.
+/// Whether no rights of others, and no group but root's, lead into the place. One user alone may
+/// lack the rights of a group or of an access list, which shows in the rights of the group.
 fn is_closed(base: &Path) -> bool {
     let Some((part, found)) = deepest(base, |part| fs::metadata(part)) else {
         return true;
@@ -113,14 +115,16 @@ const MAX_DEPTH: usize = 64;
 /// The name of a process that removes a directory.
 pub const REMOVER: &CStr = c"gw-remover";
 
-/// The longest that a removal goes on: behind a file system that hangs, or a user who makes files faster than they go.
+/// The longest that a removal goes on: behind a file system that hangs, or a user who makes files
+/// faster than they go.
 const REMOVAL_S: u32 = 3600;
 
 /// The pause before a directory that somebody filled meanwhile is emptied again.
 const REFILLED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Starts to remove the directory with the file permissions of `uid`, in a process of its own: a file system that hangs holds up
-/// nothing else. What cannot be removed stays, and the process says so.
+/// Starts to remove the directory with the file permissions of `uid`, in a process of its own: a
+/// file system that hangs holds up nothing else. What cannot be removed stays, and the process says
+/// so.
 ///
 /// # Errors
 /// Errors of fork(2).
@@ -130,7 +134,8 @@ pub fn start_removal(tmpdir: &TmpDir, uid: u32, gid: u32, key: &TaskKey) -> io::
         Fork::Child => {
             sys::set_name(REMOVER);
             sys::end_after(REMOVAL_S);
-            // Not with the priority of a shepherd; without the right to that there was none to give up.
+            // Not with the priority of a shepherd; without the right to that there was none to give
+            // up.
             let _ = sys::set_nice(0);
             sys::default_signals();
             let unblocked = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
@@ -205,7 +210,8 @@ fn open_folder_at<P: nix::NixPath + ?Sized>(folder: impl AsFd, name: &P) -> io::
     }
     let closed = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let found = openat(folder.as_fd(), name, closed, Mode::empty())?;
-    // fchmod(2) takes no descriptor of O_PATH; the link in /proc leads to the directory itself, whatever its name means by now.
+    // fchmod(2) takes no descriptor of O_PATH; the link in /proc leads to the directory itself,
+    // whatever its name means by now.
     fs::set_permissions(
         format!("/proc/self/fd/{}", found.as_raw_fd()),
         fs::Permissions::from_mode(0o700),

@@ -40,8 +40,8 @@ const NAMES: [&str; 9] = [
 /// The most bytes of `environment` that are read back.
 const MAX_ENVIRONMENT_BYTES: u64 = 4 << 20;
 
-/// The most bytes, and the most names, that procedures add. execve(2) takes no value of 128 KiB, and a
-/// job must not fail by an environment that it did not choose.
+/// The most bytes, and the most names, that procedures add. execve(2) takes no value of 128 KiB,
+/// and a job must not fail by an environment that it did not choose.
 const MAX_ADDED_BYTES: usize = 120 << 10;
 const MAX_ADDED_NAMES: usize = 1_000;
 
@@ -108,10 +108,11 @@ impl Spool {
         self.write_environment(document)
     }
 
-    /// Whether the directory and all in it are as this program makes them, or no directory is there.
+    /// Whether the directory and all in it are as this program makes them, or no directory is
+    /// there.
     ///
-    /// A procedure of root may have given the directory or a file to somebody: the next task would get
-    /// it with that.
+    /// A procedure of root may have given the directory or a file to somebody: the next task would
+    /// get it with that.
     pub fn is_plain(&self) -> bool {
         let folder = match fs::symlink_metadata(&self.path) {
             Err(error) => return error.kind() == ErrorKind::NotFound,

@@ -178,7 +178,8 @@ fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is
     let (kept, lost, forgotten) = (cell.new_key(), cell.new_key(), cell.new_key());
     cell.launcher.kill().unwrap();
     cell.launcher.wait().unwrap();
-    // What a crash of the machine may leave: a directory with nothing in it, or none, and the lines that were synced.
+    // What a crash of the machine may leave: a directory with nothing in it, or none, and the lines
+    // that were synced.
     std::fs::create_dir(cell.dir.join(format!("tasks/{kept}"))).unwrap();
     let lines = format!(
         "+ {forgotten} b0\n+ {kept} b0\n- {forgotten} \n+ {lost} b0\n+ {} b",

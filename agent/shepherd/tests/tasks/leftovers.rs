@@ -75,7 +75,8 @@ fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_u
         &mut cell,
         "touch filled; until [ -e 7.1.all.q/by-another ]; do sleep 0.05; done",
     );
-    // A process of the same user that is none of the task: it makes the directory anew whenever that is gone.
+    // A process of the same user that is none of the task: it makes the directory anew whenever
+    // that is gone.
     let filler =
         "while [ -e filled ]; do mkdir -p 7.1.all.q/d.$$ 2>/dev/null; : > 7.1.all.q/by-another; done 2>/dev/null";
     let key = cell.launch(document);
@@ -91,8 +92,8 @@ fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_u
     let _ = fs::remove_dir_all(&made);
 }
 
-/// A process that takes no signal, not even SIGKILL, as one that waits for a file system that is gone: frozen by the first version of
-/// control groups. `None` on a host without them.
+/// A process that takes no signal, not even SIGKILL, as one that waits for a file system that is
+/// gone: frozen by the first version of control groups. `None` on a host without them.
 struct Frozen {
     group: PathBuf,
 }

@@ -53,7 +53,8 @@ fn processes_that_together_exceed_h_rss_are_ended_for_certain() {
 #[test]
 fn an_allocation_that_fails_near_the_address_space_limit_is_likely() {
     let mut cell = Cell::start();
-    // The program sees its own limit, stays near it for two samples, also on a busy machine, and fails.
+    // The program sees its own limit, stays near it for two samples, also on a busy machine, and
+    // fails.
     let program = "perl -e 'my @x; for (1..95) { push @x, \"x\" x (1 << 20) } select(undef, undef, undef, 5); exit 55'";
     let mut document = cell.shell(program);
     document.limits = vec![limit(Resource::AddressSpace, 112 * MIB)];
@@ -448,14 +449,16 @@ fn a_task_with_too_many_processes_is_ended_whole() {
 #[test]
 fn a_program_that_only_forks_is_ended_by_the_memory_limit_of_its_task() {
     let mut cell = Cell::start();
-    // The same as a bomb of the shell, with an end if nothing stops it. Each process leaves a byte, the first one also its size.
+    // The same as a bomb of the shell, with an end if nothing stops it. Each process leaves a byte,
+    // the first one also its size.
     let bomb = "perl -e 'open F, \">>made\"; open S, \"/proc/self/status\"; print grep /VmSize/, <S>; $| = 1; \
                 for (1..9) { fork or syswrite F, \"x\" } sleep 1000'";
     let mut document = cell.shell(bomb);
     document.task_limits.h_vmem_bytes = Some(100 * MIB);
     let result = cell.run_document(document);
     assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Certain)));
-    // An ordinary user's shepherd waits its turn among all processes: how far the task comes by then has no bound.
+    // An ordinary user's shepherd waits its turn among all processes: how far the task comes by
+    // then has no bound.
     if nix::unistd::Uid::effective().is_root() {
         let size = cell.output(&result, 'o');
         let size_kib: u64 = size.split_whitespace().nth(1).unwrap().parse().unwrap();

@@ -18,7 +18,8 @@ fn the_nice_value_of_all_processes_of_a_task_follows_the_agent() {
     let base = if Uid::effective().is_root() { 0 } else { ours };
     let above = |steps: i32| (base + steps).min(19);
     let mut cell = Cell::start();
-    // It says its number from its own session: before, it could leave the group that is about to get another value.
+    // It says its number from its own session: before, it could leave the group that is about to
+    // get another value.
     let mut document = cell.shell("setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000");
     document.nice = above(3);
     let key = cell.launch(document);

@@ -1,4 +1,5 @@
-//! Programs that root, or a sensor's user, runs on the word of an agent that may have been taken over.
+//! Programs that root, or a sensor's user, runs on the word of an agent that may have been taken
+//! over.
 
 use super::cell::{Cell, direct, failed};
 use nix::unistd::{Uid, chown};

@@ -1,4 +1,5 @@
-//! All of these tests again as an ordinary user runs them: everything under one uid, without a right of root.
+//! All of these tests again as an ordinary user runs them: everything under one uid, without a
+//! right of root.
 
 use super::account::Account;
 use super::cell::PROGRAM;

@@ -291,7 +291,8 @@ fn a_temporary_directory_is_removed_without_the_groups_of_root() {
         return;
     }
     let mut cell = Cell::start_with_groups(&[64_991]);
-    // Only the group of the launcher's caller may write here, so the task's user cannot remove the directory.
+    // Only the group of the launcher's caller may write here, so the task's user cannot remove the
+    // directory.
     let shared = cell.dir.join("shared");
     fs::create_dir_all(shared.join("7.1.all.q")).unwrap();
     nix::unistd::chown(&shared, None, Some(64_991.into())).unwrap();

@@ -1,4 +1,5 @@
-//! What the commands that only ask have in common: lists of options, selection of queues, the three formats, and the answers.
+//! What the commands that only ask have in common: lists of options, selection of queues, the three
+//! formats, and the answers.
 
 use crate::args::Parsed;
 use crate::client::Client;
@@ -40,7 +41,8 @@ impl Format {
     }
 }
 
-/// Connects to the master of the cell that the command line or this shell names, for answers that are written in `format`.
+/// Connects to the master of the cell that the command line or this shell names, for answers that
+/// are written in `format`.
 ///
 /// # Errors
 /// See [`Client::connect`].
@@ -76,7 +78,8 @@ pub fn optional_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
     parsed.has(name).then(|| list(parsed, name))
 }
 
-/// The list of the last use of an option, taken apart at commas and blanks: none where it is not given, empty for all.
+/// The list of the last use of an option, taken apart at commas and blanks: none where it is not
+/// given, empty for all.
 pub fn last_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
     let last = parsed.given.iter().rev().find(|given| given.name == name)?;
     let words = last.values.iter().flat_map(|value| value.split([',', ' ']));

@@ -1,4 +1,5 @@
-//! The cell of the captures: eleven jobs of three users, three queues and one host, as the master would tell them.
+//! The cell of the captures: eleven jobs of three users, three queues and one host, as the master
+//! would tell them.
 
 use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, HostName, JobNumber, QueueInstanceName, QueueName, SubmitSeq, TaskId, UserName};

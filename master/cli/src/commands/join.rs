@@ -144,8 +144,9 @@ fn first_line(source: impl Read) -> std::io::Result<String> {
     Ok(line.trim().to_owned())
 }
 
-/// Runs the agent's part, which reads the token from its standard input: its command line is seen by everybody on the host. It says
-/// why it refused; how daemons are started by hand is nothing for who has them started.
+/// Runs the agent's part, which reads the token from its standard input: its command line is seen
+/// by everybody on the host. It says why it refused; how daemons are started by hand is nothing for
+/// who has them started.
 fn handed_over(mut command: Command, token: &str) -> Result<Output, Fail> {
     let refuse = |error: std::io::Error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot start gridwright-agent").why(error.to_string())

@@ -1,7 +1,7 @@
 //! `qacct`: accounting records of jobs, and what groups of them used together.
 //!
-//! The master's records, or the lines of a classic accounting file (`-f`), go through one selection ([`select`]) and become
-//! blocks ([`block`]) or a table ([`table`]).
+//! The master's records, or the lines of a classic accounting file (`-f`), go through one selection
+//! ([`select`]) and become blocks ([`block`]) or a table ([`table`]).
 
 pub mod block;
 mod entry;

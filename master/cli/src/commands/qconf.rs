@@ -1,7 +1,7 @@
 //! `qconf`: shows and changes the configuration of the cell.
 //!
-//! Every option is a row of [`options`]: how it is written, and the [`Verb`] behind it. Texts are read and checked here, with
-//! file and line, and again by the master, which alone decides.
+//! Every option is a row of [`options`]: how it is written, and the [`Verb`] behind it. Texts are
+//! read and checked here, with file and line, and again by the master, which alone decides.
 
 mod attribute;
 mod categories;
@@ -196,7 +196,8 @@ fn blanks_separate(kind: ObjectKind, purpose: Purpose) -> bool {
     }
 }
 
-/// Does something for each name. A refusal of one is printed and the others follow, so that each gets its line.
+/// Does something for each name. A refusal of one is printed and the others follow, so that each
+/// gets its line.
 fn for_each<'a>(names: impl Iterator<Item = &'a str>, mut act: impl FnMut(&'a str) -> Outcome) -> Outcome {
     let mut code = exit::OK;
     for name in names {
@@ -224,7 +225,8 @@ fn printed(fail: &Fail) -> u8 {
     exit_code(fail.exit)
 }
 
-/// `qconf` knows one exit code for refusals; that a change's outcome is unknown has its own in every command.
+/// `qconf` knows one exit code for refusals; that a change's outcome is unknown has its own in
+/// every command.
 fn exit_code(code: u8) -> u8 {
     if code == exit::OK || code == Code::OutcomeUnknown.exit_code() {
         code

@@ -1,4 +1,5 @@
-//! `qhost`: hosts with their load, resources, queues and jobs, in the layouts that programs parse (master/cli/README.md "What programs may rely on").
+//! `qhost`: hosts with their load, resources, queues and jobs, in the layouts that programs parse
+//! (master/cli/README.md "What programs may rely on").
 
 mod columns;
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! `qstat`: jobs and queues, in the layouts that programs parse (master/cli/README.md "What programs may rely on").
+//! `qstat`: jobs and queues, in the layouts that programs parse (master/cli/README.md "What
+//! programs may rely on").
 //!
-//! Options become questions ([`options`]), answers become lines ([`shown`]), lines become text, XML or JSON. Every renderer is a
-//! function of the views, so that the layouts are tested without a daemon.
+//! Options become questions ([`options`]), answers become lines ([`shown`]), lines become text, XML
+//! or JSON. Every renderer is a function of the views, so that the layouts are tested without a
+//! daemon.
 
 mod columns;
 mod detail;
@@ -189,7 +191,8 @@ fn job_rows(client: &mut Client, options: &Options) -> Result<Vec<JobRow>, Fail>
     Ok(rows)
 }
 
-/// The queue instances that the options select. A pattern of `-q` that matches none is an error, as in 8.1.9.
+/// The queue instances that the options select. A pattern of `-q` that matches none is an error, as
+/// in 8.1.9.
 fn selected_queues(client: &mut Client, options: &Options) -> Result<Vec<QueueView>, Fail> {
     let views = ask::queues(client, options.queues.clone())?;
     let patterns = &options.queues.queues;

@@ -88,7 +88,8 @@ pub const UP: CommandDef = CommandDef {
     exit_codes: "0 the cell is up; 1 it is not, the message says why; 2 wrong option",
 };
 
-/// How long the first load report may take where `--wait` does not say, also on a machine that is busy.
+/// How long the first load report may take where `--wait` does not say, also on a machine that is
+/// busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The most simulated hosts of a cell, as the master has it.
@@ -146,7 +147,8 @@ pub fn run(words: Vec<String>) -> Outcome {
     cell.watch(&mut signals)
 }
 
-/// Goes on as the same command in a place that the daemons' accounts can reach, if this one is closed to them.
+/// Goes on as the same command in a place that the daemons' accounts can reach, if this one is
+/// closed to them.
 ///
 /// # Errors
 /// If the programs cannot be put or started there.
@@ -320,7 +322,8 @@ impl Cell {
         self.gone().into_iter().try_for_each(|daemon| self.spawn(daemon))
     }
 
-    /// The daemons that are gone and that this command has not started already: one that has just been started has no lock yet.
+    /// The daemons that are gone and that this command has not started already: one that has just
+    /// been started has no lock yet.
     fn gone(&self) -> Vec<Daemon> {
         let is_ours = |daemon: Daemon| self.children.iter().any(|(ours, _)| *ours == daemon);
         // Simulated hosts ask the master for their certificates.
@@ -368,7 +371,8 @@ impl Cell {
         let account = accounts.and_then(|accounts| match daemon {
             Daemon::Master => Some((accounts.master, accounts.group)),
             Daemon::Agent => Some((accounts.agent, accounts.group)),
-            // Simulated hosts ask the master for their certificates over its socket, as a manager; the launcher runs jobs.
+            // Simulated hosts ask the master for their certificates over its socket, as a manager;
+            // the launcher runs jobs.
             Daemon::Launcher | Daemon::Simulated => None,
         });
         let child = daemons::spawn(daemon, &self.dir, &args, account)?;
@@ -379,7 +383,8 @@ impl Cell {
         Ok(())
     }
 
-    /// Waits until the cell is up; where it does not come up, what was started for it is ended again.
+    /// Waits until the cell is up; where it does not come up, what was started for it is ended
+    /// again.
     fn bring_up(&mut self, signals: &mut Signals) -> Result<CellStatus, Fail> {
         let outcome = self.wait_until_reporting(signals);
         if outcome.is_err() {
@@ -403,7 +408,8 @@ impl Cell {
         }
     }
 
-    /// Starts what does not live, also what ends meanwhile, and waits until this host reports, and the simulated ones.
+    /// Starts what does not live, also what ends meanwhile, and waits until this host reports, and
+    /// the simulated ones.
     fn wait_until_reporting(&mut self, signals: &mut Signals) -> Result<CellStatus, Fail> {
         let wanted = 1 + self.simulated;
         let end = Instant::now() + self.patience;
@@ -431,8 +437,8 @@ impl Cell {
         }
     }
 
-    /// The state of the cell if all daemons live and all hosts report. Nobody is asked before: where the master is away, an agent keeps
-    /// questions until it knows that.
+    /// The state of the cell if all daemons live and all hosts report. Nobody is asked before:
+    /// where the master is away, an agent keeps questions until it knows that.
     fn reporting(&self, wanted: u32) -> Option<CellStatus> {
         if !self.daemons().iter().all(|daemon| daemon.serves(&self.dir)) {
             return None;
@@ -457,8 +463,8 @@ impl Cell {
         status_of(&self.dir)
     }
 
-    /// A daemon that ends while the cell comes up is an error; what it said is in its log. Where another one lives, which somebody else has
-    /// started at the same time, ours was one too many.
+    /// A daemon that ends while the cell comes up is an error; what it said is in its log. Where
+    /// another one lives, which somebody else has started at the same time, ours was one too many.
     fn report_deaths(&mut self) -> Result<(), Fail> {
         for (daemon, child) in &mut self.children {
             if let Ok(Some(status)) = child.try_wait()
@@ -493,7 +499,8 @@ impl Cell {
             .into()
     }
 
-    /// What keeps this host from reporting: a daemon that does not live, the master's refusal, or the last words in the log.
+    /// What keeps this host from reporting: a daemon that does not live, the master's refusal, or
+    /// the last words in the log.
     fn why_not(&self, daemon: Daemon) -> String {
         for daemon in self.daemons() {
             match daemon.state(&self.dir) {
@@ -510,7 +517,8 @@ impl Cell {
         }
     }
 
-    /// Shows a status line and starts again what dies, until a signal or `gridwright down` ends the cell.
+    /// Shows a status line and starts again what dies, until a signal or `gridwright down` ends the
+    /// cell.
     fn watch(&mut self, signals: &mut Signals) -> Outcome {
         let terminal = std::io::stdout().is_terminal();
         let mut next_status = Instant::now();
@@ -538,7 +546,8 @@ impl Cell {
 
 /// Supervision in the foreground.
 impl Cell {
-    /// Takes note of the daemons that ended, so that the machine keeps no zombies of them, and says which they are.
+    /// Takes note of the daemons that ended, so that the machine keeps no zombies of them, and says
+    /// which they are.
     fn reap(&mut self) {
         let ended = |(daemon, child): &mut (Daemon, Child)| Some((*daemon, child.try_wait().ok().flatten()?));
         let ends: Vec<_> = self.children.iter_mut().filter_map(ended).collect();
@@ -555,7 +564,8 @@ impl Cell {
         }
     }
 
-    /// Starts the daemons that are gone, each at most once a second. One that cannot be started is tried again, and so are the others.
+    /// Starts the daemons that are gone, each at most once a second. One that cannot be started is
+    /// tried again, and so are the others.
     fn start_again(&mut self) {
         for daemon in self.gone() {
             if !self.restarts.is_due(daemon, Instant::now()) {
@@ -699,7 +709,8 @@ fn free_port(wanted: Option<String>) -> Result<u16, Fail> {
     }
 }
 
-/// The port that is asked for; else 6444 if it is free, else any free one. `0` asks for any free one.
+/// The port that is asked for; else 6444 if it is free, else any free one. `0` asks for any free
+/// one.
 fn port(wanted: Option<String>) -> Result<u16, Fail> {
     let parse = |text: String| {
         text.parse().map_err(|_| {

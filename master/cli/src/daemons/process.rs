@@ -1,4 +1,5 @@
-//! The process of a daemon. A number alone names no process: it may be another one's by now, or have been made up.
+//! The process of a daemon. A number alone names no process: it may be another one's by now, or
+//! have been made up.
 
 use super::ending;
 use nix::sys::stat::{major, minor};
@@ -18,7 +19,8 @@ const TEXT_MAX: u64 = 100;
 pub struct Identity {
     /// The process.
     pid: i32,
-    /// When it started, in clock ticks since boot. `None` where no more than a pid file could be read.
+    /// When it started, in clock ticks since boot. `None` where no more than a pid file could be
+    /// read.
     start: Option<u64>,
     /// The user whom it runs as.
     uid: u32,
@@ -27,7 +29,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads `PID START` of a lock or `PID` of a pid file. Numbers that name groups of processes, or process 1, are not taken.
+    /// Reads `PID START` of a lock or `PID` of a pid file. Numbers that name groups of processes,
+    /// or process 1, are not taken.
     pub fn parse(text: &str, uid: u32, program: &'static str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let pid = words.next()?.parse().ok().filter(|pid| *pid > 1)?;
@@ -73,7 +76,8 @@ impl Identity {
     fn runs_the_program(&self) -> bool {
         let file = match std::fs::read_link(format!("/proc/{}/exe", self.pid)) {
             Ok(file) => file,
-            // Another user's, or root has no CAP_SYS_PTRACE as in many containers: the name in `stat` was the right one.
+            // Another user's, or root has no CAP_SYS_PTRACE as in many containers: the name in
+            // `stat` was the right one.
             Err(error) => return error.kind() == io::ErrorKind::PermissionDenied,
         };
         let name = file
@@ -91,7 +95,8 @@ impl Identity {
         self.signal(Signal::TERM)
     }
 
-    /// Sends SIGUSR2, by which an agent ends the tasks of its host, as [`Identity::terminate`] sends SIGTERM.
+    /// Sends SIGUSR2, by which an agent ends the tasks of its host, as [`Identity::terminate`]
+    /// sends SIGTERM.
     ///
     /// # Errors
     /// As there.
@@ -103,7 +108,8 @@ impl Identity {
         let Some(pid) = rustix::process::Pid::from_raw(self.pid) else {
             return Ok(false);
         };
-        // Opened before it is looked at: from then on the descriptor cannot come to mean another process.
+        // Opened before it is looked at: from then on the descriptor cannot come to mean another
+        // process.
         let handle = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => handle,
             Err(rustix::io::Errno::SRCH) => return Ok(false),
@@ -120,8 +126,8 @@ impl Identity {
     }
 }
 
-/// The `PID START` that a lock says of its holder. It says its own inode, too: the lock in a copy of the directory names the processes of
-/// the original, which are none of the copy's.
+/// The `PID START` that a lock says of its holder. It says its own inode, too: the lock in a copy
+/// of the directory names the processes of the original, which are none of the copy's.
 pub fn holder_in(lock: &File) -> Option<String> {
     let mut text = String::new();
     lock.take(TEXT_MAX).read_to_string(&mut text).ok()?;
@@ -142,9 +148,9 @@ pub fn holder(file: &File) -> Option<i32> {
         })
 }
 
-/// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as `dir`
-/// is written or without links, or it has opened the file `lock` below `dir`, which may be removed
-/// since.
+/// Whether a process was started for a state directory: `--dir DIR` is among its arguments, as
+/// `dir` is written or without links, or it has opened the file `lock` below `dir`, which may be
+/// removed since.
 ///
 /// The arguments may be a link or a relative path. The process can write any path there, so root
 /// compares them and does not look them up; the kernel knows where the lock is.

@@ -4,7 +4,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use proto::time::Wall;
 
-/// Reads a date as `-a`, `-dl`, `-b` and `-e` take it. A missing year is this year, a missing century 20 below 70 and 19 from there.
+/// Reads a date as `-a`, `-dl`, `-b` and `-e` take it. A missing year is this year, a missing
+/// century 20 below 70 and 19 from there.
 ///
 /// # Errors
 /// The first line of what 8.1.9 prints about it.

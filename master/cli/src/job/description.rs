@@ -1,4 +1,5 @@
-//! What was submitted, a line for each field: for `qstat -j` and `qsub -verify`, which differ in little.
+//! What was submitted, a line for each field: for `qstat -j` and `qsub -verify`, which differ in
+//! little.
 
 use crate::output::time::Clock;
 use proto::checkpoint::{Occasion, When};
@@ -226,7 +227,8 @@ pub fn if_set(moment: Option<Wall>) -> Option<Wall> {
     moment.filter(|moment| moment.seconds() != 0)
 }
 
-/// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of its own width.
+/// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of
+/// its own width.
 fn occasions(
     When {
         suspended,

@@ -129,7 +129,8 @@ fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
     }
 }
 
-/// Whether an operand stands for a script on standard input. Words behind it are arguments of the script.
+/// Whether an operand stands for a script on standard input. Words behind it are arguments of the
+/// script.
 pub fn is_standard_input(word: &str) -> bool {
     word == "-" || word == "--"
 }
@@ -242,8 +243,8 @@ pub fn with_lines(mut reply: Reply, sources: &[Source]) -> Reply {
 }
 
 /// The file and line where an option stands. `place` is the option, perhaps with a part of its
-/// value, and perhaps behind another option. `None` if the command line has it, or several lines may
-/// be meant.
+/// value, and perhaps behind another option. `None` if the command line has it, or several lines
+/// may be meant.
 fn line_of<'a>(sources: &'a [Source], place: &str) -> Option<&'a str> {
     let last = place.rfind(" -").map_or(place, |at| &place[at + 1..]);
     let (name, part) = last.split_once(' ').unwrap_or((last, ""));

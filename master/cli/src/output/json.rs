@@ -1,6 +1,8 @@
-//! `-fmt json`: one object with a version and what the text form shows, in the field names of the protocol.
+//! `-fmt json`: one object with a version and what the text form shows, in the field names of the
+//! protocol.
 //!
-//! Times are milliseconds since the epoch, priorities millionths, memory bytes, as the names of the fields say.
+//! Times are milliseconds since the epoch, priorities millionths, memory bytes, as the names of the
+//! fields say.
 
 use super::escape;
 use proto::text;

@@ -1,4 +1,5 @@
-//! Numbers as printf(3) writes them, from integers alone: no float stands between the ledger and the screen.
+//! Numbers as printf(3) writes them, from integers alone: no float stands between the ledger and
+//! the screen.
 
 use proto::amount::{Amount, Type};
 use proto::usage::Usage;

@@ -1,6 +1,8 @@
-//! A writer for the XML of Grid Engine 8.1.9: two blanks a level, no default namespace, empty elements in full.
+//! A writer for the XML of Grid Engine 8.1.9: two blanks a level, no default namespace, empty
+//! elements in full.
 //!
-//! Programs match single lines of it with regular expressions, so the layout is part of the contract.
+//! Programs match single lines of it with regular expressions, so the layout is part of the
+//! contract.
 
 use super::escape::is_control;
 use proto::text;
@@ -75,8 +77,8 @@ fn attribute_text(attributes: &[(&str, &str)]) -> String {
         .collect()
 }
 
-/// The text with what XML gives a meaning replaced, and control characters as references, so that a terminal shows the document as
-/// it is; what XML 1.0 does not allow at all becomes `?`.
+/// The text with what XML gives a meaning replaced, and control characters as references, so that a
+/// terminal shows the document as it is; what XML 1.0 does not allow at all becomes `?`.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text::to_utf8(text).chars() {
@@ -102,7 +104,8 @@ pub mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Checks that every element that is opened is closed in order, and that no text holds a bare sign of XML.
+    /// Checks that every element that is opened is closed in order, and that no text holds a bare
+    /// sign of XML.
     pub fn assert_well_formed(text: &str) {
         let mut open: Vec<&str> = Vec::new();
         let body = text.strip_prefix("<?xml version='1.0'?>\n").expect("a declaration");

@@ -1,8 +1,9 @@
 //! Where the directory of the cell is looked for: one rule for all commands.
 //!
-//! `--dir`, else `GRIDWRIGHT_DIR`, else the first of `SGE_ROOT`, the user's own directory and [`DEFAULT_DIR`] that holds a cell. The own
-//! directory is `gridwright` below `$XDG_STATE_HOME`, which is `~/.local/state` by default; root's is [`DEFAULT_DIR`]. Where none holds
-//! a cell, the own one is meant. Commands that make a cell leave [`DEFAULT_DIR`] to root: it is the machine's.
+//! `--dir`, else `GRIDWRIGHT_DIR`, else the first of `SGE_ROOT`, the user's own directory and
+//! [`DEFAULT_DIR`] that holds a cell. The own directory is `gridwright` below `$XDG_STATE_HOME`,
+//! which is `~/.local/state` by default; root's is [`DEFAULT_DIR`]. Where none holds a cell, the
+//! own one is meant. Commands that make a cell leave [`DEFAULT_DIR`] to root: it is the machine's.
 
 use super::DEFAULT_DIR;
 use crate::args::{OptionDef, Values, with};

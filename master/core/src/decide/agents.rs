@@ -1,6 +1,7 @@
 //! The agents: who is connected, what each was told, and what is not heard for too long.
 //!
-//! All of this is volatile. After a restart of the master the agents connect again and bring their tasks with them.
+//! All of this is volatile. After a restart of the master the agents connect again and bring their
+//! tasks with them.
 
 mod binding;
 mod overdue;
@@ -39,7 +40,8 @@ const ANSWER_MS: u64 = 2_000;
 /// Types of attributes by name, shared by all agents.
 pub(crate) type AttributeTypes = Arc<BTreeMap<AttributeName, Type>>;
 
-/// The types of all attributes of the complex, for the agents. [`Agents::types`] keeps them while no object changes.
+/// The types of all attributes of the complex, for the agents. [`Agents::types`] keeps them while
+/// no object changes.
 fn attribute_types(config: &Configuration) -> AttributeTypes {
     Arc::new(
         config
@@ -50,7 +52,8 @@ fn attribute_types(config: &Configuration) -> AttributeTypes {
     )
 }
 
-/// How an agent is to behave, by the configuration that holds on its host. `types` are those of the complex, which agents share.
+/// How an agent is to behave, by the configuration that holds on its host. `types` are those of the
+/// complex, which agents share.
 pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &AttributeTypes) -> AgentConfig {
     let settings = config.settings_of(host);
     let params = settings.execd();
@@ -66,7 +69,8 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &Attr
         mem_free_classic: params.mem_free_classic,
         keep_active: params.keep_active,
         job_environment: Vec::new(),
-        // Usage travels with the load reports, as in 8.1.9, and never more often than it is sampled.
+        // Usage travels with the load reports, as in 8.1.9, and never more often than it is
+        // sampled.
         usage_interval_ms: if sample_interval_ms == 0 {
             0
         } else {
@@ -93,12 +97,14 @@ fn announcement(signal: NotifySignal) -> Option<i32> {
     }
 }
 
-/// An agent said hello: it is let in, its tasks are compared with ours, and from then on its host gets starts.
+/// An agent said hello: it is let in, its tasks are compared with ours, and from then on its host
+/// gets starts.
 pub(crate) fn connected(turn: &mut Turn<'_>, connection: ConnectionId, host: HostName, hello: AgentHello) {
     if let Err(why) = admit(turn, &host, &hello) {
         return turn.effect(Effect::Disconnect { connection, why });
     }
-    // What it says of its tasks was true before it connected again: one that has started since would be taken to have ended.
+    // What it says of its tasks was true before it connected again: one that has started since
+    // would be taken to have ended.
     if turn.agents().is_outdated(&host, &hello) {
         let why = Diagnostic::new(
             Code::WrongState,
@@ -172,8 +178,9 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
     Ok(())
 }
 
-/// Whether a connected agent that is not this instance holds its place. Killed, it could not say that it is gone, and its
-/// connection stands until its silence is noticed: so it is asked for a report, and gives way when none comes.
+/// Whether a connected agent that is not this instance holds its place. Killed, it could not say
+/// that it is gone, and its connection stands until its silence is noticed: so it is asked for a
+/// report, and gives way when none comes.
 fn is_held(turn: &mut Turn<'_>, host: &HostName, instance: u128) -> bool {
     if turn.agents().instance(host).is_none_or(|present| present == instance) {
         return false;
@@ -251,7 +258,8 @@ fn observe_usage(turn: &mut Turn<'_>, host: &HostName, mut used: Vec<(TaskKey, U
     }
 }
 
-/// After a restart: hosts with tasks count as heard just now, so that they are given up if they do not come back.
+/// After a restart: hosts with tasks count as heard just now, so that they are given up if they do
+/// not come back.
 pub(crate) fn expect_hosts(turn: &mut Turn<'_>) {
     let hosts: Vec<HostName> = turn.state().index.hosts().cloned().collect();
     hosts.iter().for_each(|host| heard(turn, host));
@@ -280,7 +288,8 @@ fn max_unheard_ms(turn: &Turn<'_>) -> u64 {
         .saturating_mul(MS)
 }
 
-/// Sends the configuration again to every agent for which it changed. Runs after every input that changed objects.
+/// Sends the configuration again to every agent for which it changed. Runs after every input that
+/// changed objects.
 pub(crate) fn reconfigure(turn: &mut Turn<'_>) {
     let hosts: Vec<(HostName, ConnectionId)> = turn.agents().connected().collect();
     turn.agents_mut().forget_types();

@@ -1,6 +1,7 @@
 //! `qalter`, `qhold`, `qrls`: changes of jobs that are there already.
 //!
-//! What changes concerns tasks that start later: a task on a host goes on as it was started, and keeps what was booked for it.
+//! What changes concerns tasks that start later: a task on a host goes on as it was started, and
+//! keeps what was booked for it.
 
 mod fields;
 mod holds;
@@ -67,7 +68,8 @@ fn refused(turn: &Turn<'_>, caller: &Caller, missing: &Missing) -> Diagnostic {
     }
 }
 
-/// Whether several tasks are named of a job that is not an array. Grid Engine 8.1.9 takes one number with any job.
+/// Whether several tasks are named of a job that is not an array. Grid Engine 8.1.9 takes one
+/// number with any job.
 fn is_wrongly_divided(job: &Job, tasks: &[TaskRange]) -> bool {
     job.spec.array.is_none() && tasks.iter().any(|range| range.count() > 1)
 }

@@ -86,7 +86,8 @@ pub(super) fn delete_one(
     tasks::finish_if_empty(turn, selected.seq);
 }
 
-/// Ends all that is left of a job because the cell wants it so; with a reason without waiting for its hosts.
+/// Ends all that is left of a job because the cell wants it so; with a reason without waiting for
+/// its hosts.
 pub(super) fn remove(turn: &mut Turn<'_>, seq: SubmitSeq, force: Option<String>) {
     let Some(job) = turn.state().jobs.get(&seq) else { return };
     let placed: Vec<(TaskKey, bool)> = job
@@ -133,7 +134,8 @@ fn may_force(turn: &Turn<'_>, caller: &Caller) -> bool {
     caller.is_operator() || turn.state().config.settings.qmaster().enable_forced_qdel
 }
 
-/// Programs give `-f` to every deletion: without the right to force it, the deletion waits for the host as usual.
+/// Programs give `-f` to every deletion: without the right to force it, the deletion waits for the
+/// host as usual.
 fn not_forced(job: JobNumber) -> Diagnostic {
     let what = format!("warning: the deletion of job {job} is not forced: its host ends it first");
     Diagnostic::new(Code::NotPermitted, what)

@@ -27,8 +27,9 @@ impl From<&BTreeSet<SubmitSeq>> for Predecessors {
 
 /// The jobs that numbers, names and patterns mean now. What does not exist is not waited for.
 ///
-/// Numbers mean anybody's jobs, names and patterns those of `owner`; `own` is the job itself if it exists already: names then mean
-/// only what was submitted before it, so that a pattern that fits it too does no harm.
+/// Numbers mean anybody's jobs, names and patterns those of `owner`; `own` is the job itself if it
+/// exists already: names then mean only what was submitted before it, so that a pattern that fits
+/// it too does no harm.
 ///
 /// # Errors
 /// If the job would wait for itself, directly or through others.
@@ -79,7 +80,8 @@ fn check_name(name: &str) -> Result<(), Diagnostic> {
     Err(refusal.fix("name numbers of whole jobs, names and patterns, with commas between them"))
 }
 
-/// The jobs that `-hold_jid_ad` means: their tasks stand beside those of this job, so all have one range, as in 8.1.9. Steps may differ.
+/// The jobs that `-hold_jid_ad` means: their tasks stand beside those of this job, so all have one
+/// range, as in 8.1.9. Steps may differ.
 ///
 /// # Errors
 /// If the job, or one of those, is no array or has another range; as [`resolve`].

@@ -97,12 +97,14 @@ fn fault(failed: Failed, exit: Exit) -> Fault {
     match failed.0 {
         0 | 37 | 100 => Fault::None,
         24 | 25 => Fault::Rerun,
-        // 1: the host refuses this job or this user, or cannot tell whether it ran: a queue in error would let one user stop it for
-        // all. 17: the user is unknown on the host. The rest: files, shell, directory, tokens, passwords, exit status 100.
+        // 1: the host refuses this job or this user, or cannot tell whether it ran: a queue in
+        // error would let one user stop it for all. 17: the user is unknown on the host. The rest:
+        // files, shell, directory, tokens, passwords, exit status 100.
         1 | 17 | 26..=35 => Fault::Job,
         12..=15 => Fault::HostAfterJob,
         18 | 19 | 21 | 22 => Fault::Lost,
-        // 2 to 11 and 38 are failures of the host before the job ran; so is a code that this version does not know.
+        // 2 to 11 and 38 are failures of the host before the job ran; so is a code that this
+        // version does not know.
         _ if exit == Exit::NotStarted => Fault::Host,
         _ => Fault::HostAfterJob,
     }
@@ -133,7 +135,8 @@ fn queue_error(job: &Job, placement: &Placement, result: &TaskResult) -> String 
     }
 }
 
-/// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`; of a checkpointing job its `when`.
+/// Whether the task may be run again after its host lost it: `-r`, else the queue's `rerun`; of a
+/// checkpointing job its `when`.
 pub(super) fn is_rerunnable(state: &State, job: &Job, placement: &Placement) -> bool {
     if job.spec.checkpoint.is_some() {
         return state.config.checkpoint_when(&job.spec).unknown;

@@ -1,11 +1,15 @@
-//! Hosts that cannot start tasks: by their own word, by a start that they refused, or because several starts in a row failed there.
+//! Hosts that cannot start tasks: by their own word, by a start that they refused, or because
+//! several starts in a row failed there.
 //!
-//! What a host says and what it refused closes its queue instances until it is well again, and nobody has to do anything: it is an
-//! observation, no event. A host that claims to be well and refuses again is left alone for longer each time. Too many starts in a row
-//! that failed, by whatever fault, close it until an operator has looked (`MAX_START_FAILURES` of `qmaster_params`).
+//! What a host says and what it refused closes its queue instances until it is well again, and
+//! nobody has to do anything: it is an observation, no event. A host that claims to be well and
+//! refuses again is left alone for longer each time. Too many starts in a row that failed, by
+//! whatever fault, close it until an operator has looked (`MAX_START_FAILURES` of
+//! `qmaster_params`).
 //!
-//! A job whose shepherds die again and again before it begins would in this way pause one host after the other. After as many such starts
-//! in a row it waits in error itself, unless the fault can be that of the one host where they died.
+//! A job whose shepherds die again and again before it begins would in this way pause one host
+//! after the other. After as many such starts in a row it waits in error itself, unless the fault
+//! can be that of the one host where they died.
 
 use super::Turn;
 use super::agents::Deadline;
@@ -20,7 +24,8 @@ use proto::time::Tick;
 use proto::usage::{Blame, Failed, TaskResult};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a host that refused a start gets no other one, unless it says before that it was unwell and is no more.
+/// How long a host that refused a start gets no other one, unless it says before that it was unwell
+/// and is no more.
 pub(crate) const FIRST_PAUSE_MS: u64 = 10_000;
 
 /// The longest such time: it doubles while the host refuses again after each.
@@ -29,7 +34,8 @@ pub(crate) const LONGEST_PAUSE_MS: u64 = 600_000;
 /// The error text of an instance that is closed because starts failed in a row.
 const IN_A_ROW: &str = "starts in a row failed on host";
 
-/// Whether an error of a queue instance is about starts that failed in a row, and not about one job.
+/// Whether an error of a queue instance is about starts that failed in a row, and not about one
+/// job.
 pub fn is_about_host(error: &str) -> bool {
     error.contains(IN_A_ROW)
 }
@@ -38,7 +44,8 @@ pub fn is_about_host(error: &str) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Fitness {
     hosts: BTreeMap<HostName, HostFitness>,
-    /// Starts of unfinished jobs that ended with the death of the shepherd, since one of the job succeeded.
+    /// Starts of unfinished jobs that ended with the death of the shepherd, since one of the job
+    /// succeeded.
     deaths: BTreeMap<SubmitSeq, Deaths>,
 }
 
@@ -98,15 +105,17 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
     let record = turn.fitness_mut().of(host);
     let was_unwell = std::mem::replace(&mut record.said, unfit).is_some();
     if was_unwell && record.said.is_none() {
-        // It knew what was wrong and knows that it is mended: what it refused meanwhile says nothing more.
+        // It knew what was wrong and knows that it is mended: what it refused meanwhile says
+        // nothing more.
         record.refused = None;
     }
     show(turn, host);
 }
 
-/// Notes the commands that root runs on a host, as the host says; `None` if it does not. A list that
-/// is longer than launchers send is not kept: it is unknown what the host lists. Queue instances that
-/// wait in error because a command was not listed take jobs again once a new list has it.
+/// Notes the commands that root runs on a host, as the host says; `None` if it does not. A list
+/// that is longer than launchers send is not kept: it is unknown what the host lists. Queue
+/// instances that wait in error because a command was not listed take jobs again once a new list
+/// has it.
 pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<Vec<String>>) {
     let root_commands = root_commands.filter(|lines| is_sendable(lines));
     let record = turn.fitness_mut().of(host);
@@ -130,8 +139,8 @@ pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<
     }
 }
 
-/// Whether an error of a queue instance is about a program that a new list of its host has, or about
-/// arguments. The next job shows whether the list has those.
+/// Whether an error of a queue instance is about a program that a new list of its host has, or
+/// about arguments. The next job shows whether the list has those.
 fn is_mended(error: &str, lines: &[String]) -> bool {
     if is_about_host(error) {
         return false;
@@ -147,8 +156,8 @@ fn is_mended(error: &str, lines: &[String]) -> bool {
     }
 }
 
-/// Counts a task that did not start. Returns the reason for which it waits in error and is not tried again, if that is so although its
-/// host takes the blame.
+/// Counts a task that did not start. Returns the reason for which it waits in error and is not
+/// tried again, if that is so although its host takes the blame.
 pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, result: &TaskResult) -> Option<String> {
     let (job, _, placement) = turn.state().placed(TaskKey { pe_task: 0, ..key })?;
     if placement.deleting || placement.rescheduling || placement.migrating {
@@ -186,10 +195,11 @@ fn is_death(key: TaskKey, result: &TaskResult) -> bool {
     key.pe_task == 0 && result.failed == Failed::BEFORE_EXEC
 }
 
-/// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not tried again after too many.
+/// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not
+/// tried again after too many.
 ///
-/// Deaths on one host are the job's fault only if the host starts other jobs, or if the cell has no other host. A job with a task that
-/// runs can be started.
+/// Deaths on one host are the job's fault only if the host starts other jobs, or if the cell has no
+/// other host. A job with a task that runs can be started.
 fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) -> Option<String> {
     let (state, now) = (turn.state(), turn.now.tick);
     let most = state.config.settings.qmaster().max_start_failures;
@@ -219,8 +229,9 @@ fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) 
         .then(|| format!("{why}; so ended {count} starts of the job in a row, the last one on host {host}"))
 }
 
-/// An operator has looked at a host: what it refused and what failed there is forgotten. Whether anything was in force, and what the host
-/// says itself keeps it from starting tasks, which it alone takes back.
+/// An operator has looked at a host: what it refused and what failed there is forgotten. Whether
+/// anything was in force, and what the host says itself keeps it from starting tasks, which it
+/// alone takes back.
 pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<String>) {
     let now = turn.now.tick;
     let Some(record) = turn.fitness_mut().hosts.get_mut(host) else {
@@ -233,7 +244,8 @@ pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<Str
     (was_paused, said)
 }
 
-/// A task runs: the host starts tasks, and the job can be started. What was on its way before a refusal says nothing about the host.
+/// A task runs: the host starts tasks, and the job can be started. What was on its way before a
+/// refusal says nothing about the host.
 pub(super) fn started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     let now = turn.now.tick;
     turn.fitness_mut().deaths.remove(&key.seq);
@@ -294,8 +306,8 @@ pub(super) fn show(turn: &mut Turn<'_>, host: &HostName) {
 
 /// Counts a start that failed, and closes the host after too many in a row.
 ///
-/// What is the fault of one user's jobs alone closes nothing: whoever submits many of them with a mistake would close one host after the
-/// other.
+/// What is the fault of one user's jobs alone closes nothing: whoever submits many of them with a
+/// mistake would close one host after the other.
 fn count(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, failure: FailedStart, why: &str) {
     let most = turn.state().config.settings.qmaster().max_start_failures as usize;
     if most == 0 {

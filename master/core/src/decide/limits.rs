@@ -1,4 +1,5 @@
-//! What a host needs beside the job's specification to run a task: limits and the settings of the queue.
+//! What a host needs beside the job's specification to run a task: limits and the settings of the
+//! queue.
 
 use crate::state::State;
 use crate::state::config::Configuration;
@@ -19,8 +20,8 @@ use proto::wire::agent::{CheckpointOrder, QueueExecution, SlaveOrder, StartOrder
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What the host of the last start was told of limits and its queue instance. Most are told the same: they are of jobs that ask for the same, in
-/// instances of one queue.
+/// What the host of the last start was told of limits and its queue instance. Most are told the
+/// same: they are of jobs that ask for the same, in instances of one queue.
 ///
 /// Invariant: no object has changed since.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +103,8 @@ pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Pla
     }
 }
 
-/// The order that starts a slave task on its host: without procedures, under the limits of the job's slots there.
+/// The order that starts a slave task on its host: without procedures, under the limits of the
+/// job's slots there.
 pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: TaskKey, slave: &Slave) -> StartOrder {
     StartOrder {
         key,
@@ -126,7 +128,8 @@ pub(super) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
     }
 }
 
-/// How the state of a checkpointing job is kept: by the commands of its environment, or by a signal to the job (checkpoint(5)).
+/// How the state of a checkpointing job is kept: by the commands of its environment, or by a signal
+/// to the job (checkpoint(5)).
 fn checkpoint_order(
     config: &Configuration,
     spec: &JobSpec,
@@ -155,7 +158,8 @@ fn checkpoint_order(
     })
 }
 
-/// The first limit of a task's time, with its name, in seconds; none of a task that may run for ever.
+/// The first limit of a task's time, with its name, in seconds; none of a task that may run for
+/// ever.
 pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Option<(&'static str, u64)> {
     let bounds = limits(&state.config, job, placement, placement.host(), true).get(LimitKind::Rt);
     let seconds = |amount: Option<Amount>| amount?.finite().and_then(|base| u64::try_from(base).ok());
@@ -166,8 +170,9 @@ pub(super) fn time_limit(state: &State, job: &Job, placement: &Placement) -> Opt
     hard.into_iter().chain(soft).min_by_key(|(_, seconds)| *seconds)
 }
 
-/// The limits of a task on one of its hosts, for the slots that it has there. Where the master asks for something else than the other slots, the job
-/// itself, `is_master`, has those of all slots there, and a slave task those of the slots that are not the master's.
+/// The limits of a task on one of its hosts, for the slots that it has there. Where the master asks
+/// for something else than the other slots, the job itself, `is_master`, has those of all slots
+/// there, and a slave task those of the slots that are not the master's.
 fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostName, is_master: bool) -> LimitSet {
     let Requests {
         hard, master, slaves, ..
@@ -238,7 +243,8 @@ fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted
         })
         .collect();
     let params = config.settings_of(host).execd_params.to_string();
-    // Parameters were checked when the configuration was set; what a later version does not read sets no limit.
+    // Parameters were checked when the configuration was set; what a later version does not read
+    // sets no limit.
     effective(
         &config.complex,
         &requests,
@@ -247,7 +253,8 @@ fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted
     )
 }
 
-/// Requests as numbers. One that lost its meaning when the complex changed is left out: it can limit nothing.
+/// Requests as numbers. One that lost its meaning when the complex changed is left out: it can
+/// limit nothing.
 fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<Resolved> {
     let one = |request: &ResourceRequest| ResourceList::from(vec![request.clone()]).resolve(&config.complex).ok();
     hard.iter().filter_map(one).flatten().collect()
@@ -297,7 +304,8 @@ fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSe
     limits
 }
 
-/// The attributes with a capacity at an instance, its host or the cluster; none where that cannot matter.
+/// The attributes with a capacity at an instance, its host or the cluster; none where that cannot
+/// matter.
 fn managed(config: &Configuration, instance: &QueueInstanceName) -> BTreeSet<AttributeName> {
     if !has_default_limits(&config.complex) {
         return BTreeSet::new();

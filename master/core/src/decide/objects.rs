@@ -1,4 +1,5 @@
-//! Commands on everything that is not a job: configuration objects, queue states, tokens, certificates, daemons.
+//! Commands on everything that is not a job: configuration objects, queue states, tokens,
+//! certificates, daemons.
 
 mod access;
 mod change;
@@ -101,7 +102,8 @@ fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(),
     }
 }
 
-/// Administration takes a manager and an administrative host, root the master's host. A manager elsewhere is told about the host.
+/// Administration takes a manager and an administrative host, root the master's host. A manager
+/// elsewhere is told about the host.
 fn must_administer(turn: &Turn<'_>, caller: &Caller) -> Result<(), Diagnostic> {
     if !caller.is_manager_elsewhere(turn.state()) {
         return caller.must_be_manager();

@@ -116,8 +116,8 @@ pub(super) fn report(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostN
     }
 }
 
-/// A task has begun on a host `for_ms` ago. Only the first word of that proves that the host starts tasks now: it may have begun long
-/// before the host fell ill.
+/// A task has begun on a host `for_ms` ago. Only the first word of that proves that the host starts
+/// tasks now: it may have begun long before the host fell ill.
 fn runs(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, for_ms: u64) {
     let is_news = match key.pe_task {
         0 => turn
@@ -160,7 +160,8 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
         };
         slaves::task_ended(turn, connection, key, failed);
     } else if result.is_hosts_fault() && never_ran(turn) {
-        // As if it had not been given to that host: nobody has to clear anything, and nothing is accounted.
+        // As if it had not been given to that host: nobody has to clear anything, and nothing is
+        // accounted.
         withdraw(turn, key);
         turn.send(connection, MasterMessage::Forget { key });
     } else {
@@ -168,7 +169,8 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
     }
 }
 
-/// A task that the master did not give to this host, or no longer counts as its own, is ended there and forgotten.
+/// A task that the master did not give to this host, or no longer counts as its own, is ended there
+/// and forgotten.
 fn foreign(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: TaskKey, state: &TaskReportState) {
     match state {
         TaskReportState::Accepted | TaskReportState::Running { .. } => {
@@ -219,7 +221,8 @@ fn running(turn: &mut Turn<'_>, key: TaskKey, for_ms: u64) {
     }
 }
 
-/// Ends an attempt: accounting, the task's further way, its queue, and the job if this was its last task.
+/// Ends an attempt: accounting, the task's further way, its queue, and the job if this was its last
+/// task.
 pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     slaves::give_up(turn, key);
     let now = turn.now;
@@ -256,7 +259,8 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     finish_if_empty(turn, key.seq);
 }
 
-/// Takes back a placement that never reached its host, or that the host could not start by its own fault.
+/// Takes back a placement that never reached its host, or that the host could not start by its own
+/// fault.
 pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let Some((_, _, placement)) = turn.state().placed(key) else {
         return;
@@ -285,7 +289,8 @@ pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
     }
 }
 
-/// Sends the start of a placed task to its host, with the job's description where the host has not got it on this connection.
+/// Sends the start of a placed task to its host, with the job's description where the host has not
+/// got it on this connection.
 ///
 /// Does nothing while the host is away: after its connect it is asked what it knows.
 pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
@@ -329,7 +334,8 @@ pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
     }
 }
 
-/// Says again what is to be done to a task that its host knows: it may have been away when it was said first.
+/// Says again what is to be done to a task that its host knows: it may have been away when it was
+/// said first.
 pub(super) fn remind(turn: &mut Turn<'_>, connection: ConnectionId, key: TaskKey) {
     let state = turn.state();
     let Some((_, _, placement)) = state.placed(task_of(key)) else {
@@ -357,9 +363,11 @@ pub(super) fn is_stopped(turn: &Turn<'_>, key: TaskKey) -> Option<bool> {
     state.placed(key).map(|(_, _, placement)| state.is_stopped(placement))
 }
 
-/// Tells the host of a task if an event stopped it or let it go on. `before` is [`is_stopped`] before the event.
+/// Tells the host of a task if an event stopped it or let it go on. `before` is [`is_stopped`]
+/// before the event.
 ///
-/// A checkpointing job that wants so moves in place of being stopped, and then nothing stops it any more.
+/// A checkpointing job that wants so moves in place of being stopped, and then nothing stops it any
+/// more.
 pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bool>) {
     let is_migrating = turn
         .state()
@@ -376,7 +384,8 @@ pub(super) fn signal_change(turn: &mut Turn<'_>, key: TaskKey, before: Option<bo
     }
 }
 
-/// The agent of a host is about to end: what wants to go on elsewhere then is moved first. The agent waits for it.
+/// The agent of a host is about to end: what wants to go on elsewhere then is moved first. The
+/// agent waits for it.
 pub(super) fn migrate_at_shutdown(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     let is_here = turn
         .state()

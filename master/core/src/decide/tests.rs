@@ -1,4 +1,5 @@
-//! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said afterwards.
+//! Decisions, tested as a small language: a cell, what people and hosts do, what is true and said
+//! afterwards.
 
 mod access;
 mod admission;

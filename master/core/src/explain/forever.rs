@@ -12,7 +12,8 @@ use proto::queue::QueueInstanceSettings;
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
-/// Why no queue instance can ever take a job. `None` if one can, or if that is not known because a host does not report.
+/// Why no queue instance can ever take a job. `None` if one can, or if that is not known because a
+/// host does not report.
 pub(crate) fn forever(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     match verify(state, observations, spec, Mode::EmptyCluster) {
         Err(reasons) => (!is_perhaps_reported(observations, &reasons)).then_some(reasons),
@@ -112,7 +113,8 @@ impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
     }
 }
 
-/// Whether one of the reasons is that an attribute is not known on a host whose load values are not known either.
+/// Whether one of the reasons is that an attribute is not known on a host whose load values are not
+/// known either.
 fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool {
     reasons.iter().any(|reason| match (&reason.what, &reason.level) {
         (What::UnknownResource { .. }, Level::Instance(instance)) => observations
@@ -123,8 +125,8 @@ fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool 
     })
 }
 
-/// Requests of memory that no host has in all. A load value that changes counts for nothing on an empty cluster, but it never exceeds the total
-/// that its host reports.
+/// Requests of memory that no host has in all. A load value that changes counts for nothing on an
+/// empty cluster, but it never exceeds the total that its host reports.
 fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
     let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);

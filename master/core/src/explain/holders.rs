@@ -31,13 +31,14 @@ enum Good<'a> {
     Quota(&'a QuotaDenial),
 }
 
-/// Returns the holders of the missing good, those first that give it back first, and how many there are in all. The list is empty if
-/// others do not hold it.
+/// Returns the holders of the missing good, those first that give it back first, and how many there
+/// are in all. The list is empty if others do not hold it.
 pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
     let Some(good) = good(teller, &reason.level, &reason.what) else {
         return (Vec::new(), 0);
     };
-    // There may be very many, so what costs more than a comparison is done for those alone that are shown.
+    // There may be very many, so what costs more than a comparison is done for those alone that are
+    // shown.
     let mut first: BTreeSet<(bool, Option<Wall>, TaskKey, Amount)> = BTreeSet::new();
     let mut count: u32 = 0;
     let ledger = &teller.cluster.ledger;

@@ -1,4 +1,5 @@
-//! The lines of `scheduling info` in `qstat -j`: what is out of service, then what the job itself lacks.
+//! The lines of `scheduling info` in `qstat -j`: what is out of service, then what the job itself
+//! lacks.
 
 use super::words::sentence;
 use crate::ledger::Level;
@@ -76,7 +77,8 @@ pub fn job_info(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
     lines
 }
 
-/// Of a group of which not all are told: how many more, and which of all is nearest to being enough.
+/// Of a group of which not all are told: how many more, and which of all is nearest to being
+/// enough.
 fn summary(group: &Group, asked: &str) -> Option<String> {
     let more = usize::try_from(group.count)
         .unwrap_or(usize::MAX)

@@ -1,4 +1,5 @@
-//! Reasons about a job itself: errors, holds, predecessors, times and limits on how many of its tasks run; and what its running tasks do.
+//! Reasons about a job itself: errors, holds, predecessors, times and limits on how many of its
+//! tasks run; and what its running tasks do.
 
 use super::advice::{plain, wall};
 use crate::observe::Observations;
@@ -140,7 +141,8 @@ fn task_name(job: &Job, task: TaskId) -> String {
     }
 }
 
-/// An error without the date and the ids that a shepherd puts in front: `11/25/2026 19:46:07 [2004:17602]: error: …`.
+/// An error without the date and the ids that a shepherd puts in front:
+/// `11/25/2026 19:46:07 [2004:17602]: error: …`.
 fn without_head(error: &str) -> &str {
     let Some((head, rest)) = error.split_once("]: ") else {
         return error;
@@ -335,7 +337,8 @@ pub(super) fn on_hosts(
     (summary.to_owned(), reasons)
 }
 
-/// Why a task does not begin that was given to a host: it begins there, or comes back, once the host can tell.
+/// Why a task does not begin that was given to a host: it begins there, or comes back, once the
+/// host can tell.
 fn stuck(observations: &Observations, placement: &Placement) -> Option<(String, String)> {
     let host = placement.host();
     let known = observations.hosts.get(host).filter(|known| known.connected);

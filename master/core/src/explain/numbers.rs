@@ -116,7 +116,8 @@ fn of_shortage(cluster: &Cluster<'_>, shortage: &Shortage) -> Numbers {
     }
 }
 
-/// Whether a shortage is one of an amount, so that less or more of it would do: not of a text, a truth value or a property.
+/// Whether a shortage is one of an amount, so that less or more of it would do: not of a text, a
+/// truth value or a property.
 pub(super) fn is_of_amount(cluster: &Cluster<'_>, shortage: &Shortage) -> bool {
     let attribute = cluster.config.complex.get(&shortage.attribute);
     shortage.r#type != Type::Bool && attribute.is_some_and(is_ordered)

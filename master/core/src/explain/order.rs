@@ -1,4 +1,5 @@
-//! The place of a pending job in the order in which jobs are looked at: what its priority is made of, and who is in front of it.
+//! The place of a pending job in the order in which jobs are looked at: what its priority is made
+//! of, and who is in front of it.
 
 use crate::sched::algorithm::Algorithm;
 use crate::state::State;

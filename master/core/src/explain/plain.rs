@@ -1,5 +1,6 @@
-//! Reasons in plain words, for `gridwright explain`: names in place of the letters of levels, numbers as people write them. `qstat` has the
-//! sentences of 8.1.9, which are made in [`super::words`].
+//! Reasons in plain words, for `gridwright explain`: names in place of the letters of levels,
+//! numbers as people write them. `qstat` has the sentences of 8.1.9, which are made in
+//! [`super::words`].
 
 use super::numbers::{is_of_amount, number};
 use super::words::preposition;
@@ -307,7 +308,8 @@ fn object(level: &Level) -> &'static str {
     }
 }
 
-/// When a calendar that is closed or suspended opens, or that is open opens again after its next closing.
+/// When a calendar that is closed or suspended opens, or that is open opens again after its next
+/// closing.
 fn opening(calendar: &Calendar, zone: &Zone, now: Wall) -> Option<Wall> {
     let mut from = now;
     for _ in 0..CALENDAR_CHANGES {

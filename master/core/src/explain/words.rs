@@ -7,8 +7,8 @@ use proto::complex::Relop;
 use proto::id::AttributeName;
 use std::fmt;
 
-/// A reason as the scheduler's messages have it. `asked` is the job's list of requests, such as `-l lic=3`, or `-l NONE`; it
-/// stands in front where the requests are the cause.
+/// A reason as the scheduler's messages have it. `asked` is the job's list of requests, such as
+/// `-l lic=3`, or `-l NONE`; it stands in front where the requests are the cause.
 pub fn sentence(reason: &Reason, asked: &str) -> String {
     match &reason.what {
         What::Offers(_) | What::NoMore(_) | What::InUse { .. } | What::UnknownResource { .. } => {
@@ -161,7 +161,8 @@ fn in_use(level: &Level, attribute: &AttributeName, is_asked: bool) -> String {
     format!("cannot run {place} because {by_default}exclusive resource ({attribute}) is already in use")
 }
 
-/// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only hc:mem=8.000G`.
+/// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only
+/// hc:mem=8.000G`.
 fn only_so_many(level: &Level, no_more: &NoMore) -> String {
     let NoMore { pe, slots, wanted, why } = no_more;
     let because = match why {
@@ -285,7 +286,8 @@ pub(super) fn preposition(level: &Level) -> String {
     }
 }
 
-/// `host "node1"`, `cluster queue "all.q"`, `queue "all.q@node1"`: what has access lists of its own.
+/// `host "node1"`, `cluster queue "all.q"`, `queue "all.q@node1"`: what has access lists of its
+/// own.
 fn guarded(level: &Level, whole_queue: bool) -> String {
     match level {
         Level::Global => "host \"global\"".to_owned(),

@@ -304,7 +304,8 @@ fn patterns(texts: &[String]) -> Vec<QueuePattern> {
     texts.iter().map(|text| QueuePattern::new(text)).collect()
 }
 
-/// Hard requests by the full names of their attributes, in their order: jobs that ask for the same have one text.
+/// Hard requests by the full names of their attributes, in their order: jobs that ask for the same
+/// have one text.
 fn text(complex: &Complex, requests: &Requests) -> String {
     let named = |request: &ResourceRequest| {
         let name = complex

@@ -17,7 +17,8 @@ impl Cluster<'_> {
 
     /// Why a job may not use an object because of an exclusive attribute, if so.
     ///
-    /// A job that asks for it needs an object that nobody uses; every other job needs one that nobody has alone.
+    /// A job that asks for it needs an object that nobody uses; every other job needs one that
+    /// nobody has alone.
     pub fn excluded(&self, spot: &Spot<'_, '_>, request: &Request, role: Role) -> Option<What> {
         let attribute = &request.attribute;
         let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;

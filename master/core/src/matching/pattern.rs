@@ -1,4 +1,5 @@
-//! Patterns of queues in `-q` and its relatives: `cq`, `cq@host`, `cq@@group`, each part an expression (`sge_types(5)`, wc_queue).
+//! Patterns of queues in `-q` and its relatives: `cq`, `cq@host`, `cq@@group`, each part an
+//! expression (`sge_types(5)`, wc_queue).
 
 use crate::state::config::Configuration;
 use proto::amount::Type;
@@ -22,7 +23,8 @@ enum On {
 }
 
 impl QueuePattern {
-    /// Reads a pattern. `@host` and `@@group` name no queue and match nothing: all queues of a host are `*@host`.
+    /// Reads a pattern. `@host` and `@@group` name no queue and match nothing: all queues of a host
+    /// are `*@host`.
     pub fn new(text: &str) -> QueuePattern {
         let (queue, on) = match text.split_once('@') {
             None => (text, On::AnyHost),
@@ -64,7 +66,8 @@ pub fn is_in_queue_list(config: &Configuration, list: &[QueuePattern], instance:
     list.is_empty() || list.iter().any(|pattern| pattern.matches(config, instance))
 }
 
-/// Whether an expression means a host: a plain name also by short and full name, patterns by the name that the cell has for it.
+/// Whether an expression means a host: a plain name also by short and full name, patterns by the
+/// name that the cell has for it.
 pub(crate) fn is_host(expression: &Expression, host: &str) -> bool {
     expression.matches(host, Type::Host) || expression.plain().is_some_and(|name| is_same(host, name))
 }

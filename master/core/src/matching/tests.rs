@@ -1,4 +1,5 @@
-//! The worked numbers of ALGORITHMS.md sections 3 and 4, and what 8.1.9 showed (tests/captures/21sched.txt, 22sched.txt).
+//! The worked numbers of ALGORITHMS.md sections 3 and 4, and what 8.1.9 showed
+//! (tests/captures/21sched.txt, 22sched.txt).
 
 use super::*;
 use crate::ledger::{Booking, Grant, Level};
@@ -94,7 +95,8 @@ fn of_host(lab: &Lab, host: &str, attribute: &str) -> String {
 
 #[test]
 fn requests_compare_with_what_a_level_offers() {
-    // The seed's examples: mem_free 2G of 4G; a configured value and a load value restrict each other; == takes the configured.
+    // The seed's examples: mem_free 2G of 4G; a configured value and a load value restrict each
+    // other; == takes the configured.
     let lab = lab("complex busy busy DOUBLE >= YES NO 0 0
         host a | mem_free=4G busy=0.3
         host b mem_free=1G | mem_free=4G
@@ -225,7 +227,8 @@ fn numeric_load_is_shared_by_all_slots_and_a_queue_limit_is_not() {
 
 #[test]
 fn load_is_asked_for_once_where_the_configuration_says_so() {
-    // As a real 8.1.9 does: `-l mem_free=3G -pe smp 4` on hosts with 8G. Consumables are asked for by the slot all the same.
+    // As a real 8.1.9 does: `-l mem_free=3G -pe smp 4` on hosts with 8G. Consumables are asked for
+    // by the slot all the same.
     let lab = lab("complex mem mem MEMORY <= YES YES 0 0
         conf params LOAD_PER_SLOT=FALSE
         host a mem=8G virtual_free=7G | mem_free=8G mem=8G virtual_free=8G
@@ -333,7 +336,8 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
         queue: "all.q".into(),
         host: "a".into(),
     };
-    // A value is sampled before the pass begins, or while it is under way: what it plans is in neither.
+    // A value is sampled before the pass begins, or while it is under way: what it plans is in
+    // neither.
     for (now, request, tasks) in [
         (lab.now.tick, "io=3", 3),
         (lab.now.tick, "mem=400M", 2),
@@ -438,7 +442,8 @@ fn what_is_left_of_a_capacity_and_the_limit_of_a_queue_are_shown_by_the_lesser()
 
 #[test]
 fn equal_and_not_equal_hold_at_each_level_and_what_is_configured_wins_within_one() {
-    // ALGORITHMS.md section 3.1: == and != have no stricter side, so a host's own value hides its load and no other level's.
+    // ALGORITHMS.md section 3.1: == and != have no stricter side, so a host's own value hides its
+    // load and no other level's.
     let lab = lab("complex eq eq INT == YES NO 0 0
         complex ne ne INT != YES NO 0 0
         complex word word STRING != YES NO NONE 0
@@ -462,7 +467,8 @@ fn equal_and_not_equal_hold_at_each_level_and_what_is_configured_wins_within_one
 
 #[test]
 fn scaled_and_adjusted_loads_say_so() {
-    // ALGORITHMS.md section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each slot.
+    // ALGORITHMS.md section 6.2: 2 slots, 150 s ago, 8 processors, 0.40 reported, 0.50 for each
+    // slot.
     let mut lab = lab("host a | num_proc=8 np_load_avg=0.40
         pe smp 99 $pe_slots
         queue all.q a slots=9
@@ -495,7 +501,8 @@ fn a_factor_of_the_host_comes_before_what_jobs_add() {
     assert_eq!(of_host(&lab, "global", "net"), "gl:net=5.000000");
     lab.line("job 1 -pe smp 2 -q *@a");
     lab.line("pass");
-    // 8192M - 2 * 200M; 2 * 0.40 + 2 * 0.50 / 8; and once, not twice, for the cluster: it counts instances.
+    // 8192M - 2 * 200M; 2 * 0.40 + 2 * 0.50 / 8; and once, not twice, for the cluster: it counts
+    // instances.
     assert_eq!(of_host(&lab, "a", "mem_free"), "hL:mem_free=7.609G");
     assert_eq!(of_host(&lab, "a", "np_load_avg"), "hL:np_load_avg=0.925000");
     assert_eq!(of_host(&lab, "global", "net"), "gL:net=15.000000");
@@ -521,7 +528,8 @@ fn an_empty_cluster_has_no_bookings_and_only_static_load() {
         verdict(&lab, "-l lic=6", Mode::EmptyCluster),
         ["(-l lic=6) cannot run globally because it offers only gc:lic=5.000000"]
     );
-    // 8.1.9 calls load values that change unknown here; a host that reports one can be expected to have some.
+    // 8.1.9 calls load values that change unknown here; a host that reports one can be expected to
+    // have some.
     assert_eq!(
         verdict(&lab, "-l mem_free=2G", Mode::EmptyCluster),
         Vec::<String>::new()

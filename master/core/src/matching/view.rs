@@ -1,4 +1,5 @@
-//! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning (ALGORITHMS.md section 3.4).
+//! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning
+//! (ALGORITHMS.md section 3.4).
 
 use super::demand::Value;
 use super::offer::{Offer, Source};
@@ -68,8 +69,9 @@ const OF_QUEUES: [&str; 24] = [
     "min_cpu_interval",
 ];
 
-/// Where an attribute is shown: what hosts report, what the site added, what queues have. The site's own are in the order of
-/// `complex_values`, those of the cluster first and those of the queue instance last; load values come before them.
+/// Where an attribute is shown: what hosts report, what the site added, what queues have. The
+/// site's own are in the order of `complex_values`, those of the cluster first and those of the
+/// queue instance last; load values come before them.
 fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
     let at = |list: &[&str]| list.iter().position(|known| *known == name);
     match (at(&OF_HOSTS), at(&OF_QUEUES)) {
@@ -95,8 +97,8 @@ fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
 impl Cluster<'_> {
     /// The attributes of a host or queue instance, resolved over its levels, in the order of 8.1.9.
     ///
-    /// `names` limits them to those names or shortcuts, of which the unknown show nothing; an empty list shows all that any
-    /// level defines.
+    /// `names` limits them to those names or shortcuts, of which the unknown show nothing; an empty
+    /// list shows all that any level defines.
     pub fn resources(&self, level: &Level, names: &[String]) -> Vec<ResourceView> {
         let is_named = |attribute: &Attribute| {
             names
@@ -128,9 +130,11 @@ impl Cluster<'_> {
         })
     }
 
-    /// The value of an attribute over levels, nearest first, with the two letters that tell where it comes from.
+    /// The value of an attribute over levels, nearest first, with the two letters that tell where
+    /// it comes from.
     ///
-    /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or less restrictive, the nearest.
+    /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or
+    /// less restrictive, the nearest.
     pub fn resolved(&self, spots: &[Spot<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
         let mut best: Option<(Dominance, Value)> = None;
         for spot in spots {
@@ -157,8 +161,8 @@ impl Cluster<'_> {
         offers.filter_map(move |offer| Some((offer.dominance(letter), offer.value?)))
     }
 
-    /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a job of four; nothing is ever less than
-    /// not free.
+    /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a
+    /// job of four; nothing is ever less than not free.
     fn exclusive_offer(&self, spot: &Spot<'_, '_>) -> Offer {
         let left = i64::from(self.slots_taken(spot) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));

@@ -1,4 +1,5 @@
-//! Classes of jobs that the policies do not tell apart, and which jobs and how many running tasks each has.
+//! Classes of jobs that the policies do not tell apart, and which jobs and how many running tasks
+//! each has.
 
 use super::rules::{DEPARTMENT, JOB, PROJECT, Rules, USER};
 use super::tree::Leaf;
@@ -18,7 +19,8 @@ impl ClassId {
     }
 }
 
-/// A user, project or department with what it has of shares and override tickets. With other numbers it is another one.
+/// A user, project or department with what it has of shares and override tickets. With other
+/// numbers it is another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
     name: String,
@@ -26,7 +28,8 @@ pub struct Object {
     tickets: u32,
 }
 
-/// All that decides about the tickets of a job, but for when it was submitted. What has no effect is left out.
+/// All that decides about the tickets of a job, but for when it was submitted. What has no effect
+/// is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
     /// Its user, project and department, as far as they have shares or override tickets.
@@ -136,7 +139,8 @@ pub struct Members {
     /// Whether their owner may start nothing more: pending tasks have no tickets then, and do not
     /// count.
     is_shut: bool,
-    /// How many tasks run that count: suspended ones do not, unless their queue is what is suspended.
+    /// How many tasks run that count: suspended ones do not, unless their queue is what is
+    /// suspended.
     pub running: u32,
     /// The slots that those asked for at least.
     pub running_slots: u64,
@@ -191,8 +195,8 @@ impl Places {
 
 /// The classes of all jobs.
 ///
-/// Invariant: `by_class` leads to exactly the members with jobs; the first class, which has no tickets, is always there and keeps
-/// no jobs.
+/// Invariant: `by_class` leads to exactly the members with jobs; the first class, which has no
+/// tickets, is always there and keeps no jobs.
 #[derive(Clone, Debug)]
 pub struct Classes {
     by_class: BTreeMap<Class, ClassId>,

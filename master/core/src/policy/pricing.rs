@@ -10,14 +10,14 @@ use proto::id::SubmitSeq;
 use proto::policy::TicketPolicy;
 use std::collections::BTreeMap;
 
-/// How many pending tasks have override and share tree tickets of their own in one pricing. Those after them get theirs when it is
-/// their turn: a pass prices anew once it has started so many.
+/// How many pending tasks have override and share tree tickets of their own in one pricing. Those
+/// after them get theirs when it is their turn: a pass prices anew once it has started so many.
 pub const PRICED_TASKS: usize = 1_000;
 
 /// What a pricing asks of the jobs.
 pub trait Known {
-    /// How many tasks of a pending job may start, as far as they are to have tickets of their own, and the slots that each asks for at
-    /// least.
+    /// How many tasks of a pending job may start, as far as they are to have tickets of their own,
+    /// and the slots that each asks for at least.
     fn waiting(&self, seq: SubmitSeq) -> (usize, u32);
 }
 
@@ -39,7 +39,8 @@ impl Counts {
         self.0[kind][place]
     }
 
-    /// Among how many tasks an object divides what it has, where `more` tasks than run count: among one if it does not divide.
+    /// Among how many tasks an object divides what it has, where `more` tasks than run count: among
+    /// one if it does not divide.
     pub fn divisor(&self, kind: usize, place: usize, is_divided: bool, more: f64) -> f64 {
         if is_divided {
             (self.of(kind, place) + more).max(1.0)
@@ -89,7 +90,8 @@ impl Ladders {
     }
 }
 
-/// The order in which the policies are priced, with how many of those before each it rests on: those of the hierarchy first.
+/// The order in which the policies are priced, with how many of those before each it rests on:
+/// those of the hierarchy first.
 fn order(hierarchy: &[TicketPolicy]) -> Vec<(TicketPolicy, usize)> {
     let all = [
         TicketPolicy::Override,

@@ -1,8 +1,9 @@
 //! The share tree tickets of pending tasks (ALGORITHMS.md section 11.4, as 8.1.9 does it).
 //!
-//! The tasks below a node stand in a line; the k-th of them has the k-th part of what the node is to get. At a leaf they stand in the
-//! order of submission, further up in the order of what they have so far. So each node hands its tasks up one by one, best first, and
-//! only as many are looked at as are asked for.
+//! The tasks below a node stand in a line; the k-th of them has the k-th part of what the node is
+//! to get. At a leaf they stand in the order of submission, further up in the order of what they
+//! have so far. So each node hands its tasks up one by one, best first, and only as many are looked
+//! at as are asked for.
 
 use super::class::{ClassId, Classes};
 use super::greedy::Value;
@@ -54,7 +55,8 @@ struct Lines<'a, 'b, F> {
 }
 
 impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
-    /// The node whose parts compete: the first from the root down that has more than one part with tasks.
+    /// The node whose parts compete: the first from the root down that has more than one part with
+    /// tasks.
     fn root(&self) -> usize {
         let mut root = 0;
         while let [only] = self.targets.nodes[root].children[..] {
@@ -129,8 +131,8 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
     }
 }
 
-/// The share tree tickets of pending tasks: of the best `most` each of their own. `before` is what a pending task of a class has of the
-/// policies that this one rests on.
+/// The share tree tickets of pending tasks: of the best `most` each of their own. `before` is what
+/// a pending task of a class has of the policies that this one rests on.
 pub fn of_pending(
     targets: &Targets,
     classes: &Classes,

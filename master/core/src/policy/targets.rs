@@ -1,7 +1,9 @@
-//! What each part of the share tree is entitled to, and what it is to get now (ALGORITHMS.md section 11.2).
+//! What each part of the share tree is entitled to, and what it is to get now (ALGORITHMS.md
+//! section 11.2).
 //!
-//! Only parts with tasks take part: the others leave what is theirs to their siblings. What pending tasks get is divided among parts
-//! with pending or running tasks, what running tasks get among those with running ones alone.
+//! Only parts with tasks take part: the others leave what is theirs to their siblings. What pending
+//! tasks get is divided among parts with pending or running tasks, what running tasks get among
+//! those with running ones alone.
 
 use super::class::{Classes, Members};
 use super::rules::Sharing;
@@ -13,12 +15,14 @@ fn place(node: usize) -> Leaf {
     Leaf { node, user: None }
 }
 
-/// What was used below each node of the tree, weighted; of a user without a leaf of their own at a copy of the `default` leaf.
+/// What was used below each node of the tree, weighted; of a user without a leaf of their own at a
+/// copy of the `default` leaf.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage(BTreeMap<Leaf, f64>);
 
 impl Usage {
-    /// Adds what a user has used in a project. Where nothing in the tree stands for that, it counts nowhere.
+    /// Adds what a user has used in a project. Where nothing in the tree stands for that, it counts
+    /// nowhere.
     pub fn add(&mut self, tree: &Tree, user: &str, project: Option<&str>, amount: f64) {
         let mut at = tree.leaf(user, project);
         while let Some(leaf) = at {
@@ -187,8 +191,8 @@ impl Targets {
         self.by_leaf.get(members.leaf.as_ref()?).copied()
     }
 
-    /// The tickets of each running task of a class: what its leaf is to get, divided among all that run there, by job shares where
-    /// any of them has some.
+    /// The tickets of each running task of a class: what its leaf is to get, divided among all that
+    /// run there, by job shares where any of them has some.
     pub fn of_running(&self, members: &Members) -> f64 {
         let Some(leaf) = self.place_of(members).map(|place| &self.nodes[place]) else {
             return 0.0;

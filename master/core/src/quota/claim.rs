@@ -25,7 +25,8 @@ pub(super) struct Takes<'a> {
     attribute: &'a Attribute,
     /// What the master takes, for its slot or once. Of this and the next one is above zero.
     master: Amount,
-    /// What each other slot takes, or all of them once on each host. What is charged once for the job is charged for the master.
+    /// What each other slot takes, or all of them once on each host. What is charged once for the
+    /// job is charged for the master.
     other: Amount,
     /// Whether the two are asked for apart.
     is_apart: bool,
@@ -64,7 +65,8 @@ pub(super) enum Side {
 }
 
 impl Takes<'_> {
-    /// What is taken once, for the master's slot or for the host, and what for each other slot, if there are others.
+    /// What is taken once, for the master's slot or for the host, and what for each other slot, if
+    /// there are others.
     fn prices(&self, part: Part, has_others: bool) -> (Amount, Amount) {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
         let other = if is_spared { Amount::ZERO } else { self.other };
@@ -122,7 +124,8 @@ impl Takes<'_> {
         self.left = self.left.checked_sub(self.amount(part)).unwrap_or(self.left);
     }
 
-    /// Gives back what slots took that were not the master's. What is charged once on a host stays taken.
+    /// Gives back what slots took that were not the master's. What is charged once on a host stays
+    /// taken.
     pub(super) fn give_back(&mut self, part: Part) {
         let (_, each) = self.prices(part, true);
         self.left = self.left.checked_add(each.times(part.slots)).unwrap_or(self.left);
@@ -159,8 +162,8 @@ fn denial(set: &QuotaSet, scope: &Scope, attribute: &Attribute, needed: Option<V
     }
 }
 
-/// The claims of a job on a limit; none if the limit is not about it. `spares_companions` if slots beside the master take nothing of what
-/// is asked for apart.
+/// The claims of a job on a limit; none if the limit is not about it. `spares_companions` if slots
+/// beside the master take nothing of what is asked for apart.
 pub(super) fn claims<'a>(
     cluster: &Cluster<'a>,
     demand: &Demand,
@@ -249,8 +252,8 @@ fn is_allowed(request: &Request, limit: &Value) -> bool {
     }
 }
 
-/// What keeps a job from a scope that can be had alone, as the limit that it meets: nobody may be there if it asks to be
-/// alone, and nobody who is alone otherwise.
+/// What keeps a job from a scope that can be had alone, as the limit that it meets: nobody may be
+/// there if it asks to be alone, and nobody who is alone otherwise.
 fn exclusive(cluster: &Cluster<'_>, asked: Option<&Request>, scope: &Scope, attribute: &Attribute) -> Option<Value> {
     let alone = asked.is_some_and(|request| request.wanted == Wanted::Amount(Amount::TRUE));
     let used = |name: &str| cluster.quota_used(scope, name) > Amount::ZERO;
@@ -264,8 +267,8 @@ fn exclusive(cluster: &Cluster<'_>, asked: Option<&Request>, scope: &Scope, attr
 
 /// The value of a limit on a host; none if it has none there, and then limits nothing.
 ///
-/// A formula needs what the host reports. On an empty cluster what it may report is not known; else what it does not report is
-/// nothing.
+/// A formula needs what the host reports. On an empty cluster what it may report is not known; else
+/// what it does not report is nothing.
 pub(super) fn value(
     cluster: &Cluster<'_>,
     limit: &Limit,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 /// Counters of use.
 ///
-/// Invariant: `used` is the sum over `tasks`; nothing of zero is kept. All of it follows from what is booked and the sets.
+/// Invariant: `used` is the sum over `tasks`; nothing of zero is kept. All of it follows from what
+/// is booked and the sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     tasks: BTreeMap<TaskKey, Amounts>,
@@ -24,8 +25,9 @@ type Amounts = Vec<(Arc<Scope>, AttributeName, Total)>;
 /// The most different jobs whose limits are kept.
 const KNOWN_MAX: usize = 4_096;
 
-/// What limits jobs of which tasks were counted, by their users, so that it is not found anew for each task: it changes with the
-/// objects, and then all is counted anew. It says nothing that the rest does not, so it is neither compared nor copied.
+/// What limits jobs of which tasks were counted, by their users, so that it is not found anew for
+/// each task: it changes with the objects, and then all is counted anew. It says nothing that the
+/// rest does not, so it is neither compared nor copied.
 #[derive(Debug, Default)]
 struct Known {
     of_user: BTreeMap<UserName, Vec<KnownJob>>,

@@ -12,7 +12,8 @@ use proto::restring::{Expression, Wildcards};
 use proto::wire::client::QuotaFilter;
 use proto::wire::view::QuotaRow;
 
-/// The rows of `qquota`: of a consumable those who use something of it, of other limits all, the rules of each set in their order.
+/// The rows of `qquota`: of a consumable those who use something of it, of other limits all, the
+/// rules of each set in their order.
 pub fn rows(cluster: &Cluster<'_>, filter: &QuotaFilter) -> Vec<QuotaRow> {
     let mut rows = Vec::new();
     for set in cluster.config.enabled_quotas() {

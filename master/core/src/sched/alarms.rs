@@ -5,7 +5,8 @@ use proto::id::SubmitSeq;
 use proto::time::{Now, Tick, Wall};
 use std::collections::BTreeSet;
 
-/// Jobs with a start time (`-a`) or the end of a pause that lies ahead. Each has its next one at least.
+/// Jobs with a start time (`-a`) or the end of a pause that lies ahead. Each has its next one at
+/// least.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alarms {
     starts: BTreeSet<(Wall, SubmitSeq)>,
@@ -13,7 +14,8 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Notes the start time of a job, and when the next of its tasks that asked to be run again may start.
+    /// Notes the start time of a job, and when the next of its tasks that asked to be run again may
+    /// start.
     pub fn note(&mut self, job: &Job, now: Now) {
         let start = job.spec.start_after.filter(|at| *at > now.wall);
         self.starts.extend(start.map(|at| (at, job.seq)));

@@ -1,4 +1,5 @@
-//! How many there are of what a pass has to do with, for those who look at what passes cost (`PROFILE`).
+//! How many there are of what a pass has to do with, for those who look at what passes cost
+//! (`PROFILE`).
 
 use super::model::Model;
 use crate::event::InstanceState;
@@ -26,7 +27,8 @@ impl JobCounts {
     /// The jobs of a state. It walks over all of them.
     pub fn of(state: &State, now: Now) -> JobCounts {
         let mut counts = JobCounts::default();
-        // Looking each instance of each task up costs more than all the rest, and mostly none is stopped.
+        // Looking each instance of each task up costs more than all the rest, and mostly none is
+        // stopped.
         let some_queue_stops = state.instances.values().any(InstanceState::stops_tasks);
         state
             .jobs

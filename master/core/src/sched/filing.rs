@@ -38,7 +38,8 @@ pub struct Listing {
     known: BTreeSet<Arc<PriorityNumbers>>,
 }
 
-/// The most different numbers that are looked through for each job. Where more differ, as by waiting time, hardly any are the same.
+/// The most different numbers that are looked through for each job. Where more differ, as by
+/// waiting time, hardly any are the same.
 const KNOWN_MAX: usize = 4_096;
 
 impl Listing {
@@ -78,9 +79,10 @@ impl Model {
         )
     }
 
-    /// Goes on with a listing by at most `count` jobs; whether all are in it. Each job has the numbers of the moment, as [`Model::priority_of`] says, at less
-    /// cost for all of them together: of its pending tasks, or of its running ones if no other may start; and those of the running ones of jobs
-    /// that have both.
+    /// Goes on with a listing by at most `count` jobs; whether all are in it. Each job has the
+    /// numbers of the moment, as [`Model::priority_of`] says, at less cost for all of them
+    /// together: of its pending tasks, or of its running ones if no other may start; and those of
+    /// the running ones of jobs that have both.
     pub(super) fn list(&self, listing: &mut Listing, count: usize, now: Now) -> bool {
         let range = self.queue.range(&self.state, now);
         let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
@@ -104,7 +106,8 @@ impl Model {
         true
     }
 
-    /// Brings the tickets of all tasks to what they are now, if anything that decides about them is another.
+    /// Brings the tickets of all tasks to what they are now, if anything that decides about them is
+    /// another.
     pub(super) fn price(&mut self, now: Now) {
         // A task more than could start now.
         let most = self.free_slots(self.rules.most_tasks, now) + 1;
@@ -115,7 +118,8 @@ impl Model {
         }
     }
 
-    /// Whether so many tasks have been planned since tickets were priced that others are next to have some of their own.
+    /// Whether so many tasks have been planned since tickets were priced that others are next to
+    /// have some of their own.
     pub(super) fn owes_pricing(&self) -> bool {
         self.queue.prices().planned >= self.rules.priced_tasks()
     }
@@ -169,8 +173,8 @@ impl Model {
         usage
     }
 
-    /// Takes a job of which nothing may start out of the queue until something tells of it again: the start time too, which lies
-    /// ahead once more if the clock was set back.
+    /// Takes a job of which nothing may start out of the queue until something tells of it again:
+    /// the start time too, which lies ahead once more if the clock was set back.
     pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
         if let Some(bucket) = self.queue.bucket(seq) {
             self.queue.file(seq, bucket, Rests::Apart, Tasks::default());
@@ -195,7 +199,8 @@ impl Model {
         }
     }
 
-    /// Files a job where it belongs now. What it asks for is looked up once, until [`Model::forget`].
+    /// Files a job where it belongs now. What it asks for is looked up once, until
+    /// [`Model::forget`].
     pub(super) fn refile(&mut self, seq: SubmitSeq) {
         let Some(job) = self.state.jobs.get(&seq) else {
             return self.forget(seq);

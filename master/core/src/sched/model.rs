@@ -1,5 +1,5 @@
-//! The scheduler's model of the cell: a state folded from the events, the observations, what is planned, and ways to find what
-//! a pass needs without walking over jobs or hosts.
+//! The scheduler's model of the cell: a state folded from the events, the observations, what is
+//! planned, and ways to find what a pass needs without walking over jobs or hosts.
 
 mod planning;
 
@@ -38,30 +38,34 @@ use proto::time::{Now, Tick, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The least time between two looks at hosts whose load is adjusted for jobs that have just started.
+/// The least time between two looks at hosts whose load is adjusted for jobs that have just
+/// started.
 const COOLING_LOOK_MS: u64 = 5_000;
 
-/// How long a job is left alone after the core refused an order for it: model and core disagree about something that no event
-/// has told yet, and the same order would be refused again.
+/// How long a job is left alone after the core refused an order for it: model and core disagree
+/// about something that no event has told yet, and the same order would be refused again.
 const REFUSED_PAUSE_MS: u64 = 1_000;
 
 /// What the scheduler knows.
 ///
-/// Invariants: `queue` holds exactly the jobs of the state; `categories` are those of these jobs, with how many there are; `planned`
-/// books exactly the tasks in `plans`, which the core has not judged yet; `standings` are right but for hosts that it calls stale.
+/// Invariants: `queue` holds exactly the jobs of the state; `categories` are those of these jobs,
+/// with how many there are; `planned` books exactly the tasks in `plans`, which the core has not
+/// judged yet; `standings` are right but for hosts that it calls stale.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(super) state: State,
     pub(super) observations: Observations,
     pub(super) places: Places,
     pub(super) queue: Queue,
-    /// How often everything was made anew: numbers of buckets and categories from before mean nothing any more.
+    /// How often everything was made anew: numbers of buckets and categories from before mean
+    /// nothing any more.
     pub(super) rebuilds: u64,
     pub(super) rules: Rules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
     filling: Filling,
-    /// Whether queue instances and their hosts alone decide who starts, where that was looked up since something happened.
+    /// Whether queue instances and their hosts alone decide who starts, where that was looked up
+    /// since something happened.
     is_local: Option<bool>,
     pub(super) changes: Changes,
     pub(super) planned: Ledger,
@@ -255,7 +259,8 @@ impl Model {
         }
     }
 
-    /// What time has changed by itself: start times that have come, pauses that are over, load adjustments that have decayed.
+    /// What time has changed by itself: start times that have come, pauses that are over, load
+    /// adjustments that have decayed.
     pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
         self.time = now;
         self.disturbed();
@@ -364,7 +369,8 @@ impl Model {
         most.saturating_sub(self.ahead.reservations().len())
     }
 
-    /// Keeps slots for a task of a category from the earliest time on at which it could start; false if there is none.
+    /// Keeps slots for a task of a category from the earliest time on at which it could start;
+    /// false if there is none.
     pub(super) fn reserve(&mut self, id: CategoryId, seq: SubmitSeq, task: TaskId, now: Now) -> bool {
         let (Some(job), Some(category)) = (self.state.jobs.get(&seq), self.categories.get(id)) else {
             return false;
@@ -409,7 +415,8 @@ impl Model {
         self.ahead.reservations()
     }
 
-    /// Whether the time to come counts: reservations may be made, or there is an advance reservation.
+    /// Whether the time to come counts: reservations may be made, or there is an advance
+    /// reservation.
     pub fn plans_ahead(&self) -> bool {
         self.ahead.is_on()
     }
@@ -457,7 +464,8 @@ impl Model {
             .is_some_and(|category| category.demand.immediate)
     }
 
-    /// Whether a job is immediate and nothing of it has started: where the core has refused a part, the rest waits as others do.
+    /// Whether a job is immediate and nothing of it has started: where the core has refused a part,
+    /// the rest waits as others do.
     pub(super) fn starts_whole(&self, seq: SubmitSeq) -> bool {
         self.state
             .jobs
@@ -512,8 +520,8 @@ impl Model {
             .flatten()
     }
 
-    /// How many tasks of a job of which so many are planned may be started now beside them, `most` if there are more. The tasks themselves are
-    /// looked at only where counts do not tell.
+    /// How many tasks of a job of which so many are planned may be started now beside them, `most`
+    /// if there are more. The tasks themselves are looked at only where counts do not tell.
     pub(super) fn count_startable(&self, job: &Job, planned: u32, now: Now, most: usize) -> usize {
         if job.spec.array.is_none() && planned > 0 {
             return 0;
@@ -534,7 +542,8 @@ impl Model {
 
     /// Whether the owner of a job runs as many tasks as `maxujobs` allows, planned ones among them.
     ///
-    /// Asked when a job's turn comes and not when it is filed: the end of one task would move all jobs of its owner.
+    /// Asked when a job's turn comes and not when it is filed: the end of one task would move all
+    /// jobs of its owner.
     pub(super) fn is_owner_full(&self, seq: SubmitSeq) -> bool {
         let limit = self.state.config.scheduler.maxujobs;
         limit > 0 && self.running_of_owner(seq) >= limit
@@ -585,7 +594,8 @@ impl Model {
         Ok(())
     }
 
-    /// Looks again at the time to come, where what it follows from has changed. Due before a pass and before each slice of it.
+    /// Looks again at the time to come, where what it follows from has changed. Due before a pass
+    /// and before each slice of it.
     pub(super) fn draw_ahead(&mut self) {
         self.ahead.draw(&self.state, &self.planned);
     }
@@ -618,8 +628,9 @@ impl Model {
         }
     }
 
-    /// The subjects of a report from whose values no longer all is subtracted that was, changed or not: jobs started there since
-    /// the report before, or so shortly before it that it did not show them.
+    /// The subjects of a report from whose values no longer all is subtracted that was, changed or
+    /// not: jobs started there since the report before, or so shortly before it that it did not
+    /// show them.
     fn settled_by(&self, observation: &Observation) -> Vec<HostName> {
         let Observation::Load { host, .. } = observation else {
             return Vec::new();
@@ -681,7 +692,8 @@ impl Model {
         self.changes.everything();
     }
 
-    /// Follows changed objects. What every job's demand, category or limit rests on makes everything anew.
+    /// Follows changed objects. What every job's demand, category or limit rests on makes
+    /// everything anew.
     fn objects_changed(&mut self, objects: &[StoredObject], touched: &Touched) {
         let is_about_jobs = |object: &StoredObject| {
             let is_global = object.name.is_empty() || object.name == HostName::global().as_str();

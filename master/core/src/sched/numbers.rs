@@ -86,7 +86,8 @@ pub(super) fn numbers(
     if is_shown { numbers } else { without_tickets(numbers) }
 }
 
-/// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs. They are ordered by it all the same.
+/// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs. They are ordered
+/// by it all the same.
 fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
     PriorityNumbers {
         prior: 0,
@@ -128,8 +129,9 @@ fn shown(millionths: i128) -> i64 {
     i64::try_from(millionths).unwrap_or(if millionths > 0 { i64::MAX } else { i64::MIN })
 }
 
-/// The quotient of a number that is not negative, in millionths that come out right when they are rounded once more, to five or to two
-/// places: to nearest, but never to the middle of two such numbers, unless it is the middle.
+/// The quotient of a number that is not negative, in millionths that come out right when they are
+/// rounded once more, to five or to two places: to nearest, but never to the middle of two such
+/// numbers, unless it is the middle.
 fn printable(number: i128, divisor: i128) -> i128 {
     let near = rounded(number, divisor);
     let is_middle = near % 10 == 5 || near % 10_000 == 5_000;

@@ -1,7 +1,8 @@
 //! The phase that says which pending job is next: by dispatch priority (ALGORITHMS.md section 1).
 //!
-//! Jobs that differ only in their submission are in one bucket, oldest first, which is their order at any time: an older job never
-//! has fewer tickets than a younger one of its class. So a pass compares buckets, of which there are few, and not jobs.
+//! Jobs that differ only in their submission are in one bucket, oldest first, which is their order
+//! at any time: an older job never has fewer tickets than a younger one of its class. So a pass
+//! compares buckets, of which there are few, and not jobs.
 
 use super::categories::CategoryId;
 use super::heads::{Head, Heads};
@@ -69,7 +70,8 @@ type Jobs = Paged<SubmitSeq, ()>;
 
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
 ///
-/// Invariants: `by_bucket` leads to every shelf that is not free; `filed` tells of each job on which one it is.
+/// Invariants: `by_bucket` leads to every shelf that is not free; `filed` tells of each job on
+/// which one it is.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     shelves: Vec<Shelf>,
@@ -161,7 +163,8 @@ impl Queue {
         id
     }
 
-    /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that rests apart.
+    /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that
+    /// rests apart.
     pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: Rests, tasks: Tasks) {
         let old = self.filed.insert(
             seq,
@@ -385,7 +388,8 @@ impl Queue {
         }
     }
 
-    /// The first job of the first bucket, or of the next after one, as of the last [`Queue::refresh`].
+    /// The first job of the first bucket, or of the next after one, as of the last
+    /// [`Queue::refresh`].
     pub fn head_after(&self, last: Option<&Head>) -> Option<Head> {
         self.heads.after(last)
     }
@@ -519,7 +523,8 @@ pub(super) fn posix_part(priority: i32) -> i128 {
     ((i128::from(priority) + 1024) * ONE + 1024) / 2048
 }
 
-/// Tickets as a part of the most that any task has, in fine parts; a half for everybody where nobody has any.
+/// Tickets as a part of the most that any task has, in fine parts; a half for everybody where
+/// nobody has any.
 pub(super) fn normalised_tickets(prices: &Prices, tickets: Tickets) -> i128 {
     if prices.largest <= 0.0 {
         return ONE * FINE / 2;

@@ -135,7 +135,8 @@ pub enum What {
         /// The slots of the environment, where it is these that are too few.
         of: Option<u32>,
     },
-    /// What leaves a parallel job no more slots on the host that has most for it. 8.1.9 knows nothing of the kind.
+    /// What leaves a parallel job no more slots on the host that has most for it. 8.1.9 knows
+    /// nothing of the kind.
     NoMore(Box<NoMore>),
     /// A rule of a resource quota set has no room for it.
     Quota(Box<QuotaDenial>),
@@ -143,7 +144,8 @@ pub enum What {
     NoInstances,
     /// The job is gone.
     NoSuchJob,
-    /// An order gives slots that the job did not ask for, or not as its parallel environment spreads them.
+    /// An order gives slots that the job did not ask for, or not as its parallel environment
+    /// spreads them.
     WrongSlots {
         /// The slots it gives.
         slots: u32,
@@ -208,10 +210,11 @@ pub struct QuotaDenial {
     pub attribute: AttributeName,
     /// Its type, which decides how numbers are printed.
     pub r#type: Type,
-    /// What the job needs, with all slots that it must have, or that must be on one host where the limit is that of a host; none if it must ask
-    /// for the attribute (FORCED) and does not.
+    /// What the job needs, with all slots that it must have, or that must be on one host where the
+    /// limit is that of a host; none if it must ask for the attribute (FORCED) and does not.
     pub needed: Option<Value>,
-    /// Whether the limit has to have room for all of that: no part of it can be where the limit does not count.
+    /// Whether the limit has to have room for all of that: no part of it can be where the limit
+    /// does not count.
     pub is_whole: bool,
     /// What others have in use, of a consumable.
     pub used: Option<Amount>,

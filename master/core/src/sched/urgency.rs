@@ -1,4 +1,5 @@
-//! Urgency: what the requests of a job, its waiting and its deadline contribute (ALGORITHMS.md section 1.3).
+//! Urgency: what the requests of a job, its waiting and its deadline contribute (ALGORITHMS.md
+//! section 1.3).
 
 use crate::matching::{Demand, Request, Wanted};
 use crate::state::State;
@@ -100,7 +101,8 @@ fn deadline_part(weight: i128, deadline: Option<Wall>, now: Wall) -> i128 {
     if left_s <= 0 { weight } else { weight / left_s }
 }
 
-/// What the hard requests of a job contribute to its urgency, in millionths: the implicit slots too, defaults not.
+/// What the hard requests of a job contribute to its urgency, in millionths: the implicit slots
+/// too, defaults not.
 pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
     let slots = urgency_slots(config, demand.pe.as_ref());
     let asked = demand
@@ -119,7 +121,8 @@ pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
             .sum::<i128>()
 }
 
-/// What one request contributes to the urgency of a job that counts with so many slots, in millionths.
+/// What one request contributes to the urgency of a job that counts with so many slots, in
+/// millionths.
 pub fn contribution(request: &Request, slots: u32) -> i128 {
     let urgency = i128::from(request.attribute.urgency.0);
     match &request.wanted {
@@ -136,8 +139,8 @@ pub fn urgency_slots(config: &Configuration, pe: Option<&PeRequest>) -> u32 {
     pe.map_or(1, |pe| assumed_slots(config, pe))
 }
 
-/// The slots that a parallel job is taken to have while it waits: the number that it asks for; of a range the first environment that its
-/// name means decides.
+/// The slots that a parallel job is taken to have while it waits: the number that it asks for; of a
+/// range the first environment that its name means decides.
 fn assumed_slots(config: &Configuration, request: &PeRequest) -> u32 {
     let range = &request.slots;
     if range.least() == range.largest() {

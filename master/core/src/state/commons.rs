@@ -50,7 +50,8 @@ impl Commons {
         }
     }
 
-    /// Requests of jobs that are not in the form in which they are kept, after a change of the complex.
+    /// Requests of jobs that are not in the form in which they are kept, after a change of the
+    /// complex.
     pub(super) fn renewable(&self, complex: &Complex) -> Vec<Common<Requests>> {
         let is_old = |asked: &&Common<Requests>| requests::renewed(complex, asked).is_some();
         self.requests.keys().filter(is_old).cloned().collect()

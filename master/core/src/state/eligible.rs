@@ -1,7 +1,9 @@
-//! Whether a pending task may be started at all, before any resource is looked at (ALGORITHMS.md section 17).
+//! Whether a pending task may be started at all, before any resource is looked at (ALGORITHMS.md
+//! section 17).
 //!
-//! One pure function for the scheduler, which skips what is not eligible, and for the check of its orders, so that they never
-//! disagree. Access, requests and capacities are deliberately not asked here: see [`crate::matching`].
+//! One pure function for the scheduler, which skips what is not eligible, and for the check of its
+//! orders, so that they never disagree. Access, requests and capacities are deliberately not asked
+//! here: see [`crate::matching`].
 
 use super::State;
 use super::job::{Job, Place};
@@ -149,7 +151,8 @@ pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligibl
     Ok(())
 }
 
-/// Whether jobs of an advance reservation may start: its time is now, and nothing in it fails that must not.
+/// Whether jobs of an advance reservation may start: its time is now, and nothing in it fails that
+/// must not.
 fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligible> {
     let reservation = state.reservations.get(&id).ok_or(Ineligible::NoReservation(id))?;
     match reservation.state {
@@ -162,14 +165,17 @@ fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligib
     }
 }
 
-/// The tasks of a job that may be started now, rising, without the limits on how many run at a time.
+/// The tasks of a job that may be started now, rising, without the limits on how many run at a
+/// time.
 ///
-/// Lazy: the first tasks of a large array are found without looking at the rest, unless array dependencies hold them.
+/// Lazy: the first tasks of a large array are found without looking at the rest, unless array
+/// dependencies hold them.
 pub fn eligible_tasks<'a>(state: &'a State, job: &'a Job, now: Now) -> impl Iterator<Item = TaskId> + 'a {
     eligible_beside(state, job, None, now)
 }
 
-/// Those of them that are not among others, such as the ones that are planned, of which there may be thousands.
+/// Those of them that are not among others, such as the ones that are planned, of which there may
+/// be thousands.
 pub fn eligible_beside<'a>(
     state: &'a State,
     job: &'a Job,
@@ -182,7 +188,8 @@ pub fn eligible_beside<'a>(
     merged(fresh, known).filter(move |task| array_dependency(state, job, *task).is_ok())
 }
 
-/// At least so many are in [`eligible_tasks`], by the job's counts alone: those in the condition of the whole job.
+/// At least so many are in [`eligible_tasks`], by the job's counts alone: those in the condition of
+/// the whole job.
 pub fn least_eligible(job: &Job) -> u32 {
     if job.spec.holds.any() || !job.array_waits_for.is_empty() {
         0
@@ -191,7 +198,8 @@ pub fn least_eligible(job: &Job) -> u32 {
     }
 }
 
-/// Why a job none of whose tasks may start now has some that only wait for the end of a pause, if it has.
+/// Why a job none of whose tasks may start now has some that only wait for the end of a pause, if
+/// it has.
 pub fn resting(job: &Job, now: Now) -> Option<Ineligible> {
     job.pause_ends(now.tick).map(|end| asked_again(end, now))
 }
@@ -219,7 +227,8 @@ fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
         .map_or(Ok(()), |end| Err(asked_again(end, now)))
 }
 
-/// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its own.
+/// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its
+/// own.
 fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), Ineligible> {
     let waits = |other: &SubmitSeq| state.jobs.get(other).is_some_and(|other| blocks(other, job, task));
     let blocking: Vec<SubmitSeq> = job.array_waits_for.iter().copied().filter(waits).collect();
@@ -237,7 +246,8 @@ fn blocks(other: &Job, job: &Job, task: TaskId) -> bool {
     counterparts(theirs, ours, task).any(|task| other.has_task(task))
 }
 
-/// The tasks of `theirs` that cover part of what `task` of `ours` covers: itself up to the next step.
+/// The tasks of `theirs` that cover part of what `task` of `ours` covers: itself up to the next
+/// step.
 fn counterparts(theirs: TaskRange, ours: TaskRange, task: TaskId) -> impl Iterator<Item = TaskId> {
     let low = task.0.saturating_sub(theirs.step() - 1).max(theirs.first());
     let high = (task.0 + (ours.step() - 1)).min(theirs.last());

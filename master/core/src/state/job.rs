@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 /// A job that is not finished.
 ///
-/// A task is in exactly one of `untouched` (pending, never started, nothing of its own) and `tasks`, or is gone. So an array of
-/// a million tasks costs one range until its tasks start.
+/// A task is in exactly one of `untouched` (pending, never started, nothing of its own) and
+/// `tasks`, or is gone. So an array of a million tasks costs one range until its tasks start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Its place among all submissions.
@@ -35,7 +35,8 @@ pub struct Job {
     pub submitted_tick: Tick,
     /// Jobs it still waits for.
     pub waits_for: Seldom<BTreeSet<SubmitSeq>>,
-    /// Jobs whose equal task each task waits for, with the tasks of those jobs that are still there.
+    /// Jobs whose equal task each task waits for, with the tasks of those jobs that are still
+    /// there.
     pub array_waits_for: Seldom<BTreeSet<SubmitSeq>>,
     /// Pending tasks in the condition of the whole job: holds of `spec`, never started.
     pub untouched: TaskRanges,
@@ -80,7 +81,8 @@ pub struct Task {
     pub holds: Holds,
     /// How often it was placed.
     pub attempts: u32,
-    /// When it was submitted, or requeued after its last attempt: what `qstat` shows for a pending task.
+    /// When it was submitted, or requeued after its last attempt: what `qstat` shows for a pending
+    /// task.
     pub since: Wall,
     /// Whether an earlier attempt ran, so that it shows `R` and gets `RESTARTED=1`.
     #[serde(default)]
@@ -91,7 +93,8 @@ pub struct Task {
     /// From when on it may start. That lies ahead while it waits because it asked to be run again.
     #[serde(default)]
     pub starts_from: Tick,
-    /// The main process of the last attempt whose state a command wrote, so that it gets `RESTARTED=2` and goes on from there.
+    /// The main process of the last attempt whose state a command wrote, so that it gets
+    /// `RESTARTED=2` and goes on from there.
     #[serde(default)]
     pub saved_pid: Option<i32>,
 }
@@ -138,7 +141,8 @@ pub struct Placement {
     /// Whether it gave its slots to a superordinate queue.
     #[serde(default)]
     pub preempted: bool,
-    /// Whether anything ever suspended this attempt, so that its host is told how things stand after a reconnect.
+    /// Whether anything ever suspended this attempt, so that its host is told how things stand
+    /// after a reconnect.
     #[serde(default)]
     pub was_suspended: bool,
     /// Whether its state is being written, and it is being ended to go on elsewhere.
@@ -241,7 +245,8 @@ impl Job {
             .filter(|from| *from > now)
     }
 
-    /// When the next of the tasks may start that nothing keeps from it but a pause, because they asked to be run again.
+    /// When the next of the tasks may start that nothing keeps from it but a pause, because they
+    /// asked to be run again.
     pub fn pause_ends(&self, now: Tick) -> Option<Tick> {
         self.ready.next_end(now)
     }

@@ -5,11 +5,11 @@ use proto::id::TaskId;
 use proto::time::Tick;
 use std::collections::BTreeSet;
 
-/// The pending tasks with a condition of their own that are neither held nor in error: an array has thousands that run, or that
-/// wait for the end of a pause.
+/// The pending tasks with a condition of their own that are neither held nor in error: an array has
+/// thousands that run, or that wait for the end of a pause.
 ///
-/// It follows from the tasks. How far [`ReadyTasks::settle`] has followed the time changes what is found quickly and not what
-/// is found, so two are equal if they hold the same tasks.
+/// It follows from the tasks. How far [`ReadyTasks::settle`] has followed the time changes what is
+/// found quickly and not what is found, so two are equal if they hold the same tasks.
 #[derive(Clone, Debug, Default)]
 pub struct ReadyTasks {
     free: BTreeSet<TaskId>,

@@ -1,6 +1,7 @@
-//! The form in which a state keeps requests of jobs and reservations: canonical by the complex as it is
-//! now, with a queue in front of each host. Submissions bring requests to it. Those in logs and snapshots
-//! of earlier versions, and those that a change of the complex concerns, are brought to it here.
+//! The form in which a state keeps requests of jobs and reservations: canonical by the complex as
+//! it is now, with a queue in front of each host. Submissions bring requests to it. Those in logs
+//! and snapshots of earlier versions, and those that a change of the complex concerns, are brought
+//! to it here.
 
 use super::State;
 use super::job::Job;

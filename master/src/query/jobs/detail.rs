@@ -77,7 +77,8 @@ fn script_bytes(spec: &JobSpec) -> u64 {
     }
 }
 
-/// Variables that `qsub` itself takes along, which say where a job comes from and are shown as lines of their own.
+/// Variables that `qsub` itself takes along, which say where a job comes from and are shown as
+/// lines of their own.
 const ORIGIN: [&str; 8] = [
     "SGE_O_HOME",
     "SGE_O_HOST",

@@ -82,8 +82,9 @@ impl Chosen {
         });
     }
 
-    /// Whether a queue instance that is meant is in the job's queue list and has what the job asks for. As 8.1.9 does, one that would
-    /// have it by a load value that changes counts as one without, and the parallel environment does not matter.
+    /// Whether a queue instance that is meant is in the job's queue list and has what the job asks
+    /// for. As 8.1.9 does, one that would have it by a load value that changes counts as one
+    /// without, and the parallel environment does not matter.
     fn allows_pending(&self, model: &Model, requests: &Requests) -> bool {
         let Some(instances) = &self.instances else { return true };
         let config = &model.state.config;

@@ -83,7 +83,8 @@ fn common(config: &Configuration, seq: SubmitSeq, number: JobNumber, spec: &JobS
     }
 }
 
-/// What each hard request contributes to the urgency; nothing where the complex knows one of them no longer.
+/// What each hard request contributes to the urgency; nothing where the complex knows one of them
+/// no longer.
 fn contributions(config: &Configuration, requests: &Requests) -> Vec<i64> {
     if requests.hard.is_empty() {
         return Vec::new();
@@ -96,8 +97,8 @@ fn contributions(config: &Configuration, requests: &Requests) -> Vec<i64> {
         .collect()
 }
 
-/// Pending tasks, those in one condition together. The untouched of an array are one group unless they wait for tasks of
-/// another array, where each may differ.
+/// Pending tasks, those in one condition together. The untouched of an array are one group unless
+/// they wait for tasks of another array, where each may differ.
 fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
     let concurrency_blocked = is_concurrency_blocked(model, job);
     let mut groups: Vec<PendingTasks> = Vec::new();
@@ -149,7 +150,8 @@ fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
     groups
 }
 
-/// When a task was requeued if it ran before, else when it was submitted: a task in error shows that too.
+/// When a task was requeued if it ran before, else when it was submitted: a task in error shows
+/// that too.
 fn since(job: &Job, task: TaskId) -> Wall {
     let restarted = job.tasks.get(&task).filter(|task| task.restarted);
     restarted.map_or(job.submitted, |task| task.since)

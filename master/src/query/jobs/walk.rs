@@ -1,7 +1,7 @@
 //! Answers about many jobs, made in parts: what happens, and who else asks, comes in between.
 //!
-//! A walk goes over the jobs in the order of their submission, those that were there when it was asked for. Each is told once, as it
-//! is when its part is made.
+//! A walk goes over the jobs in the order of their submission, those that were there when it was
+//! asked for. Each is told once, as it is when its part is made.
 
 use super::detail::detail;
 use super::filter::Chosen;
@@ -108,7 +108,8 @@ impl Walk {
     /// The answer to [`proto::wire::client::Query::Explain`].
     ///
     /// # Errors
-    /// What is answered instead: of a job that does not exist, or for which it does not matter what other jobs there are.
+    /// What is answered instead: of a job that does not exist, or for which it does not matter what
+    /// other jobs there are.
     pub(in crate::query) fn explanation(model: &Model, number: JobNumber, tasks: &[TaskRange]) -> Result<Self, Reply> {
         let Some(job) = model.state.job(number) else {
             return Err(Reply::refusal(gone(&model.state, number)));
@@ -138,7 +139,8 @@ impl Walk {
         }
     }
 
-    /// The next part, and the walk if it goes on. A part in which nothing is told has no replies before the last.
+    /// The next part, and the walk if it goes on. A part in which nothing is told has no replies
+    /// before the last.
     pub(in crate::query) fn part(self, model: &Model) -> (Vec<Reply>, Option<Self>) {
         self.step(model, Instant::now() + STEP)
     }
@@ -281,7 +283,8 @@ fn resume(model: &Model, aside: Option<Box<Aside>>) -> Findings<'_> {
 }
 
 fn rows(model: &Model, stretch: &mut Stretch<'_>, chosen: &Chosen, left: &mut Option<SubmitSeq>) -> (Vec<Reply>, bool) {
-    // Who has left since the part before was told in it or in one before that, if the walk had come so far.
+    // Who has left since the part before was told in it or in one before that, if the walk had come
+    // so far.
     let gone = if chosen.has_finished() {
         finished_since(&model.state, *left)
     } else {

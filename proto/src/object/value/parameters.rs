@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 /// `NAME=value` pairs separated by commas or blanks, kept as they were written. `none` is empty.
 ///
-/// Letter case of a name does not count. A name alone stands for `NAME=true`. Of two equal names the last counts.
+/// Letter case of a name does not count. A name alone stands for `NAME=true`. Of two equal names
+/// the last counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Parameters {

@@ -110,7 +110,8 @@ fn not_negative(text: &str, r#type: Type, expected: &str) -> Result<Amount, Malf
     }
 }
 
-/// A factor of the scheduler configuration, kept in millionths and printed with six decimals as 8.1.9 does.
+/// A factor of the scheduler configuration, kept in millionths and printed with six decimals as
+/// 8.1.9 does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Weight(pub Millionths);

@@ -38,7 +38,8 @@ impl Server {
                 Err(text) => {
                     self.drop_task(&key);
                     self.journal.forget(&key);
-                    // An empty directory of our own; if it stays, the next launcher records a start that failed.
+                    // An empty directory of our own; if it stays, the next launcher records a start
+                    // that failed.
                     let _ = TaskDir::new(&key).remove();
                     refused(key, Refusal::of_host(text))
                 }
@@ -101,7 +102,8 @@ impl Server {
         let task = self.tasks.entry(key).or_default();
         task.token = Some(token);
         if let Some(order) = task.waiting.take() {
-            // What fails here is the end of the shepherd, which is on its way as a notice of its own.
+            // What fails here is the end of the shepherd, which is on its way as a notice of its
+            // own.
             let _ = self.signal(key, order);
         }
     }

@@ -153,7 +153,8 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
     })
 }
 
-/// The host is the name in its certificate; `hostname` has to lead there, by itself or as the cell's rules of names say.
+/// The host is the name in its certificate; `hostname` has to lead there, by itself or as the
+/// cell's rules of names say.
 pub fn name(dir: &Path) -> Finding {
     let actual = nix::unistd::gethostname()
         .ok()
@@ -278,7 +279,8 @@ fn now() -> Wall {
     Wall(jiff::Timestamp::now().as_millisecond())
 }
 
-/// A connection of our own to the master, as the agent makes it: shows the way, the admission and the clocks.
+/// A connection of our own to the master, as the agent makes it: shows the way, the admission and
+/// the clocks.
 fn reach(dir: &Path) -> Vec<Finding> {
     let (Ok(file), Ok(credentials)) = (agent_file(dir), credentials(dir)) else {
         return Vec::new();
@@ -297,7 +299,8 @@ fn reach(dir: &Path) -> Vec<Finding> {
             (refusal.what, refusal.fix)
         })?;
         let offset = connection.clock_offset_ms();
-        // A host may have few connections: one that ends unsaid would count until the master misses it, in the agent's place.
+        // A host may have few connections: one that ends unsaid would count until the master misses
+        // it, in the agent's place.
         connection.close(CloseCode::Done, "the doctor has seen enough");
         tokio::time::sleep(GOODBYE).await;
         Ok(offset)
@@ -576,7 +579,8 @@ fn sensors(dir: &Path) -> Vec<Finding> {
     hosts.values().flatten().map(judge).collect()
 }
 
-/// Settings of the cell that have no effect. Without a connection the examination of the sensors says what is wrong.
+/// Settings of the cell that have no effect. Without a connection the examination of the sensors
+/// says what is wrong.
 fn settings(dir: &Path) -> Vec<Finding> {
     let Ok(mut client) = Client::connect(&Site::at(dir), "gridwright doctor") else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The block of one record: keys in 13 columns, as programs slice them (master/cli/README.md "What programs may rely on").
+//! The block of one record: keys in 13 columns, as programs slice them (master/cli/README.md "What
+//! programs may rely on").
 
 use super::entry::Entry;
 use crate::output::time::Clock;
@@ -140,7 +141,8 @@ impl Block {
         );
     }
 
-    /// What the classic block has no line for. No line holds the name of a classic field: scripts find those with `grep`.
+    /// What the classic block has no line for. No line holds the name of a classic field: scripts
+    /// find those with `grep`.
     fn own(&mut self, record: &AccountingRecord) {
         if record.usage.maxrss_bytes > 0 {
             self.bare("peak_rss", format_args!("{}B", bytes(record.usage.maxrss_bytes)));

@@ -1,4 +1,5 @@
-//! A record with the amounts that sums are made of: a classic file has more digits than a record keeps.
+//! A record with the amounts that sums are made of: a classic file has more digits than a record
+//! keeps.
 
 use proto::accounting::AccountingRecord;
 

@@ -15,7 +15,8 @@ use std::io::{BufRead as _, BufReader};
 /// How many fields a line has.
 const FIELDS: usize = proto::accounting::FIELDS.len();
 
-/// Gives each record of a file to `each`. Lines that are none are counted on stderr and passed over.
+/// Gives each record of a file to `each`. Lines that are none are counted on stderr and passed
+/// over.
 ///
 /// # Errors
 /// If the file cannot be read.

@@ -1,4 +1,5 @@
-//! Which records: the options of `qacct` as one predicate, and the columns that they put into the table.
+//! Which records: the options of `qacct` as one predicate, and the columns that they put into the
+//! table.
 
 use super::bad_value;
 use super::entry::Entry;
@@ -58,7 +59,8 @@ pub struct Selection {
     found: BTreeSet<usize>,
 }
 
-/// The jobs of `-j`: none where it is not given, empty for all. An empty word is no word for all: it names nothing.
+/// The jobs of `-j`: none where it is not given, empty for all. An empty word is no word for all:
+/// it names nothing.
 fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
     let jobs = ask::optional_list(parsed, "-j")?;
     let word = parsed.value("-j").filter(|_| jobs.is_empty());
@@ -168,7 +170,8 @@ impl Selection {
         self.groups.iter().filter_map(|group| group.host().cloned()).collect()
     }
 
-    /// The same selection with what the cell calls these hosts, one for each of [`Selection::hosts`].
+    /// The same selection with what the cell calls these hosts, one for each of
+    /// [`Selection::hosts`].
     pub fn call_hosts(&mut self, names: Vec<String>) {
         let hosts = self.groups.iter_mut().filter_map(Group::host_mut);
         hosts.zip(names).for_each(|(host, name)| *host = name);

@@ -84,7 +84,8 @@ struct Row {
 
 /// Where a row stands: by the values of its columns, numbers as numbers.
 ///
-/// 8.1.9 does not sort accounts: of rows that are alike in all else, the one that came up last is the first.
+/// 8.1.9 does not sort accounts: of rows that are alike in all else, the one that came up last is
+/// the first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     values: Vec<(u64, String)>,
@@ -238,8 +239,8 @@ fn numbers(text: &mut String, row: &Row) {
     let _ = writeln!(text, " {memory:>18} {io:>18} {:>18}", seconds(iow_us));
 }
 
-/// As wide as the longest of heading, values and pattern, and a blank. Numbers have none behind them in the last column, unless there
-/// may be several rows.
+/// As wide as the longest of heading, values and pattern, and a blank. Numbers have none behind
+/// them in the last column, unless there may be several rows.
 fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize {
     let (column, pattern) = &columns[at];
     let values = rows

@@ -11,7 +11,8 @@ use proto::id::QueueInstanceName;
 use proto::usage::{Evidence, LimitHit};
 use std::collections::BTreeSet;
 
-/// Lines of an accounting file: a job that was killed, one with exit status 100, and tasks of an array.
+/// Lines of an accounting file: a job that was killed, one with exit status 100, and tasks of an
+/// array.
 const LINES: [&str; 4] = [
     "all.q:vm:u1:u1:run1:1:sge:0:1795223362:1795223396:1795223649:100:137:253:0.005:0.005:4672.000000:0:0:0:0:477:0:0:0.000000:40:0:0:0:8:32:NONE:defaultdepartment:NONE:1:0:0.010:0.000000:0.000038:NONE:0.000000:NONE:3526656.000000:0:0",
     "all.q:vm:u1:u1:x100.sh:205:sge:0:1795225482:1795225483:1795225483:30:100:0:0.031:0.005:7908.000000:0:0:0:0:2777:0:0:0.000000:32:0:0:0:14:8:NONE:defaultdepartment:NONE:1:0:0.036:0.000000:0.000000:-q all.q:0.000000:NONE:0.000000:0:0",

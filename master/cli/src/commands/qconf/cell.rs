@@ -1,4 +1,5 @@
-//! What `qconf` asks of the cell itself: where its scheduler is, a scheduling pass, and the end of daemons.
+//! What `qconf` asks of the cell itself: where its scheduler is, a scheduling pass, and the end of
+//! daemons.
 
 use super::session::{Format, Session, unexpected};
 use super::{elements, show};
@@ -37,7 +38,8 @@ fn client_table(clients: &[EventClient]) -> String {
     format!("{:>8} {:<15} {:<25}\n{}\n{rows}", "ID", "NAME", "HOST", "-".repeat(50))
 }
 
-/// `-kec`: cuts event clients off, by number or all. What is no number is refused; 8.1.9 says nothing to it.
+/// `-kec`: cuts event clients off, by number or all. What is no number is refused; 8.1.9 says
+/// nothing to it.
 pub fn kill_event_clients(session: &mut Session, values: &[String]) -> Outcome {
     let words: Vec<&str> = elements(values).collect();
     if words == ["all"] {

@@ -68,7 +68,8 @@ pub fn modify(session: &mut Session, kind: ObjectKind, values: &[String]) -> Out
     })
 }
 
-/// Lets people edit an object and sends what they made of it. A text that is refused stays where they find it.
+/// Lets people edit an object and sends what they made of it. A text that is refused stays where
+/// they find it.
 pub(super) fn edited(session: &mut Session, kind: ObjectKind, name: &str, before: Fields, target: Target) -> Outcome {
     let shown = text::draft(kind, &before, session.wrap);
     let mut draft = Draft::new(&session.drafts, &shown)?;
@@ -101,7 +102,8 @@ pub(super) fn edited(session: &mut Session, kind: ObjectKind, name: &str, before
     }
 }
 
-/// An object that was to be added and was not saved is not there: that is a failure. One that was there is unchanged.
+/// An object that was to be added and was not saved is not there: that is a failure. One that was
+/// there is unchanged.
 fn not_saved(kind: ObjectKind, name: &str, target: Target) -> u8 {
     match target {
         Target::Existing => {
@@ -122,7 +124,8 @@ fn kept(draft: Draft) -> u8 {
     exit::FAILED
 }
 
-/// `-A…`, `-M…`: objects from files; a list of files for configurations, which are one for each host.
+/// `-A…`, `-M…`: objects from files; a list of files for configurations, which are one for each
+/// host.
 pub fn from_files(session: &mut Session, kind: ObjectKind, target: Target, values: &[String]) -> Outcome {
     let paths: Vec<&str> = match kind == ObjectKind::ClusterConf {
         true => elements(values).collect(),

@@ -15,7 +15,8 @@ pub fn has_same_words(one: &str, other: &str) -> bool {
     are_comments || one.split_ascii_whitespace().eq(other.split_ascii_whitespace())
 }
 
-/// Lines that are in `before` alone with `-`, those in `after` alone with `+`, in the order of the texts; what both have is left out.
+/// Lines that are in `before` alone with `-`, those in `after` alone with `+`, in the order of the
+/// texts; what both have is left out.
 pub fn lines(before: &str, after: &str, is_same: Same) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let common = common_lengths(&old, &new, is_same);

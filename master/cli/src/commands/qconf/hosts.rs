@@ -1,8 +1,9 @@
 //! Whether there are hosts of the names that a change gives: of `-ah` and `-as`, of host lists, and
 //! of what is set for a host.
 //!
-//! A host of the cell is known by the name in its certificate, whatever a name service says. A host that is to join later is looked up
-//! where the command runs, as Grid Engine does it, so that a misspelt name is noticed.
+//! A host of the cell is known by the name in its certificate, whatever a name service says. A host
+//! that is to join later is looked up where the command runs, as Grid Engine does it, so that a
+//! misspelt name is noticed.
 
 use super::session::{Session, unexpected};
 use crate::fail::Fail;
@@ -16,7 +17,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, ToSocketAddrs};
 
 /// # Errors
-/// If the cell has no host of that name and the name does not resolve; if the master cannot be reached.
+/// If the cell has no host of that name and the name does not resolve; if the master cannot be
+/// reached.
 pub fn must_be_known(session: &mut Session, name: &str) -> Result<(), Fail> {
     match unknown(session, &[name.to_owned()], &[])?.first() {
         None => Ok(()),

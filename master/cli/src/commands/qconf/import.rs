@@ -1,6 +1,8 @@
-//! `-import`: a whole cell from the files that `-export`, or `save_sge_config.sh` of 8.1.9, has written. All of it or nothing.
+//! `-import`: a whole cell from the files that `-export`, or `save_sge_config.sh` of 8.1.9, has
+//! written. All of it or nothing.
 //!
-//! Objects of the files are added or take the place of those of their names; what has no file stays as it is.
+//! Objects of the files are added or take the place of those of their names; what has no file stays
+//! as it is.
 
 use super::layout::{ENTRIES, Entry, WRITTEN, entry};
 use super::session::Session;
@@ -221,7 +223,8 @@ impl Present {
     }
 }
 
-/// What is to be sent, in an order in which it can be made; objects that are as their files say are left out.
+/// What is to be sent, in an order in which it can be made; objects that are as their files say are
+/// left out.
 fn changes(session: &mut Session, present: &Present, objects: Vec<Read>) -> Result<Vec<(Read, ObjectAction)>, Fail> {
     let mut changes = Vec::new();
     for read in ordered(objects, session)? {

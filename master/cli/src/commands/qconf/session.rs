@@ -1,4 +1,5 @@
-//! What all of `qconf` shares: the connection, how to print, which editor; and questions whose answer is of one kind.
+//! What all of `qconf` shares: the connection, how to print, which editor; and questions whose
+//! answer is of one kind.
 
 use super::{exit_code, export, hosts, import};
 use crate::client::Client;
@@ -150,7 +151,8 @@ impl Session {
         self.change_from(changes, |place| place)
     }
 
-    /// The same; `locate` turns the places of refusals and warnings into those in the text that the changes came from.
+    /// The same; `locate` turns the places of refusals and warnings into those in the text that the
+    /// changes came from.
     ///
     /// # Errors
     /// If the master cannot be reached, or the outcome is unknown.
@@ -166,10 +168,12 @@ impl Session {
         Ok(print_answers(&located, on_stderr))
     }
 
-    /// Takes over another cell, or tries to, and prints what the master says. Returns the exit code.
+    /// Takes over another cell, or tries to, and prints what the master says. Returns the exit
+    /// code.
     ///
     /// # Errors
-    /// If a queue or a host group lists a host that nobody knows; if the master cannot be reached, or the outcome is unknown.
+    /// If a queue or a host group lists a host that nobody knows; if the master cannot be reached,
+    /// or the outcome is unknown.
     pub fn import(&mut self, import: Import, locate: impl Fn(String) -> String) -> Result<u8, Fail> {
         if let Some(listed) = hosts::unknown_listed(self, &import.changes)? {
             let place = format!("{} {}: hostlist", listed.change.kind, listed.change.name);
@@ -222,7 +226,8 @@ impl Session {
         Ok(located.collect())
     }
 
-    /// Commands the cell itself; what was done is told on stderr, as in 8.1.9. Returns the exit code.
+    /// Commands the cell itself; what was done is told on stderr, as in 8.1.9. Returns the exit
+    /// code.
     ///
     /// # Errors
     /// If the master cannot be reached, or the outcome is unknown.
@@ -231,8 +236,9 @@ impl Session {
     }
 }
 
-/// 8.1.9 tells on stdout what it did to single attributes of objects with names, that users were added and changed, and that
-/// resource quota sets were added. All else that it did to objects it tells on stderr.
+/// 8.1.9 tells on stdout what it did to single attributes of objects with names, that users were
+/// added and changed, and that resource quota sets were added. All else that it did to objects it
+/// tells on stderr.
 fn is_reported_on_stderr(change: &ObjectChange) -> bool {
     let is_of_attributes = matches!(
         change.action,

@@ -124,7 +124,8 @@ pub fn instances(session: &mut Session, pattern: &str) -> Result<Vec<String>, Fa
         .collect())
 }
 
-/// Objects one after the other; an empty line between queues, access lists and users, as 8.1.9 has it.
+/// Objects one after the other; an empty line between queues, access lists and users, as 8.1.9 has
+/// it.
 fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
     let texts: Vec<String> = found
         .iter()
@@ -134,7 +135,8 @@ fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
     texts.join(if is_spaced { "\n" } else { "" })
 }
 
-/// Objects with their attributes and values as text, in order; the complex as a list of its attributes.
+/// Objects with their attributes and values as text, in order; the complex as a list of its
+/// attributes.
 fn document(kind: ObjectKind, found: &[Named]) -> Document {
     let complex = found
         .first()

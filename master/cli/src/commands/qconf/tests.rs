@@ -62,7 +62,8 @@ fn refused() -> Answer {
     Answer::Refused(Diagnostic::new(Code::StillReferenced, "denied: it is still referenced"))
 }
 
-/// Answers questions for objects and templates with the recorded ones, and for the complex with the built-in one.
+/// Answers questions for objects and templates with the recorded ones, and for the complex with the
+/// built-in one.
 fn recorded(query: Query) -> Reply {
     let (Query::Object { kind, name } | Query::Template { kind, name }) = query else {
         return Reply::data(Data::Names(vec!["all.q".to_owned(), "long.q".to_owned()]));
@@ -313,7 +314,8 @@ fn a_complex_travels_as_a_field_for_each_attribute() {
     assert_eq!(fields.len(), Complex::built_in().len() + 1);
 }
 
-/// The line added to the complex, what is said first of it, and whether the whole file is called not correct.
+/// The line added to the complex, what is said first of it, and whether the whole file is called
+/// not correct.
 const COMPLEX_LINES: &[(&str, &str, bool)] = &[
     (
         "zz2 mf INT <= YES NO 0 0",

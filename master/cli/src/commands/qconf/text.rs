@@ -6,7 +6,8 @@ use proto::object::{Fields, Object, ObjectKind, Wrap};
 use proto::quota::{QuotaSet, parse_sets, print_sets};
 use proto::sharetree::ShareTree;
 
-/// What an execution host reports. It is shown with the host and is no part of the text that is edited.
+/// What an execution host reports. It is shown with the host and is no part of the text that is
+/// edited.
 const REPORTED: [&str; 2] = ["load_values", "processors"];
 
 /// The columns of the complex in their order.
@@ -57,7 +58,8 @@ pub fn without_reported(kind: ObjectKind, fields: &Fields) -> Fields {
     fields
 }
 
-/// Where in a file something is of which the master says in which attribute: the line, if the attribute is in the file.
+/// Where in a file something is of which the master says in which attribute: the line, if the
+/// attribute is in the file.
 pub fn place_in(path: &str, fields: &Fields, place: String) -> String {
     let line = fields.place(&place);
     if line.starts_with("line ") && line != place {
@@ -67,7 +69,8 @@ pub fn place_in(path: &str, fields: &Fields, place: String) -> String {
     }
 }
 
-/// The complex of the fields in which it travels; none if a newer master has words in it that are not known here.
+/// The complex of the fields in which it travels; none if a newer master has words in it that are
+/// not known here.
 pub fn complex_of(fields: &Fields) -> Option<Complex> {
     Complex::read("", fields).ok()
 }
@@ -94,8 +97,8 @@ fn tree_text(fields: &Fields) -> String {
     ShareTree::read("", fields).map_or_else(|_| lines(), |tree| tree.to_string())
 }
 
-/// Reads the text of an object and checks all that can be checked without the cell. `name` is the object's name where its
-/// text does not hold it: the host of a cluster configuration.
+/// Reads the text of an object and checks all that can be checked without the cell. `name` is the
+/// object's name where its text does not hold it: the host of a cluster configuration.
 ///
 /// # Errors
 /// Everything that is wrong, each with its line.
@@ -115,7 +118,8 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
     // A host's configuration may change nothing.
     let may_be_empty = kind == ObjectKind::ClusterConf && name != "global";
     let fields = if may_be_empty { fields } else { not_empty(fields)? };
-    // A stored scheduler configuration may be older than one of its attributes; a text states them all.
+    // A stored scheduler configuration may be older than one of its attributes; a text states them
+    // all.
     let stated = if kind == ObjectKind::SchedulerConf {
         kind.keys()
     } else {
@@ -168,7 +172,8 @@ fn only_set(mut sets: Vec<Fields>) -> Result<Fields, Vec<Diagnostic>> {
     }
 }
 
-/// 8.1.9 begins what is wrong with the form of a complex with `error:`, and says rules that an attribute breaks as they are.
+/// 8.1.9 begins what is wrong with the form of a complex with `error:`, and says rules that an
+/// attribute breaks as they are.
 fn in_the_words_of_8_1_9(refusal: Diagnostic) -> Diagnostic {
     let is_form = refusal.code == Code::BadSyntax && refusal.what.starts_with(|first: char| first.is_ascii_lowercase());
     match is_form {

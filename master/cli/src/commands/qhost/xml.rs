@@ -1,4 +1,5 @@
-//! `qhost -xml`. Its layout, its apostrophes and the apostrophes inside priorities are those of 8.1.9.
+//! `qhost -xml`. Its layout, its apostrophes and the apostrophes inside priorities are those of
+//! 8.1.9.
 
 use super::columns::Columns;
 use super::{Parts, Shown, queues_by_host};

@@ -69,7 +69,8 @@ impl Columns {
             .collect()
     }
 
-    /// The line of dashes below the heading: as long as 8.1.9 counts, which is right for the plain list alone.
+    /// The line of dashes below the heading: as long as 8.1.9 counts, which is right for the plain
+    /// list alone.
     pub fn rule(self) -> String {
         let (more, less) = match (self.extended, self.urgency, self.priority) {
             (true, false, false) if self.subtasks => (0, 20),
@@ -83,7 +84,8 @@ impl Columns {
         "-".repeat((self.heading().len() - 1 + more).saturating_sub(less))
     }
 
-    /// One line without its newline. Lines that only add a slot to the one above repeat nothing of it.
+    /// One line without its newline. Lines that only add a slot to the one above repeat nothing of
+    /// it.
     pub fn line(self, shown: &Shown<'_>, clock: &Clock) -> String {
         let mut line = self.head(shown, clock);
         if shown.is_repeat {
@@ -150,7 +152,8 @@ impl Columns {
         }
     }
 
-    /// Slots or role, then the task. Without a task seven blanks stand there, which programs may count on.
+    /// Slots or role, then the task. Without a task seven blanks stand there, which programs may
+    /// count on.
     fn tail(self, shown: &Shown<'_>, line: &mut String) {
         if self.per_slot {
             let _ = write!(line, "{:<6} ", shown.role.text());

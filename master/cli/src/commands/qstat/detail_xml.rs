@@ -30,7 +30,8 @@ pub fn render(details: &[JobDetail]) -> String {
     document.finish()
 }
 
-/// What stands in its place where none of the jobs exists. It is not well indented: that is how 8.1.9 prints it.
+/// What stands in its place where none of the jobs exists. It is not well indented: that is how
+/// 8.1.9 prints it.
 pub fn unknown(jobs: &[String]) -> String {
     let names: String = jobs
         .iter()
@@ -101,8 +102,8 @@ fn requests(document: &mut Document, detail: &JobDetail) {
 /// The numbers of Open Cluster Scheduler for the scopes of the master and of the slaves.
 const SCOPES: [u32; 2] = [1, 2];
 
-/// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is none. The queues of the master are
-/// where 8.1.9 has them.
+/// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is
+/// none. The queues of the master are where 8.1.9 has them.
 fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttribute]) {
     let lists = [
         (&requests.master, &[][..]),

@@ -24,7 +24,8 @@ pub enum View {
     Reasons,
 }
 
-/// The holds of `-s` that the master does not tell apart: it knows that a task waits, here it matters for what.
+/// The holds of `-s` that the master does not tell apart: it knows that a task waits, here it
+/// matters for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Waits {
     job: bool,
@@ -43,8 +44,8 @@ pub struct Options {
     pub columns: Columns,
     /// `-g d`: every array task has a line.
     pub per_task: bool,
-    /// Whether running tasks are in the order of their queue instances, as 8.1.9 lists them once it has read those: with `-g d`, `-g t`,
-    /// `-urg`, and where queue instances are selected.
+    /// Whether running tasks are in the order of their queue instances, as 8.1.9 lists them once it
+    /// has read those: with `-g d`, `-g t`, `-urg`, and where queue instances are selected.
     pub by_queue: bool,
     /// `-ne`.
     pub hide_empty: bool,
@@ -158,8 +159,8 @@ fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
     )
 }
 
-/// The queue instances that a pending job may be able to run in. As in 8.1.9, `-U` leaves out jobs that no queue instance could ever
-/// serve; who has access does not matter.
+/// The queue instances that a pending job may be able to run in. As in 8.1.9, `-U` leaves out jobs
+/// that no queue instance could ever serve; who has access does not matter.
 fn queues_for_jobs(queues: &QueueFilter) -> Vec<String> {
     if queues.queues.is_empty() && !queues.users.is_empty() {
         vec!["*".to_owned()]

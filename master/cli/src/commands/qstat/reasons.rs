@@ -1,5 +1,5 @@
-//! Why jobs wait: the lines of scheduling info, those about the cluster apart from those about jobs (`qstat -j` without a list,
-//! `messages` of `-j -xml`).
+//! Why jobs wait: the lines of scheduling info, those about the cluster apart from those about jobs
+//! (`qstat -j` without a list, `messages` of `-j -xml`).
 
 use crate::output::xml::Document;
 use proto::id::JobNumber;
@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Numbers of messages, by a part of their text; the first that fits counts. 0 stands for what 8.1.9 never says.
+/// Numbers of messages, by a part of their text; the first that fits counts. 0 stands for what
+/// 8.1.9 never says.
 const NUMBERS: &[(&str, bool, u32)] = &[
     ("dropped because it is temporarily not available", true, 40),
     ("dropped because it is disabled", true, 39),

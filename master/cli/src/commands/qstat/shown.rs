@@ -154,8 +154,8 @@ pub fn instance_of(queue: &QueueView) -> QueueInstanceName {
     }
 }
 
-/// Pending tasks: by falling priority, then by job number, condition and task. Array tasks in one condition share a line unless each
-/// has its own (`-g d`).
+/// Pending tasks: by falling priority, then by job number, condition and task. Array tasks in one
+/// condition share a line unless each has its own (`-g d`).
 pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
     let mut groups: Vec<(TaskSet, Shown<'_>, u8)> = Vec::new();
     for job in rows {
@@ -189,8 +189,8 @@ pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
     lines
 }
 
-/// Where a group of tasks stands among those of its job, as in 8.1.9: tasks that were on a host before come first, then the others by
-/// their holds.
+/// Where a group of tasks stands among those of its job, as in 8.1.9: tasks that were on a host
+/// before come first, then the others by their holds.
 fn rank(group: &PendingTasks) -> u8 {
     if group.condition.error || group.condition.restarted {
         return 0;
@@ -209,7 +209,8 @@ fn rank(group: &PendingTasks) -> u8 {
     }
 }
 
-/// Jobs that have left, in the order in which they did. All tasks of an array share a line, also with `-g d`.
+/// Jobs that have left, in the order in which they did. All tasks of an array share a line, also
+/// with `-g d`.
 pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
     rows.iter().filter_map(left).collect()
 }
@@ -268,7 +269,8 @@ fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
     }
 }
 
-/// What 8.1.9 keeps for each job is 0 while its array may not start more tasks; what it keeps for each task stays.
+/// What 8.1.9 keeps for each job is 0 while its array may not start more tasks; what it keeps for
+/// each task stays.
 fn on_host_priority(job: &JobRow, task: &TaskRow) -> PriorityNumbers {
     if !job.pending.iter().any(|group| group.concurrency_blocked) {
         return task.priority;
@@ -354,7 +356,8 @@ pub fn keep_tasks_in(rows: &mut [JobRow], queues: &[QueueView]) {
     }
 }
 
-/// The rows as JSON, each task and group with its state letters; what is not looked at is told apart by its condition.
+/// The rows as JSON, each task and group with its state letters; what is not looked at is told
+/// apart by its condition.
 pub fn with_letters(rows: &[JobRow]) -> Vec<Value> {
     rows.iter().map(row_with_letters).collect()
 }

@@ -96,7 +96,8 @@ fn summary(name: &str, instances: &[&QueueView]) -> Summary {
     summary
 }
 
-/// The mean over slots; an instance without slots counts as one of one, so that a closed queue has a load too.
+/// The mean over slots; an instance without slots counts as one of one, so that a closed queue has
+/// a load too.
 fn load(instances: &[&QueueView]) -> Option<i64> {
     let known = instances
         .iter()

@@ -9,7 +9,8 @@ use crate::output::value::{self, Form, fraction, memory_seconds, millionths, tra
 use crate::output::xml::Document;
 use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
-/// Plain listing: tasks on hosts in `queue_info`, in the `order` of these queue instances, the others in `job_info`; both are always there.
+/// Plain listing: tasks on hosts in `queue_info`, in the `order` of these queue instances, the
+/// others in `job_info`; both are always there.
 pub fn list(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clock) -> String {
     let mut document = Document::new("job_info", "qstat");
     document.open("queue_info");

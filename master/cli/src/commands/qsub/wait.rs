@@ -27,8 +27,8 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Waits, and tells what became of the job; the exit code is the job's: of an array the first that is not 0. An interrupt
-    /// deletes the job.
+    /// Waits, and tells what became of the job; the exit code is the job's: of an array the first
+    /// that is not 0. An interrupt deletes the job.
     pub fn run(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
         let job = self.job;
         if self.immediate && !self.sync {

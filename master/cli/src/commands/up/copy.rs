@@ -13,11 +13,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the original of `dir` if the copy becomes a cell of its own. `None` means that `dir` comes up as it is.
+/// Returns the original of `dir` if the copy becomes a cell of its own. `None` means that `dir`
+/// comes up as it is.
 ///
 /// # Errors
-/// `dir` is a copy without `--as-copy`, or a copy of a host; or `--as-copy` is given for a directory that is
-/// not a copy.
+/// `dir` is a copy without `--as-copy`, or a copy of a host; or `--as-copy` is given for a
+/// directory that is not a copy.
 pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
     let is_host_alone = is_cell(dir) && !dir.join("etc/master.toml").exists();
     match directory::standing(dir) {
@@ -36,8 +37,9 @@ pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
     }
 }
 
-/// Makes a copy the original, whose directory is gone. Its tasks are kept: the launcher takes over those whose shepherds live, and the
-/// others are accounted as lost. The launcher records the directory at its next start.
+/// Makes a copy the original, whose directory is gone. Its tasks are kept: the launcher takes over
+/// those whose shepherds live, and the others are accounted as lost. The launcher records the
+/// directory at its next start.
 ///
 /// # Errors
 /// `dir` is not a copy, or a daemon or task of the original runs on this machine.
@@ -73,7 +75,8 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
     })
 }
 
-/// Makes the copy a cell of its own. Its directory is recorded last: until then all of it can be repeated.
+/// Makes the copy a cell of its own. Its directory is recorded last: until then all of it can be
+/// repeated.
 ///
 /// # Errors
 /// A step fails. The refusal names it.
@@ -96,7 +99,8 @@ pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), F
     Ok(())
 }
 
-/// Writes what `gridwright env`, the q* commands and site scripts need, where the directory has moved.
+/// Writes what `gridwright env`, the q* commands and site scripts need, where the directory has
+/// moved.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -150,7 +154,8 @@ fn run(program: &str, words: &[&str], dir: &Path, account: Option<(u32, u32)>) -
     Err(refuse(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
 }
 
-/// Sets the port in a file of settings, `etc/NAME`. It is read and replaced below a descriptor of its directory: nothing is followed.
+/// Sets the port in a file of settings, `etc/NAME`. It is read and replaced below a descriptor of
+/// its directory: nothing is followed.
 fn set_port(dir: &Path, name: &str, port: &str) -> Result<(), Fail> {
     let set = || {
         let etc = Folder::below(dir, &["etc"])?;

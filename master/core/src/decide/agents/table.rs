@@ -10,7 +10,8 @@ use proto::wire::agent::{AgentConfig, AgentHello};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// How long an order may stay without an answer before it is sent again. The stream loses nothing, so this is for agents that do.
+/// How long an order may stay without an answer before it is sent again. The stream loses nothing,
+/// so this is for agents that do.
 const REPEAT_MS: u64 = 30_000;
 
 /// What is to be looked at when a time has come.
@@ -30,9 +31,10 @@ pub(crate) enum Deadline {
 
 /// Who is connected and what each was told.
 ///
-/// Invariants: `connections` and `agents` name each other; `orders` holds exactly the orders of connected agents that wait for an
-/// answer; `describers` is `described` of all agents, turned round; `silence` names the entries of `deadlines` of its kind; `types`, if
-/// there, are those of the configuration in force.
+/// Invariants: `connections` and `agents` name each other; `orders` holds exactly the orders of
+/// connected agents that wait for an answer; `describers` is `described` of all agents, turned
+/// round; `silence` names the entries of `deadlines` of its kind; `types`, if there, are those of
+/// the configuration in force.
 #[derive(Debug, Default)]
 pub struct Agents {
     agents: BTreeMap<HostName, Agent>,
@@ -45,8 +47,8 @@ pub struct Agents {
     /// The one deadline of each host after which it is asked whether it was heard.
     silence: BTreeMap<HostName, Tick>,
     deadlines: BTreeSet<(Tick, HostName, Deadline)>,
-    /// Ends that hosts reported of parallel jobs whose slave tasks have not ended yet. Their hosts repeat them until they are told to
-    /// forget.
+    /// Ends that hosts reported of parallel jobs whose slave tasks have not ended yet. Their hosts
+    /// repeat them until they are told to forget.
     held: BTreeMap<TaskKey, TaskResult>,
     /// The types of all attributes, made once for all agents that say hello.
     types: OnceLock<AttributeTypes>,
@@ -165,7 +167,8 @@ impl Agents {
         true
     }
 
-    /// Whether the tickets of a host's tasks are others than its agent was told, if it takes any; they count as sent then.
+    /// Whether the tickets of a host's tasks are others than its agent was told, if it takes any;
+    /// they count as sent then.
     pub(crate) fn set_tickets(&mut self, host: &HostName, tickets: &[(TaskKey, i64)]) -> bool {
         let known = self.agents.get_mut(host).and_then(|agent| agent.tickets.as_mut());
         let Some(known) = known.filter(|known| known.as_slice() != tickets) else {

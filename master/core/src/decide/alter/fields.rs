@@ -22,7 +22,8 @@ pub(super) fn concern_tasks_alone(changes: &JobChanges) -> bool {
 }
 
 impl Alteration {
-    /// Makes every change but those of holds and of dependencies, which are not in the specification alone.
+    /// Makes every change but those of holds and of dependencies, which are not in the
+    /// specification alone.
     ///
     /// # Errors
     /// If the caller lacks the role for a change, or a change is impossible for any job.

@@ -69,8 +69,8 @@ fn put(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields, pur
     Ok(())
 }
 
-/// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern; a cell that is taken
-/// over may have some.
+/// A new object has no name that 8.1.9 keeps for itself, or that commands would take for a pattern;
+/// a cell that is taken over may have some.
 fn new_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     let keyword = ["ALL", "TEMPLATE"]
         .into_iter()
@@ -96,7 +96,8 @@ fn new_name(kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     Err(vec![refusal.fix("choose a name without * ? & !")])
 }
 
-/// The name that an object is stored under; the text of the object names it too, and both must agree.
+/// The name that an object is stored under; the text of the object names it too, and both must
+/// agree.
 fn named(draft: &Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -> Result<String, Refusals> {
     let inside = kind.name_in(fields).unwrap_or(name);
     let (inside, outside) = (canonical(draft, kind, inside), canonical(draft, kind, name));
@@ -192,7 +193,8 @@ fn operation(edit: AttributeEdit) -> Operation {
     }
 }
 
-/// The object of a name and the part of it that is meant: `queue@host` and `queue@@group` are parts of a queue.
+/// The object of a name and the part of it that is meant: `queue@host` and `queue@@group` are parts
+/// of a queue.
 fn part(draft: &Draft<'_>, kind: ObjectKind, name: &str) -> Result<(String, Option<HostOrGroup>), Refusals> {
     match name.split_once('@').filter(|_| kind == ObjectKind::Queue) {
         None => Ok((canonical(draft, kind, name), None)),

@@ -30,8 +30,9 @@ pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(),
     }
 }
 
-/// Replaces the complex. Attributes that are built in or that objects use stay if the new table lacks them: each is
-/// refused, and the other lines take effect. Of a whole cell nothing takes effect then.
+/// Replaces the complex. Attributes that are built in or that objects use stay if the new table
+/// lacks them: each is refused, and the other lines take effect. Of a whole cell nothing takes
+/// effect then.
 fn replace(draft: &mut Draft<'_>, fields: &Fields) -> Result<(), Refusals> {
     let mut fields = fields.clone();
     let kept = keep_what_stays(&draft.config, &mut fields)?;

@@ -1,7 +1,8 @@
-//! A set of changes: all of them or none. A complex alone may be changed in part, see [`super::complex`].
+//! A set of changes: all of them or none. A complex alone may be changed in part, see
+//! [`super::complex`].
 //!
-//! Each change is made on a copy of the configuration and sees those before it. Only when all are good does one event make
-//! them true together.
+//! Each change is made on a copy of the configuration and sees those before it. Only when all are
+//! good does one event make them true together.
 
 use super::supported::Origin;
 use super::{change, root_commands};
@@ -135,7 +136,8 @@ pub(super) fn begin<'a>(turn: &'a Turn<'_>, caller: &'a Caller, origin: Origin) 
     }
 }
 
-/// Makes objects true, and gives new instances their first state. Agents get their configuration at the end of the turn.
+/// Makes objects true, and gives new instances their first state. Agents get their configuration at
+/// the end of the turn.
 pub(super) fn commit(turn: &mut Turn<'_>, objects: Vec<StoredObject>) {
     if objects.is_empty() {
         return;

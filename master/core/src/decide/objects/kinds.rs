@@ -23,8 +23,8 @@ pub(super) struct Row {
     pub words: Words,
     /// The name under which an object is found that people call so.
     pub canonical: fn(&Draft<'_>, &str) -> String,
-    /// Reads an object, checks that what it names exists, and gives it in the form in which it prints; what it brings
-    /// into being besides itself is stored in the draft.
+    /// Reads an object, checks that what it names exists, and gives it in the form in which it
+    /// prints; what it brings into being besides itself is stored in the draft.
     pub settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>,
     /// Refuses if other objects name this one.
     pub unused: fn(&Configuration, &str) -> Result<(), Refusals>,

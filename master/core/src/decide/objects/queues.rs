@@ -34,7 +34,8 @@ fn queue_action(action: ModifyAction) -> Option<QueueAction> {
     })
 }
 
-/// Changes queue instances, those among them that have left their queue and still have tasks. None if the target names none.
+/// Changes queue instances, those among them that have left their queue and still have tasks. None
+/// if the target names none.
 pub(crate) fn modify_queue(
     turn: &mut Turn<'_>,
     caller: &Caller,

@@ -11,7 +11,8 @@ use proto::restring::Expression;
 
 /// Reads a set and checks its limits; hosts get the one name that the cell has for them.
 ///
-/// What filters name need not exist, as in 8.1.9: a rule about it matches nothing until it does, which is told.
+/// What filters name need not exist, as in 8.1.9: a rule about it matches nothing until it does,
+/// which is told.
 pub(super) fn settle(draft: &mut Draft<'_>, fields: &Fields) -> Result<Fields, Refusals> {
     let mut set = QuotaSet::from_fields(fields)?;
     let refusals = set.check(&draft.config.complex);

@@ -1,4 +1,5 @@
-//! Who may submit, to which project, with which deadline; and users that come into being by themselves.
+//! Who may submit, to which project, with which deadline; and users that come into being by
+//! themselves.
 
 use super::checks::{did_you_mean, rejected};
 use crate::decide::Turn;
@@ -108,7 +109,8 @@ pub(in crate::decide) fn check_deadline(config: &Configuration, spec: &JobSpec) 
         .fix(format!("an operator adds it: qconf -au {user} {DEADLINE_USERS}")))
 }
 
-/// That access lists keep the owner of a job from every queue instance, or that there is none, if so (in the words of 8.1.9).
+/// That access lists keep the owner of a job from every queue instance, or that there is none, if
+/// so (in the words of 8.1.9).
 pub(in crate::decide) fn admitted_nowhere(config: &Configuration, spec: &JobSpec) -> Option<String> {
     let guards = |(_, settings): (_, &std::sync::Arc<proto::queue::QueueInstanceSettings>)| {
         (!settings.user_lists.is_empty() || !settings.xuser_lists.is_empty())
@@ -138,7 +140,8 @@ pub(super) fn add_user(turn: &mut Turn<'_>, name: &str) {
     store(turn, name, Some(&user));
 }
 
-/// Deletes the users whose time has come; those with jobs, or in the share tree, stay for another while.
+/// Deletes the users whose time has come; those with jobs, or in the share tree, stay for another
+/// while.
 pub(in crate::decide) fn expire_users(turn: &mut Turn<'_>) {
     for name in due(turn.state(), turn.now.wall) {
         let state = turn.state();

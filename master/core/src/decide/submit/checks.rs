@@ -204,7 +204,8 @@ pub(in crate::decide) fn check_growth(
     )
 }
 
-/// Scripts, arguments, environments and lists of a user take a bounded part of the master's disk and memory.
+/// Scripts, arguments, environments and lists of a user take a bounded part of the master's disk
+/// and memory.
 fn check_bytes(state: &State, users: UserLimits, spec: &JobSpec, more: u64) -> Result<(), Diagnostic> {
     let held = state.index.bytes_of(&spec.owner.user);
     if more == 0 || held.saturating_add(more) <= users.job_bytes {
@@ -427,8 +428,8 @@ fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnost
         )))
 }
 
-/// Whether a host is of the cell, by its full name, or by the part before the first dot where either
-/// side has only that. `global` is the name of no host.
+/// Whether a host is of the cell, by its full name, or by the part before the first dot where
+/// either side has only that. `global` is the name of no host.
 pub(super) fn is_known_host(config: &Configuration, name: &str) -> bool {
     let is_called = |host: &HostName| *host != HostName::global() && host.is_called(name);
     let Configuration {

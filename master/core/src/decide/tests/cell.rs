@@ -1,4 +1,5 @@
-//! The language: a cell with the queue `all.q` (four slots on each of `h1` and `h2`) and people who use it.
+//! The language: a cell with the queue `all.q` (four slots on each of `h1` and `h2`) and people who
+//! use it.
 
 use crate::core::{Core, Step};
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};

@@ -1,4 +1,5 @@
-//! Configuration objects: what is taken, what is refused and in which words, and that a bad change changes nothing.
+//! Configuration objects: what is taken, what is refused and in which words, and that a bad change
+//! changes nothing.
 
 mod complex;
 mod strict;
@@ -84,7 +85,8 @@ impl Cell {
     }
 }
 
-/// Checks that a change is refused with a code and a text, and that nothing is different afterwards.
+/// Checks that a change is refused with a code and a text, and that nothing is different
+/// afterwards.
 fn refuses(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction, code: Code, text: &str) {
     let before = cell.core.state().clone();
     let good = object_change(ObjectKind::SubmitHosts, "good", ObjectAction::Add(Fields::new()));

@@ -1,4 +1,5 @@
-//! `-scope`: what is refused at submission and alteration, and what is told of it; and the attributes of environments beside it.
+//! `-scope`: what is refused at submission and alteration, and what is told of it; and the
+//! attributes of environments beside it.
 
 use super::cell::{resources, selection, texts};
 use super::*;
@@ -32,7 +33,8 @@ fn set(cell: &mut Cell, edit: AttributeEdit, attribute: &str, value: &str) -> Re
     change(cell, ObjectKind::Pe, "mpi", action)
 }
 
-/// A cell with the environment `mpi`, memory charged by slot, a licence by job and a device by host.
+/// A cell with the environment `mpi`, memory charged by slot, a licence by job and a device by
+/// host.
 pub(super) fn parallel_cell() -> Cell {
     let mut cell = Cell::ready();
     let lines = "memory mem MEMORY <= YES YES 0 0\nlic lic INT <= YES JOB 0 0\ndisk dk INT <= YES HOST 0 0";

@@ -1,4 +1,5 @@
-//! The letters and lines that 8.1.9 showed (tests/captures/32sched.txt), by what happened to an instance.
+//! The letters and lines that 8.1.9 showed (tests/captures/32sched.txt), by what happened to an
+//! instance.
 
 use super::*;
 use crate::event::{Event, InstanceState};

@@ -1,4 +1,5 @@
-//! Each reason as `gridwright explain` words it: the sentence, the numbers where they are amounts, what helps, who has what is missing.
+//! Each reason as `gridwright explain` words it: the sentence, the numbers where they are amounts,
+//! what helps, who has what is missing.
 
 use super::{explained, explained_in};
 use crate::event::{Event, InstanceState};

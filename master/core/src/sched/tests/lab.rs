@@ -627,7 +627,8 @@ impl Lab {
         }
     }
 
-    /// What waits after a pass has a reason, as the matcher finds it who asks every queue instance about every job.
+    /// What waits after a pass has a reason, as the matcher finds it who asks every queue instance
+    /// about every job.
     fn assert_nothing_fits(&self) {
         let model = self.scheduler.model();
         let mut findings = self.findings();
@@ -636,7 +637,8 @@ impl Lab {
                 continue;
             }
             let demand = Demand::of_job(model.state(), job);
-            // Under a quota it depends on the order of the hosts what a parallel job is offered: that is greedy.
+            // Under a quota it depends on the order of the hosts what a parallel job is offered:
+            // that is greedy.
             if demand.pe.is_some() && model.state().config.enabled_quotas().next().is_some() {
                 continue;
             }

@@ -414,7 +414,8 @@ fn an_immediate_array_starts_whole_or_not_at_all() {
 
 #[test]
 fn instances_are_ordered_by_load_then_sequence_number() {
-    // ALGORITHMS.md section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on a,b,c.
+    // ALGORITHMS.md section 8: hosts a(0.20) b(0.20) c(0.10); fast seq 0 on a,b; slow seq 10 on
+    // a,b,c.
     let cluster = "host a | np_load_avg=0.20
          host b | np_load_avg=0.20
          host c | np_load_avg=0.10

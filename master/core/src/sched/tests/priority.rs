@@ -44,7 +44,8 @@ fn jobs_that_are_alike_have_the_priority_of_an_untuned_cluster() {
 
 #[test]
 fn the_example_of_waiting_licences_and_a_running_job() {
-    // A waits 100 s, B asks for 4 slots with a licence each and waits 10 s, R runs and was submitted 3600 s ago.
+    // A waits 100 s, B asks for 4 slots with a licence each and waits 10 s, R runs and was
+    // submitted 3600 s ago.
     let mut lab = lab("complex license license INT <= YES YES 0 500
         host a license=9
         pe mpi 100 $fill_up

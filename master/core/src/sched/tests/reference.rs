@@ -47,8 +47,8 @@ pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
     turns.into_iter().map(|(_, seq)| seq).collect()
 }
 
-/// The range of all urgencies that count, found job by job: those of jobs that run, and of jobs that
-/// wait while their owner may start more.
+/// The range of all urgencies that count, found job by job: those of jobs that run, and of jobs
+/// that wait while their owner may start more.
 fn plain_range(lab: &Lab) -> Option<Range> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let counts = |job: &&Job| {

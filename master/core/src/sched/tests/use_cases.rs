@@ -126,7 +126,8 @@ fn an_equal_value_is_not_overridden_from_below_and_a_stricter_one_wins() {
          ? 4 (-l arch=lx*) cannot run in queue \"odd.q@b\" because it offers only qf:arch=sol-sparc64
          ? 5 (-l arch=sol*) cannot run at host \"b\" because it offers only hl:arch=lx-amd64",
     );
-    // mem_free: set to 1G; 4G reported leaves 1G, 0.9G leaves 0.9G; a queue may lower it and not raise it.
+    // mem_free: set to 1G; 4G reported leaves 1G, 0.9G leaves 0.9G; a queue may lower it and not
+    // raise it.
     check(
         "host a mem_free=1G | mem_free=4G
          queue all.q a slots=9
@@ -187,7 +188,8 @@ fn a_host_alone_with_one_who_does_not_ask_before_and_after() {
     );
 }
 
-/// Where a serial or parallel job that wants to be alone, and one that does not care, may go while another is there.
+/// Where a serial or parallel job that wants to be alone, and one that does not care, may go while
+/// another is there.
 #[test]
 fn exclusivity_is_of_the_object_that_has_it() {
     for (global, host_value, queue_value, others) in [
@@ -246,7 +248,8 @@ fn a_parallel_job_alone_has_each_of_its_hosts_or_that_of_its_master() {
         ] {
             lab.line(line);
         }
-        // Where each host counts, the one with job 2 keeps a second such job waiting; where the master's counts, it does not.
+        // Where each host counts, the one with job 2 keeps a second such job waiting; where the
+        // master's counts, it does not.
         lab.end("1");
         lab.pass();
         lab.placed.clear();

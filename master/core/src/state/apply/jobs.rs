@@ -78,7 +78,8 @@ impl State {
         self.move_running(seq, &account);
     }
 
-    /// Where all untouched tasks are meant they stay one range; else those that are meant get a condition of their own.
+    /// Where all untouched tasks are meant they stay one range; else those that are meant get a
+    /// condition of their own.
     pub(super) fn change_holds(&mut self, seq: SubmitSeq, tasks: &[TaskRange], change: HoldChange) {
         let now = self.now.tick;
         let job = self.job_mut(seq);

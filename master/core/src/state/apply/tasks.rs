@@ -127,7 +127,8 @@ impl State {
         placement.was_suspended |= suspended;
     }
 
-    /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though its record may sum it up.
+    /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though
+    /// its record may sum it up.
     pub(super) fn charge_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, charged: Option<Consumed>) {
         let of_slaves = Consumed::from(self.placement_mut(key).slaves().used);
         let own = || {
@@ -183,7 +184,8 @@ impl State {
             }
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             let task = job.tasks.get_mut(&key.task).expect("it waits again");
-            // What ends otherwise than by moving or with its host has its state removed (checkpoint(5)).
+            // What ends otherwise than by moving or with its host has its state removed
+            // (checkpoint(5)).
             let is_cleaned = record.is_some_and(|record| record.failed == Failed::RESCHEDULING);
             task.saved_pid = saved_pid.or(task.saved_pid.filter(|_| !is_cleaned));
         }
