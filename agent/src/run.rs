@@ -119,21 +119,7 @@ impl Agent {
             slave_messages,
             wires.online.subscribe(),
         ));
-        let ports = Ports {
-            slaves: Some(slaves.clone()),
-            launcher: wires.launcher.clone(),
-            config: config_sender,
-            report_now: wires.report_now.clone(),
-            ready: ready_sender,
-            stop: wires.stop.clone(),
-            epoch_file: Some(self.layout.agent("epoch")),
-            marks_file: Some(self.layout.dir().join("tasks/marks")),
-            tasks: Some(self.layout.dir().join("tasks")),
-        };
-        let epoch = read_epoch(&self.layout.agent("epoch"));
-        let host = self.config.host.clone();
-        let instance = clock::instance(&self.layout.root(), host.as_str());
-        let driver = Driver::new(Core::new(self.site(), epoch), host, instance, ports);
+        let driver = self.driver(&wires, slaves.clone(), config_sender, ready_sender);
         tokio::spawn(driver.run(driver_inputs));
         tokio::spawn(end_tasks_on_signal(wires.driver.clone()));
         let (notices, sensor_notices) = mpsc::channel(SENSOR_NOTICES);
@@ -169,6 +155,31 @@ impl Agent {
             .folder("agent")
             .and_then(|folder| folder.remove("agent.sock"));
         Ok(())
+    }
+
+    /// The core of the agent with its files, and the channels on which it tells the other parts.
+    fn driver(
+        &self,
+        wires: &Wires,
+        slaves: Slaves,
+        config: watch::Sender<AgentConfig>,
+        ready: watch::Sender<bool>,
+    ) -> Driver {
+        let ports = Ports {
+            slaves: Some(slaves),
+            launcher: wires.launcher.clone(),
+            config,
+            report_now: wires.report_now.clone(),
+            ready,
+            stop: wires.stop.clone(),
+            epoch_file: Some(self.layout.agent("epoch")),
+            marks_file: Some(self.layout.dir().join("tasks/marks")),
+            tasks: Some(self.layout.dir().join("tasks")),
+        };
+        let epoch = read_epoch(&self.layout.agent("epoch"));
+        let host = self.config.host.clone();
+        let instance = clock::instance(&self.layout.root(), host.as_str());
+        Driver::new(Core::new(self.site(), epoch), host, instance, ports)
     }
 
     /// The parts that end in order when the agent ends: sensors leave, the master hears of it.
