@@ -1,7 +1,6 @@
 //! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again.
 
 use crate::decide::{Caller, Turn, causes, fitness, modify_jobs};
-use crate::event::InstanceState;
 use crate::matching::QueuePattern;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{QueueInstanceName, TaskKey};
@@ -66,55 +65,32 @@ fn modify_instance(
     instance: &QueueInstanceName,
     force: bool,
 ) -> Vec<Answer> {
-    let settings = turn.state().config.resolved.get(instance);
-    let is_owner = settings.is_some_and(|settings| settings.owner_list.contains(caller.user()));
-    if !caller.is_operator() && !is_owner {
-        let what = format!(
-            "{} - you have no permission to modify queue \"{instance}\"",
-            caller.user()
-        );
-        let refusal = Diagnostic::new(Code::NotPermitted, what);
-        return vec![Answer::Refused(
-            refusal.fix("ask an operator, or an owner of the queue (owner_list)"),
-        )];
+    if let Err(refusal) = permit(turn, caller, instance) {
+        return vec![Answer::Refused(refusal)];
     }
     let before = turn.state().instances.get(instance).cloned().unwrap_or_default();
-    let (after, word) = match action {
-        QueueAction::Disable => (
-            InstanceState {
-                disabled: true,
-                ..before.clone()
-            },
-            "disabled",
-        ),
-        QueueAction::Enable => (
-            InstanceState {
-                disabled: false,
-                ..before.clone()
-            },
-            "enabled",
-        ),
-        QueueAction::Suspend => (
-            InstanceState {
-                suspended: true,
-                ..before.clone()
-            },
-            "suspended",
-        ),
-        QueueAction::Unsuspend => (
-            InstanceState {
-                suspended: false,
-                ..before.clone()
-            },
-            "unsuspended",
-        ),
-        QueueAction::ClearError => (
-            InstanceState {
-                errors: Vec::new(),
-                ..before.clone()
-            },
-            "no error",
-        ),
+    let mut after = before.clone();
+    let word = match action {
+        QueueAction::Disable => {
+            after.disabled = true;
+            "disabled"
+        }
+        QueueAction::Enable => {
+            after.disabled = false;
+            "enabled"
+        }
+        QueueAction::Suspend => {
+            after.suspended = true;
+            "suspended"
+        }
+        QueueAction::Unsuspend => {
+            after.suspended = false;
+            "unsuspended"
+        }
+        QueueAction::ClearError => {
+            after.errors.clear();
+            "no error"
+        }
         QueueAction::Reschedule => return reschedule(turn, instance, force),
     };
     let (forgiven, unwell) = match action {
@@ -149,6 +125,20 @@ fn modify_instance(
     };
     let done = Answer::Done(format!("{} {done} \"{instance}\" ({word})", caller.at_host()));
     std::iter::once(done).chain(stays.map(Answer::Warning)).collect()
+}
+
+/// Refuses a caller who is neither an operator nor an owner of the queue.
+fn permit(turn: &Turn<'_>, caller: &Caller, instance: &QueueInstanceName) -> Result<(), Diagnostic> {
+    let settings = turn.state().config.resolved.get(instance);
+    let is_owner = settings.is_some_and(|settings| settings.owner_list.contains(caller.user()));
+    if caller.is_operator() || is_owner {
+        return Ok(());
+    }
+    let what = format!(
+        "{} - you have no permission to modify queue \"{instance}\"",
+        caller.user()
+    );
+    Err(Diagnostic::new(Code::NotPermitted, what).fix("ask an operator, or an owner of the queue (owner_list)"))
 }
 
 /// Runs all jobs again whose master task is in the instance.
