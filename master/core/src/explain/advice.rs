@@ -74,18 +74,13 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
         summary,
         reasons: mut of_job,
     } = of_job(findings.state, job, &part, findings.now);
+    let never_met = never.as_deref().unwrap_or_default();
     if let Some(waits) = summary {
-        let mut reasons = tell(
-            findings,
-            &demand,
-            question.zone,
-            &with_never(&[], never.as_deref().unwrap_or_default()),
-        );
+        let mut reasons = tell(findings, &demand, question.zone, &with_never(&[], never_met));
         reasons.append(&mut of_job);
-        let summary = if never.is_some() {
-            format!("{waits} {NEVER_EITHER}")
-        } else {
-            waits
+        let summary = match never {
+            Some(_) => format!("{waits} {NEVER_EITHER}"),
+            None => waits,
         };
         return Explanation {
             summary,
@@ -95,22 +90,13 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
     }
     let found = findings.of(job, &demand).to_vec();
     if found.is_empty() {
-        let by_order = findings.observations.hosts.values().any(|host| host.connected);
-        let summary = if by_order {
-            turn_comes(findings.state)
-        } else {
-            "No execution host is connected."
-        };
         return Explanation {
-            summary: summary.to_owned(),
-            by_order,
             reasons: of_job,
-            ..known
+            ..unhindered(findings, known)
         };
     }
     let by_order = never.is_none() && findings.is_only_kept(&demand);
-    let told = with_never(&found, never.as_deref().unwrap_or_default());
-    let mut reasons = tell(findings, &demand, question.zone, &told);
+    let mut reasons = tell(findings, &demand, question.zone, &with_never(&found, never_met));
     let vain = vain_reservation(findings.state, &job.spec);
     reasons.extend(vain.map(|vain| plain(vain.text, Some(vain.fix))));
     reasons.append(&mut of_job);
@@ -143,6 +129,21 @@ fn header(findings: &Findings<'_>, job: &Job, part: &Part) -> Explanation {
         on_hosts: u32::try_from(part.on_hosts.len()).unwrap_or(u32::MAX),
         pending: part.pending.len(),
         ..Explanation::default()
+    }
+}
+
+/// Explains a job that no queue instance keeps waiting: it waits for its turn, or for hosts.
+fn unhindered(findings: &Findings<'_>, known: Explanation) -> Explanation {
+    let by_order = findings.observations.hosts.values().any(|host| host.connected);
+    let summary = if by_order {
+        turn_comes(findings.state)
+    } else {
+        "No execution host is connected."
+    };
+    Explanation {
+        summary: summary.to_owned(),
+        by_order,
+        ..known
     }
 }
 
