@@ -94,30 +94,7 @@ impl Cluster<'_> {
         if attribute.is_exclusive() {
             if self.has_exclusive(spot, attribute) {
                 fit.define(index);
-                let mut why = [&apart.master, &apart.slaves].map(|side| {
-                    side.as_ref()
-                        .and_then(|request| self.excluded(spot, request, Role::Master))
-                });
-                let most = match role {
-                    // A companion does not ask to be alone, and is not where another job is alone.
-                    Role::Companion => {
-                        let (attribute, wanted) = (attribute.clone(), Wanted::Amount(Amount::ZERO));
-                        let nothing = Request {
-                            attribute,
-                            wanted,
-                            implied: true,
-                        };
-                        why = [None, self.excluded(spot, &nothing, Role::Slave)];
-                        if why[1].is_some() { 0 } else { u32::MAX }
-                    }
-                    Role::Master | Role::MasterWithCompanions | Role::Slave => {
-                        role.most_without([why[0].is_some(), why[1].is_some()])
-                    }
-                };
-                let [master, slaves] = why;
-                fit.limit(self, spot.level, most, slots, || {
-                    master.filter(|_| role.has_master()).or(slaves)
-                });
+                self.fit_exclusive_apart(fit, spot, apart, slots, role);
             }
             return;
         }
@@ -150,6 +127,33 @@ impl Cluster<'_> {
                 (_, None) => None,
             });
         }
+    }
+
+    /// What a level offers for separate requests to be alone there, as [`Cluster::fit_apart`].
+    fn fit_exclusive_apart(&self, fit: &mut Fit, spot: &Spot<'_, '_>, apart: &Apart, slots: u32, role: Role) {
+        let mut why = [&apart.master, &apart.slaves].map(|side| {
+            side.as_ref()
+                .and_then(|request| self.excluded(spot, request, Role::Master))
+        });
+        let most = match role {
+            // A companion does not ask to be alone, and is not where another job is alone.
+            Role::Companion => {
+                let nothing = Request {
+                    attribute: apart.attribute.clone(),
+                    wanted: Wanted::Amount(Amount::ZERO),
+                    implied: true,
+                };
+                why = [None, self.excluded(spot, &nothing, Role::Slave)];
+                if why[1].is_some() { 0 } else { u32::MAX }
+            }
+            Role::Master | Role::MasterWithCompanions | Role::Slave => {
+                role.most_without([why[0].is_some(), why[1].is_some()])
+            }
+        };
+        let [master, slaves] = why;
+        fit.limit(self, spot.level, most, slots, || {
+            master.filter(|_| role.has_master()).or(slaves)
+        });
     }
 
     /// How many slots fit, as far as separately requested attributes are defined above a queue
