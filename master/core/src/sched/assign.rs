@@ -192,16 +192,7 @@ pub fn try_parallel<'a, 'l>(
     for pe in environments(cluster, &wanted.name) {
         found = true;
         if !may_use_pe(pe, demand) {
-            let none = What::PeOffers {
-                pe: pe.name.clone(),
-                slots: 0,
-                needed: wanted.slots.least(),
-                of: None,
-            };
-            let denied = What::NoPeAccess { pe: pe.name.clone() };
-            failure
-                .reasons
-                .extend([denied, none].map(|what| Reason::new(Level::Global, what)));
+            failure.reasons.extend(no_access(pe, wanted.slots.least()));
             continue;
         }
         // No other environment could give more.
@@ -217,14 +208,9 @@ pub fn try_parallel<'a, 'l>(
             Ok(granted) => {
                 let slots = granted.iter().map(|granted| granted.slots).sum();
                 let worth = (slots, Reverse(violations(cluster, demand, &granted)));
+                let pe = Some(pe.name.clone());
                 if best.as_ref().is_none_or(|(most, _)| worth > *most) {
-                    best = Some((
-                        worth,
-                        Assignment {
-                            granted,
-                            pe: Some(pe.name.clone()),
-                        },
-                    ));
+                    best = Some((worth, Assignment { granted, pe }));
                 }
             }
             Err((why, scarce)) => {
@@ -234,18 +220,27 @@ pub fn try_parallel<'a, 'l>(
         }
     }
     if !found {
-        failure.reasons.push(Reason::new(
-            Level::Global,
-            What::NoSuchPe {
-                pe: wanted.name.clone(),
-            },
-        ));
+        let pe = wanted.name.clone();
+        let unknown = Reason::new(Level::Global, What::NoSuchPe { pe });
+        failure.reasons.push(unknown);
     }
     let found = best.map(|(_, assignment)| assignment).ok_or(failure);
     Tried {
         found,
         roomless: roomless.unwrap_or_default(),
     }
+}
+
+/// The reasons of a job whose owner has no access to an environment: it offers no slots.
+fn no_access(pe: &ParallelEnvironment, needed: u32) -> [Reason; 2] {
+    let none = What::PeOffers {
+        pe: pe.name.clone(),
+        slots: 0,
+        needed,
+        of: None,
+    };
+    let denied = What::NoPeAccess { pe: pe.name.clone() };
+    [denied, none].map(|what| Reason::new(Level::Global, what))
 }
 
 fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
