@@ -1,6 +1,7 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is
 //! planned, and ways to find what a pass needs without walking over jobs or hosts.
 
+mod following;
 mod planning;
 
 use super::Reserving;
@@ -8,7 +9,6 @@ use super::ahead::{Ahead, Reservation, Reservations};
 use super::alarms::Alarms;
 use super::categories::{Categories, CategoryId, Listed};
 use super::changes::Changes;
-use super::concerned::{advance_of, job_of};
 use super::filling::Filling;
 use super::finding::Findings;
 use super::live::Live;
@@ -19,21 +19,17 @@ use super::plans::Plans;
 use super::reserve::Search;
 use super::standings::Standings;
 use super::thresholds::{self, Rhythm};
-use crate::event::{Event, Record, StoredObject};
-use crate::ledger::{Booking, Ledger, Level};
+use crate::ledger::{Booking, Ledger};
 use crate::matching::{Cluster, Mode};
-use crate::observe::{Loads, Observation, Observations};
+use crate::observe::Observations;
 use crate::policy::Rules;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::by_host::ByHost;
-use crate::state::config::Touched;
 use crate::state::eligible::{Ineligible, eligible, eligible_beside, eligible_tasks, job_eligible, least_eligible};
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, QueueInstanceName, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
-use proto::object::ObjectKind;
+use proto::id::{CellId, HostName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::time::{Now, Tick, Zone};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,113 +130,6 @@ impl Model {
     /// What was observed.
     pub fn observations(&self) -> &Observations {
         &self.observations
-    }
-
-    /// Folds a record in.
-    pub fn apply(&mut self, record: &Record) {
-        self.disturbed();
-        let ended = self.granted_of(&record.event);
-        let gives_back_shared = self.gives_back_shared(&record.event);
-        // A job that is finished no longer knows who waited for it.
-        let mut touched = self.touched_by(&record.event);
-        let changed = self.state.apply(record);
-        self.time = if record.now.tick > self.time.tick {
-            record.now
-        } else {
-            self.time
-        };
-        self.observations.follow(record);
-        self.live.follow(&self.state, &self.observations, &record.event);
-        for granted in &ended {
-            self.host_changed(&granted.instance.host);
-        }
-        if !ended.is_empty() {
-            self.gave_back(gives_back_shared);
-        }
-        match &record.event {
-            Event::TaskPlaced { key, granted, .. } => self.placed(*key, granted, record.now),
-            Event::TaskEnded { key, .. } => self.ahead.over(*key),
-            Event::InstanceChanged { instance, .. } => {
-                self.host_changed(&instance.host);
-                touched.extend(self.state.strict_jobs(instance));
-            }
-            Event::ObjectsChanged(objects) => return self.objects_changed(objects, &changed),
-            Event::JobFinished { seq } => {
-                self.given_up.remove(seq);
-            }
-            Event::ReservationGranted { .. } | Event::ReservationChanged { .. } | Event::WallJumped { .. } => {
-                self.ahead.outdate_ends(&self.state);
-            }
-            Event::ReservationEnded { id } => {
-                self.planned_within.remove(id);
-                self.ahead.outdate_ends(&self.state);
-            }
-            // What it asks for, or which hosts it avoids, is another.
-            Event::JobAltered { seq, .. } => self.forget(*seq),
-            Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),
-            Event::CellCreated { .. }
-            | Event::EpochRaised { .. }
-            | Event::JobSubmitted { .. }
-            | Event::HoldsChanged { .. }
-            | Event::SlavePlaced { .. }
-            | Event::SlaveStarted { .. }
-            | Event::SlaveEnded { .. }
-            | Event::UsageCharged { .. }
-            | Event::UsageCleared { .. }
-            | Event::TaskStarted { .. }
-            | Event::TasksDeleted { .. }
-            | Event::TaskDeletionRequested { .. }
-            | Event::TaskRescheduleRequested { .. }
-            | Event::TaskSuspended { .. }
-            | Event::TaskThresholdSuspended { .. }
-            | Event::TaskMigrationRequested { .. }
-            | Event::TaskPreempted { .. }
-            | Event::ErrorCleared { .. }
-            | Event::CertificateIssued { .. }
-            | Event::HostRevoked { .. }
-            | Event::HostTasksBound { .. }
-            | Event::TokenCreated(_)
-            | Event::TokenRevoked { .. }
-            | Event::TokenUsed { .. }
-            | Event::NumbersContinued { .. }
-            | Event::RequestAnswered { .. } => {}
-        }
-        touched.into_iter().for_each(|seq| self.refile(seq));
-    }
-
-    /// The jobs whose tasks an event may have made ready, or no longer ready, to start.
-    fn touched_by(&self, event: &Event) -> Vec<SubmitSeq> {
-        let (job, advance) = (job_of(event), advance_of(event));
-        let index = &self.state.index;
-        let successors = job.into_iter().flat_map(|seq| index.successors(seq));
-        successors
-            .chain(job)
-            .chain(advance.iter().flat_map(|id| index.jobs_within(*id)))
-            .collect()
-    }
-
-    /// Folds an observation in.
-    pub fn observe(&mut self, observation: &Observation) {
-        self.disturbed();
-        let settled = self.settled_by(observation);
-        self.observations.apply(observation);
-        match observation {
-            Observation::Load { host, report, .. } => {
-                self.changed(host);
-                let others = report.values.keys().chain(report.withdrawn.keys()).chain(&settled);
-                others
-                    .filter(|subject| *subject != host)
-                    .for_each(|subject| self.changed(subject));
-            }
-            Observation::Contact { host, .. } | Observation::Unheard { host } | Observation::Unfit { host, .. } => {
-                self.host_changed(host)
-            }
-            Observation::Usage(usage) => {
-                let keys = usage.iter().map(|(key, _)| *key).collect();
-                self.live.refresh(&self.state, &self.observations, keys);
-            }
-            Observation::Sensors { .. } | Observation::LoadRefused { .. } => {}
-        }
     }
 
     /// Takes a plan back that the core refused. The job is not looked at for a moment.
@@ -612,73 +501,6 @@ impl Model {
         self.plans.of_job(seq)
     }
 
-    /// The slots that an event frees, or may.
-    fn granted_of(&self, event: &Event) -> Vec<Granted> {
-        match (event, advance_of(event)) {
-            (Event::TaskEnded { key, .. }, _) => self
-                .state
-                .placed(*key)
-                .map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone()),
-            (Event::ReservationChanged { .. } | Event::ReservationEnded { .. }, Some(id)) => self
-                .state
-                .reservations
-                .get(&id)
-                .map_or_else(Vec::new, |advance| advance.granted.clone()),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The subjects of a report from whose values no longer all is subtracted that was, changed or
-    /// not: jobs started there since the report before, or so shortly before it that it did not
-    /// show them.
-    fn settled_by(&self, observation: &Observation) -> Vec<HostName> {
-        let Observation::Load { host, .. } = observation else {
-            return Vec::new();
-        };
-        let settle_ms = self
-            .state
-            .config
-            .scheduler
-            .settle_times()
-            .map(|(_, seconds)| seconds * 1000)
-            .max();
-        let subjects = self
-            .observations
-            .hosts
-            .get(host)
-            .into_iter()
-            .flat_map(|known| &known.subjects);
-        let has_recent = |subject: &&HostName| {
-            let values = self.observations.load.get(*subject).into_iter().flat_map(Loads::values);
-            let oldest = values
-                .filter(|entry| entry.reporter == *host)
-                .map(|entry| entry.sampled.0)
-                .min();
-            let level = if subject.is_global() {
-                Level::Global
-            } else {
-                Level::Host((*subject).clone())
-            };
-            oldest.is_some_and(|oldest| {
-                let since = Tick(oldest.saturating_sub(settle_ms.unwrap_or(0)));
-                self.state.ledger.since(&level, since).next().is_some()
-            })
-        };
-        subjects
-            .filter(|subject| *subject != host)
-            .filter(has_recent)
-            .cloned()
-            .collect()
-    }
-
-    fn changed(&mut self, subject: &HostName) {
-        if subject.is_global() {
-            self.everything_changed()
-        } else {
-            self.host_changed(subject)
-        }
-    }
-
     /// Something may have become possible on a host.
     fn host_changed(&mut self, host: &HostName) {
         self.standings.host(host);
@@ -690,56 +512,6 @@ impl Model {
     pub(super) fn everything_changed(&mut self) {
         self.standings.everything();
         self.changes.everything();
-    }
-
-    /// Follows changed objects. What every job's demand, category or limit rests on makes
-    /// everything anew.
-    fn objects_changed(&mut self, objects: &[StoredObject], touched: &Touched) {
-        let is_about_jobs = |object: &StoredObject| {
-            let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
-            matches!(
-                object.kind,
-                ObjectKind::ComplexTable | ObjectKind::Pe | ObjectKind::SchedulerConf
-            ) || matches!(object.kind, ObjectKind::Project | ObjectKind::ShareTree)
-                || matches!(object.kind, ObjectKind::ResourceQuota | ObjectKind::UserSet)
-                || object.kind == ObjectKind::ClusterConf && is_global
-        };
-        if touched.access || objects.iter().any(is_about_jobs) {
-            return self.rebuild();
-        }
-        for user in objects.iter().filter(|object| object.kind == ObjectKind::User) {
-            self.reclass(&user.name);
-        }
-        if objects.iter().any(|object| object.kind == ObjectKind::HostGroup) {
-            self.planned.recount(&self.state.config);
-            self.gave_back(false);
-            self.ahead.outdate(&self.state);
-        }
-        if objects
-            .iter()
-            .any(|object| matches!(object.kind, ObjectKind::Calendar | ObjectKind::Queue))
-        {
-            self.ahead.outdate_ends(&self.state);
-        }
-        for host in &touched.hosts {
-            let resolved = &self.state.config.resolved;
-            let instance = |queue: &QueueName| QueueInstanceName {
-                queue: queue.clone(),
-                host: host.clone(),
-            };
-            let of_host = self.state.config.queues.keys().map(instance);
-            let of_host = of_host.filter(|instance| resolved.contains_key(instance)).collect();
-            self.set_places(host, of_host);
-            self.changed(host);
-        }
-    }
-
-    /// The queue instances of a host are these.
-    fn set_places(&mut self, host: &HostName, instances: Vec<QueueInstanceName>) {
-        for place in self.places.set(host, instances) {
-            self.standings.close(place);
-            self.changes.place(place);
-        }
     }
 
     /// Something of a quota may be free again, and of what the whole cluster shares.
