@@ -135,7 +135,7 @@ impl<'l> Rooms<'l> {
                 self.seen.insert(host);
             }
             sites.retain(|other| other.instance == site.instance || why(other).is_none());
-            let room = room(cluster, demand, globally, &site.host, &sites, pe, &mut self.short);
+            let room = room(look, &site.host, &sites, &mut self.short);
             let has_room = room.slots > 0 || room.master.is_some();
             if !has_room || is_useless(&room, demand, globally, pe) {
                 roomless.insert(host.clone());
@@ -172,7 +172,13 @@ pub fn room_on(
     sites: &[Site<'_, '_>],
     pe: &ParallelEnvironment,
 ) -> HostRoom {
-    room(cluster, demand, globally, host, sites, pe, &mut Vec::new())
+    let look = Look {
+        cluster,
+        demand,
+        globally,
+        pe,
+    };
+    room(&look, host, sites, &mut Vec::new())
 }
 
 /// The slots on a host that the rule of an environment could use, at most.
@@ -223,15 +229,13 @@ pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Ve
 }
 
 /// The room on one host.
-fn room(
-    cluster: &Cluster<'_>,
-    demand: &Demand,
-    globally: &Fit,
-    host: &Ground<'_, '_>,
-    sites: &[Site<'_, '_>],
-    pe: &ParallelEnvironment,
-    reasons: &mut Vec<Reason>,
-) -> HostRoom {
+fn room(look: &Look<'_, '_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>], reasons: &mut Vec<Reason>) -> HostRoom {
+    let Look {
+        cluster,
+        demand,
+        globally,
+        pe,
+    } = *look;
     // The slot of a master that is no task of the environment.
     let (extra, own) = (u32::from(!pe.job_is_first_task.0), demand.own_slots(pe));
     let (as_master, as_other) = demand.roles(Some(pe));
@@ -244,27 +248,10 @@ fn room(
     } else {
         on_host(own + extra, as_master)
     };
-    let fits = sites.iter().map(|site| {
-        let fit = cluster.fit_instance(slaves.clone(), site, demand, 1, Role::Slave);
-        if cluster.takes_slaves(site.instance, demand) {
-            reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
-            return (site.instance.clone(), fit.slots);
-        }
-        let level = site.spot.level.to_level();
-        reasons.extend(cluster.explains.then(|| Reason::new(level, What::NotInSlaveQueues)));
-        (site.instance.clone(), 0)
-    });
-    let fits: Vec<(QueueInstanceName, u32)> = fits.collect();
+    let fits = slots_of_others(look, &slaves, sites, reasons);
     let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
-    let companions = (as_other == Role::Companion).then(|| {
-        let on_host = on_host(1, Role::Companion);
-        let fit = |site| {
-            cluster
-                .fit_instance(on_host.clone(), site, demand, 1, Role::Companion)
-                .slots
-        };
-        sites.iter().map(fit).collect()
-    });
+    let companions = || slots_of_companions(look, &on_host(1, Role::Companion), sites);
+    let companions = (as_other == Role::Companion).then(companions);
     let sum = fits.iter().map(|(_, slots)| *slots).fold(0, u32::saturating_add);
     let slots = sum.min(slaves.slots).min(cap);
     let room = HostRoom {
@@ -279,14 +266,7 @@ fn room(
             let most = if is_alike {
                 room.instances[at].1
             } else {
-                let mut fit = cluster.fit_instance(with_master.clone(), site, demand, own + extra, as_master);
-                // A job without requests of its own for the master gets only numbers of slots as a
-                // reason, as in 8.1.9.
-                if demand.is_apart() && !fit.holds(own + extra) && cluster.takes_master(site.instance, demand) {
-                    reasons.append(&mut fit.reasons);
-                }
-                let is_alone = as_other == Role::Slave && !cluster.takes_slaves(site.instance, demand);
-                if is_alone { fit.slots.min(1) } else { fit.slots }
+                slots_with_master(look, &with_master, site, own + extra, reasons)
             };
             if most < own + extra || !cluster.takes_master(site.instance, demand) {
                 return None;
@@ -316,4 +296,54 @@ fn room(
         )
     };
     HostRoom { master, others, ..room }
+}
+
+/// The slots that each instance could give to tasks that are not the master.
+fn slots_of_others(
+    look: &Look<'_, '_>,
+    on_host: &Fit,
+    sites: &[Site<'_, '_>],
+    reasons: &mut Vec<Reason>,
+) -> Vec<(QueueInstanceName, u32)> {
+    let Look { cluster, demand, .. } = *look;
+    let fits = sites.iter().map(|site| {
+        let fit = cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Slave);
+        if cluster.takes_slaves(site.instance, demand) {
+            reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
+            return (site.instance.clone(), fit.slots);
+        }
+        let level = site.spot.level.to_level();
+        reasons.extend(cluster.explains.then(|| Reason::new(level, What::NotInSlaveQueues)));
+        (site.instance.clone(), 0)
+    });
+    fits.collect()
+}
+
+/// The most slots of an instance that takes the master, which needs `least` of them.
+fn slots_with_master(
+    look: &Look<'_, '_>,
+    on_host: &Fit,
+    site: &Site<'_, '_>,
+    least: u32,
+    reasons: &mut Vec<Reason>,
+) -> u32 {
+    let Look {
+        cluster, demand, pe, ..
+    } = *look;
+    let (as_master, as_other) = demand.roles(Some(pe));
+    let mut fit = cluster.fit_instance(on_host.clone(), site, demand, least, as_master);
+    // A job without requests of its own for the master gets only numbers of slots as a reason, as
+    // in 8.1.9.
+    if demand.is_apart() && !fit.holds(least) && cluster.takes_master(site.instance, demand) {
+        reasons.append(&mut fit.reasons);
+    }
+    let is_alone = as_other == Role::Slave && !cluster.takes_slaves(site.instance, demand);
+    if is_alone { fit.slots.min(1) } else { fit.slots }
+}
+
+/// The slots that each instance could give to companions of the master.
+fn slots_of_companions(look: &Look<'_, '_>, on_host: &Fit, sites: &[Site<'_, '_>]) -> Vec<u32> {
+    let Look { cluster, demand, .. } = *look;
+    let fit = |site| cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Companion);
+    sites.iter().map(|site| fit(site).slots).collect()
 }
