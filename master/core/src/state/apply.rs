@@ -52,79 +52,28 @@ impl State {
                 self.epoch = *epoch;
             }
             Event::WallJumped { expected: _ } => {}
-            Event::JobSubmitted {
-                seq,
-                number,
-                spec,
-                waits_for,
-                array_waits_for,
-            } => {
-                self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
-            }
-            Event::JobAltered {
-                seq,
-                spec,
-                waits_for,
-                array_waits_for,
-            } => {
-                self.alter_job(*seq, spec, (waits_for, array_waits_for));
-            }
-            Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
-            Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
-            Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
-            Event::JobFinished { seq } => self.finish_job(*seq),
-            Event::TaskPlaced { key, granted, pe, maps } => {
-                self.place_task(
-                    *key,
-                    Grant {
-                        slots: granted,
-                        pe: pe.as_ref(),
-                        maps,
-                    },
-                );
-            }
-            Event::TaskStarted { key, at } => self.start_task(*key, *at),
-            Event::TaskEnded {
-                key,
-                record,
-                then,
-                saved_pid,
-                charged,
-            } => {
-                self.charge_task(*key, record.as_deref(), *charged);
-                self.end_task(*key, record.as_deref(), then, *saved_pid);
-            }
-            Event::SlavePlaced {
-                key,
-                instance,
-                from,
-                spec,
-            } => self.place_slave(*key, instance, from, spec),
-            Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
-            Event::SlaveEnded {
-                key,
-                record,
-                exit_status,
-                reason: _,
-                usage,
-                rusage,
-                charged,
-            } => {
-                self.charge_end(*key, charged.unwrap_or((*usage).into()));
-                self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
+            Event::JobSubmitted { .. }
+            | Event::JobAltered { .. }
+            | Event::HoldsChanged { .. }
+            | Event::TasksDeleted { .. }
+            | Event::ErrorCleared { .. }
+            | Event::JobFinished { .. } => self.apply_to_job(event),
+            Event::TaskPlaced { .. }
+            | Event::TaskStarted { .. }
+            | Event::TaskEnded { .. }
+            | Event::TaskUnconfirmed { .. }
+            | Event::TaskConfirmedGone { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::TaskMigrationRequested { .. }
+            | Event::TaskSuspended { .. }
+            | Event::TaskThresholdSuspended { .. }
+            | Event::TaskPreempted { .. } => self.apply_to_task(event),
+            Event::SlavePlaced { .. } | Event::SlaveStarted { .. } | Event::SlaveEnded { .. } => {
+                self.apply_to_slave(event);
             }
             Event::UsageCharged { tasks } => self.charge(tasks),
             Event::UsageCleared { users } => self.clear_usage(users),
-            Event::TaskUnconfirmed { key, host } => {
-                self.unconfirmed.entry(host.clone()).or_default().insert(*key);
-            }
-            Event::TaskConfirmedGone { key, host } => self.forget_unconfirmed(host, |known| known == key),
-            Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
-            Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
-            Event::TaskMigrationRequested { key } => self.placement_mut(*key).migrating = true,
-            Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
-            Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
-            Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),
             Event::InstanceChanged { instance, state } => self.set_instance(instance, state),
             Event::NumbersContinued { job, reservation } => {
                 self.last_number = job.unwrap_or(self.last_number);
@@ -156,6 +105,95 @@ impl State {
             Event::TokenRevoked { hash } => drop(self.tokens.remove(hash)),
             Event::TokenUsed { hash, host: _ } => self.use_token(hash),
             Event::RequestAnswered { id, reply } => self.answer(*id, reply),
+        }
+    }
+
+    fn apply_to_job(&mut self, event: &Event) {
+        match event {
+            Event::JobSubmitted {
+                seq,
+                number,
+                spec,
+                waits_for,
+                array_waits_for,
+            } => {
+                self.add_job(*seq, *number, spec, (waits_for, array_waits_for));
+            }
+            Event::JobAltered {
+                seq,
+                spec,
+                waits_for,
+                array_waits_for,
+            } => {
+                self.alter_job(*seq, spec, (waits_for, array_waits_for));
+            }
+            Event::HoldsChanged { seq, tasks, change } => self.change_holds(*seq, tasks, *change),
+            Event::TasksDeleted { seq, tasks } => self.delete_tasks(*seq, tasks),
+            Event::ErrorCleared { seq, tasks } => self.clear_errors(*seq, tasks),
+            Event::JobFinished { seq } => self.finish_job(*seq),
+            other => unreachable!("an event that is not about a job: {other:?}"),
+        }
+    }
+
+    fn apply_to_task(&mut self, event: &Event) {
+        match event {
+            Event::TaskPlaced { key, granted, pe, maps } => {
+                self.place_task(
+                    *key,
+                    Grant {
+                        slots: granted,
+                        pe: pe.as_ref(),
+                        maps,
+                    },
+                );
+            }
+            Event::TaskStarted { key, at } => self.start_task(*key, *at),
+            Event::TaskEnded {
+                key,
+                record,
+                then,
+                saved_pid,
+                charged,
+            } => {
+                self.charge_task(*key, record.as_deref(), *charged);
+                self.end_task(*key, record.as_deref(), then, *saved_pid);
+            }
+            Event::TaskUnconfirmed { key, host } => {
+                self.unconfirmed.entry(host.clone()).or_default().insert(*key);
+            }
+            Event::TaskConfirmedGone { key, host } => self.forget_unconfirmed(host, |known| known == key),
+            Event::TaskDeletionRequested { key } => self.placement_mut(*key).deleting = true,
+            Event::TaskRescheduleRequested { key } => self.placement_mut(*key).rescheduling = true,
+            Event::TaskMigrationRequested { key } => self.placement_mut(*key).migrating = true,
+            Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
+            Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
+            Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),
+            other => unreachable!("an event that is not about a task: {other:?}"),
+        }
+    }
+
+    fn apply_to_slave(&mut self, event: &Event) {
+        match event {
+            Event::SlavePlaced {
+                key,
+                instance,
+                from,
+                spec,
+            } => self.place_slave(*key, instance, from, spec),
+            Event::SlaveStarted { key, at } => self.start_slave(*key, *at),
+            Event::SlaveEnded {
+                key,
+                record,
+                exit_status,
+                reason: _,
+                usage,
+                rusage,
+                charged,
+            } => {
+                self.charge_end(*key, charged.unwrap_or((*usage).into()));
+                self.end_slave(*key, record.as_deref(), *exit_status, (*usage, *rusage));
+            }
+            other => unreachable!("an event that is not about a slave task: {other:?}"),
         }
     }
 
