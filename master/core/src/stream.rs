@@ -205,6 +205,51 @@ fn by(actor: &Actor) -> String {
 
 fn change(event: &Event) -> Change {
     match event {
+        Event::JobSubmitted { .. }
+        | Event::JobAltered { .. }
+        | Event::HoldsChanged { .. }
+        | Event::TasksDeleted { .. }
+        | Event::ErrorCleared { .. }
+        | Event::JobFinished { .. } => job_change(event),
+        Event::TaskPlaced { .. }
+        | Event::TaskStarted { .. }
+        | Event::TaskEnded { .. }
+        | Event::TaskDeletionRequested { .. }
+        | Event::TaskRescheduleRequested { .. }
+        | Event::TaskMigrationRequested { .. }
+        | Event::TaskSuspended { .. }
+        | Event::TaskThresholdSuspended { .. }
+        | Event::TaskPreempted { .. } => task_change(event),
+        Event::InstanceChanged { instance, state } => instance_changed(instance, state),
+        Event::ObjectsChanged(objects) => Change::ObjectsChanged {
+            objects: objects.iter().map(object).collect(),
+        },
+        Event::CellCreated { .. } => other("cell-created"),
+        Event::EpochRaised { .. } => other("epoch-raised"),
+        Event::WallJumped { .. } => other("wall-jumped"),
+        Event::SlavePlaced { .. } => other("slave-placed"),
+        Event::SlaveStarted { .. } => other("slave-started"),
+        Event::SlaveEnded { .. } => other("slave-ended"),
+        Event::UsageCharged { .. } => other("usage-charged"),
+        Event::UsageCleared { .. } => other("usage-cleared"),
+        Event::TaskUnconfirmed { .. } => other("task-unconfirmed"),
+        Event::TaskConfirmedGone { .. } => other("task-confirmed-gone"),
+        Event::NumbersContinued { .. } => other("numbers-continued"),
+        Event::ReservationGranted { .. } => other("reservation-granted"),
+        Event::ReservationChanged { .. } => other("reservation-changed"),
+        Event::ReservationEnded { .. } => other("reservation-ended"),
+        Event::CertificateIssued { .. } => other("certificate-issued"),
+        Event::HostRevoked { .. } => other("host-revoked"),
+        Event::HostTasksBound { .. } => other("host-tasks-bound"),
+        Event::TokenCreated(_) => other("token-created"),
+        Event::TokenRevoked { .. } => other("token-revoked"),
+        Event::TokenUsed { .. } => other("token-used"),
+        Event::RequestAnswered { .. } => other("request-answered"),
+    }
+}
+
+fn job_change(event: &Event) -> Change {
+    match event {
         Event::JobSubmitted {
             seq,
             number,
@@ -250,10 +295,12 @@ fn change(event: &Event) -> Change {
             tasks: tasks.clone(),
         },
         Event::JobFinished { seq } => Change::JobFinished { job: *seq },
-        Event::InstanceChanged { instance, state } => instance_changed(instance, state),
-        Event::ObjectsChanged(objects) => Change::ObjectsChanged {
-            objects: objects.iter().map(object).collect(),
-        },
+        other => unreachable!("an event that is not about a job: {other:?}"),
+    }
+}
+
+fn task_change(event: &Event) -> Change {
+    match event {
         Event::TaskPlaced {
             key,
             granted,
@@ -287,27 +334,7 @@ fn change(event: &Event) -> Change {
         Event::TaskSuspended { key, suspended } => stopped(*key, Cause::Hand, *suspended),
         Event::TaskThresholdSuspended { key, suspended } => stopped(*key, Cause::Threshold, *suspended),
         Event::TaskPreempted { key, suspended } => stopped(*key, Cause::Preemption, *suspended),
-        Event::CellCreated { .. } => other("cell-created"),
-        Event::EpochRaised { .. } => other("epoch-raised"),
-        Event::WallJumped { .. } => other("wall-jumped"),
-        Event::SlavePlaced { .. } => other("slave-placed"),
-        Event::SlaveStarted { .. } => other("slave-started"),
-        Event::SlaveEnded { .. } => other("slave-ended"),
-        Event::UsageCharged { .. } => other("usage-charged"),
-        Event::UsageCleared { .. } => other("usage-cleared"),
-        Event::TaskUnconfirmed { .. } => other("task-unconfirmed"),
-        Event::TaskConfirmedGone { .. } => other("task-confirmed-gone"),
-        Event::NumbersContinued { .. } => other("numbers-continued"),
-        Event::ReservationGranted { .. } => other("reservation-granted"),
-        Event::ReservationChanged { .. } => other("reservation-changed"),
-        Event::ReservationEnded { .. } => other("reservation-ended"),
-        Event::CertificateIssued { .. } => other("certificate-issued"),
-        Event::HostRevoked { .. } => other("host-revoked"),
-        Event::HostTasksBound { .. } => other("host-tasks-bound"),
-        Event::TokenCreated(_) => other("token-created"),
-        Event::TokenRevoked { .. } => other("token-revoked"),
-        Event::TokenUsed { .. } => other("token-used"),
-        Event::RequestAnswered { .. } => other("request-answered"),
+        other => unreachable!("an event that is not about a task: {other:?}"),
     }
 }
 
