@@ -163,41 +163,7 @@ impl Walk {
             jobs,
             is_last: false,
         };
-        let (mut replies, has_told) = match &mut what {
-            What::Rows { chosen, left } => rows(model, &mut stretch, chosen, left),
-            What::Details {
-                targets,
-                jobs,
-                missing,
-                viewer,
-                aside,
-            } => {
-                let mut findings = resume(model, aside.take());
-                let (mut replies, has_told) = details(model, &mut stretch, &mut findings, viewer, jobs, missing);
-                *aside = Some(Box::new(findings.aside()));
-                if stretch.is_last
-                    && let Some(last) = replies.last_mut()
-                {
-                    last.answers = missing.iter().map(|place| refuse(&targets[*place])).collect();
-                }
-                (replies, has_told)
-            }
-            What::Reasons { aside } => {
-                let is_first = aside.is_none();
-                let mut findings = resume(model, aside.take());
-                let told = reasons(model, &mut stretch, &mut findings, is_first);
-                *aside = Some(Box::new(findings.aside()));
-                told
-            }
-            What::Explanation { explanation, counting } => {
-                count(model, &mut stretch, counting);
-                let told = stretch.is_last.then(|| {
-                    explanation.order = Some(counting.place());
-                    Reply::data(Data::Explanation(explanation.clone()))
-                });
-                (told.into_iter().collect(), false)
-            }
-        };
+        let (mut replies, has_told) = what.tell(model, &mut stretch);
         let Stretch { after, is_last, .. } = stretch;
         if is_last {
             return (replies, None);
@@ -215,6 +181,47 @@ impl Walk {
                 until,
             }),
         )
+    }
+}
+
+impl What {
+    /// The replies about the jobs of one part, and whether anything is told in them.
+    fn tell(&mut self, model: &Model, stretch: &mut Stretch<'_>) -> (Vec<Reply>, bool) {
+        match self {
+            What::Rows { chosen, left } => rows(model, stretch, chosen, left),
+            What::Details {
+                targets,
+                jobs,
+                missing,
+                viewer,
+                aside,
+            } => {
+                let mut findings = resume(model, aside.take());
+                let (mut replies, has_told) = details(model, stretch, &mut findings, viewer, jobs, missing);
+                *aside = Some(Box::new(findings.aside()));
+                if stretch.is_last
+                    && let Some(last) = replies.last_mut()
+                {
+                    last.answers = missing.iter().map(|place| refuse(&targets[*place])).collect();
+                }
+                (replies, has_told)
+            }
+            What::Reasons { aside } => {
+                let is_first = aside.is_none();
+                let mut findings = resume(model, aside.take());
+                let told = reasons(model, stretch, &mut findings, is_first);
+                *aside = Some(Box::new(findings.aside()));
+                told
+            }
+            What::Explanation { explanation, counting } => {
+                count(model, stretch, counting);
+                let told = stretch.is_last.then(|| {
+                    explanation.order = Some(counting.place());
+                    Reply::data(Data::Explanation(explanation.clone()))
+                });
+                (told.into_iter().collect(), false)
+            }
+        }
     }
 }
 
