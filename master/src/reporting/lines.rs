@@ -1,6 +1,6 @@
 //! The lines of the reporting file: `TIME:TYPE:…`, fields as reporting(5) has them.
 
-use master_core::event::{Actor, Event, Record, Then};
+use master_core::event::{Actor, Event, InstanceState, Record, Then};
 use master_core::ledger::Level;
 use master_core::observe::Observations;
 use master_core::state::State;
@@ -8,7 +8,7 @@ use master_core::state::job::{Job, Placement};
 use proto::accounting::AccountingRecord;
 use proto::amount::Amount;
 use proto::conf::ReportingParams;
-use proto::id::{HostName, TaskId};
+use proto::id::{HostName, QueueInstanceName, TaskId};
 use proto::job::Granted;
 use proto::object::value::Assignments;
 use proto::request::TaskRange;
@@ -50,20 +50,7 @@ impl Lines<'_> {
         match &record.event {
             Event::JobSubmitted { number, spec, .. } => {
                 let job = Facts::of_spec(self.cell, number.0, spec, record.now.wall);
-                self.new_job(at, &job);
-                let (user, host) = self.actor(&record.actor);
-                self.step(
-                    &job,
-                    &Step {
-                        at,
-                        event: "pending",
-                        task: -1,
-                        state: "",
-                        user: &user,
-                        host: &host,
-                        message: "new job",
-                    },
-                );
+                self.submitted(at, &job, &record.actor);
             }
             Event::TaskPlaced { key, .. } => {
                 let Some(job) = state.jobs.get(&key.seq) else { return };
@@ -93,44 +80,67 @@ impl Lines<'_> {
             }
             Event::TaskSuspended { key, suspended } | Event::TaskThresholdSuspended { key, suspended } => {
                 let Some(job) = state.jobs.get(&key.seq) else { return };
-                let (event, letter) = if *suspended {
-                    ("suspended", "s")
-                } else {
-                    ("unsuspended", "r")
-                };
-                let (user, host) = self.actor(&record.actor);
-                let task = task_number(job, key.task);
-                self.step(
-                    &Facts::of(self.cell, job),
-                    &Step {
-                        at,
-                        event,
-                        task,
-                        state: letter,
-                        user: &user,
-                        host: &host,
-                        message: "",
-                    },
-                );
+                self.suspended(at, job, key.task, *suspended, &record.actor);
             }
-            Event::InstanceChanged { instance, state } => {
-                let letters = [
-                    (state.disabled, 'd'),
-                    (state.suspended, 's'),
-                    (!state.errors.is_empty(), 'E'),
-                ];
-                let letters: String = letters
-                    .into_iter()
-                    .filter_map(|(is_set, letter)| is_set.then_some(letter))
-                    .collect();
-                self.line(
-                    at,
-                    "queue",
-                    &format!("{}:{}:{at}:{letters}", instance.queue, instance.host),
-                );
-            }
+            Event::InstanceChanged { instance, state } => self.instance_changed(at, instance, state),
             _ => {}
         }
+    }
+
+    fn submitted(&mut self, at: i64, job: &Facts<'_>, actor: &Actor) {
+        self.new_job(at, job);
+        let (user, host) = self.actor(actor);
+        self.step(
+            job,
+            &Step {
+                at,
+                event: "pending",
+                task: -1,
+                state: "",
+                user: &user,
+                host: &host,
+                message: "new job",
+            },
+        );
+    }
+
+    fn suspended(&mut self, at: i64, job: &Job, task: TaskId, is_suspended: bool, actor: &Actor) {
+        let (event, letter) = if is_suspended {
+            ("suspended", "s")
+        } else {
+            ("unsuspended", "r")
+        };
+        let (user, host) = self.actor(actor);
+        let task = task_number(job, task);
+        self.step(
+            &Facts::of(self.cell, job),
+            &Step {
+                at,
+                event,
+                task,
+                state: letter,
+                user: &user,
+                host: &host,
+                message: "",
+            },
+        );
+    }
+
+    fn instance_changed(&mut self, at: i64, instance: &QueueInstanceName, state: &InstanceState) {
+        let letters = [
+            (state.disabled, 'd'),
+            (state.suspended, 's'),
+            (!state.errors.is_empty(), 'E'),
+        ];
+        let letters: String = letters
+            .into_iter()
+            .filter_map(|(is_set, letter)| is_set.then_some(letter))
+            .collect();
+        self.line(
+            at,
+            "queue",
+            &format!("{}:{}:{at}:{letters}", instance.queue, instance.host),
+        );
     }
 
     fn ended(&mut self, at: i64, job: &Job, placement: &Placement, ended: Option<&AccountingRecord>, then: &Then) {
