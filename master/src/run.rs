@@ -27,6 +27,7 @@ use master_core::core::{Core, LoadLimits, Site};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use proto::host::names::Naming;
+use proto::time::Zone;
 use quic::{BindError, ClusterCa, Credentials, Server, ServerLimits, Shares};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -413,17 +414,7 @@ impl Threads {
         };
         let aside = SetAside::read(layout.master("aborts"));
         aside.note_panics();
-        let load = LoadLimits {
-            values: desk.config.load_values,
-            bytes: desk.config.load_value_bytes,
-        };
-        let core = Core::new(state).at(Site {
-            master_host: Some(desk.host.clone()),
-            naming,
-            load,
-            users: desk.config.users,
-            zone,
-        });
+        let core = Core::new(state).at(site(desk, naming, zone));
         let driver = Driver::new(core, disk, clock, inputs, outlets, aside, runtime.clone())?;
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {
@@ -453,6 +444,20 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
         RunError::Bootstrap(Box::new(refusal.at(place)))
     })?;
     Ok(naming.with_aliases(&read("host_aliases", "read default/common/host_aliases")?))
+}
+
+fn site(desk: &Desk, naming: Naming, zone: Zone) -> Site {
+    let load = LoadLimits {
+        values: desk.config.load_values,
+        bytes: desk.config.load_value_bytes,
+    };
+    Site {
+        master_host: Some(desk.host.clone()),
+        naming,
+        load,
+        users: desk.config.users,
+        zone,
+    }
 }
 
 fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Statics {
