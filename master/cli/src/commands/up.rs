@@ -5,6 +5,7 @@ mod reach;
 mod reporting;
 mod restarts;
 mod signals;
+mod watching;
 
 use crate::accounts::{self, Recorded};
 use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
@@ -26,7 +27,6 @@ use proto::wire::view::{CellStatus, Data};
 use reporting::Reporting;
 use restarts::Restarts;
 use signals::Signals;
-use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -97,9 +97,6 @@ const SIMULATED_MAX: u32 = 9_999;
 
 /// How long a daemon may take to end that was started for a cell which did not come up.
 const END_PATIENCE: Duration = Duration::from_secs(20);
-
-/// How often the live status line is renewed.
-const STATUS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs `gridwright up`.
 pub fn run(words: Vec<String>) -> Outcome {
@@ -516,79 +513,6 @@ impl Cell {
             Some(_) | None => words,
         }
     }
-
-    /// Shows a status line and starts again what dies, until a signal or `gridwright down` ends the
-    /// cell.
-    fn watch(&mut self, signals: &mut Signals) -> Outcome {
-        let terminal = std::io::stdout().is_terminal();
-        let mut next_status = Instant::now();
-        loop {
-            if is_marked(&self.dir) {
-                return Ok(exit::OK);
-            }
-            self.reap();
-            self.start_again();
-            if terminal && Instant::now() >= next_status {
-                next_status = Instant::now() + STATUS_EVERY;
-                if let Some(status) = self.status() {
-                    // Nobody watches any more: the cell goes on.
-                    let _ = output::raw(&status_line(&status));
-                }
-            }
-            if signals.comes_within(POLL * 10) {
-                super::down::end_daemons(&self.dir)?;
-                output::data(&format!("\ncell down in {}; running jobs go on\n", self.dir.display()));
-                return Ok(exit::OK);
-            }
-        }
-    }
-}
-
-/// Supervision in the foreground.
-impl Cell {
-    /// Takes note of the daemons that ended, so that the machine keeps no zombies of them, and says
-    /// which they are.
-    fn reap(&mut self) {
-        let ended = |(daemon, child): &mut (Daemon, Child)| Some((*daemon, child.try_wait().ok().flatten()?));
-        let ends: Vec<_> = self.children.iter_mut().filter_map(ended).collect();
-        self.children
-            .retain_mut(|(_, child)| !matches!(child.try_wait(), Ok(Some(_))));
-        for (daemon, status) in ends {
-            let log = daemon.log(&self.dir);
-            let text = format!(
-                "the {} ended ({status}) and is started again; its log: {}",
-                daemon.name(),
-                log.display()
-            );
-            self.say_once(daemon, &text);
-        }
-    }
-
-    /// Starts the daemons that are gone, each at most once a second. One that cannot be started is
-    /// tried again, and so are the others.
-    fn start_again(&mut self) {
-        for daemon in self.gone() {
-            if !self.restarts.is_due(daemon, Instant::now()) {
-                continue;
-            }
-            if !self.restarts.has_start(daemon) {
-                self.say_once(daemon, &format!("the {} is gone and is started again", daemon.name()));
-            }
-            if let Err(fail) = self.spawn(daemon) {
-                let why = fail.diagnostic;
-                self.say_once(
-                    daemon,
-                    &format!("the {} cannot be started and is tried again: {why}", daemon.name()),
-                );
-            }
-        }
-    }
-
-    fn say_once(&mut self, daemon: Daemon, text: &str) {
-        if self.restarts.is_news(daemon, text, Instant::now()) {
-            output::note(text);
-        }
-    }
 }
 
 /// The file by which `gridwright down` says that what ends is not to be started again.
@@ -653,13 +577,6 @@ pub fn status_of(dir: &Path) -> Option<CellStatus> {
         Some(Data::Status(status)) => Some(*status),
         _ => None,
     }
-}
-
-fn status_line(status: &CellStatus) -> String {
-    format!(
-        "\r{} of {} hosts report, {} running, {} pending, event {}   ",
-        status.hosts_reporting, status.hosts, status.running, status.pending, status.event_seq
-    )
 }
 
 /// The last line of a log.
