@@ -258,9 +258,6 @@ mod tests {
 
     #[test]
     fn verification_shows_what_is_asked_in_each_scope() {
-        let sleep = || Program::Command {
-            command: "sleep".to_owned(),
-        };
         let shown = |options: &[Given]| verified(options, sleep(), &["a", "b"]);
         let global = given("-l", &["h_rt=60"]);
         assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
@@ -281,19 +278,29 @@ mod tests {
         );
     }
 
-    /// From the job's name on as 8.1.9 answered: it shows what `qstat -j` would, and the script.
-    #[test]
-    fn verification_shows_what_8_1_9_shows() {
-        let shown = |options: &[Given], program: Program, args: &[&str]| {
-            let text = verified(options, program, args);
-            text.split_once("\njob_name:")
-                .map(|(_, shown)| format!("job_name:{shown}"))
-                .expect("a name")
-        };
-        let script = || Program::Script {
+    /// What verification shows from the job's name on: what `qstat -j` would, and the script.
+    fn shown(options: &[Given], program: Program, args: &[&str]) -> String {
+        let text = verified(options, program, args);
+        text.split_once("\njob_name:")
+            .map(|(_, shown)| format!("job_name:{shown}"))
+            .expect("a name")
+    }
+
+    fn script() -> Program {
+        Program::Script {
             path: "plain.sh".to_owned(),
             content: b"#!/bin/sh\necho hi\n".as_slice().into(),
-        };
+        }
+    }
+
+    fn sleep() -> Program {
+        Program::Command {
+            command: "sleep".to_owned(),
+        }
+    }
+
+    #[test]
+    fn verification_of_a_parallel_job_is_that_of_8_1_9() {
         let parallel = [
             given("-v", &["X=1,Y"]),
             given("-pe", &["mpi", "2-4"]),
@@ -310,6 +317,10 @@ mod tests {
             script_ptr:            \n#!/bin/sh\necho hi\n\n\
             parallel environment:  mpi range: 2-4\njob_type:                   NONE\n";
         assert_eq!(shown(&parallel, script(), &["a", "b"]), expected);
+    }
+
+    #[test]
+    fn verification_of_an_array_is_that_of_8_1_9() {
         let array = [
             given("-t", &["1-9:2"]),
             given("-tc", &["2"]),
@@ -329,6 +340,10 @@ mod tests {
             job-array tasks:            1-9:2\nmaximum concurrency:        2\n\
             job_type:                   NONE\n";
         assert_eq!(shown(&array, script(), &[]), expected);
+    }
+
+    #[test]
+    fn verification_of_a_binary_is_that_of_8_1_9() {
         let binary = [
             given("-b", &["y"]),
             given("-P", &["p"]),
@@ -339,24 +354,8 @@ mod tests {
             verify:                     -verify\njob_args:                   5\n\
             script_file:                sleep\nproject:                    p\n\
             context:                    a=b\njob_type:                   binary,immediate\n";
-        assert_eq!(
-            shown(
-                &binary,
-                Program::Command {
-                    command: "sleep".to_owned()
-                },
-                &["5"]
-            ),
-            expected
-        );
-        let direct = [given("-shell", &["n"])];
-        let text = shown(
-            &direct,
-            Program::Command {
-                command: "sleep".to_owned(),
-            },
-            &["5"],
-        );
+        assert_eq!(shown(&binary, sleep(), &["5"]), expected);
+        let text = shown(&[given("-shell", &["n"])], sleep(), &["5"]);
         assert!(text.ends_with("job_type:                   binary,noshell\n"), "{text}");
     }
 }
