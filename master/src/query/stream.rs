@@ -551,58 +551,26 @@ mod tests {
             ..now()
         };
         let last = records.len() as u64;
+        let of_kinds = |kinds: Vec<String>| Subscription { kinds, ..now() };
+        let named = |name: &str| Subscription {
+            name: name.to_owned(),
+            ..now()
+        };
+        let every = |every_s| Subscription { every_s, ..now() };
+        let of_owners = |owners: &[&str], rest: Subscription| Subscription {
+            owners: owners.iter().map(|owner| (*owner).into()).collect(),
+            ..rest
+        };
         for (user, subscription, code) in [
             ("bob", now(), Code::NotPermitted),
             ("alice", from(0), Code::BadValue),
             ("alice", from(last + 2), Code::BadValue),
-            (
-                "alice",
-                Subscription {
-                    kinds: vec!["job".to_owned()],
-                    ..now()
-                },
-                Code::BadValue,
-            ),
-            (
-                "alice",
-                Subscription {
-                    kinds: vec!["load".to_owned(); 99],
-                    ..now()
-                },
-                Code::BadValue,
-            ),
-            (
-                "alice",
-                Subscription {
-                    name: "two\nlines".to_owned(),
-                    ..now()
-                },
-                Code::BadValue,
-            ),
-            (
-                "alice",
-                Subscription {
-                    every_s: EVERY_MAX_S + 1,
-                    ..now()
-                },
-                Code::BadValue,
-            ),
-            (
-                "alice",
-                Subscription {
-                    owners: vec!["bob".into()],
-                    ..from(1)
-                },
-                Code::BadValue,
-            ),
-            (
-                "bob",
-                Subscription {
-                    owners: vec!["bob".into(), "alice".into()],
-                    ..now()
-                },
-                Code::NotPermitted,
-            ),
+            ("alice", of_kinds(vec!["job".to_owned()]), Code::BadValue),
+            ("alice", of_kinds(vec!["load".to_owned(); 99]), Code::BadValue),
+            ("alice", named("two\nlines"), Code::BadValue),
+            ("alice", every(EVERY_MAX_S + 1), Code::BadValue),
+            ("alice", of_owners(&["bob"], from(1)), Code::BadValue),
+            ("bob", of_owners(&["bob", "alice"], now()), Code::NotPermitted),
         ] {
             assert_eq!(
                 enter(&mut subscribers, &model, user, subscription).unwrap_err().code,
