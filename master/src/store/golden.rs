@@ -13,8 +13,9 @@ use data_encoding::HEXLOWER;
 use master_core::event::Record;
 use master_core::ledger::Level;
 use master_core::state::State;
+use master_core::state::job::{Job, Task};
 use master_core::state::usage::{Amounts, Used};
-use proto::id::EventSeq;
+use proto::id::{EventSeq, TaskId};
 use proto::wire::frame::encode;
 use rusqlite::params;
 use std::fmt::Write as _;
@@ -37,54 +38,7 @@ fn told(state: &State) -> String {
         state.cell.0, state.epoch.0, state.last.0
     ));
     for job in state.jobs.values() {
-        let waits: Vec<u64> = job
-            .waits_for
-            .iter()
-            .chain(&job.array_waits_for)
-            .map(|seq| seq.0)
-            .collect();
-        line(format!(
-            "job {} of {}: waits for {waits:?}",
-            job.number, job.spec.owner.user
-        ));
-        for range in job.untouched.ranges() {
-            line(format!(
-                "  untouched {}-{}:{} {:?}",
-                range.first(),
-                range.last(),
-                range.step(),
-                job.spec.holds
-            ));
-        }
-        for (task, own) in job.tasks.iter() {
-            let place = own.place.placement().map(|placed| {
-                let stopped = [
-                    placed.suspended,
-                    placed.suspended_by_threshold,
-                    placed.deleting,
-                    placed.rescheduling,
-                ];
-                format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)
-            });
-            let error = own.place.error().unwrap_or("none");
-            if own.place.placement().is_some_and(|placed| placed.preempted) {
-                line(format!("  task {task} gives way"));
-            }
-            if own.place.placement().is_some_and(|placed| placed.migrating) {
-                line(format!("  task {task} goes on elsewhere"));
-            }
-            if let Some(slaves) = own.place.placement().and_then(|placed| placed.own_slaves.as_deref()) {
-                let (live, ended): (Vec<_>, Vec<_>) = (slaves.live.keys().collect(), slaves.ended.iter().collect());
-                line(format!(
-                    "  slaves of task {task} {live:?} {ended:?} used {} ms",
-                    slaves.used.cpu_ms
-                ));
-            }
-            line(format!(
-                "  task {task} attempt {} {:?} {place:?} error {error}",
-                own.attempts, own.holds
-            ));
-        }
+        tell_job(job, &mut line);
     }
     for job in &state.finished {
         let ends: Vec<_> = job
@@ -106,6 +60,68 @@ fn told(state: &State) -> String {
             ));
         }
     }
+    tell_rest(state, &mut line);
+    line(format!("{} answers", state.answers.len()));
+    text
+}
+
+fn tell_job(job: &Job, line: &mut impl FnMut(String)) {
+    let waits: Vec<u64> = job
+        .waits_for
+        .iter()
+        .chain(&job.array_waits_for)
+        .map(|seq| seq.0)
+        .collect();
+    line(format!(
+        "job {} of {}: waits for {waits:?}",
+        job.number, job.spec.owner.user
+    ));
+    for range in job.untouched.ranges() {
+        line(format!(
+            "  untouched {}-{}:{} {:?}",
+            range.first(),
+            range.last(),
+            range.step(),
+            job.spec.holds
+        ));
+    }
+    for (task, own) in job.tasks.iter() {
+        tell_task(*task, own, line);
+    }
+}
+
+fn tell_task(task: TaskId, own: &Task, line: &mut impl FnMut(String)) {
+    let place = own.place.placement().map(|placed| {
+        let stopped = [
+            placed.suspended,
+            placed.suspended_by_threshold,
+            placed.deleting,
+            placed.rescheduling,
+        ];
+        format!("on {} since {:?} {stopped:?}", placed.master(), placed.started)
+    });
+    let error = own.place.error().unwrap_or("none");
+    if own.place.placement().is_some_and(|placed| placed.preempted) {
+        line(format!("  task {task} gives way"));
+    }
+    if own.place.placement().is_some_and(|placed| placed.migrating) {
+        line(format!("  task {task} goes on elsewhere"));
+    }
+    if let Some(slaves) = own.place.placement().and_then(|placed| placed.own_slaves.as_deref()) {
+        let (live, ended): (Vec<_>, Vec<_>) = (slaves.live.keys().collect(), slaves.ended.iter().collect());
+        line(format!(
+            "  slaves of task {task} {live:?} {ended:?} used {} ms",
+            slaves.used.cpu_ms
+        ));
+    }
+    line(format!(
+        "  task {task} attempt {} {:?} {place:?} error {error}",
+        own.attempts, own.holds
+    ));
+}
+
+/// What is neither a job nor a queue instance.
+fn tell_rest(state: &State, line: &mut impl FnMut(String)) {
     for reservation in state.reservations.values() {
         let (id, spec) = (reservation.id, &reservation.spec);
         line(format!(
@@ -145,8 +161,6 @@ fn told(state: &State) -> String {
             account.user, lifetime.cpu
         ));
     }
-    line(format!("{} answers", state.answers.len()));
-    text
 }
 
 /// A log as text, each event whole.
