@@ -23,13 +23,15 @@ const BEGIN: i64 = 1_800_000_000_000;
 /// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
-    for event in an_array()
-        .into_iter()
-        .chain(administration())
-        .chain(slave_tasks())
-        .chain(reservations())
-        .chain(usage())
-    {
+    let parts = [
+        an_array(),
+        administration(),
+        disturbances(),
+        slave_tasks(),
+        reservations(),
+        usage(),
+    ];
+    for event in parts.concat() {
         let seq = EventSeq(records.len() as u64 + 1);
         let now = Now {
             tick: Tick(seq.0 * 10),
@@ -54,31 +56,34 @@ fn range(text: &str) -> Vec<TaskRange> {
     vec![TaskRange::parse(text).unwrap()]
 }
 
-fn an_array() -> Vec<Event> {
-    let seq = SubmitSeq(3);
-    let array = JobSpec {
-        array: Some(range("1-10")[0]),
-        ..spec()
-    };
-    let altered = JobSpec {
-        name: "altered".to_owned(),
-        ..array.clone()
-    };
-    let user = Holds {
-        user: true,
-        ..Holds::default()
-    };
-    let place = |task| Event::TaskPlaced {
+fn submit(seq: u64, number: u32, spec: JobSpec, waits_for: &[SubmitSeq]) -> Event {
+    Event::JobSubmitted {
+        seq: SubmitSeq(seq),
+        number: JobNumber(number),
+        spec: Arc::new(spec),
+        waits_for: waits_for.to_vec(),
+        array_waits_for: Vec::new(),
+    }
+}
+
+fn place(task: u32) -> Event {
+    Event::TaskPlaced {
         key: key(3, task),
         granted: granted(),
         pe: None,
         maps: Vec::new(),
-    };
-    let start = |task| Event::TaskStarted {
+    }
+}
+
+fn start(task: u32) -> Event {
+    Event::TaskStarted {
         key: key(3, task),
         at: Wall(BEGIN + 500),
-    };
-    let end = |task, then| match ended_task(0, 3, task).event {
+    }
+}
+
+fn end(task: u32, then: Then) -> Event {
+    match ended_task(0, 3, task).event {
         Event::TaskEnded {
             key,
             record,
@@ -93,13 +98,28 @@ fn an_array() -> Vec<Event> {
             charged,
         },
         other => other,
+    }
+}
+
+fn error(reason: &str) -> Then {
+    Then::Error {
+        reason: reason.to_owned(),
+    }
+}
+
+fn an_array() -> Vec<Event> {
+    let seq = SubmitSeq(3);
+    let array = JobSpec {
+        array: Some(range("1-10")[0]),
+        ..spec()
     };
-    let submit = |seq, number, spec, waits_for: &[SubmitSeq]| Event::JobSubmitted {
-        seq: SubmitSeq(seq),
-        number: JobNumber(number),
-        spec: Arc::new(spec),
-        waits_for: waits_for.to_vec(),
-        array_waits_for: Vec::new(),
+    let altered = JobSpec {
+        name: "altered".to_owned(),
+        ..array.clone()
+    };
+    let user = Holds {
+        user: true,
+        ..Holds::default()
     };
     vec![
         submit(3, 3, array, &[]),
@@ -133,19 +153,9 @@ fn an_array() -> Vec<Event> {
         Event::TaskRescheduleRequested { key: key(3, 2) },
         end(2, Then::Requeued),
         place(3),
-        end(
-            3,
-            Then::Error {
-                reason: "no such directory".to_owned(),
-            },
-        ),
+        end(3, error("no such directory")),
         place(4),
-        end(
-            4,
-            Then::Error {
-                reason: "no such shell".to_owned(),
-            },
-        ),
+        end(4, error("no such shell")),
         Event::ErrorCleared { seq, tasks: range("4") },
         Event::TasksDeleted {
             seq,
@@ -257,11 +267,14 @@ fn usage() -> Vec<Event> {
     ]
 }
 
-fn administration() -> Vec<Event> {
-    let instance = |host: &str| QueueInstanceName {
+fn instance(host: &str) -> QueueInstanceName {
+    QueueInstanceName {
         queue: "all.q".into(),
         host: HostName::new(host),
-    };
+    }
+}
+
+fn administration() -> Vec<Event> {
     let grant = JoinGrant {
         hash: "ab".repeat(32),
         uses_left: 2,
@@ -313,6 +326,12 @@ fn administration() -> Vec<Event> {
             id: RequestId(99),
             reply: Arc::new(Reply::answers(vec![Answer::Done("done".to_owned())])),
         },
+    ]
+}
+
+/// Tasks of a host that was silent, then what else happens to queue instances and the cell.
+fn disturbances() -> Vec<Event> {
+    vec![
         Event::TaskUnconfirmed {
             key: key(3, 2),
             host: HostName::new("node1"),
