@@ -1,3 +1,6 @@
+mod launchers;
+mod shares;
+
 use super::*;
 use crate::testing::{key, order, site, spec};
 use proto::launch::{Cause, TaskUsage};
@@ -258,16 +261,6 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
 }
 
 #[test]
-fn a_launch_that_the_launcher_lost_is_asked_again() {
-    let mut core = ready();
-    start(&mut core, key(1, 1));
-    assert_eq!(states(&core.handle(Input::LauncherLost, &NOW)), ["unfit"]);
-    assert_eq!(states(&start(&mut core, key(1, 1))), ["accepted"]);
-    core.handle(Input::LauncherConnected, &NOW);
-    assert_eq!(states(&listed(&mut core, false, &NOW)), ["launch", "ready", "fit"]);
-}
-
-#[test]
 fn an_older_master_and_another_cell_are_refused() {
     let mut core = ready();
     core.handle(Input::Welcome(Box::new(welcome(3))), &NOW);
@@ -281,47 +274,6 @@ fn an_older_master_and_another_cell_are_refused() {
     };
     assert_eq!(states(&core.handle(Input::Welcome(Box::new(other)), &NOW)), ["reject"]);
     assert_eq!(core.epoch(), Epoch(3));
-}
-
-#[test]
-fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended() {
-    let mut core = ready();
-    let key = key(1, 1);
-    start(&mut core, key);
-    core.handle(Input::Launcher(Box::new(Notice::Accepted { key })), &NOW);
-    core.handle(Input::LauncherLost, &NOW);
-    let signal = MasterMessage::Signal {
-        key,
-        signal: TaskSignal::Terminate,
-    };
-    core.handle(Input::Master(Box::new(signal)), &NOW);
-    core.handle(Input::LauncherConnected, &NOW);
-    let running = TaskSummary {
-        key,
-        state: TaskState::Running,
-        pid: 9,
-        started_boot_ms: 1,
-        result: None,
-    };
-    let mut list = |tasks| {
-        states(&core.handle(
-            Input::Launcher(Box::new(Notice::Tasks {
-                tasks,
-                reprioritizes: true,
-                examines: false,
-            })),
-            &NOW,
-        ))
-    };
-    assert_eq!(list(vec![running]), ["running", "signal", "ready", "fit"]);
-    let over = TaskSummary {
-        key,
-        state: TaskState::Ended,
-        pid: 9,
-        started_boot_ms: 1,
-        result: Some(ended(key)),
-    };
-    assert_eq!(list(vec![over]), ["ended"]);
 }
 
 #[test]
@@ -378,81 +330,6 @@ fn an_agent_that_ends_its_tasks_starts_no_other() {
 }
 
 #[test]
-fn running_tasks_share_the_host_by_their_tickets_while_the_master_says_so() {
-    let mut core = ready();
-    let (heavy, light) = (
-        key(1, 1),
-        TaskKey {
-            task: proto::id::TaskId(2),
-            ..key(1, 1)
-        },
-    );
-    let mut range = None;
-    let configure = |core: &mut Core, range| {
-        let config = AgentConfig {
-            reprioritize: range,
-            ..AgentConfig::default()
-        };
-        core.handle(Input::Master(Box::new(MasterMessage::Configure(config))), &NOW)
-    };
-    let used = |core: &mut Core, key, cpu_ms, boot_ms| {
-        let usage = TaskUsage {
-            cpu_ms,
-            processes: 1,
-            ..TaskUsage::default()
-        };
-        let notice = Input::Launcher(Box::new(Notice::Usage { key, usage }));
-        core.handle(
-            notice,
-            &Now {
-                boot_ms,
-                boot_id: "boot",
-            },
-        )
-    };
-    let asked = |effects: Vec<Effect>| -> Vec<(TaskKey, Option<i32>, Option<u32>)> {
-        let asked = |effect| match effect {
-            Effect::Launcher { request, .. } => match *request {
-                Request::Reprioritize { key, nice, cpu_weight } => Some((key, nice, cpu_weight)),
-                _ => None,
-            },
-            _ => None,
-        };
-        effects.into_iter().filter_map(asked).collect()
-    };
-    for task in [heavy, light] {
-        start(&mut core, task);
-        core.handle(
-            Input::Launcher(Box::new(Notice::Executed {
-                key: task,
-                pid: 9,
-                boot_ms: 4000,
-            })),
-            &NOW,
-        );
-    }
-    let tickets = Input::Master(Box::new(MasterMessage::Tickets(vec![
-        (heavy, 3_000_000),
-        (light, 1_000_000),
-    ])));
-    assert_eq!(asked(core.handle(tickets.clone(), &NOW)), [], "it is off");
-    range.replace(proto::wire::agent::NiceRange {
-        most_urgent: 0,
-        least_urgent: 20,
-    });
-    configure(&mut core, range);
-    let told = asked(core.handle(tickets, &NOW));
-    assert_eq!(told, [(heavy, Some(0), Some(150)), (light, Some(0), Some(50))]);
-    assert_eq!(asked(used(&mut core, heavy, 1_000, 6_999)), []);
-    assert_eq!(
-        asked(used(&mut core, light, 1_000, 7_000)),
-        [(light, Some(19), Some(50))]
-    );
-    let back = asked(configure(&mut core, None));
-    assert_eq!(back, [(heavy, None, None), (light, None, None)]);
-}
-
-#[test]
 fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
     let mut core = ready();
     let key = key(1, 1);
@@ -483,82 +360,6 @@ fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
         })
         .collect();
     assert_eq!(results, [Failed(18)]);
-}
-
-#[test]
-fn an_order_that_no_launcher_was_told_of_is_given_back_after_a_while_and_never_started() {
-    let mut core = ready();
-    core.handle(Input::LauncherLost, &NOW);
-    assert_eq!(core.next_timer(), None, "nothing waits");
-    start(&mut core, key(1, 1));
-    let due = NOW.boot_ms + health::LAUNCHER_PATIENCE_MS;
-    assert_eq!(core.next_timer(), Some(due));
-    assert_eq!(core.handle(Input::Tick, &at(due - 1)), []);
-    let given_back = core.handle(Input::Tick, &at(due));
-    assert_eq!(states(&given_back), ["ended"]);
-    assert!(result_of(&given_back).is_hosts_fault() && result_of(&given_back).reason.contains("launcher"));
-    assert_eq!(core.next_timer(), None);
-    core.handle(Input::LauncherConnected, &at(due));
-    assert_eq!(
-        states(&listed(&mut core, false, &at(due))),
-        ["ready", "fit"],
-        "it is not launched late"
-    );
-    assert_eq!(
-        states(&start(&mut core, key(1, 1))),
-        ["ended"],
-        "and a repeated order gets the same answer"
-    );
-}
-
-#[test]
-fn an_order_that_a_launcher_had_not_begun_when_it_died_is_given_back_and_one_that_it_may_have_begun_waits() {
-    let mut core = ready();
-    let (sent, begun) = (key(1, 1), key(1, 2));
-    start(&mut core, sent);
-    start(&mut core, begun);
-    core.handle(Input::LauncherLost, &NOW);
-    let due = NOW.boot_ms + health::LAUNCHER_PATIENCE_MS;
-    assert_eq!(core.next_timer(), Some(due));
-    assert_eq!(core.handle(Input::Unbegun(vec![]), &at(due - 1)), []);
-    assert_eq!(
-        core.handle(Input::Tick, &at(due)),
-        [Effect::FindUnbegun(vec![sent, begun])]
-    );
-    assert_eq!(core.handle(Input::Tick, &at(due + 1)), [], "it is asked once");
-    let given_back = core.handle(Input::Unbegun(vec![sent]), &at(due + 1));
-    assert_eq!(states(&given_back), ["ended"]);
-    assert!(result_of(&given_back).is_hosts_fault());
-    let again = core.next_timer().unwrap();
-    assert_eq!(
-        again,
-        due + health::LAUNCHER_PATIENCE_MS,
-        "the launcher may have been alive still"
-    );
-    assert_eq!(core.handle(Input::Tick, &at(again)), [Effect::FindUnbegun(vec![begun])]);
-    core.handle(Input::LauncherConnected, &at(again));
-    assert_eq!(
-        states(&listed(&mut core, false, &at(again))),
-        ["launch", "ready", "fit"]
-    );
-    assert_eq!(
-        core.handle(Input::Unbegun(vec![begun]), &at(again)),
-        [],
-        "a launcher has been asked again"
-    );
-    assert_eq!(core.next_timer(), None);
-}
-
-#[test]
-fn an_order_that_waits_for_a_launcher_ends_at_once_when_it_is_to() {
-    let mut core = ready();
-    core.handle(Input::LauncherLost, &NOW);
-    let key = key(1, 1);
-    start(&mut core, key);
-    let signal = |signal| Input::Master(Box::new(MasterMessage::Signal { key, signal }));
-    assert_eq!(core.handle(signal(TaskSignal::Suspend), &NOW), []);
-    assert_eq!(states(&core.handle(signal(TaskSignal::Terminate), &NOW)), ["ended"]);
-    assert_eq!(core.next_timer(), None);
 }
 
 #[test]
@@ -687,51 +488,4 @@ fn the_master_is_told_that_a_host_no_longer_says_what_root_runs_there() {
     );
     assert_eq!(hear(&mut core, Some("no space"), None), Some(None));
     assert_eq!(hear(&mut core, Some("no space"), None), None);
-}
-
-#[test]
-fn a_launcher_that_does_not_answer_counts_as_one_that_hangs() {
-    let mut core = ready();
-    assert_eq!(states(&listed(&mut core, true, &NOW)), ["examine"]);
-    let due = core.next_timer().unwrap();
-    assert_eq!(states(&core.handle(Input::Tick, &at(due))), ["unfit"]);
-    assert_eq!(core.next_timer(), None);
-    let late = Notice::Health {
-        trouble: None,
-        root_commands: None,
-    };
-    assert_eq!(
-        states(&core.handle(Input::Launcher(Box::new(late)), &at(due + 1))),
-        ["fit"]
-    );
-}
-
-#[test]
-fn a_task_that_is_to_end_while_the_launcher_is_away_ends_whatever_comes_after() {
-    let mut core = ready();
-    let key = key(1, 1);
-    start(&mut core, key);
-    core.handle(
-        Input::Launcher(Box::new(Notice::Executed {
-            key,
-            pid: 9,
-            boot_ms: 4000,
-        })),
-        &NOW,
-    );
-    core.handle(Input::LauncherLost, &NOW);
-    for signal in [TaskSignal::Suspend, TaskSignal::Terminate, TaskSignal::Resume] {
-        core.handle(Input::Master(Box::new(MasterMessage::Signal { key, signal })), &NOW);
-    }
-    core.handle(Input::LauncherConnected, &NOW);
-    let ordered = listed(&mut core, false, &NOW)
-        .into_iter()
-        .find_map(|effect| match effect {
-            Effect::Launcher { request, .. } => match *request {
-                Request::Signal { order, .. } => Some(order),
-                _ => None,
-            },
-            _ => None,
-        });
-    assert_eq!(ordered, Some(Order::Terminate));
 }
