@@ -187,103 +187,106 @@ fn soft_requests_have_the_global_scope_alone() {
     assert_eq!(show(&cleared.unwrap().changes.hard), ["a=1"]);
 }
 
+/// An option with its values, and the exit code and the words by which it is refused.
+const REFUSED: &[(&str, &[&str], u8, &str)] = &[
+    (
+        "-p",
+        &["2000"],
+        7,
+        "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024",
+    ),
+    ("-par", &["$all"], 7, "qsub: invalid option argument \"-par $all\""),
+    ("-R", &["x"], 7, "qsub: invalid option argument \"-R x\""),
+    (
+        "-scope",
+        &["slaves"],
+        7,
+        "qsub: invalid option argument \"-scope slaves\"",
+    ),
+    (
+        "-scope",
+        &["Master"],
+        7,
+        "qsub: invalid option argument \"-scope Master\"",
+    ),
+    ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
+    (
+        "-m",
+        &["x"],
+        7,
+        "qsub: Wrong mail options list format \"x\" specified to -m option",
+    ),
+    (
+        "-m",
+        &["n,b"],
+        7,
+        "qsub: Wrong mail options list format \"n,b\" specified to -m option",
+    ),
+    ("-ac", &["=x"], 7, "qsub: Wrong context list format -ac \"=x\""),
+    ("-sc", &["A=1,=x"], 7, "qsub: Wrong context list format -sc \"A=1,=x\""),
+    ("-dc", &["A,=x"], 7, "qsub: Wrong context list format -dc \"A,=x\""),
+    (
+        "-v",
+        &["=x"],
+        7,
+        "qsub: Wrong variable list format -v \"=x\" or environment variable not set",
+    ),
+    (
+        "-tc",
+        &["x"],
+        7,
+        "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0.",
+    ),
+    (
+        "-o",
+        &["vm:/a,/b,VM:/c"],
+        1,
+        "Unable to run job: ERROR! two files are specified for the same host\nExiting.",
+    ),
+    (
+        "-p",
+        &["abc"],
+        7,
+        "qsub: invalid priority \"abc\".  Must be an integer from -1023 to 1024",
+    ),
+    (
+        "-t",
+        &["1-5:0"],
+        7,
+        "qsub: Negative or zero step in range is not allowed",
+    ),
+    (
+        "-t",
+        &["1-3,5"],
+        7,
+        "qsub: -t option only allows one range specification",
+    ),
+    (
+        "-t",
+        &["0-5"],
+        1,
+        "Unable to run job: job rejected: 0 is an invalid task id\nExiting.",
+    ),
+    (
+        "-pe",
+        &["mpi", "0"],
+        1,
+        "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting.",
+    ),
+    ("-c", &["q"], 2, "qsub: -c specifier invalid"),
+    ("-c", &["0:10"], 2, "qsub: -c argument invalid"),
+    ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
+    (
+        "-a",
+        &["203013010000"],
+        7,
+        "Invalid month specification.\nqsub: Wrong date/time format \"203013010000\" specified to -a option",
+    ),
+];
+
 #[test]
 fn values_that_do_not_parse_are_refused_in_the_words_of_8_1_9() {
-    for (name, values, exit, what) in [
-        (
-            "-p",
-            &["2000"][..],
-            7,
-            "qsub: invalid priority \"2000\".  Must be an integer from -1023 to 1024",
-        ),
-        ("-par", &["$all"], 7, "qsub: invalid option argument \"-par $all\""),
-        ("-R", &["x"], 7, "qsub: invalid option argument \"-R x\""),
-        (
-            "-scope",
-            &["slaves"],
-            7,
-            "qsub: invalid option argument \"-scope slaves\"",
-        ),
-        (
-            "-scope",
-            &["Master"],
-            7,
-            "qsub: invalid option argument \"-scope Master\"",
-        ),
-        ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
-        (
-            "-m",
-            &["x"],
-            7,
-            "qsub: Wrong mail options list format \"x\" specified to -m option",
-        ),
-        (
-            "-m",
-            &["n,b"],
-            7,
-            "qsub: Wrong mail options list format \"n,b\" specified to -m option",
-        ),
-        ("-ac", &["=x"], 7, "qsub: Wrong context list format -ac \"=x\""),
-        ("-sc", &["A=1,=x"], 7, "qsub: Wrong context list format -sc \"A=1,=x\""),
-        ("-dc", &["A,=x"], 7, "qsub: Wrong context list format -dc \"A,=x\""),
-        (
-            "-v",
-            &["=x"],
-            7,
-            "qsub: Wrong variable list format -v \"=x\" or environment variable not set",
-        ),
-        (
-            "-tc",
-            &["x"],
-            7,
-            "qsub: invalid task concurrency number \"x\". Must be an integer greater or equal to 0.",
-        ),
-        (
-            "-o",
-            &["vm:/a,/b,VM:/c"],
-            1,
-            "Unable to run job: ERROR! two files are specified for the same host\nExiting.",
-        ),
-        (
-            "-p",
-            &["abc"],
-            7,
-            "qsub: invalid priority \"abc\".  Must be an integer from -1023 to 1024",
-        ),
-        (
-            "-t",
-            &["1-5:0"],
-            7,
-            "qsub: Negative or zero step in range is not allowed",
-        ),
-        (
-            "-t",
-            &["1-3,5"],
-            7,
-            "qsub: -t option only allows one range specification",
-        ),
-        (
-            "-t",
-            &["0-5"],
-            1,
-            "Unable to run job: job rejected: 0 is an invalid task id\nExiting.",
-        ),
-        (
-            "-pe",
-            &["mpi", "0"],
-            1,
-            "Unable to run job: \"job\" rejected: pe range must be greater than zero\nExiting.",
-        ),
-        ("-c", &["q"], 2, "qsub: -c specifier invalid"),
-        ("-c", &["0:10"], 2, "qsub: -c argument invalid"),
-        ("-N", &["a/b"], 2, "qsub: argument to -N option must not contain /"),
-        (
-            "-a",
-            &["203013010000"],
-            7,
-            "Invalid month specification.\nqsub: Wrong date/time format \"203013010000\" specified to -a option",
-        ),
-    ] {
+    for &(name, values, exit, what) in REFUSED {
         let fail = request(&[(name, values)]).unwrap_err();
         assert_eq!(
             (fail.exit, fail.diagnostic.what.as_str()),
