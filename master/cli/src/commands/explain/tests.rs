@@ -74,8 +74,8 @@ fn reason(text: &str) -> WaitReason {
     }
 }
 
-#[test]
-fn an_explanation_names_holders_times_and_predecessors() {
+/// A consumable that other jobs hold.
+fn short_licence() -> WaitReason {
     let holder = Holder {
         job: Some(JobNumber(70)),
         owner: "ann".to_owned(),
@@ -83,7 +83,7 @@ fn an_explanation_names_holders_times_and_predecessors() {
         until: Some(Wall::from_seconds(1_795_223_395)),
         ..Holder::default()
     };
-    let licence = WaitReason {
+    WaitReason {
         attribute: Some("lic".to_owned()),
         needed: Some("1".to_owned()),
         free: Some("0".to_owned()),
@@ -94,8 +94,12 @@ fn an_explanation_names_holders_times_and_predecessors() {
             ..ReasonContext::default()
         },
         ..reason("cannot run globally because it offers only lic=0")
-    };
-    let threshold = WaitReason {
+    }
+}
+
+/// A load value above its threshold.
+fn high_load() -> WaitReason {
+    WaitReason {
         attribute: Some("np_load_avg".to_owned()),
         needed: Some("0.1".to_owned()),
         free: Some("1.61".to_owned()),
@@ -104,7 +108,11 @@ fn an_explanation_names_holders_times_and_predecessors() {
             ..ReasonContext::default()
         },
         ..reason("np_load_avg is 1.61, the threshold is 0.1")
-    };
+    }
+}
+
+/// A predecessor that runs.
+fn waits_for_job() -> WaitReason {
     let first = Predecessor {
         job: JobNumber(71),
         name: "first".to_owned(),
@@ -114,7 +122,7 @@ fn an_explanation_names_holders_times_and_predecessors() {
         since: Some(Wall::from_seconds(1_795_223_395)),
         until: None,
     };
-    let waits = WaitReason {
+    WaitReason {
         context: ReasonContext {
             predecessors: vec![first],
             until: Some(Wall::from_seconds(1_795_223_395)),
@@ -122,11 +130,15 @@ fn an_explanation_names_holders_times_and_predecessors() {
         },
         hint: Some("wait".to_owned()),
         ..reason("it waits for job 71")
-    };
+    }
+}
+
+#[test]
+fn an_explanation_names_holders_times_and_predecessors() {
     let explained = Explanation {
         job: 5,
         summary: "It may not start yet.".to_owned(),
-        reasons: vec![licence, threshold, waits],
+        reasons: vec![short_licence(), high_load(), waits_for_job()],
         pending: 1,
         order: Some(Place::default()),
         ..Explanation::default()
