@@ -80,34 +80,33 @@ fn a_revoked_token_admits_no_host() {
     cell.assert_replay_is_live();
 }
 
-#[test]
-fn queue_states_change_in_the_words_of_8_1_9() {
-    let mut cell = Cell::ready();
+/// A user, what the user does to which queue instances, and the answers.
+const QUEUE_STATES: &[(&str, ModifyAction, &str, &[&str])] = {
     use ModifyAction::{ClearQueueError, DisableQueue, EnableQueue, RescheduleQueue, Suspend, SuspendQueue, Unsuspend};
-    for (user, action, target, expected) in [
+    &[
         (
             "op",
             DisableQueue,
             "all.q@h1",
-            vec!["op@sub changed state of \"all.q@h1\" (disabled)"],
+            &["op@sub changed state of \"all.q@h1\" (disabled)"],
         ),
         (
             "op",
             DisableQueue,
             "*@h1",
-            vec!["Queue instance \"all.q@h1\" is already in the specified state: disabled"],
+            &["Queue instance \"all.q@h1\" is already in the specified state: disabled"],
         ),
         (
             "op",
             EnableQueue,
             "all.q@h1",
-            vec!["op@sub changed state of \"all.q@h1\" (enabled)"],
+            &["op@sub changed state of \"all.q@h1\" (enabled)"],
         ),
         (
             "boss",
             SuspendQueue,
             "all.q",
-            vec![
+            &[
                 "boss@sub changed state of \"all.q@h1\" (suspended)",
                 "boss@sub changed state of \"all.q@h2\" (suspended)",
             ],
@@ -116,40 +115,46 @@ fn queue_states_change_in_the_words_of_8_1_9() {
             "boss",
             Unsuspend,
             "all.q@h1",
-            vec!["boss@sub changed state of \"all.q@h1\" (unsuspended)"],
+            &["boss@sub changed state of \"all.q@h1\" (unsuspended)"],
         ),
         (
             "boss",
             Unsuspend,
             "all.q@h1",
-            vec!["Queue instance \"all.q@h1\" is already in the specified state: unsuspended"],
+            &["Queue instance \"all.q@h1\" is already in the specified state: unsuspended"],
         ),
         (
             "boss",
             ClearQueueError,
             "all.q@h1",
-            vec!["Queue instance \"all.q@h1\" is already in the specified state: no error"],
+            &["Queue instance \"all.q@h1\" is already in the specified state: no error"],
         ),
         (
             "boss",
             RescheduleQueue,
             "all.q@h1",
-            vec!["Queue instance \"all.q@h1\" contains no jobs"],
+            &["Queue instance \"all.q@h1\" contains no jobs"],
         ),
         (
             "u2",
             DisableQueue,
             "all.q@h1",
-            vec!["u2 - you have no permission to modify queue \"all.q@h1\""],
+            &["u2 - you have no permission to modify queue \"all.q@h1\""],
         ),
-        ("boss", DisableQueue, "nosuch.q", vec!["invalid queue \"nosuch.q\""]),
-        ("boss", Suspend, "nosuch.q", vec!["invalid queue or job \"nosuch.q\""]),
-    ] {
+        ("boss", DisableQueue, "nosuch.q", &["invalid queue \"nosuch.q\""]),
+        ("boss", Suspend, "nosuch.q", &["invalid queue or job \"nosuch.q\""]),
+    ]
+};
+
+#[test]
+fn queue_states_change_in_the_words_of_8_1_9() {
+    let mut cell = Cell::ready();
+    for &(user, action, target, expected) in QUEUE_STATES {
         assert_eq!(cell.qmod(user, action, target), expected);
     }
     cell.set_queue(&[("owner_list", "u2")]);
     assert_eq!(
-        cell.qmod("u2", DisableQueue, "all.q@h1"),
+        cell.qmod("u2", ModifyAction::DisableQueue, "all.q@h1"),
         ["u2@sub changed state of \"all.q@h1\" (disabled)"]
     );
     cell.assert_replay_is_live();
