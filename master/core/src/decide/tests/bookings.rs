@@ -139,27 +139,51 @@ fn with_slots(mut pe: Fields) -> Fields {
     pe
 }
 
+fn submit(cell: &mut Cell, licences: u32, parallel: bool) {
+    let pe = PeRequest {
+        name: "mpi".to_owned(),
+        slots: SlotRange::parse("1-6").unwrap(),
+    };
+    let hard = if licences == 0 {
+        Vec::new()
+    } else {
+        resources(&format!("lic={licences},gpu={licences}"))
+    };
+    let requests = Requests {
+        hard,
+        pe: parallel.then_some(pe),
+        ..Requests::default()
+    };
+    cell.submit(JobSpec {
+        requests: requests.into(),
+        ..if parallel { array("1-3") } else { job() }
+    });
+}
+
+/// Sets how many licences a host has, or the cluster beyond the last host.
+fn set_capacity(cell: &mut Cell, host: usize, licences: u32, first_id: u32) {
+    let name = HOSTS.get(host).copied().unwrap_or("global");
+    let values = match (licences, first_id) {
+        (6, _) => "NONE".to_owned(),
+        (0, _) => "lic=0,gpu=0".to_owned(),
+        // Two jobs may share each device.
+        (_, 3) => format!("lic={licences},gpu={}(0-{1} 0-{1})", 2 * licences, licences - 1),
+        _ => format!("lic={licences},gpu={licences}({first_id}-{})", first_id + licences - 1),
+    };
+    edit(
+        cell,
+        ObjectKind::ExecHost,
+        name,
+        AttributeEdit::Replace,
+        "complex_values",
+        &values,
+    );
+}
+
 fn perform(cell: &mut Cell, act: &Act) {
     match act.clone() {
         Act::Submit { licences, parallel } => {
-            let pe = PeRequest {
-                name: "mpi".to_owned(),
-                slots: SlotRange::parse("1-6").unwrap(),
-            };
-            let hard = if licences == 0 {
-                Vec::new()
-            } else {
-                resources(&format!("lic={licences},gpu={licences}"))
-            };
-            let requests = Requests {
-                hard,
-                pe: parallel.then_some(pe),
-                ..Requests::default()
-            };
-            cell.submit(JobSpec {
-                requests: requests.into(),
-                ..if parallel { array("1-3") } else { job() }
-            });
+            submit(cell, licences, parallel);
         }
         Act::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
         Act::Place { .. } => {}
@@ -173,22 +197,7 @@ fn perform(cell: &mut Cell, act: &Act) {
             licences,
             first_id,
         } => {
-            let name = HOSTS.get(host).copied().unwrap_or("global");
-            let values = match (licences, first_id) {
-                (6, _) => "NONE".to_owned(),
-                (0, _) => "lic=0,gpu=0".to_owned(),
-                // Two jobs may share each device.
-                (_, 3) => format!("lic={licences},gpu={}(0-{1} 0-{1})", 2 * licences, licences - 1),
-                _ => format!("lic={licences},gpu={licences}({first_id}-{})", first_id + licences - 1),
-            };
-            edit(
-                cell,
-                ObjectKind::ExecHost,
-                name,
-                AttributeEdit::Replace,
-                "complex_values",
-                &values,
-            );
+            set_capacity(cell, host, licences, first_id);
         }
         Act::Slots { slots } => {
             edit(
