@@ -76,6 +76,51 @@ fn target(job: u32, task: u32) -> String {
     }
 }
 
+fn submit(cell: &mut Cell, tasks: u32, after: u32, rerunnable: bool) {
+    let predecessors = if after == 0 {
+        Vec::new()
+    } else {
+        vec![after.to_string()]
+    };
+    let base = if tasks == 1 {
+        job()
+    } else {
+        array(&format!("1-{tasks}"))
+    };
+    cell.submit(JobSpec {
+        predecessors,
+        rerunnable: Some(rerunnable),
+        ..base
+    });
+}
+
+/// Sets or takes back a user's hold.
+fn hold(cell: &mut Cell, target: &str, set: bool) {
+    let user = Holds {
+        user: true,
+        ..Holds::default()
+    };
+    let change = if set {
+        HoldChange {
+            set: user,
+            ..HoldChange::default()
+        }
+    } else {
+        HoldChange {
+            release: user,
+            ..HoldChange::default()
+        }
+    };
+    alter(
+        cell,
+        target,
+        JobChanges {
+            holds: Some(change),
+            ..JobChanges::default()
+        },
+    );
+}
+
 fn perform(cell: &mut Cell, act: &Act) {
     match act.clone() {
         Act::Submit {
@@ -83,48 +128,12 @@ fn perform(cell: &mut Cell, act: &Act) {
             after,
             rerunnable,
         } => {
-            let predecessors = if after == 0 {
-                Vec::new()
-            } else {
-                vec![after.to_string()]
-            };
-            let base = if tasks == 1 {
-                job()
-            } else {
-                array(&format!("1-{tasks}"))
-            };
-            cell.submit(JobSpec {
-                predecessors,
-                rerunnable: Some(rerunnable),
-                ..base
-            });
+            submit(cell, tasks, after, rerunnable);
         }
         Act::Delete { job, task } => drop(cell.qdel("u1", &[&target(job, task)])),
         Act::Force { job } => drop(cell.qdel_force("op", &[&target(job, 0)])),
         Act::Hold { job, task, set } => {
-            let user = Holds {
-                user: true,
-                ..Holds::default()
-            };
-            let change = if set {
-                HoldChange {
-                    set: user,
-                    ..HoldChange::default()
-                }
-            } else {
-                HoldChange {
-                    release: user,
-                    ..HoldChange::default()
-                }
-            };
-            alter(
-                cell,
-                &target(job, task),
-                JobChanges {
-                    holds: Some(change),
-                    ..JobChanges::default()
-                },
-            );
+            hold(cell, &target(job, task), set);
         }
         Act::Alter { job, after } => {
             let changes = JobChanges {
