@@ -51,144 +51,103 @@ fn release(release: Holds) -> JobChanges {
     }
 }
 
+fn changed(change: impl FnOnce(&mut JobChanges)) -> JobChanges {
+    let mut changes = JobChanges::default();
+    change(&mut changes);
+    changes
+}
+
+/// Changes, each with the answers.
+fn named_changes() -> [(JobChanges, &'static str); 18] {
+    [
+        (
+            changed(|to| to.name = Some("newname".into())),
+            "modified job name of job 1",
+        ),
+        (
+            changed(|to| to.hard = Some(resources("h_rt=100"))),
+            "modified hard resource list of job 1",
+        ),
+        (
+            changed(|to| {
+                to.hard = Some(resources("h_rt=5"));
+                to.soft = Some(resources("mem_free=1G"));
+            }),
+            "modified hard resource list of job 1|modified soft resource list of job 1",
+        ),
+        (
+            changed(|to| to.hard = Some(resources("h_rt=abc"))),
+            "attribute \"h_rt\" is not a time value",
+        ),
+        (
+            changed(|to| to.hard = Some(resources("nosuch=1"))),
+            "unknown resource \"nosuch\"",
+        ),
+        (
+            changed(|to| to.priority = Some(-50)),
+            "u1@sub sets scheduling priority of job 1 to -50",
+        ),
+        (
+            changed(|to| to.priority = Some(50)),
+            "denied: \"u1\" must be operator to increase job priority",
+        ),
+        (
+            changed(|to| to.override_tickets = Some(5)),
+            "denied: \"u1\" must be operator to change amount of override tickets",
+        ),
+        (
+            changed(|to| to.job_share = Some(50)),
+            "u1@sub sets job share of job 1 to 50",
+        ),
+        (
+            changed(|to| to.hard_queues = Some(vec!["all.q".into()])),
+            "modified hard queue list of job 1",
+        ),
+        (
+            changed(|to| to.hard_queues = Some(vec!["nosuch.q".into()])),
+            "Job was rejected because job requests unknown queue \"nosuch.q\"",
+        ),
+        (
+            changed(|to| to.start_after = Some(Wall(9_000_000_000_000))),
+            "modified start time of job 1",
+        ),
+        (
+            changed(|to| {
+                to.stdout = Some(Vec::new());
+                to.stderr = Some(Vec::new());
+                to.merge_stderr = Some(true);
+            }),
+            "modified stderr path list of job 1|modified output merge behaviour of job 1|modified stdout path list of job 1",
+        ),
+        (
+            changed(|to| to.environment = Some(vec![("X".into(), "1".into())])),
+            "modified environment of job 1",
+        ),
+        (
+            changed(|to| to.reserve = Some(false)),
+            "modified reservation behaviour of job 1",
+        ),
+        (
+            changed(|to| to.task_concurrency = Some(3)),
+            "invalid \"task concurrency\" value in job request",
+        ),
+        (
+            changed(|to| to.shell = Some(Vec::new())),
+            "modified shell list of job 1",
+        ),
+        (JobChanges::default(), ""),
+    ]
+}
+
 #[test]
 fn every_change_is_named_in_the_words_of_8_1_9() {
     let mut cell = Cell::ready();
     cell.submit(job());
-    let none = JobChanges::default;
-    let cases = [
-        (
-            JobChanges {
-                name: Some("newname".into()),
-                ..none()
-            },
-            "modified job name of job 1",
-        ),
-        (
-            JobChanges {
-                hard: Some(resources("h_rt=100")),
-                ..none()
-            },
-            "modified hard resource list of job 1",
-        ),
-        (
-            JobChanges {
-                hard: Some(resources("h_rt=5")),
-                soft: Some(resources("mem_free=1G")),
-                ..none()
-            },
-            "modified hard resource list of job 1|modified soft resource list of job 1",
-        ),
-        (
-            JobChanges {
-                hard: Some(resources("h_rt=abc")),
-                ..none()
-            },
-            "attribute \"h_rt\" is not a time value",
-        ),
-        (
-            JobChanges {
-                hard: Some(resources("nosuch=1")),
-                ..none()
-            },
-            "unknown resource \"nosuch\"",
-        ),
-        (
-            JobChanges {
-                priority: Some(-50),
-                ..none()
-            },
-            "u1@sub sets scheduling priority of job 1 to -50",
-        ),
-        (
-            JobChanges {
-                priority: Some(50),
-                ..none()
-            },
-            "denied: \"u1\" must be operator to increase job priority",
-        ),
-        (
-            JobChanges {
-                override_tickets: Some(5),
-                ..none()
-            },
-            "denied: \"u1\" must be operator to change amount of override tickets",
-        ),
-        (
-            JobChanges {
-                job_share: Some(50),
-                ..none()
-            },
-            "u1@sub sets job share of job 1 to 50",
-        ),
-        (
-            JobChanges {
-                hard_queues: Some(vec!["all.q".into()]),
-                ..none()
-            },
-            "modified hard queue list of job 1",
-        ),
-        (
-            JobChanges {
-                hard_queues: Some(vec!["nosuch.q".into()]),
-                ..none()
-            },
-            "Job was rejected because job requests unknown queue \"nosuch.q\"",
-        ),
-        (
-            JobChanges {
-                start_after: Some(Wall(9_000_000_000_000)),
-                ..none()
-            },
-            "modified start time of job 1",
-        ),
-        (
-            JobChanges {
-                stdout: Some(Vec::new()),
-                stderr: Some(Vec::new()),
-                merge_stderr: Some(true),
-                ..none()
-            },
-            "modified stderr path list of job 1|modified output merge behaviour of job 1|modified stdout path list of job 1",
-        ),
-        (
-            JobChanges {
-                environment: Some(vec![("X".into(), "1".into())]),
-                ..none()
-            },
-            "modified environment of job 1",
-        ),
-        (
-            JobChanges {
-                reserve: Some(false),
-                ..none()
-            },
-            "modified reservation behaviour of job 1",
-        ),
-        (
-            JobChanges {
-                task_concurrency: Some(3),
-                ..none()
-            },
-            "invalid \"task concurrency\" value in job request",
-        ),
-        (
-            JobChanges {
-                shell: Some(Vec::new()),
-                ..none()
-            },
-            "modified shell list of job 1",
-        ),
-        (none(), ""),
-    ];
-    for (changes, expected) in cases {
+    for (changes, expected) in named_changes() {
         assert_eq!(alter(&mut cell, "u1", "1", changes).join("|"), expected);
     }
     cell.submit(array("1-3"));
-    let limit = JobChanges {
-        task_concurrency: Some(3),
-        ..none()
-    };
+    let limit = changed(|to| to.task_concurrency = Some(3));
     assert_eq!(
         alter(&mut cell, "u1", "2", limit),
         ["modified task concurrency of job 2"]
