@@ -82,33 +82,51 @@ fn one_user_has_a_share_of_the_commands_about_many_jobs() {
     );
 }
 
+/// More jobs than two parts of a command are about.
+const JOBS: usize = errands::JOBS * 2 + 200;
+
+/// Sends a command of root.
+fn send(cell: &mut Cell, to: u64, id: u128, command: Command) {
+    let (owner, host) = (owner("root"), "sub".into());
+    let command = Box::new(command);
+    cell.input(Input::Command {
+        reply_to: ReplyTo(to),
+        id: RequestId(id),
+        owner,
+        host,
+        entropy: [0; 32],
+        command,
+    });
+}
+
+fn of_user() -> JobSelection {
+    JobSelection {
+        users: vec!["u1".into()],
+        ..JobSelection::default()
+    }
+}
+
+fn delete() -> Command {
+    Command::Delete {
+        jobs: of_user(),
+        force: false,
+    }
+}
+
+/// The owner deletes one of the jobs.
+fn leave(cell: &mut Cell, job: usize) {
+    assert_eq!(
+        cell.qdel("u1", &[&job.to_string()]),
+        [format!("u1 has deleted job {job}")]
+    );
+}
+
 #[test]
 fn a_command_about_many_jobs_lets_others_in_between() {
-    const JOBS: usize = errands::JOBS * 2 + 200;
     let mut cell = Cell::ready();
     for _ in 0..JOBS {
         cell.submit(job());
     }
-    let send = |cell: &mut Cell, to, id, command| {
-        let (owner, host) = (owner("root"), "sub".into());
-        let command = Box::new(command);
-        cell.input(Input::Command {
-            reply_to: ReplyTo(to),
-            id: RequestId(id),
-            owner,
-            host,
-            entropy: [0; 32],
-            command,
-        });
-    };
-    let users = || JobSelection {
-        users: vec!["u1".into()],
-        ..JobSelection::default()
-    };
-    let delete = || Command::Delete {
-        jobs: users(),
-        force: false,
-    };
     send(&mut cell, 1, 1 << 90, delete());
     assert!(answered(&cell).is_empty());
     let left = JOBS - errands::JOBS;
@@ -116,12 +134,6 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     assert_eq!(cell.core.next_timer(), Some(cell.now.tick), "it goes on at once");
     let (id, caller) = cell.core.errand().unwrap();
     assert_eq!((id, caller.user().as_str()), (RequestId(1 << 90), "root"));
-    let leave = |cell: &mut Cell, job: usize| {
-        assert_eq!(
-            cell.qdel("u1", &[&job.to_string()]),
-            [format!("u1 has deleted job {job}")]
-        );
-    };
     // The newest were first: what runs is among the oldest, and its end must not let those start
     // that are to go.
     assert!(cell.core.state().jobs.keys().map(|seq| seq.0).eq(1..=left as u64));
@@ -131,7 +143,7 @@ fn a_command_about_many_jobs_lets_others_in_between() {
         2,
         (1 << 90) + 1,
         Command::Alter {
-            jobs: users(),
+            jobs: of_user(),
             changes: Box::new(hold()),
         },
     );
