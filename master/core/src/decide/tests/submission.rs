@@ -33,25 +33,30 @@ fn a_job_is_accepted_and_counted() {
     cell.assert_replay_is_live();
 }
 
+fn with(change: impl FnOnce(&mut JobSpec)) -> JobSpec {
+    let mut spec = job();
+    change(&mut spec);
+    spec
+}
+
+fn requesting(change: impl FnOnce(&mut Requests)) -> JobSpec {
+    let mut requests = Requests::default();
+    change(&mut requests);
+    with(|spec| spec.requests = requests.into())
+}
+
+/// Each job is refused in these words, and takes no number.
+fn are_refused<const N: usize>(cases: [(JobSpec, &str); N]) {
+    let mut cell = Cell::ready();
+    for (spec, text) in cases {
+        assert_eq!(cell.try_submit(spec), Err(text.to_owned()));
+    }
+    assert_eq!(cell.submit(job()), 1, "a rejected job takes no number");
+}
+
 #[test]
-fn refusals_use_the_words_of_8_1_9() {
-    let queue = |name: &str| Requests {
-        hard_queues: vec![name.to_owned()],
-        ..Requests::default()
-    };
-    let soft = |name: &str| Requests {
-        soft_queues: vec![name.to_owned()],
-        ..Requests::default()
-    };
-    let pe = PeRequest {
-        name: "nosuchpe".to_owned(),
-        slots: SlotRange::parse("2").unwrap(),
-    };
-    let script = Program::Script {
-        path: "empty.sh".to_owned(),
-        content: Arc::from(&b""[..]),
-    };
-    let cases = [
+fn requests_that_cannot_be_met_are_refused_in_the_words_of_8_1_9() {
+    are_refused([
         (hard("nosuchres=1"), "unknown resource \"nosuchres\""),
         (hard("h_vmem=abc"), "attribute \"h_vmem\" is not a memory value"),
         (hard("h_vmem="), "denied: missing value for resource \"h_vmem\""),
@@ -69,61 +74,42 @@ fn refusals_use_the_words_of_8_1_9() {
             "Queue instance names are not allowed in -l resource requests",
         ),
         (
-            JobSpec {
-                requests: queue("nosuch.q").into(),
-                ..job()
-            },
+            requesting(|to| to.hard_queues = vec!["nosuch.q".to_owned()]),
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec {
-                requests: soft("nosuch.q").into(),
-                ..job()
-            },
+            requesting(|to| to.soft_queues = vec!["nosuch.q".to_owned()]),
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
         (
-            JobSpec {
-                requests: Requests {
-                    pe: Some(pe),
-                    ..Requests::default()
-                }
-                .into(),
-                ..job()
-            },
+            requesting(|to| {
+                to.pe = Some(PeRequest {
+                    name: "nosuchpe".to_owned(),
+                    slots: SlotRange::parse("2").unwrap(),
+                })
+            }),
             "job rejected: the requested parallel environment \"nosuchpe\" does not exist",
         ),
         (
-            JobSpec {
-                requests: Requests {
-                    master_queues: vec!["all.q".into()],
-                    ..Requests::default()
-                }
-                .into(),
-                ..job()
-            },
+            requesting(|to| to.master_queues = vec!["all.q".into()]),
             "job rejected: specification of master queue is not allowed for non-parallel jobs",
         ),
         (
-            JobSpec {
-                requests: Requests {
-                    allocation_rule: Some(AllocationRule::FillUp),
-                    ..Requests::default()
-                }
-                .into(),
-                ..job()
-            },
+            requesting(|to| to.allocation_rule = Some(AllocationRule::FillUp)),
             "job rejected: specification of an allocation rule is not allowed for non-parallel jobs",
         ),
+    ]);
+}
+
+#[test]
+fn jobs_beyond_rights_and_limits_are_refused_in_the_words_of_8_1_9() {
+    are_refused([
         (
-            JobSpec { priority: 1, ..job() },
+            with(|to| to.priority = 1),
             "job rejected: positive submission priority requires operator privileges",
         ),
         (
-            JobSpec {
-                project: Some("x".into()),
-                ..job()
-            },
+            with(|to| to.project = Some("x".into())),
             "job rejected: the requested project \"x\" does not exist",
         ),
         (
@@ -131,88 +117,61 @@ fn refusals_use_the_words_of_8_1_9() {
             "job rejected: you tried to submit a job with more than 75000 tasks",
         ),
         (
-            JobSpec {
-                task_concurrency: Some(2),
-                ..job()
-            },
+            with(|to| to.task_concurrency = Some(2)),
             "invalid \"task concurrency\" value in job request",
         ),
         (
-            JobSpec {
-                deadline: Some(Wall(1)),
-                ..job()
-            },
+            with(|to| to.deadline = Some(Wall(1))),
             "job rejected: the user \"u1\" is not a deadline initiation user",
         ),
         (
-            JobSpec {
-                name: "9abc".into(),
-                ..job()
-            },
-            "denied: \"9abc\" is not a valid object name (cannot start with a digit)",
-        ),
-        (
-            JobSpec {
-                name: "bad:name".into(),
-                ..job()
-            },
-            "Colon (':') not allowed in objectname",
-        ),
-        (
-            JobSpec {
-                name: "bad*name".into(),
-                ..job()
-            },
-            "Asterisk ('*') not allowed in objectname",
-        ),
-        (
-            JobSpec {
-                name: "NONE".into(),
-                ..job()
-            },
-            "Keyword (\"NONE\") not allowed as objectname",
-        ),
-        (
-            JobSpec {
-                name: "all".into(),
-                ..job()
-            },
-            "Keyword (\"ALL\") not allowed as objectname",
-        ),
-        (
-            JobSpec {
-                name: String::new(),
-                ..job()
-            },
-            "job rejected cause there is no job_name in the request",
-        ),
-        (
-            JobSpec {
-                account: Some("bad:acct".into()),
-                ..job()
-            },
-            "Colon (':') not allowed in objectname",
-        ),
-        (
-            JobSpec {
-                program: script,
-                ..job()
-            },
+            with(|to| {
+                to.program = Program::Script {
+                    path: "empty.sh".to_owned(),
+                    content: Arc::from(&b""[..]),
+                }
+            }),
             "job rejected: no script in your request",
         ),
         (
-            JobSpec {
-                owner: owner("root").into(),
-                ..job()
-            },
+            with(|to| to.owner = owner("root").into()),
             "job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration",
         ),
-    ];
-    let mut cell = Cell::ready();
-    for (spec, text) in cases {
-        assert_eq!(cell.try_submit(spec), Err(text.to_owned()));
-    }
-    assert_eq!(cell.submit(job()), 1, "a rejected job takes no number");
+    ]);
+}
+
+#[test]
+fn names_are_refused_in_the_words_of_8_1_9() {
+    are_refused([
+        (
+            with(|to| to.name = "9abc".into()),
+            "denied: \"9abc\" is not a valid object name (cannot start with a digit)",
+        ),
+        (
+            with(|to| to.name = "bad:name".into()),
+            "Colon (':') not allowed in objectname",
+        ),
+        (
+            with(|to| to.name = "bad*name".into()),
+            "Asterisk ('*') not allowed in objectname",
+        ),
+        (
+            with(|to| to.name = "NONE".into()),
+            "Keyword (\"NONE\") not allowed as objectname",
+        ),
+        (
+            with(|to| to.name = "all".into()),
+            "Keyword (\"ALL\") not allowed as objectname",
+        ),
+        (
+            with(|to| to.name = String::new()),
+            "job rejected cause there is no job_name in the request",
+        ),
+        (
+            with(|to| to.account = Some("bad:acct".into())),
+            "Colon (':') not allowed in objectname",
+        ),
+    ]);
 }
 
 #[test]
@@ -330,6 +289,12 @@ fn a_wish_that_nothing_fulfils_yet_is_warned_of_and_the_job_accepted() {
     }
 }
 
+fn changed(change: impl FnOnce(&mut JobChanges)) -> JobChanges {
+    let mut changes = JobChanges::default();
+    change(&mut changes);
+    changes
+}
+
 #[test]
 fn qalter_warns_of_the_same_wishes() {
     let mut cell = Cell::ready();
@@ -338,55 +303,15 @@ fn qalter_warns_of_the_same_wishes() {
         end: true,
         ..MailEvents::default()
     };
-    let no_mail = JobChanges {
-        mail: Some(MailEvents::default()),
-        ..JobChanges::default()
-    };
     let reserving = "warning: -R y has no effect: max_reservation of the scheduler configuration is 0";
     for (changes, warnings) in [
-        (
-            JobChanges {
-                priority: Some(-1),
-                ..JobChanges::default()
-            },
-            &[][..],
-        ),
-        (no_mail, &[]),
-        (
-            JobChanges {
-                mail_to: Some(vec!["u2".into()]),
-                ..JobChanges::default()
-            },
-            &[],
-        ),
-        (
-            JobChanges {
-                mail: Some(mail),
-                ..JobChanges::default()
-            },
-            &[],
-        ),
-        (
-            JobChanges {
-                reserve: Some(false),
-                ..JobChanges::default()
-            },
-            &[],
-        ),
-        (
-            JobChanges {
-                reserve: Some(true),
-                ..JobChanges::default()
-            },
-            &[reserving],
-        ),
-        (
-            JobChanges {
-                reserve: Some(true),
-                ..JobChanges::default()
-            },
-            &[reserving],
-        ),
+        (changed(|to| to.priority = Some(-1)), &[][..]),
+        (changed(|to| to.mail = Some(MailEvents::default())), &[]),
+        (changed(|to| to.mail_to = Some(vec!["u2".into()])), &[]),
+        (changed(|to| to.mail = Some(mail)), &[]),
+        (changed(|to| to.reserve = Some(false)), &[]),
+        (changed(|to| to.reserve = Some(true)), &[reserving]),
+        (changed(|to| to.reserve = Some(true)), &[reserving]),
     ] {
         let reply = cell.command(
             "u1",
