@@ -402,6 +402,62 @@ fn no_more(script: &str, job: u64) -> Vec<String> {
     numbers.collect()
 }
 
+/// Options of a parallel job, and what leaves it no more slots.
+const NO_MORE: [(&str, &[&str]); 10] = [
+    ("-pe smp 2 -l mem=4G", &[]),
+    (
+        "-pe smp 4 -l mem=3G",
+        &[
+            "(-l mem=3G) finds 2 slots at host \"b\" in PE \"smp\" and needs 4 there, because it offers only mem=8.000G \
+           | mem: 12.000G, 8.000G, 8.000G",
+        ],
+    ),
+    (
+        "-pe smp 9-12",
+        &[
+            "finds 8 slots in queue \"all.q@a\" in PE \"smp\" and needs 9 there, because it offers only \
+           slots=8 | slots: 9, 8, 8",
+        ],
+    ),
+    (
+        "-pe mpi 10 -l mem=3G",
+        &[
+            "(-l mem=3G) finds 2 slots at host \"b\" in PE \"mpi\" and needs 7 there, because it offers only mem=8.000G \
+           | mem: 21.000G, 8.000G, 8.000G",
+        ],
+    ),
+    (
+        "-pe two 6 -l mem=3G",
+        &[
+            "(-l mem=3G) finds 1 slots at host \"a\" in PE \"two\" and needs 2 there, because it offers only mem=4.000G \
+           | mem: 6.000G, 4.000G, 4.000G",
+        ],
+    ),
+    ("-pe two 8 -l mem=1G", &[]),
+    (
+        "-pe four 4 -l mem=3G",
+        &[
+            "(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\" and needs 4 there, because it offers only \
+           mem=8.000G | mem: 12.000G, 8.000G, 8.000G",
+        ],
+    ),
+    (
+        "-pe apart 2 -l mem=3G",
+        &[
+            "(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\" and needs 3 there, because it offers only \
+           mem=8.000G | mem: 9.000G, 8.000G, 8.000G",
+        ],
+    ),
+    (
+        "-pe smp 2 -l lic=1",
+        &[
+            "(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\" and needs 2 there, because it offers only \
+           lic=0 | lic: 1, 0, 0",
+        ],
+    ),
+    ("-pe small 4", &[]),
+];
+
 #[test]
 fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() {
     let cell = "complex mem mem MEMORY <= YES YES 0 0
@@ -417,60 +473,7 @@ fn a_parallel_job_is_told_which_request_leaves_no_more_slots_on_the_best_host() 
          pe apart 99 $pe_slots job_is_first_task=FALSE
          pe small 3 $fill_up
          queue all.q a,b,c slots=8 pe_list=smp,mpi,two,four,apart,small";
-    for (job, expected) in [
-        ("-pe smp 2 -l mem=4G", &[][..]),
-        (
-            "-pe smp 4 -l mem=3G",
-            &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"smp\" and needs 4 there, because it offers only mem=8.000G \
-               | mem: 12.000G, 8.000G, 8.000G",
-            ],
-        ),
-        (
-            "-pe smp 9-12",
-            &[
-                "finds 8 slots in queue \"all.q@a\" in PE \"smp\" and needs 9 there, because it offers only \
-               slots=8 | slots: 9, 8, 8",
-            ],
-        ),
-        (
-            "-pe mpi 10 -l mem=3G",
-            &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"mpi\" and needs 7 there, because it offers only mem=8.000G \
-               | mem: 21.000G, 8.000G, 8.000G",
-            ],
-        ),
-        (
-            "-pe two 6 -l mem=3G",
-            &[
-                "(-l mem=3G) finds 1 slots at host \"a\" in PE \"two\" and needs 2 there, because it offers only mem=4.000G \
-               | mem: 6.000G, 4.000G, 4.000G",
-            ],
-        ),
-        ("-pe two 8 -l mem=1G", &[]),
-        (
-            "-pe four 4 -l mem=3G",
-            &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"four\" and needs 4 there, because it offers only \
-               mem=8.000G | mem: 12.000G, 8.000G, 8.000G",
-            ],
-        ),
-        (
-            "-pe apart 2 -l mem=3G",
-            &[
-                "(-l mem=3G) finds 2 slots at host \"b\" in PE \"apart\" and needs 3 there, because it offers only \
-               mem=8.000G | mem: 9.000G, 8.000G, 8.000G",
-            ],
-        ),
-        (
-            "-pe smp 2 -l lic=1",
-            &[
-                "(-l lic=1) finds 0 slots at host \"a\" in PE \"smp\" and needs 2 there, because it offers only \
-               lic=0 | lic: 1, 0, 0",
-            ],
-        ),
-        ("-pe small 4", &[]),
-    ] {
+    for (job, expected) in NO_MORE {
         assert_eq!(no_more(&format!("{cell}\njob 1 {job}\npass"), 1), expected, "{job}");
     }
 }
