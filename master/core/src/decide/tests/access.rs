@@ -129,12 +129,11 @@ fn entries_of_access_lists_are_told_in_the_words_of_8_1_9() {
 }
 
 #[test]
-fn changes_of_people_and_checkpoints_are_told_in_the_words_of_8_1_9() {
+fn changes_of_people_and_projects_are_told_in_the_words_of_8_1_9() {
     let mut cell = Cell::ready();
     let set = || with::<UserSet>("s", &[("type", "DEPT"), ("entries", "u1")]);
     let project = || with::<Project>("p", &[]);
     let user = || with::<User>("u", &[]);
-    let ckpt = || with::<Checkpoint>("c", &[]);
     for (kind, name, action, expected) in [
         (K::UserSet, "s", Do::Add(set()), "boss@sub added \"s\" to userset list"),
         (K::UserSet, "s", Do::Add(set()), "userset \"s\" already exists"),
@@ -165,6 +164,17 @@ fn changes_of_people_and_checkpoints_are_told_in_the_words_of_8_1_9() {
         (K::User, "u", Do::Add(user()), "boss@sub added \"u\" to user list"),
         (K::User, "u", Do::Delete, "boss@sub removed \"u\" from user list"),
         (K::User, "u", Do::Replace(user()), "u is not known as a user"),
+    ] {
+        assert_eq!(cell.say(kind, name, action), expected);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn changes_of_checkpoints_are_told_in_the_words_of_8_1_9() {
+    let mut cell = Cell::ready();
+    let ckpt = || with::<Checkpoint>("c", &[]);
+    for (kind, name, action, expected) in [
         (
             K::Checkpoint,
             "c",
