@@ -93,80 +93,83 @@ fn what_is_printed_is_what_was_written() {
     assert_eq!(Calendar::from_fields(&fields), Ok(written));
 }
 
+/// A year, a week, and the refusal.
+const FAULTS: [(&str, &str, &str); 14] = [
+    (
+        "NONE",
+        "foo=off",
+        "error in disabled_week of calendar \"c\": \"foo\" is not a weekday",
+    ),
+    (
+        "32.1.2026=off",
+        "NONE",
+        "error in disabled_year of calendar \"c\": \"32\" outside of range 1-31 of day",
+    ),
+    (
+        "1.13.2026",
+        "NONE",
+        "error in disabled_year of calendar \"c\": \"13\" outside of range 1-12 of month",
+    ),
+    (
+        "31.4.2026",
+        "NONE",
+        "error in disabled_year of calendar \"c\": \"31.4.2026\": that month has no day 31",
+    ),
+    (
+        "2.1.2026-1.1.2026",
+        "NONE",
+        "error in disabled_year of calendar \"c\": first yearday in range must be before second yearday: 2.1.2026-1.1.2026",
+    ),
+    (
+        "mon=off",
+        "NONE",
+        "error in disabled_year of calendar \"c\": \"mon\" is not a day of a year: day.month.year is expected",
+    ),
+    (
+        "NONE",
+        "mon=25-26",
+        "error in disabled_week of calendar \"c\": \"25\" outside of range 0-24 of hour specification",
+    ),
+    (
+        "NONE",
+        "mon=24:01-3",
+        "error in disabled_week of calendar \"c\": \"24:01\" is not a time of a day: hour[:minute[:second]] is expected",
+    ),
+    (
+        "NONE",
+        "mon=6-6",
+        "error in disabled_week of calendar \"c\": \"6-6\" has no length; leave it out for all day",
+    ),
+    (
+        "NONE",
+        "mon=6",
+        "error in disabled_week of calendar \"c\": \"6\" is not a range of times: FROM-UNTIL is expected",
+    ),
+    (
+        "NONE",
+        "mon=6-8=closed",
+        "error in disabled_week of calendar \"c\": \"closed\" is not a state specifier",
+    ),
+    (
+        "NONE",
+        "mon=6-8=off=on",
+        "error in disabled_week of calendar \"c\": \"on\" behind the state in \"mon=6-8=off=on\"",
+    ),
+    (
+        "NONE",
+        "mon==off",
+        "error in disabled_week of calendar \"c\": \"\" is not a state specifier",
+    ),
+    (
+        "NONE",
+        "mon=6-x",
+        "error in disabled_week of calendar \"c\": \"x\" is no number of the hour specification",
+    ),
+];
+
 #[test]
 fn faults_name_the_word_and_the_field() {
-    for (year, week, expected) in [
-        (
-            "NONE",
-            "foo=off",
-            "error in disabled_week of calendar \"c\": \"foo\" is not a weekday",
-        ),
-        (
-            "32.1.2026=off",
-            "NONE",
-            "error in disabled_year of calendar \"c\": \"32\" outside of range 1-31 of day",
-        ),
-        (
-            "1.13.2026",
-            "NONE",
-            "error in disabled_year of calendar \"c\": \"13\" outside of range 1-12 of month",
-        ),
-        (
-            "31.4.2026",
-            "NONE",
-            "error in disabled_year of calendar \"c\": \"31.4.2026\": that month has no day 31",
-        ),
-        (
-            "2.1.2026-1.1.2026",
-            "NONE",
-            "error in disabled_year of calendar \"c\": first yearday in range must be before second yearday: 2.1.2026-1.1.2026",
-        ),
-        (
-            "mon=off",
-            "NONE",
-            "error in disabled_year of calendar \"c\": \"mon\" is not a day of a year: day.month.year is expected",
-        ),
-        (
-            "NONE",
-            "mon=25-26",
-            "error in disabled_week of calendar \"c\": \"25\" outside of range 0-24 of hour specification",
-        ),
-        (
-            "NONE",
-            "mon=24:01-3",
-            "error in disabled_week of calendar \"c\": \"24:01\" is not a time of a day: hour[:minute[:second]] is expected",
-        ),
-        (
-            "NONE",
-            "mon=6-6",
-            "error in disabled_week of calendar \"c\": \"6-6\" has no length; leave it out for all day",
-        ),
-        (
-            "NONE",
-            "mon=6",
-            "error in disabled_week of calendar \"c\": \"6\" is not a range of times: FROM-UNTIL is expected",
-        ),
-        (
-            "NONE",
-            "mon=6-8=closed",
-            "error in disabled_week of calendar \"c\": \"closed\" is not a state specifier",
-        ),
-        (
-            "NONE",
-            "mon=6-8=off=on",
-            "error in disabled_week of calendar \"c\": \"on\" behind the state in \"mon=6-8=off=on\"",
-        ),
-        (
-            "NONE",
-            "mon==off",
-            "error in disabled_week of calendar \"c\": \"\" is not a state specifier",
-        ),
-        (
-            "NONE",
-            "mon=6-x",
-            "error in disabled_week of calendar \"c\": \"x\" is no number of the hour specification",
-        ),
-    ] {
+    for (year, week, expected) in FAULTS {
         let refusals = calendar(year, week).unwrap_err();
         assert_eq!(refusals.len(), 1, "{refusals:?}");
         assert_eq!(refusals[0].what, expected);
