@@ -101,40 +101,45 @@ prop_compose! {
     }
 }
 
-fn result() -> impl Strategy<Value = LaunchResult> {
-    let failure = || {
-        (any::<u8>(), text(), any::<i32>(), text()).prop_map(|(failed, text, errno, path)| Failure {
-            failed,
-            text,
-            errno,
-            path,
-        })
-    };
-    let cause = prop_oneof![
+fn failure() -> impl Strategy<Value = Failure> {
+    (any::<u8>(), text(), any::<i32>(), text()).prop_map(|(failed, text, errno, path)| Failure {
+        failed,
+        text,
+        errno,
+        path,
+    })
+}
+
+fn cause() -> impl Strategy<Value = Cause> {
+    prop_oneof![
         any::<u8>().prop_map(Cause::Exited),
         (any::<i32>(), any::<bool>()).prop_map(|(signal, core)| Cause::Signalled { signal, core }),
         failure().prop_map(Cause::FailedToStart),
         Just(Cause::ShepherdDied),
-    ];
-    let limit = proptest::option::of(
-        (
-            text(),
-            any::<u64>(),
-            any::<u64>(),
-            proptest::sample::select(Evidence::ALL),
-        )
-            .prop_map(|(limit, bound, reached, evidence)| LimitHit {
-                limit,
-                bound,
-                reached,
-                evidence,
-            }),
-    );
+    ]
+}
+
+fn limit() -> impl Strategy<Value = LimitHit> {
+    (
+        text(),
+        any::<u64>(),
+        any::<u64>(),
+        proptest::sample::select(Evidence::ALL),
+    )
+        .prop_map(|(limit, bound, reached, evidence)| LimitHit {
+            limit,
+            bound,
+            reached,
+            evidence,
+        })
+}
+
+fn result() -> impl Strategy<Value = LaunchResult> {
     (
         key(),
-        cause,
+        cause(),
         proptest::option::of(failure()),
-        limit,
+        proptest::option::of(limit()),
         any::<[u64; 3]>(),
         any::<u128>(),
         any::<bool>(),
@@ -220,28 +225,23 @@ proptest! {
     }
 }
 
+const KEY: TaskKey = TaskKey {
+    cell: CellId(1),
+    seq: SubmitSeq(2),
+    task: TaskId(3),
+    pe_task: 0,
+    attempt: 1,
+};
+
 #[test]
-fn every_other_message_reads_back() {
-    let key = TaskKey {
-        cell: CellId(1),
-        seq: SubmitSeq(2),
-        task: TaskId(3),
-        pe_task: 0,
-        attempt: 1,
-    };
+fn every_other_request_reads_back() {
+    let key = KEY;
     let spec = SensorSpec {
         id: 9,
         path: "/s".into(),
         args: vec!["a".into()],
         user: "u".into(),
         environment: vec![],
-    };
-    let summary = TaskSummary {
-        key,
-        state: TaskState::Running,
-        pid: 7,
-        started_boot_ms: 8,
-        result: None,
     };
     let requests = [
         Request::Signal {
@@ -267,6 +267,18 @@ fn every_other_message_reads_back() {
     for request in requests {
         assert_eq!(Request::decode(&request.encode()), Ok(request));
     }
+}
+
+#[test]
+fn every_other_notice_reads_back() {
+    let key = KEY;
+    let summary = TaskSummary {
+        key,
+        state: TaskState::Running,
+        pid: 7,
+        started_boot_ms: 8,
+        result: None,
+    };
     let notices = [
         Notice::Accepted { key },
         Notice::Idle { key },
