@@ -21,6 +21,66 @@ const QUEUES: u32 = 20;
 /// How often each change is made.
 const ROUNDS: u32 = 10;
 
+fn edit(kind: ObjectKind, name: &str, attribute: &str, edit: AttributeEdit, value: String) -> ObjectChange {
+    ObjectChange {
+        kind,
+        name: name.to_owned(),
+        action: ObjectAction::Attribute {
+            edit,
+            attribute: attribute.to_owned(),
+            value,
+        },
+    }
+}
+
+/// A command, and the change that it makes in a round.
+type Change = (&'static str, fn(u32) -> ObjectChange);
+
+const CHANGES: [Change; 5] = [
+    ("qconf -aattr hostgroup hostlist NEW @allhosts", |n| {
+        edit(
+            ObjectKind::HostGroup,
+            "@allhosts",
+            "hostlist",
+            AttributeEdit::Add,
+            format!("new{n}"),
+        )
+    }),
+    ("qconf -mattr exechost complex_values slots=N HOST", |n| {
+        let value = format!("slots={}", n + 1);
+        edit(
+            ObjectKind::ExecHost,
+            "node00042",
+            "complex_values",
+            AttributeEdit::Modify,
+            value,
+        )
+    }),
+    ("qconf -mattr queue slots N QUEUE@HOST", |n| {
+        edit(
+            ObjectKind::Queue,
+            "q7.q@node00042",
+            "slots",
+            AttributeEdit::Modify,
+            (n + 1).to_string(),
+        )
+    }),
+    ("qconf -mattr queue slots N QUEUE", |n| {
+        edit(
+            ObjectKind::Queue,
+            "q7.q",
+            "slots",
+            AttributeEdit::Modify,
+            (n + 8).to_string(),
+        )
+    }),
+    ("qconf -am USER", |n| ObjectChange {
+        kind: ObjectKind::Managers,
+        name: format!("user{n}"),
+        action: ObjectAction::Add(Fields::new()),
+    }),
+];
+
 /// Milliseconds for the changes that grow and tend a cluster.
 pub fn measure() {
     let (mut core, step) = Core::create(CellId(1), objects(), now());
@@ -31,62 +91,7 @@ pub fn measure() {
         "{} events",
         step.events.len()
     );
-    let edit = |kind, name: &str, attribute: &str, edit, value: String| ObjectChange {
-        kind,
-        name: name.to_owned(),
-        action: ObjectAction::Attribute {
-            edit,
-            attribute: attribute.to_owned(),
-            value,
-        },
-    };
-    for (what, change) in [
-        (
-            "qconf -aattr hostgroup hostlist NEW @allhosts",
-            &(|n| {
-                edit(
-                    ObjectKind::HostGroup,
-                    "@allhosts",
-                    "hostlist",
-                    AttributeEdit::Add,
-                    format!("new{n}"),
-                )
-            }) as &dyn Fn(u32) -> ObjectChange,
-        ),
-        ("qconf -mattr exechost complex_values slots=N HOST", &|n| {
-            let value = format!("slots={}", n + 1);
-            edit(
-                ObjectKind::ExecHost,
-                "node00042",
-                "complex_values",
-                AttributeEdit::Modify,
-                value,
-            )
-        }),
-        ("qconf -mattr queue slots N QUEUE@HOST", &|n| {
-            edit(
-                ObjectKind::Queue,
-                "q7.q@node00042",
-                "slots",
-                AttributeEdit::Modify,
-                (n + 1).to_string(),
-            )
-        }),
-        ("qconf -mattr queue slots N QUEUE", &|n| {
-            edit(
-                ObjectKind::Queue,
-                "q7.q",
-                "slots",
-                AttributeEdit::Modify,
-                (n + 8).to_string(),
-            )
-        }),
-        ("qconf -am USER", &|n| ObjectChange {
-            kind: ObjectKind::Managers,
-            name: format!("user{n}"),
-            action: ObjectAction::Add(Fields::new()),
-        }),
-    ] {
+    for (what, change) in CHANGES {
         let (mut deciding, mut folding) = (Duration::ZERO, Duration::ZERO);
         for round in 0..ROUNDS {
             let id = RequestId(u128::from(core.state().last.0));

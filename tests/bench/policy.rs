@@ -42,18 +42,7 @@ fn of(jobs: u32) {
         slots: 8,
     });
     configure(&mut scheduler);
-    for number in 1..=jobs + HOSTS * 8 {
-        let mut submitted = submission(&scheduler, u64::from(number), 1);
-        if let Event::JobSubmitted { spec, .. } = &mut submitted.event {
-            let mut owned = (**spec).clone();
-            let mut owner = (*owned.owner).clone();
-            owner.user = format!("user{}", number % USERS).as_str().into();
-            owned.owner = owner.into();
-            owned.project = Some(format!("project{}", number % USERS % PROJECTS));
-            *spec = scheduler.model().state().index.commons.shared(&Arc::new(owned));
-        }
-        scheduler.apply(&submitted);
-    }
+    submit(&mut scheduler, jobs + HOSTS * 8);
     let begin = Instant::now();
     let orders = pass(&mut scheduler);
     let spent_us = begin.elapsed().as_secs_f64() * 1e6;
@@ -105,6 +94,22 @@ fn of(jobs: u32) {
         }
     }
     tell("policy: all priorities after one end", median(spent_us), "us", &about);
+}
+
+/// Submits jobs of all users in turn.
+fn submit(scheduler: &mut Scheduler, jobs: u32) {
+    for number in 1..=jobs {
+        let mut submitted = submission(scheduler, u64::from(number), 1);
+        if let Event::JobSubmitted { spec, .. } = &mut submitted.event {
+            let mut owned = (**spec).clone();
+            let mut owner = (*owned.owner).clone();
+            owner.user = format!("user{}", number % USERS).as_str().into();
+            owned.owner = owner.into();
+            owned.project = Some(format!("project{}", number % USERS % PROJECTS));
+            *spec = scheduler.model().state().index.commons.shared(&Arc::new(owned));
+        }
+        scheduler.apply(&submitted);
+    }
 }
 
 fn stored(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {

@@ -91,6 +91,15 @@ pub fn measure(size: Size) {
         &about,
     );
     drop((scheduler, others));
+    with_adjusted_load(size);
+}
+
+fn with_adjusted_load(size: Size) {
+    let Size {
+        hosts,
+        jobs,
+        categories,
+    } = size;
     let mut scheduler = cell_with(
         Shape {
             hosts,
