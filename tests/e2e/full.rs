@@ -100,20 +100,9 @@ fn a_master_on_a_full_disk_answers_records_ends_refuses_changes_and_goes_on() {
         (cell.pid("master"), std::fs::metadata(&reserve).unwrap().len()),
         (pid, 2 << 20)
     );
-    let lines = std::fs::read_to_string(cell.dir().join("default/common/accounting"))
-        .unwrap()
-        .lines()
-        .count();
-    wait_until(
-        || format!("nine lines, {lines} are there"),
-        || {
-            std::fs::read_to_string(cell.dir().join("default/common/accounting"))
-                .unwrap()
-                .lines()
-                .count()
-                == 9
-        },
-    );
+    let accounting = || std::fs::read_to_string(cell.dir().join("default/common/accounting")).unwrap();
+    let lines = || accounting().lines().count();
+    wait_until(|| format!("nine lines, {} are there", lines()), || lines() == 9);
 }
 
 #[test]
