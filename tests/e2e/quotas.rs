@@ -53,22 +53,21 @@ fn clear(cell: &Cell) {
     );
 }
 
-#[test]
-fn rules_limit_users_hosts_and_what_a_host_has() {
-    let cell = cell();
+/// A rule for each user.
+fn limit_users(cell: &Cell) {
     let user = cell.account().name.clone();
     set(
-        &cell,
+        cell,
         "{\n name r1\n description \"max 2 slots per user\"\n enabled TRUE\n limit name lim1 users {*} to slots=2\n}\n",
     );
-    let jobs: Vec<String> = (0..3).map(|_| submit(&cell, &[])).collect();
+    let jobs: Vec<String> = (0..3).map(|_| submit(cell, &[])).collect();
     waits_because(
-        &cell,
+        cell,
         &jobs[2],
         &format!("cannot run because it exceeds limit \"{user}/////\" in rule \"r1/lim1\""),
     );
-    assert_eq!(quotas(&cell, &["-u", "*"]), [format!("r1/lim1 slots=2/2 users {user}")]);
-    assert_eq!(quotas(&cell, &[]), [""; 0]);
+    assert_eq!(quotas(cell, &["-u", "*"]), [format!("r1/lim1 slots=2/2 users {user}")]);
+    assert_eq!(quotas(cell, &[]), [""; 0]);
     let said = cell.user(&["qsub", "-w", "v", "-pe", "mpi", "3", "-b", "y", "sleep", "1"]);
     assert!(
         said.err
@@ -88,36 +87,42 @@ fn rules_limit_users_hosts_and_what_a_host_has() {
     assert!(cell.user(&["explain", "sleep"]).ok().out.matches("job ").count() >= 3);
     cell.user(&["explain", "nosuch"])
         .refused(&["job \"nosuch\" does not exist"]);
-    clear(&cell);
+    clear(cell);
+}
 
+/// Rules for hosts, of which the first that fits counts.
+fn limit_hosts(cell: &Cell) {
     set(
-        &cell,
+        cell,
         "{\n name r1\n description NONE\n enabled TRUE\n limit users nobody hosts {sim0001} to slots=1\n \
          limit users * queues !all.q to slots=1\n limit hosts {@allhosts} to slots=3\n limit to slots=5\n}\n",
     );
-    let array = submit(&cell, &["-t", "1-13"]);
+    let array = submit(cell, &["-t", "1-13"]);
     let full: Vec<String> = (1..5)
         .map(|host| format!("r1/3 slots=3/3 hosts sim000{host}"))
         .collect();
     wait_until(
         || format!("{full:?}; {}", cell.state_of(&array)),
-        || quotas(&cell, &["-u", "*"]) == full,
+        || quotas(cell, &["-u", "*"]) == full,
     );
     waits_because(
-        &cell,
+        cell,
         &array,
         "cannot run because it exceeds limit \"////sim0002/\" in rule \"r1/3\"",
     );
-    assert_eq!(quotas(&cell, &["-h", "sim0003"]), ["r1/3 slots=3/3 hosts sim0003"]);
-    clear(&cell);
+    assert_eq!(quotas(cell, &["-h", "sim0003"]), ["r1/3 slots=3/3 hosts sim0003"]);
+    clear(cell);
+}
 
+/// A limit that follows from what a host has.
+fn limit_by_processors(cell: &Cell) {
     set(
-        &cell,
+        cell,
         "{\n name r1\n enabled TRUE\n limit hosts {sim0001,sim0002} to slots=$num_proc+1\n limit to slots=0\n}\n",
     );
-    let array = submit(&cell, &["-t", "1-40"]);
-    waits_because(&cell, &array, "in rule \"r1/2\"");
-    let rows = || quotas(&cell, &["-u", "*"]);
+    let array = submit(cell, &["-t", "1-40"]);
+    waits_because(cell, &array, "in rule \"r1/2\"");
+    let rows = || quotas(cell, &["-u", "*"]);
     let is_full = |row: &String| {
         let amount = row
             .split_whitespace()
@@ -132,8 +137,16 @@ fn rules_limit_users_hosts_and_what_a_host_has() {
         || rows().len() == 2 && rows().iter().all(is_full),
     );
     cell.admin(&["qconf", "-drqs", "r1"]).ok();
-    assert_eq!(quotas(&cell, &["-u", "*"]), [""; 0]);
-    clear(&cell);
+    assert_eq!(quotas(cell, &["-u", "*"]), [""; 0]);
+    clear(cell);
+}
+
+#[test]
+fn rules_limit_users_hosts_and_what_a_host_has() {
+    let cell = cell();
+    limit_users(&cell);
+    limit_hosts(&cell);
+    limit_by_processors(&cell);
 }
 
 #[test]
