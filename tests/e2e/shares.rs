@@ -46,22 +46,13 @@ fn accounted(cell: &Cell, user: &str) -> f64 {
     own.filter_map(|fields| fields.get(36)?.parse::<f64>().ok()).sum()
 }
 
-#[test]
-fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and_agent() {
-    if !available("a second account", is_root()) {
-        return;
-    }
-    let cell = Cell::with(Plan::default().slots(2));
-    let other = Account::another();
-    // Temporary directories of jobs of both are made there.
-    let open = std::fs::Permissions::from_mode(0o1777);
-    std::fs::set_permissions(cell.work(), open).expect("the working directory is ours");
-    let users = [cell.account().name.clone(), other.name.clone()];
+/// Has the users share the cell by the processor time that they use.
+fn share_by_processor_time(cell: &Cell, users: &[String; 2]) {
     let tree = cell
         .write_top("tree", &tree([&users[0], &users[1]]), 0o644)
         .display()
         .to_string();
-    for user in &users {
+    for user in users {
         let text = format!("name {user}\noticket 0\nfshare 0\ndelete_time 0\ndefault_project NONE\n");
         let file = cell.write_top("user", &text, 0o644).display().to_string();
         cell.admin(&["qconf", "-Auser", &file]).ok();
@@ -78,6 +69,20 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
     ] {
         cell.set_scheduler(name, value);
     }
+}
+
+#[test]
+fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and_agent() {
+    if !available("a second account", is_root()) {
+        return;
+    }
+    let cell = Cell::with(Plan::default().slots(2));
+    let other = Account::another();
+    // Temporary directories of jobs of both are made there.
+    let open = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(cell.work(), open).expect("the working directory is ours");
+    let users = [cell.account().name.clone(), other.name.clone()];
+    share_by_processor_time(&cell, &users);
     let burn = cell.write_top("burn", BURN, 0o755).display().to_string();
     let submit = |user: usize| {
         let mut command = cell.command(As::Admin, &cell.programs().gridwright());
