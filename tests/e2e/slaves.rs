@@ -2,8 +2,8 @@
 //! its own.
 
 use crate::hosts::{can_have_hosts, join, master, reports, token};
-use gridwright_tests::cell::{As, Cell, Network, Said, available, wait_until};
-use std::path::Path;
+use gridwright_tests::cell::{As, Cell, Network, Record, Said, available, wait_until};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -307,6 +307,57 @@ struct Library {
     daemon: (&'static str, usize),
 }
 
+/// The program of ranks, compiled for an environment.
+fn compile(master: &Cell, compiler: &Path) -> PathBuf {
+    let source = master.write("ranks.c", RANKS, 0o644);
+    let program = master.work().join("ranks");
+    let compiled = Command::new(compiler)
+        .arg("-o")
+        .arg(&program)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    program
+}
+
+/// What the ranks say, numbered along the granted slots.
+fn ranks(granted: &[(&str, usize)]) -> Vec<String> {
+    let of_ranks = granted
+        .iter()
+        .flat_map(|(host, slots)| std::iter::repeat_n(*host, *slots));
+    of_ranks
+        .enumerate()
+        .map(|(rank, host)| format!("rank {rank} of 4 on {host}, sum 6"))
+        .collect()
+}
+
+/// Each host has a record of its own, with the processor time of its ranks.
+fn check_record(record: &Record, pe: &str, slots: usize) {
+    let host = record.value("hostname");
+    let task = if host == "h1" {
+        String::new()
+    } else {
+        format!("1.{host}")
+    };
+    let cpu_s: f64 = record.value("cpu").trim_end_matches('s').parse().unwrap();
+    // A starter does not wait for its daemons: what they still had to do when it ended was cut
+    // short, as in 8.1.9.
+    assert_eq!(
+        (record.value("pe_taskid"), record.value("granted_pe")),
+        (task.as_str(), pe),
+        "{record:?}"
+    );
+    assert!(
+        cpu_s >= slots as f64,
+        "{cpu_s} s on {host} with {slots} slots: {record:?}"
+    );
+}
+
 /// A program of four ranks runs over three hosts in the environment that the template makes, is
 /// accounted on each and ended on each.
 fn runs_over_three_hosts(library: &Library) {
@@ -328,19 +379,7 @@ fn runs_over_three_hosts(library: &Library) {
         .admin(&["qconf", "-mattr", "pe", "allocation_rule", "$round_robin", pe])
         .ok();
     master.admin(&["qconf", "-aattr", "queue", "pe_list", pe, "all.q"]).ok();
-    let source = master.write("ranks.c", RANKS, 0o644);
-    let program = master.work().join("ranks");
-    let compiled = Command::new(&tools[0])
-        .arg("-o")
-        .arg(&program)
-        .arg(source)
-        .output()
-        .unwrap();
-    assert!(
-        compiled.status.success(),
-        "{}",
-        String::from_utf8_lossy(&compiled.stderr)
-    );
+    let program = compile(master, &tools[0]);
     // Our commands come first, as `gridwright env` puts them: Open MPI takes the first qrsh on
     // PATH, and another Grid Engine may have one.
     let ours = "PATH=$SGE_ROOT/bin/$ARC:/usr/bin:/bin";
@@ -355,40 +394,15 @@ fn runs_over_three_hosts(library: &Library) {
     let granted: Vec<(&str, usize)> = granted
         .map(|(host, rest)| (host, rest.split(' ').next().unwrap().parse().unwrap()))
         .collect();
-    let of_ranks = granted
-        .iter()
-        .flat_map(|(host, slots)| std::iter::repeat_n(*host, *slots));
-    let expected: Vec<String> = of_ranks
-        .enumerate()
-        .map(|(rank, host)| format!("rank {rank} of 4 on {host}, sum 6"))
-        .collect();
+    let expected = ranks(&granted);
     // Starters warn of their own race with the daemons that they start, now and then.
     let mut lines: Vec<&str> = said.lines().filter(|line| line.starts_with("rank ")).collect();
     lines.sort_unstable();
     assert_eq!((granted.len(), expected.len()), (3, 4), "{said}");
     assert_eq!(lines, expected, "{said}");
     for (host, slots) in granted {
-        let record = records
-            .iter()
-            .find(|record| record.value("hostname") == host)
-            .expect("each host has a record");
-        let task = if host == "h1" {
-            String::new()
-        } else {
-            format!("1.{host}")
-        };
-        let cpu_s: f64 = record.value("cpu").trim_end_matches('s').parse().unwrap();
-        // A starter does not wait for its daemons: what they still had to do when it ended was cut
-        // short, as in 8.1.9.
-        assert_eq!(
-            (record.value("pe_taskid"), record.value("granted_pe")),
-            (task.as_str(), pe),
-            "{record:?}"
-        );
-        assert!(
-            cpu_s >= slots as f64,
-            "{cpu_s} s on {host} with {slots} slots: {record:?}"
-        );
+        let record = records.iter().find(|record| record.value("hostname") == host);
+        check_record(record.expect("each host has a record"), pe, slots);
     }
     let endless = cluster.submit_in(pe, "4", &format!("{ours}\nexec {starter} ./ranks for ever"));
     let running = || (processes(&program), processes(&tools[2]));
