@@ -120,9 +120,9 @@ impl Rules {
         }
     }
 
-    /// Notes a durable event; `after` is the state that it led to.
-    pub(super) fn read(&mut self, record: &Record, after: &State) {
-        match &record.event {
+    /// Follows what a job is, apart from its tasks.
+    fn follow_job(&mut self, event: &Event) {
+        match event {
             Event::JobSubmitted {
                 seq,
                 spec,
@@ -163,6 +163,14 @@ impl Rules {
                     .retain(|task| !tasks.iter().any(|range| range.contains(*task)));
                 job.failed = false;
             }
+            _ => {}
+        }
+    }
+
+    /// Notes a durable event; `after` is the state that it led to.
+    pub(super) fn read(&mut self, record: &Record, after: &State) {
+        self.follow_job(&record.event);
+        match &record.event {
             Event::TaskPlaced { key, granted, pe, .. } => {
                 let job = self.jobs.get_mut(&key.seq).expect("a placed job is there");
                 job.placed.insert(key.task, key.attempt);
