@@ -4,7 +4,8 @@
 use super::agenda::HostIndex;
 use master_core::event::{Actor, Event, Record, Then};
 use proto::id::{HostName, JobNumber, RequestId, SubmitSeq, TaskId, TaskKey, UserName};
-use proto::job::Granted;
+use proto::job::{Granted, JobSpec};
+use proto::request::TaskRange;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,24 +63,7 @@ impl Witness {
     /// Notes a durable event.
     pub(super) fn read(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { seq, number, spec, .. } => {
-                if let Some(id) = record.request {
-                    assert!(self.submitted.insert(id), "request {id:?} submitted two jobs");
-                }
-                let tasks: BTreeSet<TaskId> = match spec.array {
-                    Some(range) => range.iter().collect(),
-                    None => BTreeSet::from([TaskId(1)]),
-                };
-                let present = Present {
-                    number: *number,
-                    owner: spec.owner.user.clone(),
-                    tasks,
-                };
-                assert!(
-                    self.present.insert(*seq, present).is_none(),
-                    "{seq:?} was submitted twice"
-                );
-            }
+            Event::JobSubmitted { seq, number, spec, .. } => self.submit(record.request, *seq, *number, spec),
             Event::TaskPlaced { key, granted, pe, .. } => self.place(*key, granted, pe.is_some()),
             // Its slots are those of its job.
             Event::SlavePlaced { key, instance, .. } => {
@@ -101,14 +85,7 @@ impl Witness {
             } => {
                 self.end(*key, kept.is_some(), then, matches!(record.actor, Actor::Agent(_)));
             }
-            Event::TasksDeleted { seq, tasks } => {
-                let present = &mut self.present.get_mut(seq).expect("a deleted job was submitted").tasks;
-                for range in tasks {
-                    for task in range.iter() {
-                        assert!(present.remove(&task), "{seq:?}.{task} was deleted without being there");
-                    }
-                }
-            }
+            Event::TasksDeleted { seq, tasks } => self.delete(*seq, tasks),
             Event::JobFinished { seq } => {
                 let left = self.present.remove(seq).expect("a job finishes once").tasks;
                 assert!(left.is_empty(), "{seq:?} finished with tasks left: {left:?}");
@@ -149,6 +126,34 @@ impl Witness {
             | Event::TokenRevoked { .. }
             | Event::NumbersContinued { .. }
             | Event::TokenUsed { .. } => {}
+        }
+    }
+
+    fn submit(&mut self, request: Option<RequestId>, seq: SubmitSeq, number: JobNumber, spec: &JobSpec) {
+        if let Some(id) = request {
+            assert!(self.submitted.insert(id), "request {id:?} submitted two jobs");
+        }
+        let tasks: BTreeSet<TaskId> = match spec.array {
+            Some(range) => range.iter().collect(),
+            None => BTreeSet::from([TaskId(1)]),
+        };
+        let present = Present {
+            number,
+            owner: spec.owner.user.clone(),
+            tasks,
+        };
+        assert!(
+            self.present.insert(seq, present).is_none(),
+            "{seq:?} was submitted twice"
+        );
+    }
+
+    fn delete(&mut self, seq: SubmitSeq, tasks: &[TaskRange]) {
+        let present = &mut self.present.get_mut(&seq).expect("a deleted job was submitted").tasks;
+        for range in tasks {
+            for task in range.iter() {
+                assert!(present.remove(&task), "{seq:?}.{task} was deleted without being there");
+            }
         }
     }
 
