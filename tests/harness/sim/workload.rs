@@ -131,6 +131,13 @@ pub(super) fn jobs(number: JobNumber) -> JobSelection {
     }
 }
 
+fn holding(holds: HoldChange) -> JobChanges {
+    JobChanges {
+        holds: Some(holds),
+        ..JobChanges::default()
+    }
+}
+
 const SYSTEM_HOLD: Holds = Holds {
     user: false,
     operator: false,
@@ -497,68 +504,53 @@ impl World {
                 jobs: jobs(number),
                 changes: Box::default(),
             },
-            5 => alter(
-                jobs(number),
-                JobChanges {
+            5 => {
+                let changes = JobChanges {
                     start_after: Some(self.draw_start()),
                     ..JobChanges::default()
-                },
-            ),
+                };
+                alter(jobs(number), changes)
+            }
             6 => {
-                let limit = self.random.between(0, 3) as u32;
-                alter(
-                    jobs(number),
-                    JobChanges {
-                        task_concurrency: Some(limit),
-                        ..JobChanges::default()
-                    },
-                )
+                let changes = JobChanges {
+                    task_concurrency: Some(self.random.between(0, 3) as u32),
+                    ..JobChanges::default()
+                };
+                alter(jobs(number), changes)
             }
             7 => {
-                let holds = HoldChange {
+                let set = HoldChange {
                     set: SYSTEM_HOLD,
                     ..HoldChange::default()
                 };
-                alter(
-                    one,
-                    JobChanges {
-                        holds: Some(holds),
-                        ..JobChanges::default()
-                    },
-                )
+                alter(one, holding(set))
             }
             8 => {
-                let holds = HoldChange {
+                let release = HoldChange {
                     release: SYSTEM_HOLD,
                     ..HoldChange::default()
                 };
-                alter(
-                    one,
-                    JobChanges {
-                        holds: Some(holds),
-                        ..JobChanges::default()
-                    },
-                )
+                alter(one, holding(release))
             }
-            _ => {
-                // A parallel job that asks for two licences a slot would wait for ever.
-                let state = &self.kept.home().state;
-                let is_parallel = state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
-                if is_parallel && self.has_scopes() && self.random.chance(400) {
-                    return alter(jobs(number), self.draw_scope());
-                }
-                let resources = self
-                    .random
-                    .pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
-                let resources = resources.unwrap_or("gpu=1");
-                alter(
-                    jobs(number),
-                    JobChanges {
-                        hard: Some(self.draw_resources(resources)),
-                        ..JobChanges::default()
-                    },
-                )
-            }
+            _ => alter(jobs(number), self.draw_requests(number)),
+        }
+    }
+
+    /// Other requests of a job, sometimes those of its master alone.
+    fn draw_requests(&mut self, number: JobNumber) -> JobChanges {
+        // A parallel job that asks for two licences a slot would wait for ever.
+        let state = &self.kept.home().state;
+        let is_parallel = state.job(number).is_some_and(|job| job.spec.requests.pe.is_some());
+        if is_parallel && self.has_scopes() && self.random.chance(400) {
+            return self.draw_scope();
+        }
+        let resources = self
+            .random
+            .pick(&["gpu=1", "h_vmem=2G", if is_parallel { "lic=1" } else { "lic=2" }]);
+        let resources = resources.unwrap_or("gpu=1");
+        JobChanges {
+            hard: Some(self.draw_resources(resources)),
+            ..JobChanges::default()
         }
     }
 
