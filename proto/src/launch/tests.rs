@@ -279,27 +279,18 @@ fn every_other_notice_reads_back() {
         started_boot_ms: 8,
         result: None,
     };
+    let refused = |text: &str, blame| Notice::Refused {
+        key: Some(key),
+        sensor: None,
+        text: text.into(),
+        blame,
+    };
     let notices = [
         Notice::Accepted { key },
         Notice::Idle { key },
-        Notice::Refused {
-            key: Some(key),
-            sensor: None,
-            text: "no".into(),
-            blame: Blame::Job,
-        },
-        Notice::Refused {
-            key: Some(key),
-            sensor: None,
-            text: "full".into(),
-            blame: Blame::Host,
-        },
-        Notice::Refused {
-            key: Some(key),
-            sensor: None,
-            text: "not listed".into(),
-            blame: Blame::Queue,
-        },
+        refused("no", Blame::Job),
+        refused("full", Blame::Host),
+        refused("not listed", Blame::Queue),
         Notice::Health {
             trouble: None,
             root_commands: None,
