@@ -9,27 +9,33 @@
 //! queue all.q a,b slots=4 seq_no=10        a cluster queue on hosts, with attributes
 //! group @g a b                             a host group
 //! list staff u1 @g                         an access list
-//! user u1 100 5                            a user: functional shares, then override tickets if there are any
+//! user u1 100 5                            a user: functional shares, perhaps override tickets
 //! project p1 100 / department d1 50 0 u1   the same of a project, of a department with its users
 //! tree u1=100 grp=300 grp/u2=1 p1!=50      the share tree: paths with shares, projects with a mark
-//! pe mpi 100 $round_robin                  a parallel environment, in the pe_list of every queue by default
+//! pe mpi 100 $round_robin                  an environment in the pe_list of every queue by default
 //! calendar day NONE mon-fri=9-17           a calendar: year and week
 //! conf queue_sort_method seqno             the scheduler configuration
-//! quota r users {*} to slots=2 | to slots=9  a resource quota set with its rules; without any it is deleted
-//! job 1 -l lic=1 -pe mpi 2-4 -q all.q -p -100 -P p1 -js 5 -ot 7 -t 1-3:1 -tc 1 -now -u u2 -h -soft -l x=1
-//! reserve 1 100 200 -pe mpi 2 -l lic=1     an advance reservation from 100 s after now until 200 s after, if it can be granted
+//! quota r users {*} to slots=2 | to slots=9  a set with its rules; without any it is deleted
+//! job 1 -l lic=1 -pe mpi 2-4 -q all.q      a job with options of qsub and qalter, also -soft -p -P
+//!                                          -js -ot -t -tc -now -h, and its owner behind -u
+//! reserve 1 100 200 -pe mpi 2 -l lic=1     an advance reservation from 100 s after now until 200 s
+//!                                          after, if it can be granted
 //! ! 1 all.q@a:2                            what it was granted; `! 1 nothing` if it was not
-//! begin 1 / over 1                         its time has come; it is over, and its jobs count as all others do
+//! begin 1 / over 1                         its time has come; it is over, its jobs count as others
 //! pass                                     a whole pass; its orders become events
-//! run 1                                   the host says that the task runs
-//! T 1 3                                   the tasks that suspend thresholds have suspended, oldest first; `T -` if none
+//! run 1                                    the host says that the task runs
+//! T 1 3                                    the tasks that suspend thresholds have suspended, the
+//!                                          oldest first; `T -` if none
 //! again 1 / again 1.2                      a task ends with exit status 99
 //! end 1 / end 1.2 / disable all.q@a / lose a / wait 60 / back 60 / delete 1.2 …
-//! = 1 all.q@a                              what the last pass placed, in order; `= nothing` if nothing
-//! @ 2 +90 all.q@a:2                       what is kept for a job, and in how many seconds; `@ 2 nothing` if nothing
-//! $ 1 100 2500 0 / $ 1 r 0 0 833           override, functional and share tree tickets of a job: pending, or of its running tasks
-//! charge 1 10042                           a running job has used so many ms of processor time in all
-//! / /p1/u1 2 500000 500000 300000 119326   a node of the share tree: tasks, total, long and short target, actual share
+//! = 1 all.q@a                              what the last pass placed, in order, or `= nothing`
+//! @ 2 +90 all.q@a:2                        what is kept for a job, and in how many seconds;
+//!                                          `@ 2 nothing` if nothing is
+//! $ 1 100 2500 0 / $ 1 r 0 0 833           override, functional and share tree tickets of a job:
+//!                                          pending, or of its running tasks
+//! charge 1 10042                           a running job has used so many ms of processor time
+//! / /p1/u1 2 500000 500000 300000 119326   a node of the share tree: tasks, total, long and short
+//!                                          target, actual share
 //! % r/1 slots=2/2 users u1                 a row of qquota; `% nothing` if there is none
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
