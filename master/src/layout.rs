@@ -4,23 +4,26 @@
 //! DIR/etc/cell.toml          what all daemons of the cell agree on; readable by everybody
 //! DIR/etc/master.toml        settings of the master, every key with its meaning
 //! DIR/etc/agent.toml         settings of this machine's agent
-//! DIR/etc/directory          which directory this is, by the launcher: the daemons refuse to run in a copy
-//! DIR/master/state.db        event log, snapshots, accounting records (SQLite; -wal and -shm beside it)
+//! DIR/etc/directory          which directory this is, by the launcher: no daemon runs in a copy
+//! DIR/master/state.db        event log, snapshots, accounting records (SQLite; with -wal and -shm)
 //! DIR/master/reserve         room that is given up for the event log when the disk is full
 //! DIR/master/ca.crt ca.key   the cluster CA; whoever reads the key can admit hosts
 //! DIR/master/master.crt .key what the master serves with
 //! DIR/master/tickets.key     keys of TLS session tickets
 //! DIR/agent/host.crt .key    certificate and key of this machine's agent
 //! DIR/agent/ca.crt           the CA that the agent trusts
-//! DIR/tasks/                 one directory a task, made by the launcher; marks: by which the master knows this directory again
-//! DIR/run/NAME/              one directory for each daemon, which alone makes files there: launcher, master, agent, sim
+//! DIR/tasks/                 one directory a task, made by the launcher; marks: by which the
+//!                            master knows this directory again
+//! DIR/run/NAME/              one directory for each daemon, which alone makes files there:
+//!                            launcher, master, agent, sim
 //! DIR/run/master/lock        held while the master lives
 //! DIR/run/master/pid         its process id, for people
 //! DIR/run/master/master.sock commands talk to the master here
 //! DIR/run/master/ready       exists while the master answers
-//! DIR/log/master.log         its log, where asked for; master.log.1 and .2 are what was in it before
+//! DIR/log/master.log         its log, where asked for; master.log.1 and .2 are what was before
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
-//! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting schedd_runlog schedule
+//! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting
+//!                            schedd_runlog schedule
 //! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap
 //! DIR/util/arch              prints ARCH
 //! DIR/utilbin/ARCH/gethostname   prints the host's name
