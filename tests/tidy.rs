@@ -10,6 +10,9 @@ use syn::visit::{self, Visit};
 const MAX_FUNCTION_LINES: usize = 70;
 const MAX_FILE_LINES: usize = 700;
 
+/// Characters, not bytes, of a line that is only a comment.
+const MAX_COMMENT_WIDTH: usize = 100;
+
 /// What each package may import of ours, and of the libraries that the table restricts.
 const IMPORTS: [(&str, &[&str], &[&str]); 12] = [
     ("proto", &[], &[]),
@@ -248,6 +251,22 @@ fn no_function_passes_seventy_lines_and_no_file_seven_hundred() {
         offences.extend(lengths.offences);
     }
     assert_none("too long", &offences);
+}
+
+#[test]
+fn no_comment_is_wider_than_a_hundred_characters() {
+    let mut offences = Vec::new();
+    for path in sources() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (index, line) in text.lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            let width = line.chars().count();
+            if is_comment && width > MAX_COMMENT_WIDTH {
+                offences.push(format!("{}:{}: {width} characters", shown(&path), index + 1));
+            }
+        }
+    }
+    assert_none("comments that are too wide", &offences);
 }
 
 #[test]
