@@ -40,10 +40,11 @@
 //! ? 2 (-l lic=9) cannot run globally …     a line of scheduling info
 //! ```
 
+mod expectations;
 mod objects;
 
 use crate::event::{Actor, Event, InstanceState, Record, Then};
-use crate::explain::{never_suits, scheduling_info};
+use crate::explain::{forever, never_suits};
 use crate::ledger::Grant;
 use crate::matching::{Cluster, Demand, Mode, check_start};
 use crate::observe::Observation;
@@ -52,11 +53,9 @@ use crate::sched::assign::Assignment;
 use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
-use crate::sched::{Of, Reserving, Scheduler};
+use crate::sched::{Reserving, Scheduler};
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
 use crate::state::job::{Job, Placement};
-use crate::state::reservation::AdvanceReservation;
 use proto::accounting::AccountingRecord;
 use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::{HoldChange, Holds, JobSpec, PeRequest};
@@ -247,21 +246,6 @@ impl Lab {
         });
     }
 
-    /// Tickets as `qstat -ext` shows them: without what is behind the point.
-    fn expect_tickets(&self, job: &str, expected: &[&str]) {
-        let (of, expected) = if expected[0] == "r" {
-            (Of::Running, &expected[1..])
-        } else {
-            (Of::Pending, expected)
-        };
-        let numbers = self
-            .scheduler
-            .model()
-            .priority_of(SubmitSeq(job.parse().unwrap()), of, self.now);
-        let found = [numbers.otckt, numbers.ftckt, numbers.stckt].map(|tickets| tickets.to_string());
-        assert_eq!(found.join(" "), expected.join(" "), "tickets of job {job}");
-    }
-
     pub fn charge(&mut self, job: &str, cpu_ms: u64) {
         let task = &self.state().jobs[&SubmitSeq(job.parse().unwrap())].tasks[&TaskId(1)];
         let consumed = Consumed {
@@ -270,24 +254,6 @@ impl Lab {
         };
         let tasks = vec![(task.place.placement().unwrap().key, consumed)];
         self.event(Event::UsageCharged { tasks });
-    }
-
-    fn expect_node(&self, path: &str, expected: &[&str]) {
-        let nodes = self.scheduler.model().share_nodes(self.now);
-        let node = nodes.iter().find(|node| node.path == path).unwrap();
-        let tasks = i64::try_from(node.job_count).unwrap();
-        let found = [
-            tasks,
-            node.total,
-            node.long_target_share,
-            node.short_target_share,
-            node.actual_share,
-        ];
-        assert_eq!(
-            found.map(|number| number.to_string()).join(" "),
-            expected.join(" "),
-            "of {path}"
-        );
     }
 
     /// The rows of `qquota`.
@@ -313,31 +279,6 @@ impl Lab {
                 )
             });
         rows.collect()
-    }
-
-    fn expect_reservation(&self, name: &str, expected: &str) {
-        let (seq, task) = name.split_once('.').unwrap_or((name, "1"));
-        let key = (SubmitSeq(seq.parse().unwrap()), TaskId(task.parse().unwrap()));
-        let text = self
-            .scheduler
-            .model()
-            .reservations()
-            .get(&key)
-            .map_or("nothing".to_owned(), |kept| {
-                let places: Vec<String> = kept.granted.iter().map(place_text).collect();
-                format!("+{} {}", kept.at.since_ms(self.now.tick) / 1000, places.join(" "))
-            });
-        assert_eq!(text, expected, "of job {name}");
-    }
-
-    fn expect_quota(&self, row: &str) {
-        let rows = self.quotas();
-        let is_there = if row == "nothing" {
-            rows.is_empty()
-        } else {
-            rows.iter().any(|known| known == row)
-        };
-        assert!(is_there, "no row {row:?} among {rows:#?}");
     }
 
     pub fn job(&mut self, words: &[&str]) {
@@ -396,16 +337,6 @@ impl Lab {
         });
     }
 
-    fn expect_grant(&self, id: &str, expected: &str) {
-        let known = self.state().reservations.get(&ReservationId(id.parse().unwrap()));
-        let places = |known: &AdvanceReservation| known.granted.iter().map(place_text).collect::<Vec<_>>().join(" ");
-        assert_eq!(
-            known.map_or("nothing".to_owned(), places),
-            expected,
-            "of reservation {id}"
-        );
-    }
-
     /// A whole pass after which nothing that waits could have been started.
     pub fn pass(&mut self) {
         self.place();
@@ -431,25 +362,6 @@ impl Lab {
         }
     }
 
-    /// The tasks that may start are those that the check of orders lets start, asked one by one.
-    fn assert_tasks_are_found(&self) {
-        let state = self.state();
-        for job in state
-            .jobs
-            .values()
-            .filter(|job| job_eligible(state, job, self.now.wall).is_ok())
-        {
-            let found: Vec<TaskId> = eligible_tasks(state, job, self.now).collect();
-            let present = job.present();
-            let may_start = |task: &TaskId| {
-                let verdict = eligible(state, job, *task, self.now);
-                matches!(verdict, Ok(()) | Err(Ineligible::UserJobs(_)))
-            };
-            let plain: Vec<TaskId> = present.iter().filter(may_start).collect();
-            assert_eq!(found, plain, "of job {}", job.number);
-        }
-    }
-
     /// A short search for the place of a job on an empty cluster finds one where the whole search
     /// does.
     fn assert_places_are_found(&self) {
@@ -457,45 +369,6 @@ impl Lab {
         for job in state.jobs.values().filter(|_| !state.config.resolved.is_empty()) {
             let [short, whole] = [never_suits, forever].map(|find| find(state, observations, &job.spec).is_none());
             assert_eq!(short, whole, "of job {}", job.number);
-        }
-    }
-
-    /// What counts tell of a job is what its tasks say one by one.
-    fn assert_counts(&self) {
-        let model = self.scheduler.model();
-        for job in model.state().jobs.values() {
-            for most in [1, 3, 1_000] {
-                let named = model.startable(job, self.now, most).len();
-                assert_eq!(
-                    model.count_startable(job, model.plans_of(job.seq), self.now, most),
-                    named,
-                    "job {}",
-                    job.number
-                );
-            }
-        }
-    }
-
-    /// What waits after a pass has a reason, as the matcher finds it who asks every queue instance
-    /// about every job.
-    fn assert_nothing_fits(&self) {
-        let model = self.scheduler.model();
-        let mut findings = self.findings();
-        for job in model.state().jobs.values() {
-            if model.startable(job, self.now, 1).is_empty() || model.is_owner_full(job.seq) {
-                continue;
-            }
-            let demand = Demand::of_job(model.state(), job);
-            // Under a quota it depends on the order of the hosts what a parallel job is offered:
-            // that is greedy.
-            if demand.pe.is_some() && model.state().config.enabled_quotas().next().is_some() {
-                continue;
-            }
-            assert!(
-                !findings.of(job, &demand).is_empty(),
-                "job {} could have been started",
-                job.number
-            );
         }
     }
 
@@ -595,20 +468,6 @@ impl Lab {
         self.event(Event::TaskStarted { key, at: self.now.wall });
     }
 
-    fn threshold_suspended(&self) -> String {
-        let names: Vec<String> = self
-            .state()
-            .index
-            .threshold_suspended()
-            .map(|key| key.seq.0.to_string())
-            .collect();
-        if names.is_empty() {
-            "-".to_owned()
-        } else {
-            names.join(" ")
-        }
-    }
-
     fn release(&mut self, name: &str) {
         let seq = SubmitSeq(name.parse().unwrap());
         let all = Holds {
@@ -642,15 +501,6 @@ impl Lab {
     pub fn wait(&mut self, seconds: u64) {
         self.now.tick = self.now.tick.plus_ms(seconds * 1000);
         self.now.wall = Wall(self.now.wall.0 + i64::try_from(seconds * 1000).unwrap());
-    }
-
-    fn expect_info(&self, job: &str, line: &str) {
-        let seq = SubmitSeq(job.parse().unwrap());
-        let lines = scheduling_info(&mut self.findings(), seq);
-        assert!(
-            lines.iter().any(|known| known == line),
-            "no line {line:?} among {lines:#?}"
-        );
     }
 }
 
