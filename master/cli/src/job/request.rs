@@ -175,10 +175,11 @@ impl JobRequest {
 
     fn apply_option(&mut self, row: &Row, name: &str, value: &str, second: &str) -> Result<(), Fail> {
         use JobOption as O;
+        let rule = || row.list_rule();
         let files = || values::path_list(self.command, name, value);
         match row.option {
             O::StartTime => self.changes.start_after = Some(self.moment(name, value)?),
-            O::AddContext => self.changes.context.push(ContextChange::Add(self.pairs(name, value)?)),
+            O::AddContext => self.change_context(ContextChange::Add(self.pairs(name, value)?)),
             O::Reservation => self.changes.reservation = Some(self.reservation(value)?),
             O::Account => self.changes.account = Some(self.account(value)?),
             O::Binary => self.binary = self.yes_no(name, value)?,
@@ -186,42 +187,27 @@ impl JobRequest {
             O::Checkpoint => self.changes.checkpoint = Some(value.to_owned()),
             O::Clear => self.start_anew(),
             O::CurrentDirectory => self.changes.directory = Some(self.current_directory()?),
-            O::DeleteContext => self
-                .changes
-                .context
-                .push(ContextChange::Delete(self.context_names(name, value)?)),
+            O::DeleteContext => self.change_context(ContextChange::Delete(self.context_names(name, value)?)),
             O::Deadline => self.changes.deadline = Some(self.moment(name, value)?),
             O::Hold => self.changes.holds.get_or_insert_default().set.user = true,
             O::HoldList => self.changes.holds = Some(self.hold_change(value)?),
             O::Hard => self.soft = false,
-            O::Predecessors => row
-                .list_rule()
-                .add(&mut self.changes.predecessors, list(value), |a, b| a == b),
-            O::ArrayPredecessors => row
-                .list_rule()
-                .add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
-            O::Stdin => row.list_rule().add(&mut self.changes.stdin, files()?, is_for_same_host),
-            O::Stdout => row
-                .list_rule()
-                .add(&mut self.changes.stdout, files()?, is_for_same_host),
-            O::Stderr => row
-                .list_rule()
-                .add(&mut self.changes.stderr, files()?, is_for_same_host),
-            O::Shell => row.list_rule().add(&mut self.changes.shell, files()?, is_for_same_host),
+            O::Predecessors => rule().add(&mut self.changes.predecessors, list(value), |a, b| a == b),
+            O::ArrayPredecessors => rule().add(&mut self.changes.array_predecessors, list(value), |a, b| a == b),
+            O::Stdin => rule().add(&mut self.changes.stdin, files()?, is_for_same_host),
+            O::Stdout => rule().add(&mut self.changes.stdout, files()?, is_for_same_host),
+            O::Stderr => rule().add(&mut self.changes.stderr, files()?, is_for_same_host),
+            O::Shell => rule().add(&mut self.changes.shell, files()?, is_for_same_host),
             O::Join => self.changes.merge_stderr = Some(self.yes_no(name, value)?),
             O::Share => self.changes.job_share = Some(self.number(value, "jobshare")?),
             O::Resources => self.apply_resources(value)?,
             O::MailEvents => self.changes.mail = Some(self.mail_events(self.changes.mail.unwrap_or_default(), value)?),
-            O::MasterQueues => row
-                .list_rule()
-                .add(&mut self.changes.master_queues, list(value), |a, b| a == b),
+            O::MasterQueues => rule().add(&mut self.changes.master_queues, list(value), |a, b| a == b),
             O::Notify => self.changes.notify = Some(true),
             O::Immediate => self.immediate = self.yes_no(name, value)?,
-            O::MailList => row
-                .list_rule()
-                .add(&mut self.changes.mail_to, values::addresses(value), |a, b| {
-                    values::is_at_same_host(a, b)
-                }),
+            O::MailList => rule().add(&mut self.changes.mail_to, values::addresses(value), |a, b| {
+                values::is_at_same_host(a, b)
+            }),
             O::Name => self.changes.name = Some(self.job_name(value)?),
             O::OverrideTickets => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             O::Project => self.changes.project = Some(value.to_owned()),
@@ -231,7 +217,7 @@ impl JobRequest {
             O::Queues => self.apply_queues(row, value)?,
             O::Reserve => self.changes.reserve = Some(self.yes_no(name, value)?),
             O::Rerun => self.changes.rerunnable = Some(self.yes_no(name, value)?),
-            O::SetContext => self.changes.context.push(ContextChange::Set(self.pairs(name, value)?)),
+            O::SetContext => self.change_context(ContextChange::Set(self.pairs(name, value)?)),
             O::Scope => self.scope = self.parse_scope(value)?,
             O::UseShell => self.use_shell = Some(self.yes_no(name, value)?),
             O::Soft => self.soft = true,
@@ -239,9 +225,7 @@ impl JobRequest {
             O::Tasks => self.changes.array = Some(self.task_range(value)?),
             O::Concurrency => self.changes.task_concurrency = Some(self.concurrency(value)?),
             O::Terse => self.terse = true,
-            O::Variables => row
-                .list_rule()
-                .add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0),
+            O::Variables => rule().add(&mut self.variables, variables(self.command, value)?, |a, b| a.0 == b.0),
             O::Verify => self.verify = true,
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),
@@ -252,6 +236,10 @@ impl JobRequest {
             O::Help | O::Prefix | O::Users | O::AllUsers | O::OptionFile => {}
         }
         Ok(())
+    }
+
+    fn change_context(&mut self, change: ContextChange) {
+        self.changes.context.push(change);
     }
 
     /// Drops the queue lists of earlier sources, in the scope that is in force. `-masterq` adds up
