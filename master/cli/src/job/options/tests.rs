@@ -1,5 +1,6 @@
 //! The table itself, and what the users' guide says about it.
 
+use super::table::QRSUB_ALONE;
 use super::*;
 use crate::args::Given;
 use crate::job::request::JobRequest;
