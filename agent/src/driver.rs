@@ -5,7 +5,7 @@
 //! for it: what must not be lost is in the core, and the next hello repeats it. An outbox that is
 //! full, or a master that is rejected, ends the connection by dropping the outbox.
 
-use crate::launcher_link::{Attached, LauncherProcess, LauncherQueue, ToLauncher};
+use crate::launcher_link::{Attachment, LauncherProcess, LauncherQueue, LauncherRequest};
 use crate::slaves::Slaves;
 use crate::{clock, directory};
 use agent_core::core::{Core, Effect, Input, MainProcess, Now};
@@ -33,7 +33,7 @@ const OUTBOX: usize = 4096;
 pub enum DriverInput {
     /// A connection to the master is there: what is the hello, and where do messages for it come
     /// from?
-    Open(oneshot::Sender<Opening>),
+    Open(oneshot::Sender<ConnectionStart>),
     /// The master answered the hello.
     Welcome(Box<MasterWelcome>),
     /// A message of the master.
@@ -59,7 +59,7 @@ pub enum DriverInput {
 /// What a new connection begins with. Messages that come into being after the hello was made are in
 /// the outbox.
 #[derive(Debug)]
-pub struct Opening {
+pub struct ConnectionStart {
     /// The hello.
     pub hello: AgentHello,
     /// What to send after the welcome. Its end means: disconnect.
@@ -194,7 +194,7 @@ impl Driver {
         effects.into_iter().try_for_each(|effect| self.perform(effect))
     }
 
-    fn open(&mut self) -> Opening {
+    fn open(&mut self) -> ConnectionStart {
         let (sender, outbox) = mpsc::channel(OUTBOX);
         self.outbox = Some(sender);
         let now = Now {
@@ -218,7 +218,7 @@ impl Driver {
                 .map(directory::marks)
                 .unwrap_or_default(),
         };
-        Opening { hello, outbox }
+        ConnectionStart { hello, outbox }
     }
 
     fn perform(&mut self, effect: Effect) -> ControlFlow<()> {
@@ -237,8 +237,8 @@ impl Driver {
                 AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
             },
             Effect::Launcher { request, script } => {
-                let attached = script.map_or_else(|| self.streams_for(&request), Attached::Script);
-                self.ports.launcher.push(ToLauncher {
+                let attached = script.map_or_else(|| self.streams_for(&request), Attachment::Script);
+                self.ports.launcher.push(LauncherRequest {
                     request: *request,
                     attached,
                 });
@@ -276,26 +276,26 @@ impl Driver {
     }
 
     /// The streams of a slave task that is to be started. Those of one that is forgotten go.
-    fn streams_for(&self, request: &Request) -> Attached {
+    fn streams_for(&self, request: &Request) -> Attachment {
         match (request, &self.ports.slaves) {
             (Request::Launch(document), Some(slaves)) => {
                 let Start::Connected { has_input, .. } = document.start else {
-                    return Attached::Nothing;
+                    return Attachment::Nothing;
                 };
                 match slaves.begin(document.key, has_input) {
-                    Ok(streams) => Attached::Streams(streams),
+                    Ok(streams) => Attachment::Streams(streams),
                     Err(error) => {
                         // The launcher refuses it without them.
                         tracing::error!("no pipes can be made for slave task {}: {error}", document.key);
-                        Attached::Nothing
+                        Attachment::Nothing
                     }
                 }
             }
             (Request::Forget { key }, Some(slaves)) => {
                 slaves.forget(*key);
-                Attached::Nothing
+                Attachment::Nothing
             }
-            _ => Attached::Nothing,
+            _ => Attachment::Nothing,
         }
     }
 

@@ -34,7 +34,7 @@ const GOODBYE: Duration = Duration::from_millis(100);
 
 /// Whom this host joins, and as what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct JoinOptions {
     /// `MASTER` or `MASTER:PORT`.
     pub master: String,
     /// The token, as it was shown.
@@ -49,7 +49,7 @@ pub struct Options {
 ///
 /// # Errors
 /// The refusal with its remedy.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &JoinOptions) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
+async fn join(options: &JoinOptions) -> Result<(HostName, Layout), Diagnostic> {
     let bad_token = |bad: quic::BadToken| {
         Diagnostic::new(Code::BadToken, bad.to_string())
             .fix("copy the whole token, or ask an administrator for one: gridwright token create")
@@ -83,7 +83,7 @@ async fn join(options: &Options) -> Result<(HostName, Layout), Diagnostic> {
 
 /// Asks the master, and writes what it answers.
 async fn enrol_here(
-    options: &Options,
+    options: &JoinOptions,
     token: &JoinToken,
     master: &MasterAddress,
     host: &HostName,

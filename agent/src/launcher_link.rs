@@ -35,16 +35,16 @@ const READ_BYTES: usize = 64 << 10;
 
 /// A request with the descriptors that belong to it.
 #[derive(Debug)]
-pub struct ToLauncher {
+pub struct LauncherRequest {
     /// The request.
     pub request: Request,
     /// What goes along.
-    pub attached: Attached,
+    pub attached: Attachment,
 }
 
 /// What goes along with a request.
 #[derive(Debug)]
-pub enum Attached {
+pub enum Attachment {
     /// Nothing.
     Nothing,
     /// The script of a job, which is passed as a sealed memory file.
@@ -56,7 +56,7 @@ pub enum Attached {
 /// Where requests for the launcher go.
 #[derive(Clone, Debug)]
 pub struct LauncherQueue {
-    requests: mpsc::Sender<ToLauncher>,
+    requests: mpsc::Sender<LauncherRequest>,
     /// Woken to give up a launcher that does not read.
     reset: Arc<Notify>,
 }
@@ -65,7 +65,7 @@ pub struct LauncherQueue {
 #[derive(Debug)]
 pub struct LauncherRequests {
     /// In the order in which they were made.
-    pub requests: mpsc::Receiver<ToLauncher>,
+    pub requests: mpsc::Receiver<LauncherRequest>,
     reset: Arc<Notify>,
 }
 
@@ -84,7 +84,7 @@ pub fn queue() -> (LauncherQueue, LauncherRequests) {
 
 impl LauncherQueue {
     /// Adds a request, never waiting.
-    pub fn push(&self, request: ToLauncher) {
+    pub fn push(&self, request: LauncherRequest) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.requests.try_send(request) {
             self.reset.notify_one();
         }
@@ -175,7 +175,7 @@ impl LauncherLink {
                 () = &mut wake => return true,
                 request = self.queue.requests.recv() => request,
             };
-            let Some(ToLauncher { request, attached: _ }) = request else {
+            let Some(LauncherRequest { request, attached: _ }) = request else {
                 return false;
             };
             if let Request::StartSensor(spec) = request {
@@ -198,7 +198,7 @@ impl LauncherLink {
             .peer_cred()
             .ok()
             .and_then(|peer| peer.pid())
-            .and_then(LauncherProcess::of);
+            .and_then(LauncherProcess::find);
         self.driver.send(DriverInput::LauncherConnected(process)).await.ok()?;
         let Self {
             queue,
@@ -219,11 +219,11 @@ impl LauncherLink {
 
 async fn write(
     stream: &UnixStream,
-    requests: &mut mpsc::Receiver<ToLauncher>,
+    requests: &mut mpsc::Receiver<LauncherRequest>,
     driver: &mpsc::Sender<DriverInput>,
 ) -> Option<String> {
     loop {
-        let ToLauncher { request, attached } = requests.recv().await?;
+        let LauncherRequest { request, attached } = requests.recv().await?;
         let descriptors = match descriptors(attached) {
             Ok(descriptors) => descriptors,
             Err(error) => {

@@ -32,7 +32,7 @@ const GOOD_LIFE: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_millis(200);
 
 /// Where connections of users come from and reports go to.
-pub type Online = watch::Receiver<Option<Connection>>;
+pub type ConnectionWatch = watch::Receiver<Option<Connection>>;
 
 /// What the link of one host is made of.
 pub struct Link {

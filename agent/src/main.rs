@@ -103,10 +103,10 @@ fn main() -> ExitCode {
 fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
     match parser.next()? {
         Some(Arg::Value(command)) => match command.to_str() {
-            Some("run") => run_command(Given::parse(parser)?),
-            Some("sim") => sim_command(Given::parse(parser)?),
-            Some("join") => join_command(Given::parse(parser)?),
-            Some("sensor-check") => sensor_check_command(Given::parse(parser)?),
+            Some("run") => run_command(CommandOptions::parse(parser)?),
+            Some("sim") => sim_command(CommandOptions::parse(parser)?),
+            Some("join") => join_command(CommandOptions::parse(parser)?),
+            Some("sensor-check") => sensor_check_command(CommandOptions::parse(parser)?),
             Some(_) | None => Err(Usage(format!("unknown command {}", command.display()))),
         },
         Some(argument) => Err(argument.unexpected().into()),
@@ -116,7 +116,7 @@ fn dispatch(parser: &mut Parser) -> Result<Result<ExitCode, Failure>, Usage> {
 
 /// What stands behind the command.
 #[derive(Debug, Default)]
-struct Given {
+struct CommandOptions {
     dir: Option<PathBuf>,
     daemon: bool,
     log_file: Option<PathBuf>,
@@ -131,7 +131,7 @@ struct Given {
     words: Vec<String>,
 }
 
-impl Given {
+impl CommandOptions {
     fn parse(parser: &mut Parser) -> Result<Self, Usage> {
         let mut given = Self::default();
         while let Some(argument) = parser.next()? {
@@ -167,9 +167,9 @@ impl Given {
     }
 }
 
-fn run_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+fn run_command(given: CommandOptions) -> Result<Result<ExitCode, Failure>, Usage> {
     given.words::<0>("no argument")?;
-    let options = run::Options {
+    let options = run::RunOptions {
         dir: given.dir()?,
         sensor_user: given.sensor_user.clone(),
     };
@@ -178,10 +178,10 @@ fn run_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
         .map(|()| ExitCode::SUCCESS))
 }
 
-fn sim_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+fn sim_command(given: CommandOptions) -> Result<Result<ExitCode, Failure>, Usage> {
     given.words::<0>("no argument")?;
     let count = given.count.ok_or_else(|| Usage("--count is missing".to_owned()))?;
-    let options = sim::Options {
+    let options = sim::SimOptions {
         dir: given.dir()?,
         count,
         slots: given.slots,
@@ -192,11 +192,11 @@ fn sim_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
         .map(|()| ExitCode::SUCCESS))
 }
 
-fn join_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+fn join_command(given: CommandOptions) -> Result<Result<ExitCode, Failure>, Usage> {
     let [master, token] = given.words("MASTER TOKEN")?;
     let dir = given.dir()?;
     let joined = token_of(token).and_then(|token| {
-        join::run(&join::Options {
+        join::run(&join::JoinOptions {
             master,
             token,
             dir,
@@ -219,7 +219,7 @@ fn token_of(word: String) -> Result<String, Failure> {
     Ok(line.trim().to_owned())
 }
 
-fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage> {
+fn sensor_check_command(given: CommandOptions) -> Result<Result<ExitCode, Failure>, Usage> {
     if given.words.is_empty() {
         return Err(Usage("expected SCRIPT".to_owned()));
     }
@@ -227,7 +227,7 @@ fn sensor_check_command(given: Given) -> Result<Result<ExitCode, Failure>, Usage
         .dir
         .clone()
         .or_else(|| std::env::var_os("SGE_ROOT").map(PathBuf::from));
-    let options = sensor_check::Options {
+    let options = sensor_check::SensorCheckOptions {
         sensor: given.words.join(" "),
         dir: dir.unwrap_or_else(|| "/var/lib/gridwright".into()),
         user: given.user,
@@ -246,7 +246,7 @@ fn cell_facts() -> Result<CellFacts, Usage> {
 }
 
 /// What comes before a daemon does anything: its session and its log.
-fn begin(given: &Given) -> Result<(), Failure> {
+fn begin(given: &CommandOptions) -> Result<(), Failure> {
     if given.daemon {
         // Fails only for the leader of a process group, which has a session to itself as a rule.
         let _ = nix::unistd::setsid();

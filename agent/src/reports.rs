@@ -1,22 +1,22 @@
 //! Load reports: full after each connection and when the master asks, then only what changed, with
 //! withdrawn values named.
 
-mod ledger;
+mod sent_values;
 
 use crate::driver::DriverInput;
-use crate::link::Online;
-use crate::sensors::{Answer, Sampled, SensorAnswers};
+use crate::link::ConnectionWatch;
+use crate::sensors::{Answer, SampledBlock, SensorAnswers};
 use ::sensors::collector::{self, Collector, Values};
 use ::sensors::judge::{AttributeTypes, FaultyValue, ValueFault, Verdicts, judge};
 use ::sensors::memory::MemFree;
 use ::sensors::protocol::LongLines;
 use ::sensors::report::merge;
-use ledger::Ledger;
 use proto::id::{AttributeName, HostName};
 use proto::load::{SensorStatus, ValueFaults};
 use proto::wire::agent::{AgentConfig, AgentMessage};
 use proto::wire::frame::Kind;
 use quic::{Connection, StreamError};
+use sent_values::SentValues;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub struct Reporter {
     /// Its load sensors; none for simulated hosts.
     pub sensors: Option<SensorAnswers>,
     /// The connection to report on.
-    pub online: Online,
+    pub online: ConnectionWatch,
     /// The interval, and how memory is counted.
     pub config: watch::Receiver<AgentConfig>,
     /// Woken when the master wants a full report.
@@ -66,7 +66,7 @@ pub struct Reporter {
 }
 
 /// Why the next report is due.
-enum Due {
+enum ReportCause {
     Interval,
     Asked,
     NewConnection,
@@ -91,7 +91,7 @@ impl Reporter {
 
     /// Reports on one connection; an error once there is nobody to report for.
     async fn serve(&mut self, connection: &Connection, started: Instant) -> Result<(), ()> {
-        let mut ledger = Ledger::new(self.host.clone());
+        let mut ledger = SentValues::new(self.host.clone());
         loop {
             let begin = Instant::now();
             if let Err(error) = self.report(connection, &mut ledger, started).await {
@@ -99,29 +99,29 @@ impl Reporter {
                 return self.online.changed().await.map_err(drop);
             }
             match self.until_due(begin).await {
-                Due::Interval => {}
-                Due::Asked => ledger = ledger.for_full_report(),
-                Due::NewConnection => return Ok(()),
-                Due::Never => return Err(()),
+                ReportCause::Interval => {}
+                ReportCause::Asked => ledger = ledger.for_full_report(),
+                ReportCause::NewConnection => return Ok(()),
+                ReportCause::Never => return Err(()),
             }
         }
     }
 
     /// Waits for the next report after one that was begun at `last`; a changed interval counts at
     /// once.
-    async fn until_due(&mut self, last: Instant) -> Due {
+    async fn until_due(&mut self, last: Instant) -> ReportCause {
         loop {
             let next = last + interval(&self.config.borrow_and_update());
             let changed = tokio::select! {
-                () = sleep_until(next) => return Due::Interval,
-                () = self.report_now.notified() => return Due::Asked,
+                () = sleep_until(next) => return ReportCause::Interval,
+                () = self.report_now.notified() => return ReportCause::Asked,
                 changed = self.online.changed() => {
-                    return if changed.is_ok() { Due::NewConnection } else { Due::Never };
+                    return if changed.is_ok() { ReportCause::NewConnection } else { ReportCause::Never };
                 }
                 changed = self.config.changed() => changed,
             };
             if changed.is_err() {
-                return Due::Never;
+                return ReportCause::Never;
             }
         }
     }
@@ -129,7 +129,7 @@ impl Reporter {
     async fn report(
         &mut self,
         connection: &Connection,
-        ledger: &mut Ledger,
+        ledger: &mut SentValues,
         started: Instant,
     ) -> Result<(), StreamError> {
         // What is asked for from here on is at most that old; only sensors that are not due have
@@ -141,7 +141,10 @@ impl Reporter {
         };
         let own = self.own_values().await;
         let types = self.config.borrow().attribute_types.clone();
-        let judged: Vec<Option<Judged<'_>>> = answers.iter().map(|answer| Judged::of(answer, &types)).collect();
+        let judged: Vec<Option<JudgedBlock<'_>>> = answers
+            .iter()
+            .map(|answer| JudgedBlock::from_answer(answer, &types))
+            .collect();
         let blocks = || judged.iter().flatten();
         let all = merge(&own, blocks().map(|block| block.verdicts.usable.as_ref()));
         let mut report = ledger.next(&all);
@@ -192,9 +195,9 @@ impl MachineValues {
     pub async fn sample(&mut self, mem_free: MemFree) -> Values {
         let collector = match self.collector.take() {
             Some((kind, collector)) if kind == mem_free => collector,
-            Some(_) | None => Collector::new(collector::Settings {
+            Some(_) | None => Collector::new(collector::CollectorSettings {
                 mem_free,
-                ..collector::Settings::default()
+                ..collector::CollectorSettings::default()
             }),
         };
         let asked = tokio::task::spawn_blocking(move || {
@@ -217,13 +220,13 @@ impl MachineValues {
 }
 
 /// A block of a sensor, and which of its values the cell can use.
-struct Judged<'a> {
-    sampled: &'a Sampled,
+struct JudgedBlock<'a> {
+    sampled: &'a SampledBlock,
     verdicts: Verdicts<'a>,
 }
 
-impl<'a> Judged<'a> {
-    fn of(answer: &'a Answer, types: &AttributeTypes) -> Option<Self> {
+impl<'a> JudgedBlock<'a> {
+    fn from_answer(answer: &'a Answer, types: &AttributeTypes) -> Option<Self> {
         let sampled = answer.values.as_ref()?;
         Some(Self {
             sampled,
@@ -233,7 +236,7 @@ impl<'a> Judged<'a> {
 }
 
 /// The health of a sensor with the faults of its values.
-fn with_faults(answer: &Answer, judged: Option<&Judged<'_>>) -> SensorStatus {
+fn with_faults(answer: &Answer, judged: Option<&JudgedBlock<'_>>) -> SensorStatus {
     let faults = judged.map(|judged| {
         let block = &judged.sampled.block;
         with_long_lines(judged.verdicts.faults(block.values()), block.long_lines())

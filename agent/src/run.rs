@@ -11,7 +11,7 @@ use crate::slaves::Slaves;
 use crate::users::Counter;
 use crate::{Failure, clock, directory, identity, notify, sensors, slaves, users};
 use agent_core::core::Core;
-use agent_core::site::Site;
+use agent_core::host_paths::HostPaths;
 use proto::id::TaskKey;
 use proto::wire::agent::AgentConfig;
 use quic::Client;
@@ -32,7 +32,7 @@ const SENSOR_NOTICES: usize = 256;
 
 /// How the agent is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct RunOptions {
     /// The state directory.
     pub dir: PathBuf,
     /// Under whom load sensors run: `NAME` or `UID:GID`.
@@ -43,7 +43,7 @@ pub struct Options {
 ///
 /// # Errors
 /// What keeps it from starting.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let layout = Layout::new(&options.dir).map_err(Failure::new)?;
     directory::refuse_copy(&layout)?;
     let _lock = DaemonLock::take(&layout, "agent").map_err(Failure::new)?;
@@ -79,7 +79,7 @@ struct Agent {
     layout: Layout,
     config: Config,
     client: Client,
-    options: Options,
+    options: RunOptions,
 }
 
 /// The channels between the parts.
@@ -226,8 +226,8 @@ impl Agent {
         Ok(listener)
     }
 
-    fn site(&self) -> Site {
-        Site {
+    fn site(&self) -> HostPaths {
+        HostPaths {
             host: self.config.host.clone(),
             root: self.layout.root(),
             cell_name: CELL_NAME.to_owned(),

@@ -29,7 +29,7 @@ const INTERVAL_MS: u64 = 1000;
 
 /// How a sensor is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SensorCheckOptions {
     /// The program with its arguments, as `load_sensor` would have it.
     pub sensor: String,
     /// The state directory whose name it is told.
@@ -46,7 +46,7 @@ pub struct Options {
 ///
 /// # Errors
 /// What keeps it from being run at all.
-pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+pub fn run(options: &SensorCheckOptions) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -73,7 +73,7 @@ struct Account {
     change_to: Option<(u32, u32)>,
 }
 
-async fn check(options: &Options) -> Result<Transcript, Failure> {
+async fn check(options: &SensorCheckOptions) -> Result<Transcript, Failure> {
     let path = std::fs::canonicalize(options.sensor.split_whitespace().next().unwrap_or_default());
     let rest = options.sensor.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
     let path = path.map_err(|error| {
@@ -169,7 +169,7 @@ fn account(user: Option<&str>) -> Result<Account, Failure> {
 }
 
 /// A process with its pipes.
-struct Running {
+struct RunningSensor {
     child: Child,
     pid: i32,
     pipes: Process,
@@ -182,7 +182,7 @@ struct Check {
     environment: Vec<String>,
     machine: Machine,
     transcript: Transcript,
-    running: Option<Running>,
+    running: Option<RunningSensor>,
 }
 
 enum Event {
@@ -218,7 +218,7 @@ impl Check {
                 timer.await;
                 Event::Timer
             }
-            Some(Running { child, pipes, pid: _ }) => tokio::select! {
+            Some(RunningSensor { child, pipes, pid: _ }) => tokio::select! {
                 biased;
                 // Only once the pipes are silent does the end of the process count.
                 output = pipes.output(read_out) => Event::Output(output),
@@ -317,7 +317,7 @@ impl Check {
         }
     }
 
-    fn spawn(&self) -> std::io::Result<Running> {
+    fn spawn(&self) -> std::io::Result<RunningSensor> {
         let (pipes, [stdin, stdout, stderr]) = Process::new()?;
         let words = command_line(&self.spec);
         let mut command = std::process::Command::new(&words[0]);
@@ -332,11 +332,11 @@ impl Check {
         }
         let child = Command::from(command).kill_on_drop(true).spawn()?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).unwrap_or_default();
-        Ok(Running { child, pid, pipes })
+        Ok(RunningSensor { child, pid, pipes })
     }
 
     fn signal(&self, signal: Signal) {
-        let Some(Running { pid, .. }) = &self.running else {
+        let Some(RunningSensor { pid, .. }) = &self.running else {
             return;
         };
         let signal = match signal {

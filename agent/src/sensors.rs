@@ -56,14 +56,14 @@ pub struct SensorSite {
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Its newest complete block, unless it is too old.
-    pub values: Option<Sampled>,
+    pub values: Option<SampledBlock>,
     /// How it fares.
     pub status: SensorStatus,
 }
 
 /// A block of a sensor and how old its values are.
 #[derive(Clone, Debug)]
-pub struct Sampled {
+pub struct SampledBlock {
     /// The block.
     pub block: Arc<Block>,
     /// How long before `told` the sensor was asked for it.
@@ -72,7 +72,7 @@ pub struct Sampled {
     pub told: Instant,
 }
 
-impl Sampled {
+impl SampledBlock {
     /// How long before `now` its values were taken.
     pub fn age(&self, now: Instant) -> Duration {
         self.ago + now.saturating_duration_since(self.told)
@@ -118,7 +118,7 @@ impl SensorAnswers {
 }
 
 /// One sensor that is wanted.
-struct Wanted {
+struct WantedSensor {
     id: u64,
     spec: SensorSpec,
     settings: Settings,
@@ -129,7 +129,7 @@ struct Wanted {
 pub struct Sensors {
     site: SensorSite,
     launcher: LauncherQueue,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WantedSensor>,
     /// Tasks that run, those of sensors that are no longer wanted among them.
     tasks: JoinSet<u64>,
     /// Where news of a process goes, also that of a sensor that is being ended.
@@ -203,7 +203,7 @@ impl Sensors {
         }
     }
 
-    fn start(&mut self, spec: SensorSpec, settings: Settings) -> Wanted {
+    fn start(&mut self, spec: SensorSpec, settings: Settings) -> WantedSensor {
         self.last_id += 1;
         let id = self.last_id;
         let (sender, inputs) = mpsc::channel(SENSOR_QUEUE);
@@ -220,7 +220,7 @@ impl Sensors {
             task.run(inputs).await;
             id
         });
-        Wanted {
+        WantedSensor {
             id,
             spec,
             settings,
@@ -228,18 +228,18 @@ impl Sensors {
         }
     }
 
-    fn of(&self, spec: &SensorSpec) -> Option<&SensorSettings> {
+    fn settings_of(&self, spec: &SensorSpec) -> Option<&SensorSettings> {
         self.site.settings.iter().find(|settings| settings.path == spec.path)
     }
 
     fn user(&self, spec: &SensorSpec) -> String {
-        self.of(spec)
+        self.settings_of(spec)
             .and_then(|settings| settings.user.clone())
             .unwrap_or_else(|| self.site.user.clone())
     }
 
     fn settings(&self, spec: &SensorSpec, config: &AgentConfig) -> Settings {
-        let own = self.of(spec);
+        let own = self.settings_of(spec);
         let ms = |seconds: Option<u32>| seconds.map(|seconds| u64::from(seconds) * 1000);
         let standard = Settings::default();
         let interval_ms = match config.report_interval_ms {
@@ -337,7 +337,7 @@ fn specs(entries: &[String], binaries: &Path, use_qidle: bool) -> Vec<SensorSpec
 /// The whole environment of the sensors of a host.
 pub fn environment(root: &str, host: &proto::id::HostName) -> Vec<String> {
     let job_spool_dir = format!("{root}/tasks");
-    let site = ::sensors::launch::Site {
+    let site = ::sensors::launch::SensorEnvironment {
         sge_root: root,
         sge_cell: crate::layout::CELL_NAME,
         host,

@@ -14,7 +14,7 @@ use crate::reports::{LoggedFaults, Reporter, Source};
 use crate::{Failure, clock, notify, run};
 use ::sensors::collector::Values;
 use agent_core::core::Core;
-use agent_core::site::Site;
+use agent_core::host_paths::HostPaths;
 use load::SharedLoad;
 use pretend::PretendLauncher;
 use proto::id::{Epoch, HostName};
@@ -40,7 +40,7 @@ const THREADS: usize = 2;
 
 /// How the hosts are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SimOptions {
     /// The state directory of the master.
     pub dir: PathBuf,
     /// How many hosts.
@@ -55,7 +55,7 @@ pub struct Options {
 ///
 /// # Errors
 /// What keeps them from starting.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &SimOptions) -> Result<(), Failure> {
     let layout = Layout::new(&options.dir).map_err(Failure::new)?;
     let _lock = DaemonLock::take(&layout, "sim").map_err(Failure::new)?;
     let config = config::read(&layout.etc("agent.toml")).map_err(Failure::new)?;
@@ -190,8 +190,8 @@ impl Fleet {
         (link, online)
     }
 
-    fn site(&self, host: &HostName) -> Site {
-        Site {
+    fn site(&self, host: &HostName) -> HostPaths {
+        HostPaths {
             host: host.clone(),
             root: self.layout.root(),
             cell_name: CELL_NAME.to_owned(),

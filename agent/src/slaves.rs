@@ -15,7 +15,7 @@ pub use pipes::Pipes;
 use crate::driver::DriverInput;
 use flow::Flow;
 use proto::id::TaskKey;
-use proto::wire::slave::{Message, Part};
+use proto::wire::slave::{Message, SlaveMessage};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,22 +37,22 @@ const ENDED_KEPT: usize = 256;
 /// Where slave tasks and their commands are on this host.
 #[derive(Clone, Debug)]
 pub struct Slaves {
-    shared: Arc<Shared>,
+    shared: Arc<SlavesState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SlavesState {
     folder: PathBuf,
     driver: mpsc::Sender<DriverInput>,
     to_master: mpsc::Sender<Message>,
-    ends: Mutex<Ends>,
+    ends: Mutex<StreamEnds>,
 }
 
 /// The ends of both kinds.
 #[derive(Debug, Default)]
-struct Ends {
-    tasks: BTreeMap<TaskKey, mpsc::Sender<Part>>,
-    commands: BTreeMap<TaskKey, mpsc::Sender<Part>>,
+struct StreamEnds {
+    tasks: BTreeMap<TaskKey, mpsc::Sender<SlaveMessage>>,
+    commands: BTreeMap<TaskKey, mpsc::Sender<SlaveMessage>>,
     /// Tasks that are forgotten and still listed, oldest first.
     forgotten: Vec<TaskKey>,
 }
@@ -62,7 +62,7 @@ impl Slaves {
     /// [`link::run`] is to send comes out of the receiver.
     pub fn new(folder: PathBuf, driver: mpsc::Sender<DriverInput>) -> (Self, mpsc::Receiver<Message>) {
         let (to_master, messages) = mpsc::channel(TO_MASTER);
-        let shared = Shared {
+        let shared = SlavesState {
             folder,
             driver,
             to_master,
@@ -133,7 +133,7 @@ impl Slaves {
         }
         pipes::remove(&self.shared.folder, key);
         let mut ends = self.ends();
-        let Ends { tasks, forgotten, .. } = &mut *ends;
+        let StreamEnds { tasks, forgotten, .. } = &mut *ends;
         if !tasks.contains_key(&key) {
             return;
         }
@@ -146,14 +146,14 @@ impl Slaves {
 
     /// A command of this host is there; the parts that are for it come out of the receiver. It
     /// takes the place of an earlier one.
-    pub fn enter(&self, key: TaskKey) -> mpsc::Receiver<Part> {
+    pub fn enter(&self, key: TaskKey) -> mpsc::Receiver<SlaveMessage> {
         let (sender, parts) = mpsc::channel(INBOX);
         self.ends().commands.insert(key, sender);
         parts
     }
 
     /// A command has gone.
-    pub fn leave(&self, key: TaskKey, parts: mpsc::Receiver<Part>) {
+    pub fn leave(&self, key: TaskKey, parts: mpsc::Receiver<SlaveMessage>) {
         drop(parts);
         let mut ends = self.ends();
         // Another one may have taken its place meanwhile.
@@ -188,13 +188,13 @@ impl Slaves {
         let ends = self.ends();
         for command in ends.commands.values() {
             // One whose inbox is full has enough to answer.
-            let _ = command.try_send(Part::Present);
+            let _ = command.try_send(SlaveMessage::Present);
         }
         ends.tasks
             .keys()
             .map(|key| Message {
                 key: *key,
-                part: Part::Present,
+                part: SlaveMessage::Present,
             })
             .collect()
     }
@@ -204,21 +204,25 @@ impl Slaves {
         !ends.tasks.is_empty() || !ends.commands.is_empty()
     }
 
-    fn ends(&self) -> MutexGuard<'_, Ends> {
+    fn ends(&self) -> MutexGuard<'_, StreamEnds> {
         self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether a part comes from a command.
-fn is_for_the_task(part: &Part) -> bool {
+fn is_for_the_task(part: &SlaveMessage) -> bool {
     use proto::wire::slave::Stream;
     match part {
-        Part::Attach { .. }
-        | Part::Left
-        | Part::Data {
+        SlaveMessage::Attach { .. }
+        | SlaveMessage::Left
+        | SlaveMessage::Data {
             stream: Stream::Input, ..
         } => true,
-        Part::Have { stream, .. } => *stream != Stream::Input,
-        Part::Attached { .. } | Part::Present | Part::Data { .. } | Part::Over { .. } | Part::Refused(_) => false,
+        SlaveMessage::Have { stream, .. } => *stream != Stream::Input,
+        SlaveMessage::Attached { .. }
+        | SlaveMessage::Present
+        | SlaveMessage::Data { .. }
+        | SlaveMessage::Over { .. }
+        | SlaveMessage::Refused(_) => false,
     }
 }

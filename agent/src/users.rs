@@ -13,7 +13,7 @@ mod slave;
 
 use crate::config::UserLimits;
 use crate::driver::DriverInput;
-use crate::link::Online;
+use crate::link::ConnectionWatch;
 use crate::slaves::Slaves;
 use account::who;
 use exchange::{End, Exchange};
@@ -21,7 +21,9 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::Vouch;
 use proto::wire::frame::{Frame, Kind};
 use pulse::{Pulse, SILENCE};
-use quic::{AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares, StreamError};
+use quic::{
+    AGENT_STREAMS, Connection, FrameLimits, FrameReceiver, FrameSender, Share, ShareRefusal, Shares, StreamError,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -55,7 +57,7 @@ const CONNECTION_PATIENCE: Duration = Duration::from_secs(3);
 /// What a client's connection needs.
 #[derive(Clone)]
 struct Desk {
-    online: Online,
+    online: ConnectionWatch,
     hurry: Arc<Notify>,
     streams: Arc<Semaphore>,
     waits: Shares,
@@ -69,7 +71,7 @@ struct Desk {
 /// What the users' commands are served with.
 pub struct Counter {
     /// The present connection to the master.
-    pub online: Online,
+    pub online: ConnectionWatch,
     /// Woken when a command cannot wait for the next attempt to connect.
     pub hurry: Arc<Notify>,
     /// What users may take.
@@ -133,11 +135,11 @@ fn place(clients: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
     };
     let uid = stream.peer_cred().map_err(unknown)?.uid();
     clients.take(uid).map_err(|full| match full {
-        Full::All { limit } => overloaded(
+        ShareRefusal::All { limit } => overloaded(
             format!("error: {limit} commands of this host are connected already"),
             "clients",
         ),
-        Full::Each { limit } => overloaded(
+        ShareRefusal::Each { limit } => overloaded(
             format!("error: {limit} commands of user id {uid} are connected already on this host"),
             "clients_per_user",
         ),
@@ -273,8 +275,8 @@ impl Desk {
     }
 }
 
-fn too_many_slaves(full: Full) -> Diagnostic {
-    let (Full::All { limit } | Full::Each { limit }) = full;
+fn too_many_slaves(full: ShareRefusal) -> Diagnostic {
+    let (ShareRefusal::All { limit } | ShareRefusal::Each { limit }) = full;
     let what = format!("error: {limit} commands of this host talk to slave tasks already");
     Diagnostic::new(Code::Overloaded, what).fix("end some of them or try again later")
 }

@@ -85,7 +85,7 @@ impl AccountingFile {
         let inode = file.metadata().map_err(failed)?.ino();
         let cursor = store.accounting_cursor()?;
         let known = if cursor.inode == inode { cursor.bytes } else { 0 };
-        let Missing { text, last, more } = missing(store, cursor.seq, PART)?;
+        let MissingLines { text, last, more } = missing(store, cursor.seq, PART)?;
         let bytes = reconcile(&mut file, known, &text).map_err(failed)?;
         if more {
             file.sync_data().map_err(failed)?;
@@ -201,7 +201,7 @@ fn lines_of<R: Borrow<Record>>(records: &[R], after: EventSeq) -> (String, Optio
 }
 
 /// Lines of the database behind an event.
-struct Missing {
+struct MissingLines {
     text: String,
     /// The event of the last one.
     last: EventSeq,
@@ -210,8 +210,8 @@ struct Missing {
 }
 
 /// The lines of `most` records behind an event.
-fn missing(store: &Store, after: EventSeq, most: usize) -> Result<Missing, StoreError> {
-    let mut missing = Missing {
+fn missing(store: &Store, after: EventSeq, most: usize) -> Result<MissingLines, StoreError> {
+    let mut missing = MissingLines {
         text: String::new(),
         last: after,
         more: false,

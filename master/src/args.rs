@@ -48,7 +48,7 @@ pub struct RunOptions {
 
 /// The options of all subcommands, as far as they were given.
 #[derive(Default)]
-struct Given {
+struct CommandOptions {
     dir: Option<PathBuf>,
     port: Option<u16>,
     slots: Option<u32>,
@@ -97,8 +97,8 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     })
 }
 
-fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given>, String> {
-    let mut given = Given::default();
+fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<CommandOptions>, String> {
+    let mut given = CommandOptions::default();
     while let Some(option) = parser.next().map_err(text)? {
         let name = match &option {
             Long("help") | Short('h') => return Ok(None),
@@ -124,7 +124,7 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Given
     Ok(Some(given))
 }
 
-fn plan(given: Given, dir: PathBuf) -> Result<Plan, String> {
+fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, String> {
     Ok(Plan {
         dir,
         port: given.port.map_or_else(port_of_environment, Ok)?,

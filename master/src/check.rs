@@ -2,7 +2,7 @@
 //! with it.
 
 use crate::layout::Layout;
-use crate::replay::{Replayed, replay, replay_all};
+use crate::replay::{ReplayedState, replay, replay_all};
 use crate::store::{Store, StoreError};
 use nix::unistd::{Gid, Uid};
 use std::os::unix::fs::MetadataExt as _;
@@ -36,7 +36,7 @@ fn become_owner(dir: &Path) -> Result<(), StoreError> {
 pub fn check(dir: &Path) -> Result<String, StoreError> {
     become_owner(dir)?;
     let store = Store::open_to_read(&Layout::new(dir).database())?;
-    let Replayed {
+    let ReplayedState {
         state,
         snapshot,
         events,

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 /// A message to an agent.
 #[derive(Debug)]
-pub enum Outgoing {
+pub enum OutgoingMessage {
     /// The answer to its hello.
     Welcome(Box<MasterWelcome>),
     /// A message of the control stream.
@@ -26,7 +26,7 @@ pub enum Outgoing {
 #[derive(Debug)]
 struct Agent {
     host: HostName,
-    outgoing: mpsc::Sender<Vec<Outgoing>>,
+    outgoing: mpsc::Sender<Vec<OutgoingMessage>>,
     /// Taken and dropped to end the connection of an agent that does not take its messages.
     overrun: tokio::sync::oneshot::Sender<Diagnostic>,
 }
@@ -52,16 +52,16 @@ pub struct Connections {
 }
 
 /// The receiving ends of one agent's messages.
-pub struct Outbox {
+pub struct AgentReceivers {
     /// The messages to send, in order. A batch goes as one.
-    pub outgoing: mpsc::Receiver<Vec<Outgoing>>,
+    pub outgoing: mpsc::Receiver<Vec<OutgoingMessage>>,
     /// Resolves when the agent has fallen too far behind.
     pub overrun: tokio::sync::oneshot::Receiver<Diagnostic>,
 }
 
 impl Connections {
     /// Enters a connection. A batch counts as one of the at most `limit` messages that wait for it.
-    pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> Outbox {
+    pub fn enter(&self, connection: ConnectionId, host: HostName, limit: usize) -> AgentReceivers {
         let (sender, receiver) = mpsc::channel(limit);
         let (overrun, overrun_receiver) = tokio::sync::oneshot::channel();
         self.agents().insert(
@@ -72,7 +72,7 @@ impl Connections {
                 overrun,
             },
         );
-        Outbox {
+        AgentReceivers {
             outgoing: receiver,
             overrun: overrun_receiver,
         }
@@ -85,12 +85,12 @@ impl Connections {
 
     /// Passes a message on. An agent whose queue is full is cut off: it reconnects, and both sides
     /// compare their tasks.
-    pub fn send(&self, connection: ConnectionId, outgoing: Outgoing) {
+    pub fn send(&self, connection: ConnectionId, outgoing: OutgoingMessage) {
         self.send_all([(connection, vec![outgoing])]);
     }
 
     /// Passes a batch on.
-    pub fn send_all(&self, bags: impl IntoIterator<Item = (ConnectionId, Vec<Outgoing>)>) {
+    pub fn send_all(&self, bags: impl IntoIterator<Item = (ConnectionId, Vec<OutgoingMessage>)>) {
         let mut agents = self.agents();
         for (connection, bag) in bags {
             let Some(agent) = agents.get(&connection) else { continue };
@@ -106,7 +106,7 @@ impl Connections {
         let of_host = |(connection, agent): (&ConnectionId, &Agent)| (agent.host == *host).then_some(*connection);
         let connections: Vec<ConnectionId> = self.agents().iter().filter_map(of_host).collect();
         for connection in connections {
-            self.send(connection, Outgoing::Close(why.clone()));
+            self.send(connection, OutgoingMessage::Close(why.clone()));
         }
     }
 
@@ -117,13 +117,13 @@ impl Connections {
 
 /// The serials that the state admits, where the handshake can look them up without asking the core.
 #[derive(Debug, Default)]
-pub struct Admitted {
+pub struct AdmittedSerials {
     serials: RwLock<BTreeMap<HostName, BTreeSet<String>>>,
 }
 
-impl Admitted {
+impl AdmittedSerials {
     /// The certificates that a state admits.
-    pub fn of(state: &State) -> Self {
+    pub fn of_state(state: &State) -> Self {
         let serials = |(host, certificates): (&HostName, &BTreeMap<String, _>)| {
             (host.clone(), certificates.keys().cloned().collect())
         };

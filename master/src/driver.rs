@@ -13,21 +13,21 @@
 
 mod full;
 
+use crate::agent_outbox::{AgentOutbox, can_wait};
 use crate::clock::Clock;
-use crate::connections::{Admitted, Connections, Outgoing};
+use crate::connections::{AdmittedSerials, Connections, OutgoingMessage};
 use crate::issuer::Issuer;
-use crate::pending::Pending;
-use crate::post::{Post, can_wait};
+use crate::quarantine::Quarantine;
 use crate::query::QueryInput;
+use crate::replies::Replies;
 use crate::reserve::{DiskRoom, Reserve};
 use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
 use crate::scripts::Scripts;
-use crate::set_aside::SetAside;
 use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
 use master_core::core::{Core, Step};
-use master_core::effect::{Alarm, ConnectionId, Effect, Input, Placing, ReplyTo};
+use master_core::effect::{Alarm, ConnectionId, Effect, Input, Placer, ReplyTo};
 use master_core::event::Record;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -77,7 +77,7 @@ pub struct Outlets {
     /// could wait for each other; it takes everything between two slices of a pass.
     pub scheduler: mpsc::UnboundedSender<SchedulerInput>,
     /// Hosts that join.
-    pub joins: Arc<Pending<Result<(), Diagnostic>>>,
+    pub joins: Arc<Replies<Result<(), Diagnostic>>>,
     /// Connected agents.
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
@@ -85,7 +85,7 @@ pub struct Outlets {
     /// Facts that all threads see at once.
     pub signs: Signs,
     /// Admitted certificates.
-    pub admitted: Arc<Admitted>,
+    pub admitted: Arc<AdmittedSerials>,
     /// The CA, for simulated hosts.
     pub issuer: Arc<Issuer>,
     /// Certificates whose open connections are to be closed.
@@ -107,9 +107,9 @@ pub struct Driver {
     clock: Clock,
     inputs: mpsc::Receiver<DriverInput>,
     outlets: Outlets,
-    aside: SetAside,
+    aside: Quarantine,
     runtime: Handle,
-    post: Post,
+    post: AgentOutbox,
     scripts: Scripts,
     reserve: Reserve,
     /// The room on the disk, as last told to the scheduler.
@@ -125,17 +125,17 @@ pub struct Driver {
 
 /// The results of one turn.
 #[derive(Default)]
-struct Turn {
+struct Batch {
     records: Vec<Arc<Record>>,
     /// The number of records that the scheduler has.
     planned: usize,
-    out: Vec<Out>,
+    out: Vec<BatchOutput>,
     /// Whether somebody waits for it.
     is_urgent: bool,
 }
 
 /// Results that leave once the turn's events are durable.
-enum Out {
+enum BatchOutput {
     Effect(Effect),
     Welcome(ConnectionId, Box<MasterWelcome>),
     Deliver(ReplyTo, Box<Reply>),
@@ -152,11 +152,11 @@ impl Driver {
         clock: Clock,
         inputs: mpsc::Receiver<DriverInput>,
         outlets: Outlets,
-        aside: SetAside,
+        aside: Quarantine,
         runtime: Handle,
     ) -> Result<Self, StoreError> {
         let Disk { mut store, reserve } = disk;
-        let scripts = Scripts::of(core.state(), &mut store)?;
+        let scripts = Scripts::collect(core.state(), &mut store)?;
         Ok(Self {
             core,
             store,
@@ -165,7 +165,7 @@ impl Driver {
             outlets,
             aside,
             runtime,
-            post: Post::default(),
+            post: AgentOutbox::default(),
             scripts,
             reserve,
             room: DiskRoom::Enough,
@@ -182,7 +182,7 @@ impl Driver {
     /// What could not be made durable. Nothing of that turn has left.
     pub fn run(mut self) -> Result<(), StoreError> {
         let mut waiting = Vec::with_capacity(BATCH);
-        let mut turn = Turn::default();
+        let mut turn = Batch::default();
         self.look_at_room();
         while !self.ending {
             waiting.append(&mut self.held);
@@ -198,7 +198,7 @@ impl Driver {
             self.handle(&mut waiting, &mut turn);
             self.plan(&mut waiting, &mut turn);
             if turn.is_urgent || turn.records.len() >= BATCH || self.stored.elapsed() >= COMPANY || self.ending {
-                let next = Turn::like(&turn);
+                let next = Batch::like(&turn);
                 self.store_and_send(std::mem::replace(&mut turn, next))?;
             }
             if waiting.is_empty() && turn.is_empty() {
@@ -243,7 +243,7 @@ impl Driver {
     }
 
     /// Takes waiting inputs. Those that a full turn has no room for wait for the next.
-    fn handle(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
+    fn handle(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Batch) {
         let mut taken = 0;
         for input in waiting.iter_mut() {
             if turn.is_full() {
@@ -252,7 +252,7 @@ impl Driver {
             taken += 1;
             match std::mem::replace(input, DriverInput::Planned) {
                 DriverInput::Core(input) => self.handle_one(input, turn),
-                DriverInput::Deliver(to, reply) => turn.add(Out::Deliver(to, reply)),
+                DriverInput::Deliver(to, reply) => turn.add(BatchOutput::Deliver(to, reply)),
                 DriverInput::Planned => {}
                 DriverInput::Stop => self.ending = true,
             }
@@ -261,7 +261,7 @@ impl Driver {
     }
 
     /// Shows the turn's events to the scheduler, and takes inputs until it has planned on them.
-    fn plan(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Turn) {
+    fn plan(&mut self, waiting: &mut Vec<DriverInput>, turn: &mut Batch) {
         let wants = self.show_to_scheduler(turn);
         let until = Instant::now() + PLANNING;
         let mut is_planned = !wants || self.ending;
@@ -278,7 +278,7 @@ impl Driver {
     }
 
     /// Whether the scheduler got something to plan on.
-    fn show_to_scheduler(&mut self, turn: &mut Turn) -> bool {
+    fn show_to_scheduler(&mut self, turn: &mut Batch) -> bool {
         let new = &turn.records[turn.planned..];
         if new.is_empty() {
             return false;
@@ -289,7 +289,7 @@ impl Driver {
         wants
     }
 
-    fn handle_one(&mut self, input: Input, turn: &mut Turn) {
+    fn handle_one(&mut self, input: Input, turn: &mut Batch) {
         if let Some(reply_to) = self.refused(&input) {
             return self.refuse(reply_to, turn);
         }
@@ -302,10 +302,12 @@ impl Driver {
         let (Step { events, effects }, is_set_aside) = self.handled(input, now);
         if let Some((connection, host)) = connected.filter(|_| !is_set_aside) {
             // First on the stream, before anything that the core has to say to the agent.
-            turn.add(Out::Welcome(connection, Box::new(self.welcome(&host))));
+            turn.add(BatchOutput::Welcome(connection, Box::new(self.welcome(&host))));
         }
         turn.records.extend(events);
-        effects.into_iter().for_each(|effect| turn.add(Out::Effect(effect)));
+        effects
+            .into_iter()
+            .for_each(|effect| turn.add(BatchOutput::Effect(effect)));
     }
 
     /// Lets the core handle an input. Returns whether it was set aside instead.
@@ -328,11 +330,11 @@ impl Driver {
         }
     }
 
-    fn store_and_send(&mut self, turn: Turn) -> Result<(), StoreError> {
+    fn store_and_send(&mut self, turn: Batch) -> Result<(), StoreError> {
         if turn.is_empty() {
             return Ok(());
         }
-        let Turn {
+        let Batch {
             records,
             planned: _,
             out,
@@ -353,9 +355,9 @@ impl Driver {
         self.stored = Instant::now();
         for out in out {
             match out {
-                Out::Effect(effect) => self.perform(effect),
-                Out::Welcome(to, welcome) => self.post.add(to, Outgoing::Welcome(welcome), self.stored),
-                Out::Deliver(to, reply) => self.to_query(QueryInput::Deliver(to, reply)),
+                BatchOutput::Effect(effect) => self.perform(effect),
+                BatchOutput::Welcome(to, welcome) => self.post.add(to, OutgoingMessage::Welcome(welcome), self.stored),
+                BatchOutput::Deliver(to, reply) => self.to_query(QueryInput::Deliver(to, reply)),
             }
         }
         Ok(())
@@ -371,9 +373,12 @@ impl Driver {
                 if let MasterMessage::Describe { spec, .. } = &mut *message {
                     *spec = self.scripts.put_in(spec, &self.store);
                 }
-                self.post.add(connection, Outgoing::Message(message), self.stored);
+                self.post
+                    .add(connection, OutgoingMessage::Message(message), self.stored);
             }
-            Effect::Disconnect { connection, why } => self.post.add(connection, Outgoing::Close(why), self.stored),
+            Effect::Disconnect { connection, why } => {
+                self.post.add(connection, OutgoingMessage::Close(why), self.stored)
+            }
             Effect::Joined { to, outcome } => self.outlets.joins.answer(to, outcome),
             Effect::IssueSimulated { to, hosts } => self.outlets.issuer.issue_simulated(to, hosts, &self.runtime),
             Effect::Revoked(host) => {
@@ -397,8 +402,8 @@ impl Driver {
             Effect::MonitorScheduling => self.trigger(Monitoring::On),
             Effect::Placing { by, why } => {
                 match by {
-                    Placing::BuiltIn => tracing::warn!("the built-in scheduler places jobs: {why}"),
-                    Placing::External => tracing::info!("the built-in scheduler places no jobs: {why}"),
+                    Placer::BuiltIn => tracing::warn!("the built-in scheduler places jobs: {why}"),
+                    Placer::External => tracing::info!("the built-in scheduler places no jobs: {why}"),
                 }
                 self.to_scheduler(SchedulerInput::Placing(by));
             }
@@ -446,7 +451,7 @@ fn raise(alarm: &Alarm) {
     }
 }
 
-impl Turn {
+impl Batch {
     /// A new turn with the capacity of this one, which avoids growing it again and again.
     fn like(last: &Self) -> Self {
         let (records, out) = (
@@ -460,7 +465,7 @@ impl Turn {
         }
     }
 
-    fn add(&mut self, out: Out) {
+    fn add(&mut self, out: BatchOutput) {
         self.is_urgent |= out.is_urgent();
         self.out.push(out);
     }
@@ -476,12 +481,12 @@ impl Turn {
     }
 }
 
-impl Out {
+impl BatchOutput {
     /// Whether somebody waits for it: a user, an agent, a host that joins.
     fn is_urgent(&self) -> bool {
         match self {
-            Out::Welcome(..) | Out::Deliver(..) => true,
-            Out::Effect(effect) => match effect {
+            BatchOutput::Welcome(..) | BatchOutput::Deliver(..) => true,
+            BatchOutput::Effect(effect) => match effect {
                 // A host that keeps a result or a description a moment longer loses nothing.
                 Effect::Send { message, .. } => !can_wait(message),
                 Effect::Reply { .. }

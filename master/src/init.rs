@@ -24,7 +24,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tree::Classic;
+use tree::ClassicFiles;
 
 /// The UDP port of the master unless `SGE_QMASTER_PORT` or `--port` says otherwise.
 pub const DEFAULT_PORT: u16 = 6444;
@@ -101,7 +101,7 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
     make_database(&layout, plan, cell, &identity, now)?;
     tree::write_classic_files(
         &layout,
-        &Classic {
+        &ClassicFiles {
             master_host: &plan.host,
             port: plan.port,
             user: &plan.user,
@@ -138,7 +138,7 @@ pub fn write_tree(dir: &Path, user: &UserName) -> Result<(), InitError> {
     } = CellConfig::read(&layout.etc("cell.toml"))?;
     tree::write_classic_files(
         &layout,
-        &Classic {
+        &ClassicFiles {
             master_host: &master_host,
             port,
             user,

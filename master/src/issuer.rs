@@ -28,7 +28,7 @@ pub struct Issuer {
 
 /// A certificate that was issued, with what the core has to know of it.
 #[derive(Debug)]
-pub struct Issued {
+pub struct NewCertificate {
     /// The certificate in PEM.
     pub certificate: String,
     /// Its serial, in lower-case hex.
@@ -135,10 +135,10 @@ impl Issuer {
     ///
     /// # Errors
     /// As [`ClusterCa::sign_csr`].
-    pub fn sign(&self, csr: &str, host: &HostName) -> Result<Issued, IdentityError> {
+    pub fn sign(&self, csr: &str, host: &HostName) -> Result<NewCertificate, IdentityError> {
         let certificate = self.ca.sign_csr(csr, host, wall_now(), self.validity_s)?;
         let PeerIdentity { serial, not_after, .. } = PeerIdentity::from_pem(&certificate)?;
-        Ok(Issued {
+        Ok(NewCertificate {
             certificate,
             serial: serial.to_string(),
             not_after,
@@ -162,7 +162,7 @@ impl Issuer {
         let mut certificates = Vec::with_capacity(hosts.len());
         for host in hosts {
             let key = HostKey::generate()?;
-            let Issued {
+            let NewCertificate {
                 certificate,
                 serial,
                 not_after,

@@ -12,7 +12,7 @@ mod tests;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use master_core::decide::fitness;
-use master_core::event::{Actor, Event, Record, Then};
+use master_core::event::{Actor, Event, Record, TaskFate};
 use master_core::state::State;
 use master_core::state::job::{Job, Placement};
 use proto::accounting::AccountingRecord;
@@ -20,7 +20,7 @@ use proto::id::{JobNumber, QueueInstanceName, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::request::TaskRange;
 use proto::time::Wall;
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 
 /// One mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub struct Mail {
 }
 
 /// Decides about mail, event by event.
-pub struct Postmaster {
+pub struct Mailer {
     zone: TimeZone,
     /// The end that may have put a queue into error; the event behind it says so.
     failed: Option<Box<AccountingRecord>>,
 }
 
-impl Postmaster {
+impl Mailer {
     /// A postmaster that writes times of this zone.
     pub fn new(zone: TimeZone) -> Self {
         Self { zone, failed: None }
@@ -96,8 +96,8 @@ impl Postmaster {
         Some(to_job(state, &job.spec, subject, text))
     }
 
-    fn ended(&mut self, state: &State, key: TaskKey, ended: &AccountingRecord, then: &Then) -> Vec<Mail> {
-        self.failed = (ended.failed != Failed::NO).then(|| Box::new(ended.clone()));
+    fn ended(&mut self, state: &State, key: TaskKey, ended: &AccountingRecord, then: &TaskFate) -> Vec<Mail> {
+        self.failed = (ended.failed != FailedCode::NO).then(|| Box::new(ended.clone()));
         let Some((job, _, placement)) = state.placed(key) else {
             return Vec::new();
         };
@@ -105,12 +105,12 @@ impl Postmaster {
         let of_job = if placement.deleting {
             // The deletion was told when it was asked for.
             None
-        } else if ended.failed == Failed::NO {
+        } else if ended.failed == FailedCode::NO {
             wish.end.then(|| self.complete(state, job, placement, ended))
         } else {
             (wish.abort || wish.end).then(|| self.aborted(state, job, placement, ended, then))
         };
-        let of_error = matches!(then, Then::Error { .. }).then(|| {
+        let of_error = matches!(then, TaskFate::Error { .. }).then(|| {
             let action = match job.spec.array {
                 Some(_) => format!("Job-array task {}.{} set to ERROR", job.number, key.task),
                 None => format!("Job {} set to ERROR", job.number),
@@ -141,11 +141,18 @@ impl Postmaster {
         to_job(state, &job.spec, subject, text)
     }
 
-    fn aborted(&self, state: &State, job: &Job, placement: &Placement, ended: &AccountingRecord, then: &Then) -> Mail {
+    fn aborted(
+        &self,
+        state: &State,
+        job: &Job,
+        placement: &Placement,
+        ended: &AccountingRecord,
+        then: &TaskFate,
+    ) -> Mail {
         let what = match then {
-            Then::Requeued => "Rescheduled",
-            Then::Error { .. } => "Set in error state",
-            Then::Done => "Aborted",
+            TaskFate::Requeued => "Rescheduled",
+            TaskFate::Error { .. } => "Set in error state",
+            TaskFate::Done => "Aborted",
         };
         let subject = format!("{} {what}", named(job, placement.key.task));
         let (status, signal) = match ended.exit_status.checked_sub(128).filter(|signal| *signal > 0) {
@@ -153,8 +160,8 @@ impl Postmaster {
             None => (ended.exit_status.to_string(), "unknown signal".to_owned()),
         };
         let hint = match then {
-            Then::Error { .. } => "\nUse \"qmod -c <jobid>\" to clear job error state\nonce the problem is fixed.",
-            Then::Done | Then::Requeued => "",
+            TaskFate::Error { .. } => "\nUse \"qmod -c <jobid>\" to clear job error state\nonce the problem is fixed.",
+            TaskFate::Done | TaskFate::Requeued => "",
         };
         let text = format!(
             "{subject}\n Exit Status      = {status}\n Signal           = {signal}\n User             = {}\n \

@@ -6,6 +6,7 @@
 //! the state directory holds what is in [`layout`].
 
 mod accounting_file;
+mod agent_outbox;
 mod args;
 mod check;
 mod clock;
@@ -19,18 +20,17 @@ mod layout;
 mod lock;
 mod mail;
 mod notify;
-mod pending;
-mod post;
+mod quarantine;
 mod query;
 mod renewal;
 mod replay;
+mod replies;
 mod reporting;
 mod reserve;
 mod run;
 mod scheduler;
 mod scripts;
 mod server;
-mod set_aside;
 mod signs;
 mod slaves;
 mod store;

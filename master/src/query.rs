@@ -29,15 +29,15 @@ mod viewer;
 mod waiters;
 
 pub use jobs::Walk;
-pub use model::{Model, Statics};
+pub use model::{Model, StaticFacts};
 pub use reservations::fails;
 pub use schedule_file::ScheduleFile;
-pub use stream::{Beginning, Filter, Live, Stream, Subscribe};
+pub use stream::{Filter, NewsItem, Stream, StreamPrelude, SubscribeRequest};
 
 use crate::accounting_file::AccountingFile;
-use crate::mail::Postmaster;
-use crate::mail::sender::Outbox;
-use crate::pending::Pending;
+use crate::mail::Mailer;
+use crate::mail::sender::MailQueue;
+use crate::replies::Replies;
 use crate::reporting::ReportingFile;
 use crate::scheduler::{Monitoring, Update};
 use crate::signs::Signs;
@@ -54,7 +54,7 @@ use proto::job::Owner;
 use proto::wire::client::{Query, QuotaFilter, Reply};
 use proto::wire::stream::Change;
 use proto::wire::view::Data;
-use snapshots::{Snapshots, Written};
+use snapshots::{SnapshotResult, Snapshots};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::Subscribers;
@@ -105,7 +105,7 @@ pub struct Question {
 }
 
 /// A wish to hear how an answer goes on, of one whose parts were taken.
-pub struct More {
+pub struct MoreRequest {
     /// The rest of the answer.
     pub rest: Box<Walk>,
     /// Takes its next part.
@@ -114,7 +114,7 @@ pub struct More {
 
 /// An answer or a part of it.
 #[derive(Default)]
-pub struct Answered {
+pub struct AnswerPart {
     /// In order; all but the last of the answer say that there are more.
     pub replies: Vec<Reply>,
     /// How it goes on. Whoever wants to hear it asks for it: so an answer is made as fast as it is
@@ -122,14 +122,14 @@ pub struct Answered {
     pub rest: Option<Box<Walk>>,
 }
 
-impl From<Vec<Reply>> for Answered {
+impl From<Vec<Reply>> for AnswerPart {
     fn from(replies: Vec<Reply>) -> Self {
         Self { replies, rest: None }
     }
 }
 
 /// Where an answer goes.
-pub type Answer = oneshot::Sender<Answered>;
+pub type Answer = oneshot::Sender<AnswerPart>;
 
 /// When the query thread writes things that are not asked for.
 #[derive(Clone, Debug)]
@@ -145,13 +145,13 @@ pub struct Upkeep {
 }
 
 /// The queues of those who ask.
-pub struct Asked {
+pub struct QueryQueues {
     /// Questions with an answer.
     pub questions: mpsc::Receiver<Question>,
     /// Those who have heard a part of an answer.
-    pub more: mpsc::Receiver<More>,
+    pub more: mpsc::Receiver<MoreRequest>,
     /// Those who want the event stream.
-    pub subscribers: mpsc::Receiver<Subscribe>,
+    pub subscribers: mpsc::Receiver<SubscribeRequest>,
 }
 
 /// How long the accounting file may be ahead of what is noted of it; what a crash makes us compare
@@ -186,9 +186,9 @@ pub struct QueryThread {
     model: Model,
     store: Store,
     files: Files,
-    postmaster: Postmaster,
-    outbox: Outbox,
-    replies: Arc<Pending<Reply>>,
+    postmaster: Mailer,
+    outbox: MailQueue,
+    replies: Arc<Replies<Reply>>,
     waiters: Waiters,
     subscribers: Subscribers,
     upkeep: Upkeep,
@@ -200,12 +200,12 @@ pub struct QueryThread {
 }
 
 /// What woke the thread.
-enum Wake {
+enum WakeCause {
     Inputs,
     Question(Box<Question>),
-    More(More),
-    Subscribe(Box<Subscribe>),
-    Snapshot(Written),
+    More(MoreRequest),
+    Subscribe(Box<SubscribeRequest>),
+    Snapshot(SnapshotResult),
     Sync,
 }
 
@@ -215,8 +215,8 @@ impl QueryThread {
         model: Model,
         store: Store,
         files: Files,
-        outbox: Outbox,
-        replies: Arc<Pending<Reply>>,
+        outbox: MailQueue,
+        replies: Arc<Replies<Reply>>,
         upkeep: Upkeep,
     ) -> Self {
         let snapshots = Snapshots::new(
@@ -229,7 +229,7 @@ impl QueryThread {
             model,
             store,
             files,
-            postmaster: Postmaster::new(TimeZone::system()),
+            postmaster: Mailer::new(TimeZone::system()),
             outbox,
             replies,
             waiters: Waiters::default(),
@@ -242,24 +242,24 @@ impl QueryThread {
     }
 
     /// Works until it is told to stop.
-    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut asked: Asked, runtime: &Handle) {
+    pub fn run(mut self, mut inputs: mpsc::Receiver<QueryInput>, mut asked: QueryQueues, runtime: &Handle) {
         let mut waiting = Vec::with_capacity(BATCH);
         loop {
             let sync_at = earlier(self.sync_at, self.files.reporting.due());
             let wake = runtime.block_on(async {
                 tokio::select! {
                     biased;
-                    written = self.snapshots.written() => Wake::Snapshot(written),
-                    () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => Wake::Sync,
-                    _ = inputs.recv_many(&mut waiting, BATCH) => Wake::Inputs,
-                    Some(question) = asked.questions.recv() => Wake::Question(Box::new(question)),
-                    Some(subscribe) = asked.subscribers.recv() => Wake::Subscribe(Box::new(subscribe)),
-                    Some(more) = asked.more.recv() => Wake::More(more),
+                    written = self.snapshots.written() => WakeCause::Snapshot(written),
+                    () = sleep_until(sync_at.unwrap_or_else(Instant::now)), if sync_at.is_some() => WakeCause::Sync,
+                    _ = inputs.recv_many(&mut waiting, BATCH) => WakeCause::Inputs,
+                    Some(question) = asked.questions.recv() => WakeCause::Question(Box::new(question)),
+                    Some(subscribe) = asked.subscribers.recv() => WakeCause::Subscribe(Box::new(subscribe)),
+                    Some(more) = asked.more.recv() => WakeCause::More(more),
                 }
             });
             match wake {
-                Wake::Inputs if waiting.is_empty() => break,
-                Wake::Inputs => {
+                WakeCause::Inputs if waiting.is_empty() => break,
+                WakeCause::Inputs => {
                     let mut is_over = false;
                     for input in waiting.drain(..) {
                         is_over |= self.take(input, &mut asked);
@@ -269,15 +269,15 @@ impl QueryThread {
                         break;
                     }
                 }
-                Wake::Question(question) => {
+                WakeCause::Question(question) => {
                     self.answer(*question);
                     // However many ask, those who have heard a part hear the next.
                     self.attend(&mut asked);
                 }
-                Wake::More(more) => self.go_on(more),
-                Wake::Subscribe(new) => self.enter(*new),
-                Wake::Snapshot(written) => written.tell(),
-                Wake::Sync => self.sync_due(),
+                WakeCause::More(more) => self.go_on(more),
+                WakeCause::Subscribe(new) => self.enter(*new),
+                WakeCause::Snapshot(written) => written.tell(),
+                WakeCause::Sync => self.sync_due(),
             }
         }
         self.snapshots.finish(&mut self.store, &self.model.state);
@@ -286,7 +286,7 @@ impl QueryThread {
     }
 
     /// Answers a few of those who wait.
-    fn attend(&mut self, asked: &mut Asked) {
+    fn attend(&mut self, asked: &mut QueryQueues) {
         let questions = std::iter::from_fn(|| asked.questions.try_recv().ok());
         questions.take(QUESTIONS).for_each(|question| self.answer(question));
         if let Ok(new) = asked.subscribers.try_recv() {
@@ -301,9 +301,9 @@ impl QueryThread {
     }
 
     /// Makes the next part of a long answer.
-    fn go_on(&mut self, more: More) {
+    fn go_on(&mut self, more: MoreRequest) {
         let begin = Instant::now();
-        let More { rest, answer } = more;
+        let MoreRequest { rest, answer } = more;
         // Whoever asked may have gone.
         if !answer.is_closed() {
             let _ = answer.send(walked(&self.model, *rest));
@@ -312,13 +312,13 @@ impl QueryThread {
         self.part_at = end + (end - begin);
     }
 
-    fn enter(&mut self, new: Subscribe) {
+    fn enter(&mut self, new: SubscribeRequest) {
         self.subscribers.enter(new, &self.model, self.upkeep.event_queue);
     }
 
     /// Takes one input; true at the end. However much happens at once, who asks waits for a little
     /// of it.
-    fn take(&mut self, input: QueryInput, asked: &mut Asked) -> bool {
+    fn take(&mut self, input: QueryInput, asked: &mut QueryQueues) -> bool {
         match input {
             QueryInput::Events(records) => {
                 for records in records.chunks(EVENTS) {
@@ -471,7 +471,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 }
 
 /// The answer to a question that can be answered at once, or its first part.
-fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> Answered {
+fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> AnswerPart {
     let walk = match query {
         Query::Jobs(filter) => Walk::rows(model, &filter),
         Query::JobDetails { targets } => Ok(Walk::details(model, targets, viewer())),
@@ -486,9 +486,9 @@ fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> Answ
 }
 
 /// The next part of a walk.
-fn walked(model: &Model, walk: Walk) -> Answered {
+fn walked(model: &Model, walk: Walk) -> AnswerPart {
     let (replies, rest) = walk.part(model);
-    Answered {
+    AnswerPart {
         replies,
         rest: rest.map(Box::new),
     }

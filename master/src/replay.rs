@@ -5,7 +5,7 @@ use master_core::state::State;
 use proto::id::EventSeq;
 
 /// A state, and where it came from.
-pub struct Replayed {
+pub struct ReplayedState {
     /// The state after the last event.
     pub state: State,
     /// The last event of the snapshot it began with; 0 if there was none.
@@ -20,7 +20,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// An event that is unknown, damaged or missing: see [`StoreError`].
-pub fn replay(store: &Store) -> Result<Replayed, StoreError> {
+pub fn replay(store: &Store) -> Result<ReplayedState, StoreError> {
     let (snapshot, passed_over) = store.newest_snapshot()?;
     let state = snapshot.map_or_else(State::new, State::restored);
     fold(store, state, passed_over)
@@ -30,18 +30,18 @@ pub fn replay(store: &Store) -> Result<Replayed, StoreError> {
 ///
 /// # Errors
 /// As [`replay`]; `Gap` if the log was trimmed.
-pub fn replay_all(store: &Store) -> Result<Replayed, StoreError> {
+pub fn replay_all(store: &Store) -> Result<ReplayedState, StoreError> {
     fold(store, State::new(), Vec::new())
 }
 
-fn fold(store: &Store, mut state: State, passed_over: Vec<String>) -> Result<Replayed, StoreError> {
+fn fold(store: &Store, mut state: State, passed_over: Vec<String>) -> Result<ReplayedState, StoreError> {
     let snapshot = state.last;
     let mut events = 0;
     store.replay(snapshot, |record| {
         state.apply(&record);
         events += 1;
     })?;
-    Ok(Replayed {
+    Ok(ReplayedState {
         state,
         snapshot,
         events,

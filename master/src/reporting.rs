@@ -16,7 +16,7 @@ use master_core::observe::{Observation, Observations};
 use master_core::state::State;
 use proto::conf::ReportingParams;
 use proto::id::ReservationId;
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::time::{Now, Tick};
 use proto::wire::view::ShareNode;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub struct ReportingFile {
     /// `reporting_params` as they are now.
     params: ReportingParams,
     /// The slots that the event at hand takes or frees.
-    touched: Vec<Granted>,
+    touched: Vec<GrantedSlots>,
     /// The advance reservations of which it was told that something in them fails.
     failing: BTreeSet<ReservationId>,
     /// When what waits is written; none if nothing waits.

@@ -4,26 +4,26 @@ use crate::accounting_file::{AccountingError, AccountingFile};
 use crate::args::RunOptions;
 use crate::clock::{Clock, wall_now};
 use crate::config::{CellConfig, ConfigError, MasterConfig};
-use crate::connections::Admitted;
+use crate::connections::AdmittedSerials;
 use crate::driver::{Disk, Driver, DriverInput, Outlets};
 use crate::issuer::{self, Issuer, KeyError};
 use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
-use crate::mail::sender::Outbox;
+use crate::mail::sender::MailQueue;
 use crate::notify;
-use crate::query::{Asked, Files, Model, QueryInput, QueryThread, ScheduleFile, Statics, Upkeep};
+use crate::quarantine::{CORE_THREAD, Quarantine};
+use crate::query::{Files, Model, QueryInput, QueryQueues, QueryThread, ScheduleFile, StaticFacts, Upkeep};
 use crate::renewal::Renewal;
-use crate::replay::{Replayed, replay};
+use crate::replay::{ReplayedState, replay};
 use crate::reporting::ReportingFile;
 use crate::reserve::Reserve;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
-use crate::set_aside::{CORE_THREAD, SetAside};
 use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError, probe_room};
 use crate::tickets::Tickets;
-use master_core::core::{Core, LoadLimits, Site};
+use master_core::core::{Core, LoadLimits, MasterHost};
 use master_core::state::State;
 use proto::diagnostic::Diagnostic;
 use proto::host::names::Naming;
@@ -130,7 +130,7 @@ fn open_store(layout: &Layout, reserve: &mut Reserve) -> Result<Store, StoreErro
 }
 
 fn restore(store: &Store, cell: &CellConfig, layout: &Layout) -> Result<State, RunError> {
-    let Replayed {
+    let ReplayedState {
         state,
         snapshot,
         events,
@@ -174,7 +174,7 @@ struct Queues {
     inputs: mpsc::Receiver<DriverInput>,
     to_query: mpsc::Sender<QueryInput>,
     from_driver: mpsc::Receiver<QueryInput>,
-    asked: Asked,
+    asked: QueryQueues,
 }
 
 impl Master {
@@ -189,9 +189,9 @@ impl Master {
         let ca = issuer::read_ca(layout)?;
         let credentials = issuer::master_credentials(layout, &ca, wall_now())?;
         let tickets = Tickets::read(layout)?;
-        let admitted = Arc::new(Admitted::of(&state));
+        let admitted = Arc::new(AdmittedSerials::of_state(&state));
         let server = bind(runtime, cell, &config, &credentials, &tickets, &admitted)?;
-        let (desk, queues) = open_desk(layout, cell, config, ca, Slaves::of(&state));
+        let (desk, queues) = open_desk(layout, cell, config, ca, Slaves::of_state(&state));
         let (revoked, revocations) = mpsc::unbounded_channel();
         let threads = Threads::start(
             runtime.handle(),
@@ -284,7 +284,7 @@ fn bind(
     config: &MasterConfig,
     credentials: &Credentials,
     tickets: &Tickets,
-    admitted: &Arc<Admitted>,
+    admitted: &Arc<AdmittedSerials>,
 ) -> Result<Server, RunError> {
     let listen: IpAddr = config
         .listen
@@ -336,7 +336,7 @@ fn open_desk(
         last_connection: AtomicU64::new(0),
         config,
     };
-    let asked = Asked {
+    let asked = QueryQueues {
         questions: question_receiver,
         more: more_receiver,
         subscribers: subscriber_receiver,
@@ -356,7 +356,7 @@ fn open_desk(
 struct Start {
     disk: Disk,
     state: State,
-    admitted: Arc<Admitted>,
+    admitted: Arc<AdmittedSerials>,
     revoked: mpsc::UnboundedSender<quic::Serial>,
 }
 
@@ -412,7 +412,7 @@ impl Threads {
             issuer: desk.issuer.clone(),
             revoked,
         };
-        let aside = SetAside::read(layout.master("aborts"));
+        let aside = Quarantine::read(layout.master("aborts"));
         aside.note_panics();
         let core = Core::new(state).at(site(desk, naming, zone));
         let driver = Driver::new(core, disk, clock, inputs, outlets, aside, runtime.clone())?;
@@ -446,12 +446,12 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
     Ok(naming.with_aliases(&read("host_aliases", "read default/common/host_aliases")?))
 }
 
-fn site(desk: &Desk, naming: Naming, zone: Zone) -> Site {
+fn site(desk: &Desk, naming: Naming, zone: Zone) -> MasterHost {
     let load = LoadLimits {
         values: desk.config.load_values,
         bytes: desk.config.load_value_bytes,
     };
-    Site {
+    MasterHost {
         master_host: Some(desk.host.clone()),
         naming,
         load,
@@ -460,9 +460,9 @@ fn site(desk: &Desk, naming: Naming, zone: Zone) -> Site {
     }
 }
 
-fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Statics {
+fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> StaticFacts {
     let run_log = layout.common("schedd_runlog");
-    Statics {
+    StaticFacts {
         host: desk.host.to_string(),
         port: desk.port,
         naming,
@@ -477,7 +477,7 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
     let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
     let schedule = ScheduleFile::new(layout.common("schedule"));
-    let (outbox, mailing) = Outbox::new();
+    let (outbox, mailing) = MailQueue::new();
     runtime.spawn(mailing);
     let upkeep = Upkeep {
         snapshot_events: desk.config.snapshot_events,

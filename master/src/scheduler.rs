@@ -16,12 +16,12 @@ use crate::driver::DriverInput;
 use crate::query::QueryInput;
 use crate::reserve::DiskRoom;
 use master_core::decide::tickets;
-use master_core::effect::{Input, Placing};
+use master_core::effect::{Input, Placer};
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::algorithm::Algorithm;
 use master_core::sched::order::Order;
-use master_core::sched::{Listing, Reserving, Scheduler, Slice};
+use master_core::sched::{Listing, ReservationMode, Scheduler, Slice};
 use master_core::state::State;
 use monitor::Monitor;
 use profile::Profile;
@@ -72,7 +72,7 @@ pub enum SchedulerInput {
     /// A pass is wanted now.
     Trigger(Monitoring),
     /// Other programs place jobs from now on, or this scheduler does again.
-    Placing(Placing),
+    Placing(Placer),
     /// Whether the disk has room for starts.
     Room(DiskRoom),
     /// The end.
@@ -135,7 +135,7 @@ impl SchedulerThread {
     ) -> Self {
         let now = Instant::now();
         // No pass before the core says so: a program outside may place jobs already.
-        let stands_by = Algorithm::of(&state.config.scheduler) == Algorithm::External;
+        let stands_by = Algorithm::from_conf(&state.config.scheduler) == Algorithm::External;
         Self {
             scheduler: Scheduler::new(state, zone),
             clock,
@@ -221,7 +221,7 @@ impl SchedulerThread {
                 self.is_wanted = true;
             }
             SchedulerInput::Placing(by) => {
-                self.stands_by = by == Placing::External;
+                self.stands_by = by == Placer::External;
                 self.is_wanted = true;
             }
             SchedulerInput::Stop => self.is_ending = true,
@@ -273,9 +273,9 @@ impl SchedulerThread {
         let (mut profile, now) = (Profile::begin(), self.clock.now());
         let began = Instant::now();
         let reserving = if began < self.reserve_after {
-            Reserving::Keep
+            ReservationMode::Keep
         } else {
-            Reserving::Anew
+            ReservationMode::Anew
         };
         self.scheduler.begin(now, reserving);
         let is_monitored = self.scheduler.model().state().config.scheduler.monitor();
@@ -299,10 +299,10 @@ impl SchedulerThread {
             }
         }
         let (ended, model) = (Instant::now(), self.scheduler.model());
-        if reserving == Reserving::Anew && !model.reservations().is_empty() {
+        if reserving == ReservationMode::Anew && !model.reservations().is_empty() {
             self.reserve_after = ended + (ended - began) * RESERVING_SHARE;
         }
-        self.owes_reserving = reserving == Reserving::Keep;
+        self.owes_reserving = reserving == ReservationMode::Keep;
         if is_monitored {
             let entry = self
                 .monitor

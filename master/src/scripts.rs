@@ -52,7 +52,7 @@ impl Scripts {
     ///
     /// # Errors
     /// See [`Store::scripts`].
-    pub fn of(state: &State, store: &mut Store) -> Result<Self, StoreError> {
+    pub fn collect(state: &State, store: &mut Store) -> Result<Self, StoreError> {
         let mut scripts = Self::default();
         for job in state.jobs.values() {
             scripts.enter(job.seq, &job.spec);

@@ -14,8 +14,8 @@ use crate::config::MasterConfig;
 use crate::connections::Connections;
 use crate::driver::DriverInput;
 use crate::issuer::Issuer;
-use crate::pending::Pending;
-use crate::query::{More, Question, Subscribe};
+use crate::query::{MoreRequest, Question, SubscribeRequest};
+use crate::replies::Replies;
 use crate::signs::Signs;
 use crate::slaves::Slaves;
 use master_core::effect::{ConnectionId, Input};
@@ -35,13 +35,13 @@ pub struct Desk {
     /// To the query thread.
     pub questions: mpsc::Sender<Question>,
     /// To the query thread, to continue long answers.
-    pub more: mpsc::Sender<More>,
+    pub more: mpsc::Sender<MoreRequest>,
     /// To the query thread, for readers of the event stream.
-    pub subscribers: mpsc::Sender<Subscribe>,
+    pub subscribers: mpsc::Sender<SubscribeRequest>,
     /// Answers to changes.
-    pub replies: Arc<Pending<Reply>>,
+    pub replies: Arc<Replies<Reply>>,
     /// Answers to enrolments.
-    pub joins: Arc<Pending<Result<(), Diagnostic>>>,
+    pub joins: Arc<Replies<Result<(), Diagnostic>>>,
     /// Connected agents.
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
@@ -70,7 +70,7 @@ pub struct Desk {
 
 /// The core thread is gone: the master ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended;
+pub struct CoreExit;
 
 impl Desk {
     /// A number for a new connection, never given before.
@@ -79,18 +79,18 @@ impl Desk {
     }
 
     /// Hands an input to the core. Waits while its queue is full.
-    async fn input(&self, input: Input) -> Result<(), Ended> {
-        self.inputs.send(DriverInput::Core(input)).await.map_err(|_| Ended)
+    async fn input(&self, input: Input) -> Result<(), CoreExit> {
+        self.inputs.send(DriverInput::Core(input)).await.map_err(|_| CoreExit)
     }
 
     /// Waits until all earlier inputs are durable.
-    async fn until_durable(&self) -> Result<(), Ended> {
+    async fn until_durable(&self) -> Result<(), CoreExit> {
         let (to, answer) = self.replies.expect();
         self.inputs
             .send(DriverInput::Deliver(to, Box::default()))
             .await
-            .map_err(|_| Ended)?;
-        answer.await.map(drop).map_err(|_| Ended)
+            .map_err(|_| CoreExit)?;
+        answer.await.map(drop).map_err(|_| CoreExit)
     }
 }
 

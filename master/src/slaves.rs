@@ -10,7 +10,7 @@ use master_core::state::slaves::{ENDED_SLAVES_KEPT, task_of};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, TaskKey};
 use proto::wire::frame::Kind;
-use proto::wire::slave::{Message, Part, Stream};
+use proto::wire::slave::{Message, SlaveMessage, Stream};
 use quic::{StreamReceiver, StreamSender};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,11 @@ const OUTBOX: usize = 1024;
 /// Slave tasks, and the streams of the agents.
 #[derive(Debug, Default)]
 pub struct Slaves {
-    inner: Mutex<Inner>,
+    inner: Mutex<SlaveRoutes>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SlaveRoutes {
     routes: BTreeMap<TaskKey, Route>,
     outboxes: BTreeMap<HostName, mpsc::Sender<Message>>,
 }
@@ -45,37 +45,37 @@ struct Route {
 
 /// Who sends a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum PartSender {
     Command,
     Task,
     Master,
 }
 
-fn sender(part: &Part) -> End {
+fn sender(part: &SlaveMessage) -> PartSender {
     match part {
-        Part::Attach { .. } | Part::Left => End::Command,
-        Part::Attached { .. } | Part::Present => End::Task,
-        Part::Data {
+        SlaveMessage::Attach { .. } | SlaveMessage::Left => PartSender::Command,
+        SlaveMessage::Attached { .. } | SlaveMessage::Present => PartSender::Task,
+        SlaveMessage::Data {
             stream: Stream::Input, ..
-        } => End::Command,
-        Part::Data {
+        } => PartSender::Command,
+        SlaveMessage::Data {
             stream: Stream::Output | Stream::Error,
             ..
-        } => End::Task,
-        Part::Have {
+        } => PartSender::Task,
+        SlaveMessage::Have {
             stream: Stream::Input, ..
-        } => End::Task,
-        Part::Have {
+        } => PartSender::Task,
+        SlaveMessage::Have {
             stream: Stream::Output | Stream::Error,
             ..
-        } => End::Command,
-        Part::Over { .. } | Part::Refused(_) => End::Master,
+        } => PartSender::Command,
+        SlaveMessage::Over { .. } | SlaveMessage::Refused(_) => PartSender::Master,
     }
 }
 
 impl Slaves {
     /// The slave tasks of a state.
-    pub fn of(state: &State) -> Self {
+    pub fn of_state(state: &State) -> Self {
         let mut routes = BTreeMap::new();
         for (_, placement) in state.jobs.values().flat_map(|job| job.placements()) {
             let key = |number: u32| TaskKey {
@@ -103,7 +103,7 @@ impl Slaves {
             }
         }
         Self {
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(SlaveRoutes {
                 routes,
                 outboxes: BTreeMap::new(),
             }),
@@ -142,26 +142,28 @@ impl Slaves {
     }
 
     /// The receiver of a host's message, and the answer to the host itself.
-    fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<Part>) {
+    fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<SlaveMessage>) {
         let inner = self.inner();
         let Some(route) = inner.routes.get(&message.key) else {
             return (
                 None,
-                (sender(&message.part) == End::Command).then(|| Part::Refused(unknown())),
+                (sender(&message.part) == PartSender::Command).then(|| SlaveMessage::Refused(unknown())),
             );
         };
         let (is_right, to) = match sender(&message.part) {
-            End::Command => (route.from == *host, &route.host),
-            End::Task => (route.host == *host, &route.from),
-            End::Master => (false, host),
+            PartSender::Command => (route.from == *host, &route.host),
+            PartSender::Task => (route.host == *host, &route.from),
+            PartSender::Master => (false, host),
         };
         if !is_right {
             return (None, None);
         }
-        let status = route.status.filter(|_| matches!(message.part, Part::Attach { .. }));
+        let status = route
+            .status
+            .filter(|_| matches!(message.part, SlaveMessage::Attach { .. }));
         (
             inner.outboxes.get(to).cloned(),
-            status.map(|status| Part::Over {
+            status.map(|status| SlaveMessage::Over {
                 status,
                 reason: String::new(),
             }),
@@ -189,19 +191,19 @@ impl Slaves {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, SlaveRoutes> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl SlaveRoutes {
     fn ended(&mut self, key: TaskKey, status: u32, reason: String) {
         let Some(route) = self.routes.get_mut(&key) else { return };
         route.status = Some(status);
         let from = route.from.clone();
         let message = Message {
             key,
-            part: Part::Over { status, reason },
+            part: SlaveMessage::Over { status, reason },
         };
         if self
             .outboxes
@@ -304,8 +306,8 @@ mod tests {
         slaves
     }
 
-    fn data(stream: Stream) -> Part {
-        Part::Data {
+    fn data(stream: Stream) -> SlaveMessage {
+        SlaveMessage::Data {
             stream,
             at: 0,
             bytes: b"x".to_vec(),
@@ -316,7 +318,7 @@ mod tests {
     fn each_end_is_heard_from_its_own_host_alone() {
         let slaves = slaves();
         let streams = ["h1", "h2", "h3"].map(|host| slaves.enter(&host.into()));
-        let goes_to = |host: &str, part: Part| {
+        let goes_to = |host: &str, part: SlaveMessage| {
             let (to, answer) = slaves.route(&host.into(), &Message { key: KEY, part });
             assert_eq!(answer, None);
             let is_its =
@@ -327,15 +329,15 @@ mod tests {
                 .find(|(_, (own, _))| is_its(own))
                 .map(|(host, _)| host)
         };
-        let attach = || Part::Attach { output: 0, error: 0 };
+        let attach = || SlaveMessage::Attach { output: 0, error: 0 };
         for (part, right, to) in [
             (attach(), "h1", "h2"),
-            (Part::Left, "h1", "h2"),
+            (SlaveMessage::Left, "h1", "h2"),
             (data(Stream::Input), "h1", "h2"),
             (data(Stream::Output), "h2", "h1"),
-            (Part::Present, "h2", "h1"),
+            (SlaveMessage::Present, "h2", "h1"),
             (
-                Part::Have {
+                SlaveMessage::Have {
                     stream: Stream::Input,
                     until: 1,
                 },
@@ -343,7 +345,7 @@ mod tests {
                 "h1",
             ),
             (
-                Part::Have {
+                SlaveMessage::Have {
                     stream: Stream::Error,
                     until: 1,
                 },
@@ -359,7 +361,7 @@ mod tests {
         assert_eq!(
             goes_to(
                 "h1",
-                Part::Over {
+                SlaveMessage::Over {
                     status: 0,
                     reason: String::new()
                 }
@@ -376,25 +378,25 @@ mod tests {
         slaves.inner().ended(KEY, 3, "why".to_owned());
         assert_eq!(
             told.try_recv().unwrap().part,
-            Part::Over {
+            SlaveMessage::Over {
                 status: 3,
                 reason: "why".to_owned()
             }
         );
         let message = |key| Message {
             key,
-            part: Part::Attach { output: 0, error: 0 },
+            part: SlaveMessage::Attach { output: 0, error: 0 },
         };
         let (_, again) = slaves.route(&"h1".into(), &message(KEY));
         assert_eq!(
             again,
-            Some(Part::Over {
+            Some(SlaveMessage::Over {
                 status: 3,
                 reason: String::new()
             })
         );
         let (_, unknown) = slaves.route(&"h1".into(), &message(TaskKey { pe_task: 2, ..KEY }));
-        assert!(matches!(unknown, Some(Part::Refused(_))));
+        assert!(matches!(unknown, Some(SlaveMessage::Refused(_))));
     }
 
     #[test]

@@ -6,17 +6,17 @@ pub use history::eventful_history;
 
 use crate::clock::Clock;
 use crate::init::Plan;
-use crate::query::{Model, Statics};
-use master_core::event::{Actor, Event, Record, Then};
+use crate::query::{Model, StaticFacts};
+use master_core::event::{Actor, Event, Record, TaskFate};
 use master_core::state::State;
 use proto::accounting::AccountingRecord;
 use proto::host::names::Naming;
 use proto::id::{
     CellId, EventSeq, HostName, JobNumber, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey, UserName,
 };
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use proto::time::{Now, Tick, Wall, Zone};
-use proto::usage::{Failed, Rusage, Usage};
+use proto::usage::{FailedCode, Rusage, Usage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -78,7 +78,7 @@ pub fn cell_events(jobs: u64) -> Vec<Record> {
 
 /// The model of a cell with its events so far; `alice` on `node1` is its manager.
 pub fn model(records: &[Record]) -> Model {
-    let statics = Statics {
+    let statics = StaticFacts {
         host: "node1".to_owned(),
         port: 1,
         naming: Naming::default(),
@@ -136,7 +136,7 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         submitted: Wall(1_800_000_000_000),
         started: Wall(1_800_000_001_000),
         ended: Wall(1_800_000_002_000),
-        failed: Failed::NO,
+        failed: FailedCode::NO,
         reason: String::new(),
         exit_status: 0,
         wallclock_ms: 1_000,
@@ -156,7 +156,7 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
     let event = Event::TaskEnded {
         key: key(job, task),
         record: Some(Box::new(record)),
-        then: Then::Done,
+        then: TaskFate::Done,
         saved_pid: None,
         charged: None,
     };
@@ -183,12 +183,12 @@ pub fn key(job: u64, task: u32) -> TaskKey {
     }
 }
 
-pub fn granted() -> Vec<Granted> {
+pub fn granted() -> Vec<GrantedSlots> {
     let instance = QueueInstanceName {
         queue: QueueName::from("all.q"),
         host: HostName::new("node1"),
     };
-    vec![Granted { instance, slots: 1 }]
+    vec![GrantedSlots { instance, slots: 1 }]
 }
 
 /// A job that runs `true`.

@@ -10,10 +10,10 @@ const CHANGES: usize = 1_000;
 /// The machine's time zone, from `TZ` or the system. Read once: another zone takes effect with the
 /// next start.
 pub fn local() -> Zone {
-    of(&TimeZone::system())
+    zone_of(&TimeZone::system())
 }
 
-fn of(zone: &TimeZone) -> Zone {
+fn zone_of(zone: &TimeZone) -> Zone {
     let first = Timestamp::UNIX_EPOCH;
     let changes = zone
         .following(first)
@@ -30,13 +30,13 @@ mod tests {
     #[test]
     fn the_table_shows_what_the_time_zone_shows() {
         let central = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
-        let table = of(&central);
+        let table = zone_of(&central);
         for seconds in (1_700_000_000..5_000_000_000_i64)
             .step_by(1_234_567)
             .chain([1_774_745_999, 1_774_746_000])
         {
             let expected = Timestamp::from_second(seconds).unwrap().to_zoned(central.clone());
-            let day = Day::of(
+            let day = Day::from_ymd(
                 expected.year().into(),
                 expected.month().cast_unsigned().into(),
                 expected.day().cast_unsigned().into(),
@@ -51,6 +51,6 @@ mod tests {
                 "{expected}"
             );
         }
-        assert_eq!(of(&TimeZone::UTC), Zone::utc());
+        assert_eq!(zone_of(&TimeZone::UTC), Zone::utc());
     }
 }

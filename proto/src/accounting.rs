@@ -3,7 +3,7 @@
 use crate::id::{HostName, JobNumber, QueueName, ReservationId, TaskKey, UserName};
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
-use crate::usage::{Failed, LimitHit, Rusage, Usage};
+use crate::usage::{FailedCode, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
 
 /// The fields of the classic accounting file in their order, accounting(5), and what each holds.
@@ -91,7 +91,7 @@ pub struct AccountingRecord {
     /// When it ended; 0 if it never started.
     pub ended: Wall,
     /// Where it failed.
-    pub failed: Failed,
+    pub failed: FailedCode,
     /// The reason in words, empty for a plain end. Not in the classic file.
     pub reason: String,
     /// Exit status, 128 plus the signal's number for a signal.
@@ -280,7 +280,7 @@ mod tests {
             submitted: Wall::from_seconds(10),
             started: Wall::from_seconds(11),
             ended: Wall::from_seconds(12),
-            failed: Failed(30),
+            failed: FailedCode(30),
             reason: String::new(),
             exit_status: 100,
             wallclock_ms: 1_000,

@@ -112,8 +112,8 @@ impl Calendar {
         let mut reader = Reader::new(ObjectKind::Calendar, fields, KEYS, KEYS);
         reader.read("calendar_name", &mut calendar.name, value::name);
         for (key, field, target) in [
-            ("year", parse::Field::Year, &mut calendar.year),
-            ("week", parse::Field::Week, &mut calendar.week),
+            ("year", parse::CalendarField::Year, &mut calendar.year),
+            ("week", parse::CalendarField::Week, &mut calendar.week),
         ] {
             match fields.value(key).map(|text| parse::schedule(field, text)) {
                 Some(Ok(schedule)) => *target = schedule,

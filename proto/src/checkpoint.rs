@@ -8,7 +8,7 @@ mod tests;
 use crate::amount::{Amount, Type};
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
-use crate::object::value::{self, AbsolutePath, Malformed, Signal, stored_as_text};
+use crate::object::value::{self, AbsolutePath, MalformedValue, Signal, stored_as_text};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -96,10 +96,10 @@ macro_rules! text {
         }
 
         impl FromStr for $type {
-            type Err = Malformed;
+            type Err = MalformedValue;
 
-            fn from_str(text: &str) -> Result<Self, Malformed> {
-                let check: fn(&str) -> Result<(), Malformed> = $check;
+            fn from_str(text: &str) -> Result<Self, MalformedValue> {
+                let check: fn(&str) -> Result<(), MalformedValue> = $check;
                 check(text).map(|()| Self(text.to_owned()))
             }
         }
@@ -157,17 +157,17 @@ impl CkptSignal {
     }
 }
 
-fn check_interface(text: &str) -> Result<(), Malformed> {
+fn check_interface(text: &str) -> Result<(), MalformedValue> {
     if INTERFACES.iter().any(|known| known.eq_ignore_ascii_case(text)) {
         return Ok(());
     }
-    Err(Malformed::said(
+    Err(MalformedValue::said(
         format!("no valid checkpoint interface {text}"),
         format!("one of {}", INTERFACES.join(", ")),
     ))
 }
 
-fn check_command(text: &str) -> Result<(), Malformed> {
+fn check_command(text: &str) -> Result<(), MalformedValue> {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     for after in text.split('$').skip(1) {
         let name = after
@@ -176,31 +176,31 @@ fn check_command(text: &str) -> Result<(), Malformed> {
             .unwrap_or_default();
         if !VARIABLES.contains(&name) {
             let known: Vec<String> = VARIABLES.iter().map(|name| format!("${name}")).collect();
-            return Err(Malformed::new(format!(
+            return Err(MalformedValue::new(format!(
                 "a command without ${name}, with no variables but {},",
                 known.join(" ")
             )));
         }
     }
     if text.is_empty() || text.contains(char::is_control) {
-        return Err(Malformed::new("a command or NONE"));
+        return Err(MalformedValue::new("a command or NONE"));
     }
     Ok(())
 }
 
-fn check_signal(text: &str) -> Result<(), Malformed> {
+fn check_signal(text: &str) -> Result<(), MalformedValue> {
     let upper = text.to_ascii_uppercase();
     if value::is_none(text) || upper.parse::<Signal>().is_ok() {
         return Ok(());
     }
     let what = format!("\"{text}\" is not a signal string (like HUP, INT, WINCH, ..)");
-    Err(Malformed::said(what, "a signal such as USR1, or NONE"))
+    Err(MalformedValue::said(what, "a signal such as USR1, or NONE"))
 }
 
 /// When state is written: letters in any order, shown in the order of 8.1.9.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct When {
+pub struct CheckpointOccasions {
     /// `x`: when the job is suspended.
     pub suspended: bool,
     /// `s`: when the daemon of its host is shut down.
@@ -211,11 +211,11 @@ pub struct When {
     pub unknown: bool,
 }
 
-impl FromStr for When {
-    type Err = Malformed;
+impl FromStr for CheckpointOccasions {
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let mut when = When::default();
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
+        let mut when = CheckpointOccasions::default();
         for letter in text.chars() {
             match letter {
                 'x' => when.suspended = true,
@@ -223,7 +223,7 @@ impl FromStr for When {
                 'm' => when.periodic = true,
                 'r' => when.unknown = true,
                 _ => {
-                    return Err(Malformed::said(
+                    return Err(MalformedValue::said(
                         "Invalid \"when\" attribute",
                         "one or more of the letters x, s, m, r",
                     ));
@@ -231,14 +231,14 @@ impl FromStr for When {
             }
         }
         if text.is_empty() {
-            Err(Malformed::new("one or more of the letters x, s, m, r"))
+            Err(MalformedValue::new("one or more of the letters x, s, m, r"))
         } else {
             Ok(when)
         }
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for CheckpointOccasions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             suspended,
@@ -255,7 +255,7 @@ impl fmt::Display for When {
     }
 }
 
-stored_as_text!(When);
+stored_as_text!(CheckpointOccasions);
 
 /// `-c`: when a job wants its state written, in place of what its environment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -264,7 +264,7 @@ pub enum Occasion {
     /// `n`: never. Such a job is no checkpointing job.
     Never,
     /// Letters of `m`, `s`, `x`, `r`.
-    When(When),
+    When(CheckpointOccasions),
     /// A time: as the environment says, and so often, but no more often than `min_cpu_interval` of
     /// the queue allows.
     EverySeconds(u64),
@@ -313,17 +313,17 @@ fn seconds(text: &str) -> Option<u64> {
 
 impl Occasion {
     /// When state is written, where `environment` is what the checkpointing environment says.
-    pub fn when(occasion: Option<Occasion>, environment: When) -> When {
+    pub fn when(occasion: Option<Occasion>, environment: CheckpointOccasions) -> CheckpointOccasions {
         match occasion {
             None | Some(Occasion::EverySeconds(_)) => environment,
             Some(Occasion::When(when)) => when,
-            Some(Occasion::Never) => When::default(),
+            Some(Occasion::Never) => CheckpointOccasions::default(),
         }
     }
 
     /// The time between two checkpoints in seconds where `min_s` is the least of the queue; none
     /// where there are none by the clock.
-    pub fn interval_s(occasion: Option<Occasion>, environment: When, min_s: u64) -> Option<u64> {
+    pub fn interval_s(occasion: Option<Occasion>, environment: CheckpointOccasions, min_s: u64) -> Option<u64> {
         match occasion {
             Some(Occasion::EverySeconds(seconds)) => Some(seconds.max(min_s)),
             _ => Some(min_s).filter(|_| Self::when(occasion, environment).periodic),
@@ -351,7 +351,7 @@ pub struct Checkpoint {
     /// The signal that tells a job to write its state.
     pub signal: CkptSignal,
     /// When state is written.
-    pub when: When,
+    pub when: CheckpointOccasions,
 }
 
 impl Object for Checkpoint {
@@ -366,10 +366,10 @@ impl Object for Checkpoint {
             clean_command: none(),
             ckpt_dir: "/tmp".parse().expect("it starts with a slash"),
             signal: CkptSignal("none".to_owned()),
-            when: When {
+            when: CheckpointOccasions {
                 suspended: true,
                 shutdown: true,
-                ..When::default()
+                ..CheckpointOccasions::default()
             },
         }
     }
@@ -389,7 +389,7 @@ impl Object for Checkpoint {
         reader.read("when", &mut ckpt.when, |text| {
             text.parse().map_err(|_| {
                 let what = format!("Invalid \"when\" attribute for ckpt \"{named}\"");
-                Malformed::said(what, "one or more of the letters x, s, m, r")
+                MalformedValue::said(what, "one or more of the letters x, s, m, r")
             })
         });
         reader.finish(ckpt)

@@ -173,7 +173,7 @@ impl Attribute {
 
 /// What replacing the complex did to one attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Change {
+pub enum AttributeChange {
     /// The attribute is new.
     Added(AttributeName),
     /// The attribute has another definition.
@@ -182,13 +182,13 @@ pub enum Change {
     Removed(AttributeName),
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for AttributeChange {
     /// In the words of 8.1.9, after the `user@host ` that its message begins with.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::Added(name) => write!(f, "added \"{name}\" to complex entry list"),
-            Change::Modified(name) => write!(f, "modified \"{name}\" in complex entry list"),
-            Change::Removed(name) => write!(f, "removed \"{name}\" from complex list"),
+            AttributeChange::Added(name) => write!(f, "added \"{name}\" to complex entry list"),
+            AttributeChange::Modified(name) => write!(f, "modified \"{name}\" in complex entry list"),
+            AttributeChange::Removed(name) => write!(f, "removed \"{name}\" from complex list"),
         }
     }
 }
@@ -311,7 +311,7 @@ impl Complex {
     /// If a built-in attribute would be gone or have another type. Conversions among STRING,
     /// CSTRING and RESTRING are allowed, as are all conversions of a site's own attributes. If a
     /// new or changed attribute has a default of another type.
-    pub fn replace(&self, new: &Complex) -> Result<Vec<Change>, Vec<Diagnostic>> {
+    pub fn replace(&self, new: &Complex) -> Result<Vec<AttributeChange>, Vec<Diagnostic>> {
         let mut refusals: Vec<Diagnostic> = self.iter().filter_map(|old| rules::check_built_in(old, new)).collect();
         let is_kept =
             |attribute: &&Attribute| self.attributes.get(&attribute.name).map(AsRef::as_ref) == Some(*attribute);
@@ -324,12 +324,12 @@ impl Complex {
             return Err(refusals);
         }
         let removed = self.iter().filter(|old| !new.attributes.contains_key(&old.name));
-        let mut changes: Vec<Change> = removed.map(|old| Change::Removed(old.name.clone())).collect();
+        let mut changes: Vec<AttributeChange> = removed.map(|old| AttributeChange::Removed(old.name.clone())).collect();
         changes.extend(
             new.iter()
                 .filter_map(|attribute| match self.attributes.get(&attribute.name) {
-                    None => Some(Change::Added(attribute.name.clone())),
-                    Some(old) => (old.as_ref() != attribute).then(|| Change::Modified(attribute.name.clone())),
+                    None => Some(AttributeChange::Added(attribute.name.clone())),
+                    Some(old) => (old.as_ref() != attribute).then(|| AttributeChange::Modified(attribute.name.clone())),
                 }),
         );
         Ok(changes)

@@ -20,10 +20,12 @@ pub use words::{EnforceUser, GidRanges, LoadSensors, LogLevel, LowerFlag};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::HostName;
 use crate::object::reader::Reader;
-use crate::object::value::{self, AbsolutePath, Command, NameList, Optional, Parameters, TimeText, Uninterpreted};
-use crate::object::{Fields, Object, ObjectKind, Wrap};
+use crate::object::value::{
+    self, AbsolutePath, NameList, OptionalValue, Parameters, ProcedureCommand, TimeText, UninterpretedText,
+};
+use crate::object::{Fields, LineWrap, Object, ObjectKind};
 use crate::queue::ShellStartMode;
-use parameters::Readable;
+use parameters::ParameterList;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -38,7 +40,7 @@ pub enum Scope {
 
 /// Whether the text of the global configuration names an entry that has its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum Visibility {
     Always,
     IfSet,
 }
@@ -56,7 +58,7 @@ macro_rules! entries {
         pub const MEANINGS: &[(&str, &str)] = &[$((stringify!($field), concat!($($doc),*)),)*];
 
         /// For each of [`KEYS`]: its scope, when it is shown, its default.
-        const ENTRIES: &[(&str, Scope, Shown, &str)] = &[$((stringify!($field), Scope::$scope, Shown::$shown, $default),)*];
+        const ENTRIES: &[(&str, Scope, Visibility, &str)] = &[$((stringify!($field), Scope::$scope, Visibility::$shown, $default),)*];
 
         /// The configuration that holds on one host: the global one with the host's own entries in
         /// place of its.
@@ -84,16 +86,16 @@ entries! {
     execd_spool_dir: AbsolutePath, str::parse::<AbsolutePath>, Host, Always, "/var/lib/gridwright";
     /// The program that sends mail. It is called with `-s SUBJECT ADDRESS` and gets the text on its
     /// standard input.
-    mailer: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "/usr/bin/mail";
+    mailer: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "/usr/bin/mail";
     /// The terminal of `qsh`.
-    xterm: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "/usr/bin/xterm";
+    xterm: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "/usr/bin/xterm";
     /// The load sensors of the host: absolute paths, separated by commas, each with its arguments.
     /// sge_load_sensor(5) describes the protocol.
     load_sensor: LoadSensors, str::parse::<LoadSensors>, Host, Always, "none";
     /// A program that runs before each job, unless its queue says otherwise; queue_conf(5).
-    prolog: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
+    prolog: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, Host, Always, "none";
     /// A program that runs after each job, unless its queue says otherwise; queue_conf(5).
-    epilog: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
+    epilog: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, Host, Always, "none";
     /// How scripts are started where no queue decides.
     shell_start_mode: ShellStartMode, str::parse::<ShellStartMode>, Global, Always, "unix_behavior";
     /// The names of the shells that are started as login shells.
@@ -125,15 +127,15 @@ entries! {
     /// `GRIDWRIGHT_LOG` in the environment of a daemon says what it logs.
     loglevel: LogLevel, str::parse::<LogLevel>, Global, Always, "log_warning";
     /// Who gets mail about errors of jobs and queues.
-    administrator_mail: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Global, Always, "none";
+    administrator_mail: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Global, Always, "none";
     /// AFS: the program that sets tokens.
-    set_token_cmd: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Host, Always, "none";
+    set_token_cmd: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Host, Always, "none";
     /// AFS: the program that makes a process authentication group.
-    pag_cmd: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Host, Always, "none";
+    pag_cmd: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Host, Always, "none";
     /// AFS: the time by which tokens are extended.
-    token_extend_time: Optional<TimeText>, str::parse::<Optional<TimeText>>, Host, Always, "none";
+    token_extend_time: OptionalValue<TimeText>, str::parse::<OptionalValue<TimeText>>, Host, Always, "none";
     /// What starts the shepherd.
-    shepherd_cmd: Optional<Command>, str::parse::<Optional<Command>>, Host, Always, "none";
+    shepherd_cmd: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, Host, Always, "none";
     /// Parameters of the master, separated by blanks or commas, such as `MAX_START_FAILURES=5` or
     /// `ENABLE_FORCED_QDEL=true`.
     qmaster_params: Parameters, parameters::checked::<QmasterParams>, Global, Always, "none";
@@ -147,19 +149,19 @@ entries! {
     /// How many finished jobs `qstat -s z` shows.
     finished_jobs: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "100";
     /// The supplementary group ids that mark the processes of jobs.
-    gid_range: Optional<GidRanges>, str::parse::<Optional<GidRanges>>, Host, Always, "65400-65500";
+    gid_range: OptionalValue<GidRanges>, str::parse::<OptionalValue<GidRanges>>, Host, Always, "65400-65500";
     /// What `qlogin` starts on its own side.
-    qlogin_command: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    qlogin_command: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// What `qlogin` starts on the execution host.
-    qlogin_daemon: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    qlogin_daemon: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// What `qrsh` without a command starts on its own side.
-    rlogin_command: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    rlogin_command: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// What `qrsh` without a command starts on the execution host.
-    rlogin_daemon: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    rlogin_daemon: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// What `qrsh` with a command starts on its own side.
-    rsh_command: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    rsh_command: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// What `qrsh` with a command starts on the execution host.
-    rsh_daemon: Uninterpreted, str::parse::<Uninterpreted>, Host, Always, "builtin";
+    rsh_daemon: UninterpretedText, str::parse::<UninterpretedText>, Host, Always, "builtin";
     /// How many tasks of one array job may run at once; 0 sets no limit.
     max_aj_instances: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "2000";
     /// How many tasks an array job may have; 0 sets no limit.
@@ -175,7 +177,7 @@ entries! {
     /// The functional shares of users that `enforce_user auto` adds.
     auto_user_fshare: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "0";
     /// The default project of users that `enforce_user auto` adds.
-    auto_user_default_project: Optional<value::Reference>, str::parse::<Optional<value::Reference>>, Global, Always, "none";
+    auto_user_default_project: OptionalValue<value::Reference>, str::parse::<OptionalValue<value::Reference>>, Global, Always, "none";
     /// Seconds after the last job of a user that `enforce_user auto` has added until it is deleted;
     /// 0 keeps it.
     auto_user_delete_time: u32, value::bounded::<0, 0xffff_ffff, u32>, Global, Always, "86400";
@@ -184,13 +186,13 @@ entries! {
     /// Whether nice values follow tickets.
     reprioritize: LowerFlag, str::parse::<LowerFlag>, Global, Always, "0";
     /// The server's job submission verifier.
-    jsv_url: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Global, Always, "none";
+    jsv_url: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Global, Always, "none";
     /// The options of `qalter` that the verifier need not see.
-    jsv_allowed_mod: Uninterpreted, str::parse::<Uninterpreted>, Global, Always, "ac,h,i,e,o,j,M,N,p,w";
+    jsv_allowed_mod: UninterpretedText, str::parse::<UninterpretedText>, Global, Always, "ac,h,i,e,o,j,M,N,p,w";
     /// The Java library of the master; shown and not used.
-    libjvm_path: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Host, IfSet, "none";
+    libjvm_path: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Host, IfSet, "none";
     /// Arguments of the Java library; shown and not used.
-    additional_jvm_args: Optional<Uninterpreted>, str::parse::<Optional<Uninterpreted>>, Host, IfSet, "none";
+    additional_jvm_args: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Host, IfSet, "none";
 }
 
 impl Settings {
@@ -272,7 +274,7 @@ impl From<ClusterConf> for RawConf {
 impl ClusterConf {
     /// The global configuration of a new cell.
     pub fn template() -> Self {
-        let shown = ENTRIES.iter().filter(|(_, _, shown, _)| *shown == Shown::Always);
+        let shown = ENTRIES.iter().filter(|(_, _, shown, _)| *shown == Visibility::Always);
         let fields = shown.map(|(key, _, _, default)| (*key, *default)).collect();
         Self {
             host: HostName::global(),
@@ -345,7 +347,7 @@ impl ClusterConf {
     }
 
     /// The text of `qconf -sconf`: `#host:`, the entries, an empty line.
-    pub fn print(&self, wrap: Wrap) -> String {
+    pub fn print(&self, wrap: LineWrap) -> String {
         format!(
             "#{}:\n{}\n",
             self.host,

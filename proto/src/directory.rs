@@ -47,7 +47,7 @@ pub enum Kinship {
 
 impl DirectoryIdentity {
     /// The directory at `path` as it is now.
-    pub fn of(path: &Path, metadata: &Metadata, boot: &str) -> Self {
+    pub fn from_metadata(path: &Path, metadata: &Metadata, boot: &str) -> Self {
         let born = metadata
             .created()
             .ok()
@@ -96,7 +96,7 @@ impl DirectoryIdentity {
     /// original: its launcher knows better.
     pub fn refusal_in(dir: &Path, metadata: &Metadata, text: &str) -> Option<Diagnostic> {
         let recorded = Self::parse(text)?;
-        let is_copy = recorded.kinship(&Self::of(dir, metadata, "")) == Kinship::Copy;
+        let is_copy = recorded.kinship(&Self::from_metadata(dir, metadata, "")) == Kinship::Copy;
         is_copy.then(|| recorded.refusal(dir))
     }
 
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_directory_of_the_file_system_is_the_same_twice() {
         let dir = std::env::temp_dir();
-        let now = || DirectoryIdentity::of(&dir, &dir.metadata().unwrap(), "b1");
+        let now = || DirectoryIdentity::from_metadata(&dir, &dir.metadata().unwrap(), "b1");
         assert_eq!(now().kinship(&now()), Kinship::Same);
     }
 }

@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hostgroup::host_name;
 use crate::id::{AttributeName, HostName};
 use crate::object::reader::Reader;
-use crate::object::value::{Assignments, Malformed, NameList, Weight, stored_as_text};
+use crate::object::value::{Assignments, MalformedValue, NameList, Weight, stored_as_text};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -200,12 +200,16 @@ impl Scaling {
 }
 
 impl FromStr for Scaling {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let texts: Assignments = text.parse()?;
         let factor = |(name, text): &(AttributeName, String)| Ok((name.clone(), text.parse()?));
-        texts.iter().map(factor).collect::<Result<_, Malformed>>().map(Scaling)
+        texts
+            .iter()
+            .map(factor)
+            .collect::<Result<_, MalformedValue>>()
+            .map(Scaling)
     }
 }
 
@@ -222,12 +226,12 @@ impl fmt::Display for Scaling {
 
 stored_as_text!(Scaling);
 
-fn usage_scaling(text: &str) -> Result<Scaling, Malformed> {
+fn usage_scaling(text: &str) -> Result<Scaling, MalformedValue> {
     let scaling: Scaling = text.parse()?;
     if scaling.iter().all(|(name, _)| USAGE_NAMES.contains(&name.as_str())) {
         Ok(scaling)
     } else {
-        Err(Malformed::new(format!(
+        Err(MalformedValue::new(format!(
             "a factor for none but {}",
             USAGE_NAMES.join(", ")
         )))

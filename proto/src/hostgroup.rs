@@ -12,7 +12,7 @@ pub use table::HostGroupTable;
 use crate::diagnostic::Diagnostic;
 use crate::id::{HostGroupName, HostName};
 use crate::object::reader::Reader;
-use crate::object::value::{self, Malformed, stored_as_text};
+use crate::object::value::{self, MalformedValue, stored_as_text};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,9 +39,9 @@ pub enum HostOrGroup {
 }
 
 impl FromStr for HostOrGroup {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         if text.starts_with('@') {
             group_name(text).map(Self::Group)
         } else {
@@ -67,13 +67,13 @@ stored_as_text!(HostOrGroup);
 /// # Errors
 ///
 /// The text is no such name.
-pub fn host_name(text: &str) -> Result<HostName, Malformed> {
+pub fn host_name(text: &str) -> Result<HostName, MalformedValue> {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if text.is_empty() || text.len() > 253 || text.starts_with(['-', '.']) || !text.chars().all(is_allowed) {
-        return Err(Malformed::new("a host name"));
+        return Err(MalformedValue::new("a host name"));
     }
     if value::is_none(text) {
-        return Err(Malformed::new("a host name other than the keyword NONE"));
+        return Err(MalformedValue::new("a host name other than the keyword NONE"));
     }
     Ok(HostName::new(text))
 }
@@ -83,10 +83,10 @@ pub fn host_name(text: &str) -> Result<HostName, Malformed> {
 /// # Errors
 ///
 /// The text does not start with `@`, or what follows is no object name.
-pub fn group_name(text: &str) -> Result<HostGroupName, Malformed> {
+pub fn group_name(text: &str) -> Result<HostGroupName, MalformedValue> {
     let no_group = || {
         let what = format!("host group name \"{text}\" is not valid");
-        Malformed::said(what, "a host group name, which starts with \"@\",")
+        MalformedValue::said(what, "a host group name, which starts with \"@\",")
     };
     let bare = text.strip_prefix('@').ok_or_else(no_group)?;
     value::check_name(bare)?;
@@ -108,9 +108,9 @@ impl Deref for HostList {
 }
 
 impl FromStr for HostList {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut members: Vec<HostOrGroup> = Vec::new();
         for word in value::elements(text) {
             let member = word.parse()?;

@@ -566,7 +566,7 @@ impl Condition {
 
 /// Slots that one queue instance gave to a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granted {
+pub struct GrantedSlots {
     /// The queue instance.
     pub instance: QueueInstanceName,
     /// How many of its slots; the first entry of a task's list holds the master.

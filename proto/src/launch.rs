@@ -15,14 +15,14 @@ pub mod pairs;
 pub mod result;
 
 pub use document::{
-    Account, Bound, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security,
-    Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
+    Account, BoundValue, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource,
+    Security, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
-pub use message::{FRAME_PREFIX_BYTES, Notice, Order, Request, SensorSpec, TaskState, TaskSummary, frame, unframe};
+pub use message::{FRAME_PREFIX_BYTES, Notice, Request, SensorSpec, TaskOrder, TaskState, TaskSummary, frame, unframe};
 pub use pairs::{DecodeError, MAX_DOCUMENT_BYTES, VERSION};
 pub use result::{
-    Cause, Evidence, ExecRecord, Failed, Failure, LaunchResult, LimitHit, ProcedureEnd, ProcedureKind, RefusedLimit,
-    TaskUsage,
+    EndCause, ExecRecord, FailedCodes, Failure, HostEvidence, HostLimitHit, HostRefusedLimit, LaunchResult,
+    ProcedureEnd, ProcedureKind, TaskUsage,
 };
 
 pub use crate::usage::Blame;

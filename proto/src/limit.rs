@@ -46,16 +46,16 @@ pub enum LimitKind {
 
 /// Which of the two limits of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Bound {
+pub enum BoundKind {
     /// A signal that a program may handle.
     Soft,
     /// The end.
     Hard,
 }
 
-impl Bound {
+impl BoundKind {
     /// Both.
-    pub const ALL: [Bound; 2] = [Bound::Soft, Bound::Hard];
+    pub const ALL: [BoundKind; 2] = [BoundKind::Soft, BoundKind::Hard];
 }
 
 impl LimitKind {
@@ -79,7 +79,7 @@ impl LimitKind {
     ];
 
     /// The attribute, such as `h_vmem`, or the key of `execd_params`, such as `S_LOCKS`.
-    pub fn name(self, bound: Bound) -> &'static str {
+    pub fn name(self, bound: BoundKind) -> &'static str {
         let [soft, hard] = match self {
             LimitKind::Rt => ["s_rt", "h_rt"],
             LimitKind::Cpu => ["s_cpu", "h_cpu"],
@@ -95,8 +95,8 @@ impl LimitKind {
             LimitKind::Locks => ["S_LOCKS", "H_LOCKS"],
         };
         match bound {
-            Bound::Soft => soft,
-            Bound::Hard => hard,
+            BoundKind::Soft => soft,
+            BoundKind::Hard => hard,
         }
     }
 
@@ -178,10 +178,10 @@ pub struct Bounds {
 
 impl Bounds {
     /// One of the two.
-    pub fn get(self, bound: Bound) -> Option<Amount> {
+    pub fn get(self, bound: BoundKind) -> Option<Amount> {
         match bound {
-            Bound::Soft => self.soft,
-            Bound::Hard => self.hard,
+            BoundKind::Soft => self.soft,
+            BoundKind::Hard => self.hard,
         }
     }
 
@@ -215,11 +215,11 @@ impl LimitSet {
     }
 
     /// Sets one limit.
-    pub fn set_bound(&mut self, kind: LimitKind, bound: Bound, amount: Amount) {
+    pub fn set_bound(&mut self, kind: LimitKind, bound: BoundKind, amount: Amount) {
         let bounds = self.0.entry(kind).or_default();
         match bound {
-            Bound::Soft => bounds.soft = Some(amount),
-            Bound::Hard => bounds.hard = Some(amount),
+            BoundKind::Soft => bounds.soft = Some(amount),
+            BoundKind::Hard => bounds.hard = Some(amount),
         }
     }
 

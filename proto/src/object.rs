@@ -28,5 +28,5 @@ pub(crate) const fn names<const N: usize>(table: &[(&'static str, &'static str)]
     names
 }
 
-pub use fields::{Field, Fields, Wrap};
+pub use fields::{Field, Fields, LineWrap};
 pub use kind::{Form, Object, ObjectKind};

@@ -9,7 +9,9 @@ mod tests;
 use crate::diagnostic::Diagnostic;
 use crate::id::PeName;
 use crate::object::reader::Reader;
-use crate::object::value::{self, Command, Flag, Malformed, NameList, Optional, Uninterpreted, stored_as_text};
+use crate::object::value::{
+    self, Flag, MalformedValue, NameList, OptionalValue, ProcedureCommand, UninterpretedText, stored_as_text,
+};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -110,16 +112,16 @@ pub enum AllocationRule {
 }
 
 impl FromStr for AllocationRule {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text {
             "$pe_slots" => Ok(Self::PeSlots),
             "$fill_up" => Ok(Self::FillUp),
             "$round_robin" => Ok(Self::RoundRobin),
-            _ => value::bounded::<1, MAX_SLOTS, u32>(text)
-                .map(Self::Fixed)
-                .map_err(|_| Malformed::new("$pe_slots, $fill_up, $round_robin or a number of slots for each host")),
+            _ => value::bounded::<1, MAX_SLOTS, u32>(text).map(Self::Fixed).map_err(|_| {
+                MalformedValue::new("$pe_slots, $fill_up, $round_robin or a number of slots for each host")
+            }),
         }
     }
 }
@@ -154,16 +156,16 @@ pub enum UrgencySlots {
 }
 
 impl FromStr for UrgencySlots {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "min" => Ok(Self::Min),
             "max" => Ok(Self::Max),
             "avg" => Ok(Self::Avg),
             _ => value::bounded::<1, MAX_SLOTS, u32>(text).map(Self::Fixed).map_err(|_| {
                 let what = format!("rejecting invalid urgency_slots setting \"{text}\"");
-                Malformed::said(what, "min, max, avg or a number of slots")
+                MalformedValue::said(what, "min, max, avg or a number of slots")
             }),
         }
     }
@@ -194,9 +196,9 @@ pub struct ParallelEnvironment {
     /// The access lists whose users may not use it; wins over `user_lists`.
     pub xuser_lists: NameList<String>,
     /// What runs on the master host before the job.
-    pub start_proc_args: Optional<Command>,
+    pub start_proc_args: OptionalValue<ProcedureCommand>,
     /// What runs on the master host after the job.
-    pub stop_proc_args: Optional<Command>,
+    pub stop_proc_args: OptionalValue<ProcedureCommand>,
     /// How slots are placed.
     pub allocation_rule: AllocationRule,
     /// Whether the job starts its tasks on other hosts through Gridwright, under the job's limits
@@ -209,7 +211,7 @@ pub struct ParallelEnvironment {
     /// Whether one accounting record sums up all tasks of a job.
     pub accounting_summary: Flag,
     /// A library that sorts queues; shown and not used.
-    pub qsort_args: Optional<Uninterpreted>,
+    pub qsort_args: OptionalValue<UninterpretedText>,
     /// Whether slots on the host of the master need nothing that only slaves ask for, and take
     /// nothing of it.
     #[serde(default)]
@@ -230,14 +232,14 @@ impl ParallelEnvironment {
             slots: 0,
             user_lists: NameList::default(),
             xuser_lists: NameList::default(),
-            start_proc_args: Optional::NONE,
-            stop_proc_args: Optional::NONE,
+            start_proc_args: OptionalValue::NONE,
+            stop_proc_args: OptionalValue::NONE,
             allocation_rule: AllocationRule::PeSlots,
             control_slaves: Flag(false),
             job_is_first_task: Flag(true),
             urgency_slots: UrgencySlots::Min,
             accounting_summary: Flag(false),
-            qsort_args: Optional::NONE,
+            qsort_args: OptionalValue::NONE,
             ign_sreq_on_mhost: Flag(false),
             master_forks_slaves: Flag(false),
             daemon_forks_slaves: Flag(false),
@@ -317,9 +319,9 @@ impl ParallelEnvironment {
 }
 
 /// The slots of an environment.
-fn slots(text: &str) -> Result<u32, Malformed> {
+fn slots(text: &str) -> Result<u32, MalformedValue> {
     match text.parse::<i64>() {
-        Ok(number) if number < 0 => Err(Malformed::negative(format!("a number from 0 to {MAX_SLOTS}"))),
+        Ok(number) if number < 0 => Err(MalformedValue::negative(format!("a number from 0 to {MAX_SLOTS}"))),
         Ok(_) | Err(_) => value::bounded::<0, MAX_SLOTS, u32>(text),
     }
 }

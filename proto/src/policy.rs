@@ -14,7 +14,7 @@ pub use words::{DecayList, JobInfo, PolicyHierarchy, QueueSortMethod, TicketPoli
 
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
-use crate::object::value::{self, Assignments, Flag, Malformed, Parameters, Reference, TimeText, Weight};
+use crate::object::value::{self, Assignments, Flag, MalformedValue, Parameters, Reference, TimeText, Weight};
 use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +178,7 @@ attributes! {
 
 impl SchedulerConf {
     /// What is wrong with a `DURATION_OFFSET` that is no time; the usual one holds in its place.
-    pub fn bad_duration_offset(&self) -> Option<Malformed> {
+    pub fn bad_duration_offset(&self) -> Option<MalformedValue> {
         self.params.seconds("DURATION_OFFSET").err()
     }
 
@@ -249,22 +249,22 @@ impl SchedulerConf {
 }
 
 /// A time that ends, in the words that 8.1.9 has for those of this object.
-fn time(text: &str) -> Result<TimeText, Malformed> {
+fn time(text: &str) -> Result<TimeText, MalformedValue> {
     TimeText::finite(text).map_err(|_| no_time("a time such as 15 or 0:0:15"))
 }
 
 /// A time that may be without end.
-fn duration(text: &str) -> Result<TimeText, Malformed> {
+fn duration(text: &str) -> Result<TimeText, MalformedValue> {
     text.parse()
         .map_err(|_| no_time("a time such as 3600 or 1:0:0, or INFINITY"))
 }
 
-fn no_time(expected: &str) -> Malformed {
-    Malformed::not_a("time", expected)
+fn no_time(expected: &str) -> MalformedValue {
+    MalformedValue::not_a("time", expected)
 }
 
 /// `params` of a scheduler configuration; a settle time is read to see that it is one.
-fn parameters(text: &str) -> Result<Parameters, Malformed> {
+fn parameters(text: &str) -> Result<Parameters, MalformedValue> {
     let parameters: Parameters = text.parse()?;
     for name in [USER_SORT, LOAD_PER_SLOT, PROFILE, MONITOR] {
         parameters.flag(name, false)?;
@@ -275,25 +275,25 @@ fn parameters(text: &str) -> Result<Parameters, Malformed> {
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case(SETTLE_TIME))
     {
-        settle_time(value).map_err(|malformed| malformed.of(SETTLE_TIME))?;
+        settle_time(value).map_err(|malformed| malformed.in_part(SETTLE_TIME))?;
     }
     Ok(parameters)
 }
 
 /// How 8.1.9 searches the largest number of slots of a range that a parallel job can have. What it
 /// finds is the same, here too.
-fn pe_range_algorithm(text: &str) -> Result<(), Malformed> {
+fn pe_range_algorithm(text: &str) -> Result<(), MalformedValue> {
     let is_known = ["auto", "least", "bin", "highest"]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(text));
     is_known
         .then_some(())
-        .ok_or_else(|| Malformed::new("auto, least, bin or highest"))
+        .ok_or_else(|| MalformedValue::new("auto, least, bin or highest"))
 }
 
 /// `attribute:time`, with the time in seconds.
-fn settle_time(text: &str) -> Result<(&str, u64), Malformed> {
-    let expected = || Malformed::new("attribute:time, as in tcp_lic:30 or tcp_lic:0:1:0,");
+fn settle_time(text: &str) -> Result<(&str, u64), MalformedValue> {
+    let expected = || MalformedValue::new("attribute:time, as in tcp_lic:30 or tcp_lic:0:1:0,");
     let (attribute, time) = text
         .split_once(':')
         .filter(|(attribute, _)| !attribute.is_empty())

@@ -8,7 +8,7 @@ mod tests;
 
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
-use crate::object::value::{self, Malformed, NameList, Optional, Reference};
+use crate::object::value::{self, MalformedValue, NameList, OptionalValue, Reference};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 
@@ -72,14 +72,14 @@ pub struct User {
     /// When the object may be deleted by itself, in seconds since 1970; 0 is never.
     pub delete_time: u32,
     /// The project of jobs that name none.
-    pub default_project: Optional<Reference>,
+    pub default_project: OptionalValue<Reference>,
 }
 
 /// The name of a user object: a login name, which may hold more than names of other objects.
-fn user_name(text: &str) -> Result<String, Malformed> {
+fn user_name(text: &str) -> Result<String, MalformedValue> {
     match crate::userset::check_entry(text) {
         Ok(()) if !text.starts_with('@') && !text.contains('/') => Ok(text.to_owned()),
-        Ok(()) | Err(_) => Err(Malformed::new("the name of a user")),
+        Ok(()) | Err(_) => Err(MalformedValue::new("the name of a user")),
     }
 }
 
@@ -133,7 +133,7 @@ impl Object for User {
             oticket: 0,
             fshare: 0,
             delete_time: 0,
-            default_project: Optional::NONE,
+            default_project: OptionalValue::NONE,
         }
     }
 

@@ -13,7 +13,7 @@ mod tests;
 
 pub use setting::{Ambiguity, Setting};
 pub(crate) use setting::{brackets, split_default};
-pub use subordinates::{Preempt, SlotwiseQueue, SubordinateQueue, Subordinates};
+pub use subordinates::{PreemptionOrder, SlotwiseQueue, SubordinateQueue, Subordinates};
 pub use words::{InitialState, QueueType, ShellStartMode};
 
 use crate::amount::Amount;
@@ -22,8 +22,8 @@ use crate::hostgroup::{HostGroupTable, HostList, HostOrGroup};
 use crate::id::{HostGroupName, HostName, PeName, QueueInstanceName, QueueName, UserName};
 use crate::object::reader::Reader;
 use crate::object::value::{
-    self, AbsolutePath, Assignments, Command, ControlMethod, Flag, Malformed, MemoryText, NameList, Optional,
-    Reference, TimeText, Uninterpreted,
+    self, AbsolutePath, Assignments, ControlMethod, Flag, MalformedValue, MemoryText, NameList, OptionalValue,
+    ProcedureCommand, Reference, TimeText, UninterpretedText,
 };
 use crate::object::{Fields, Object, ObjectKind};
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ attributes! {
     /// The least time between two checkpoints of a job that asks for them at intervals.
     min_cpu_interval: TimeText, TimeText::finite, "00:05:00";
     /// Processor sets of systems that are gone; shown and ignored.
-    processors: Uninterpreted, str::parse::<Uninterpreted>, "UNDEFINED";
+    processors: UninterpretedText, str::parse::<UninterpretedText>, "UNDEFINED";
     /// Which kinds of jobs the instance takes: `BATCH`, `INTERACTIVE`, both or `NONE`. Parallel
     /// jobs are taken if `pe_list` holds their environment.
     qtype: QueueType, str::parse::<QueueType>, "BATCH INTERACTIVE";
@@ -172,23 +172,23 @@ attributes! {
     shell: AbsolutePath, str::parse::<AbsolutePath>, "/bin/sh";
     /// A program that runs before each job, with its arguments; `USER@` in front says as whom.
     /// `NONE` leaves it to the cluster configuration.
-    prolog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    prolog: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, "NONE";
     /// A program that runs after each job, in the form of `prolog`. `NONE` leaves it to the cluster
     /// configuration.
-    epilog: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    epilog: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, "NONE";
     /// How a script is started. `unix_behavior`: by its `#!` line. `posix_compliant`: by the shell
     /// of `-S` or of the queue. `script_from_stdin`: likewise, with the script as the standard
     /// input of the shell.
     shell_start_mode: ShellStartMode, str::parse::<ShellStartMode>, "unix_behavior";
     /// A program that starts jobs in place of the shell. It gets the command of the job as
     /// arguments.
-    starter_method: Optional<Command>, str::parse::<Optional<Command>>, "NONE";
+    starter_method: OptionalValue<ProcedureCommand>, str::parse::<OptionalValue<ProcedureCommand>>, "NONE";
     /// How a job is suspended: a signal or the path of a program. `NONE` is SIGSTOP.
-    suspend_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    suspend_method: OptionalValue<ControlMethod>, str::parse::<OptionalValue<ControlMethod>>, "NONE";
     /// How a suspended job goes on: a signal or the path of a program. `NONE` is SIGCONT.
-    resume_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    resume_method: OptionalValue<ControlMethod>, str::parse::<OptionalValue<ControlMethod>>, "NONE";
     /// How a job is ended: a signal or the path of a program. `NONE` is SIGKILL.
-    terminate_method: Optional<ControlMethod>, str::parse::<Optional<ControlMethod>>, "NONE";
+    terminate_method: OptionalValue<ControlMethod>, str::parse::<OptionalValue<ControlMethod>>, "NONE";
     /// The time between the warning of a job submitted with `-notify` and the signal that it is
     /// warned of.
     notify: TimeText, TimeText::finite, "00:00:60";
@@ -202,7 +202,7 @@ attributes! {
     /// suspends `b.q` when 2 slots of this queue are used; without a number, when all are.
     /// `slots=N(b.q:1:sr)` suspends single tasks while more than N slots are used together: `sr`
     /// the one that started last, `lr` the one that started first.
-    subordinate_list: Optional<Subordinates>, str::parse::<Optional<Subordinates>>, "NONE";
+    subordinate_list: OptionalValue<Subordinates>, str::parse::<OptionalValue<Subordinates>>, "NONE";
     /// Capacities of consumables and fixed values of other attributes for each instance, such as
     /// `lic=4,fast=true`.
     complex_values: Assignments, Assignments::of_queue, "NONE";
@@ -211,7 +211,7 @@ attributes! {
     /// The projects that may not use the instance; wins over `projects`.
     xprojects: NameList<String>, str::parse::<NameList<String>>, "NONE";
     /// The calendar that opens and closes the instance, calendar_conf(5).
-    calendar: Optional<Reference>, str::parse::<Optional<Reference>>, "NONE";
+    calendar: OptionalValue<Reference>, str::parse::<OptionalValue<Reference>>, "NONE";
     /// The state in which an instance begins: `enabled`, `disabled`, or `default`, which keeps the
     /// last one.
     initial_state: InitialState, str::parse::<InitialState>, "default";
@@ -315,9 +315,9 @@ fn required() -> Vec<&'static str> {
 }
 
 /// The nice value of a queue.
-fn priority(text: &str) -> Result<i32, Malformed> {
+fn priority(text: &str) -> Result<i32, MalformedValue> {
     value::bounded::<-20, 20, i32>(text)
-        .map_err(|_| Malformed::said("Priority not in range -20 to +20", "a number from -20 to 20"))
+        .map_err(|_| MalformedValue::said("Priority not in range -20 to +20", "a number from -20 to 20"))
 }
 
 impl Object for ClusterQueue {

@@ -17,7 +17,7 @@ pub use rule::{Filter, Limit, LimitValue, Rule};
 use crate::complex::Complex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::QuotaName;
-use crate::object::value::{self, Flag, Optional, Uninterpreted};
+use crate::object::value::{self, Flag, OptionalValue, UninterpretedText};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub struct QuotaSet {
     /// The name.
     pub name: QuotaName,
     /// What people wrote about it.
-    pub description: Optional<Uninterpreted>,
+    pub description: OptionalValue<UninterpretedText>,
     /// Whether it limits anything.
     pub enabled: Flag,
     /// The rules: for each job in each place the first that matches counts. At least one, at most
@@ -66,7 +66,7 @@ impl QuotaSet {
         let rules = "to slots=0".parse().map(|rule| vec![rule]).unwrap_or_default();
         Self {
             name,
-            description: Optional::NONE,
+            description: OptionalValue::NONE,
             enabled: Flag(false),
             rules,
         }

@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use canonical::canonical_text;
 pub use canonical::make_canonical;
 pub use range::{RANGE_MAX, RangeError, SlotRange, TaskRange, TaskSet};
-pub use resolve::{Purpose, RequestValue, Resolved};
+pub use resolve::{RequestPurpose, RequestValue, ResolvedRequest};
 
 use crate::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //! it (`qrsub`).
 
 use crate::id::ReservationId;
-use crate::job::{Granted, MailEvents, Owner, Requests};
+use crate::job::{GrantedSlots, MailEvents, Owner, Requests};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub struct ReservationView {
     /// When it was granted.
     pub submitted: Wall,
     /// Its slots; the first entry is the master's.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// Its parallel environment, if any.
     pub pe: Option<String>,
     /// What fails in it, a line for each queue instance.

@@ -25,7 +25,7 @@ const SPECIAL: [char; 9] = ['*', '?', '[', ']', '!', '&', '|', '(', ')'];
 
 /// What is wrong with an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ExpressionFault {
     /// An operand is missing, or something is left over.
     Syntax,
     /// The expression has [`LENGTH_LIMIT_BYTES`] or more.
@@ -44,7 +44,7 @@ pub struct ParseError {
     /// too early.
     pub position: usize,
     /// What is wrong there.
-    pub fault: Fault,
+    pub fault: ExpressionFault,
 }
 
 /// A parsed expression. Stored and printed as the text it was made from.
@@ -52,16 +52,16 @@ pub struct ParseError {
 #[serde(try_from = "String", into = "String")]
 pub struct Expression {
     text: String,
-    root: Node,
+    root: ExpressionNode,
 }
 
 /// An expression as a tree.
 #[derive(Clone)]
-enum Node {
+enum ExpressionNode {
     Pattern(Pattern),
-    Not(Box<Node>),
-    All(Vec<Node>),
-    Any(Vec<Node>),
+    Not(Box<ExpressionNode>),
+    All(Vec<ExpressionNode>),
+    Any(Vec<ExpressionNode>),
 }
 
 impl Expression {
@@ -80,14 +80,14 @@ impl Expression {
             fault,
         };
         if text.len() >= LENGTH_LIMIT_BYTES {
-            return Err(error(text.chars().count(), Fault::TooLong));
+            return Err(error(text.chars().count(), ExpressionFault::TooLong));
         }
         let root = if text.contains(SPECIAL) {
             let mut parser = Parser { rest: text, depth: 0 };
             let end = parser.any().and_then(|node| parser.end().map(|()| node));
             end.map_err(|fault| error(position(text, parser.rest), fault))?
         } else {
-            Node::Pattern(Pattern::plain(text))
+            ExpressionNode::Pattern(Pattern::plain(text))
         };
         Ok(Expression {
             text: text.to_owned(),
@@ -172,13 +172,13 @@ fn position(text: &str, rest: &str) -> usize {
     (before + 1).min(text.chars().count())
 }
 
-impl Node {
+impl ExpressionNode {
     fn matches(&self, offered: &[char], case: Case) -> bool {
         match self {
-            Node::Pattern(pattern) => pattern.matches(offered, case),
-            Node::Not(inner) => !inner.matches(offered, case),
-            Node::All(nodes) => nodes.iter().all(|node| node.matches(offered, case)),
-            Node::Any(nodes) => nodes.iter().any(|node| node.matches(offered, case)),
+            ExpressionNode::Pattern(pattern) => pattern.matches(offered, case),
+            ExpressionNode::Not(inner) => !inner.matches(offered, case),
+            ExpressionNode::All(nodes) => nodes.iter().all(|node| node.matches(offered, case)),
+            ExpressionNode::Any(nodes) => nodes.iter().any(|node| node.matches(offered, case)),
         }
     }
 }
@@ -192,7 +192,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     /// `all ( '|' all )*`
-    fn any(&mut self) -> Result<Node, Fault> {
+    fn any(&mut self) -> Result<ExpressionNode, ExpressionFault> {
         let mut nodes = vec![self.all()?];
         while self.takes('|') {
             nodes.push(self.all()?);
@@ -200,12 +200,12 @@ impl Parser<'_> {
         Ok(if nodes.len() == 1 {
             nodes.remove(0)
         } else {
-            Node::Any(nodes)
+            ExpressionNode::Any(nodes)
         })
     }
 
     /// `unary ( '&' unary )*`
-    fn all(&mut self) -> Result<Node, Fault> {
+    fn all(&mut self) -> Result<ExpressionNode, ExpressionFault> {
         let mut nodes = vec![self.unary()?];
         while self.takes('&') {
             nodes.push(self.unary()?);
@@ -213,12 +213,12 @@ impl Parser<'_> {
         Ok(if nodes.len() == 1 {
             nodes.remove(0)
         } else {
-            Node::All(nodes)
+            ExpressionNode::All(nodes)
         })
     }
 
     /// `'!'* ( '(' any ')' | pattern )`
-    fn unary(&mut self) -> Result<Node, Fault> {
+    fn unary(&mut self) -> Result<ExpressionNode, ExpressionFault> {
         let mut negated = false;
         while self.takes('!') {
             negated = !negated;
@@ -228,30 +228,38 @@ impl Parser<'_> {
         } else {
             self.pattern()?
         };
-        Ok(if negated { Node::Not(Box::new(node)) } else { node })
+        Ok(if negated {
+            ExpressionNode::Not(Box::new(node))
+        } else {
+            node
+        })
     }
 
     /// What follows an opening parenthesis, and the closing one.
-    fn group(&mut self) -> Result<Node, Fault> {
+    fn group(&mut self) -> Result<ExpressionNode, ExpressionFault> {
         if self.depth == DEPTH_MAX {
-            return Err(Fault::TooDeep);
+            return Err(ExpressionFault::TooDeep);
         }
         self.depth += 1;
         let node = self.any()?;
         self.depth -= 1;
-        if self.takes(')') { Ok(node) } else { Err(Fault::Syntax) }
+        if self.takes(')') {
+            Ok(node)
+        } else {
+            Err(ExpressionFault::Syntax)
+        }
     }
 
     /// Characters up to a blank or an operator.
-    fn pattern(&mut self) -> Result<Node, Fault> {
+    fn pattern(&mut self) -> Result<ExpressionNode, ExpressionFault> {
         let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '!' | '&' | '|' | '(' | ')');
         let length = self.rest.find(ends).unwrap_or(self.rest.len());
         if length == 0 {
-            return Err(Fault::Syntax);
+            return Err(ExpressionFault::Syntax);
         }
         let (text, rest) = self.rest.split_at(length);
         self.rest = rest;
-        Ok(Node::Pattern(Pattern::parse(text)))
+        Ok(ExpressionNode::Pattern(Pattern::parse(text)))
     }
 
     /// Skips blanks and then the operator, if it is next.
@@ -262,12 +270,12 @@ impl Parser<'_> {
         after.is_some()
     }
 
-    fn end(&mut self) -> Result<(), Fault> {
+    fn end(&mut self) -> Result<(), ExpressionFault> {
         self.rest = self.rest.trim_ascii_start();
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(Fault::Syntax)
+            Err(ExpressionFault::Syntax)
         }
     }
 }

@@ -88,7 +88,7 @@ pub struct ShareTree {
 
 /// A node as it is written, with the places of its attributes.
 #[derive(Default)]
-struct Written {
+struct WrittenNode {
     line: u32,
     values: BTreeMap<&'static str, (String, u32)>,
 }
@@ -138,7 +138,7 @@ impl ShareTree {
     pub fn parse(text: &str) -> Result<ShareTree, Vec<Diagnostic>> {
         let mut refusals = Vec::new();
         let written = blocks(text, &mut refusals);
-        let rows: Vec<Row> = written.iter().filter_map(|node| row(node, &mut refusals)).collect();
+        let rows: Vec<NodeRow> = written.iter().filter_map(|node| row(node, &mut refusals)).collect();
         if !refusals.is_empty() {
             return Err(refusals);
         }
@@ -153,8 +153,8 @@ impl Default for ShareTree {
 }
 
 /// The nodes of a text, each from its `id` on.
-fn blocks(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<Written> {
-    let mut nodes: Vec<Written> = Vec::new();
+fn blocks(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<WrittenNode> {
+    let mut nodes: Vec<WrittenNode> = Vec::new();
     for (line, text) in (1..).zip(text.lines().map(str::trim_ascii)) {
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -169,9 +169,9 @@ fn blocks(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<Written> {
             continue;
         };
         if key == "id" || nodes.is_empty() {
-            nodes.push(Written {
+            nodes.push(WrittenNode {
                 line,
-                ..Written::default()
+                ..WrittenNode::default()
             });
         }
         let node = nodes.last_mut().expect("one was pushed where there was none");
@@ -186,14 +186,14 @@ fn blocks(text: &str, refusals: &mut Vec<Diagnostic>) -> Vec<Written> {
 }
 
 /// A node with its id, its line and the ids below it.
-struct Row {
+struct NodeRow {
     id: u32,
     line: u32,
     node: Node,
     children: Vec<u32>,
 }
 
-fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
+fn row(written: &WrittenNode, refusals: &mut Vec<Diagnostic>) -> Option<NodeRow> {
     let missing: Vec<&str> = KEYS
         .into_iter()
         .filter(|key| !written.values.contains_key(key))
@@ -243,7 +243,7 @@ fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
         shares,
         children: Vec::new(),
     };
-    (refusals.len() == before).then_some(Row {
+    (refusals.len() == before).then_some(NodeRow {
         id,
         line: written.line,
         node,
@@ -252,13 +252,13 @@ fn row(written: &Written, refusals: &mut Vec<Diagnostic>) -> Option<Row> {
 }
 
 /// Makes a tree of its nodes.
-fn assemble(rows: Vec<Row>) -> Result<ShareTree, Diagnostic> {
+fn assemble(rows: Vec<NodeRow>) -> Result<ShareTree, Diagnostic> {
     if rows.len() > NODES_MAX {
         let what = format!("a share tree has {NODES_MAX} nodes at most");
         return Err(Diagnostic::new(Code::BadValue, what));
     }
     let root = rows.first().map_or(0, |row| row.id);
-    let mut known: BTreeMap<u32, Row> = BTreeMap::new();
+    let mut known: BTreeMap<u32, NodeRow> = BTreeMap::new();
     for row in rows {
         let (id, line) = (row.id, row.line);
         if known.insert(id, row).is_some() {
@@ -274,8 +274,8 @@ fn assemble(rows: Vec<Row>) -> Result<ShareTree, Diagnostic> {
 }
 
 /// Takes a node and all below it out of those that are known.
-fn take(known: &mut BTreeMap<u32, Row>, id: u32, depth: usize) -> Result<Node, Diagnostic> {
-    let Some(Row {
+fn take(known: &mut BTreeMap<u32, NodeRow>, id: u32, depth: usize) -> Result<Node, Diagnostic> {
+    let Some(NodeRow {
         line,
         mut node,
         children,

@@ -54,8 +54,8 @@ impl Usage {
     }
 
     /// The same with at least what is known to have been used.
-    pub fn at_least(self, known: Consumed) -> Usage {
-        let Consumed {
+    pub fn at_least(self, known: Consumption) -> Usage {
+        let Consumption {
             cpu_ms,
             mem_kib_ms,
             io_bytes,
@@ -72,7 +72,7 @@ impl Usage {
 /// The part of a task's use that its owner is charged with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Consumed {
+pub struct Consumption {
     /// Processor time in milliseconds.
     pub cpu_ms: u64,
     /// Memory times processor time, in KiB times milliseconds.
@@ -81,7 +81,7 @@ pub struct Consumed {
     pub io_bytes: u64,
 }
 
-impl From<Usage> for Consumed {
+impl From<Usage> for Consumption {
     fn from(usage: Usage) -> Self {
         Self {
             cpu_ms: usage.cpu_ms,
@@ -91,10 +91,10 @@ impl From<Usage> for Consumed {
     }
 }
 
-impl Consumed {
+impl Consumption {
     /// What was used since `earlier`: nothing of a kind that has become less.
-    pub fn since(self, earlier: Consumed) -> Consumed {
-        Consumed {
+    pub fn since(self, earlier: Consumption) -> Consumption {
+        Consumption {
             cpu_ms: self.cpu_ms.saturating_sub(earlier.cpu_ms),
             mem_kib_ms: self.mem_kib_ms.saturating_sub(earlier.mem_kib_ms),
             io_bytes: self.io_bytes.saturating_sub(earlier.io_bytes),
@@ -102,8 +102,8 @@ impl Consumed {
     }
 
     /// The larger of both, for each kind by itself.
-    pub fn max(self, other: Consumed) -> Consumed {
-        Consumed {
+    pub fn max(self, other: Consumption) -> Consumption {
+        Consumption {
             cpu_ms: self.cpu_ms.max(other.cpu_ms),
             mem_kib_ms: self.mem_kib_ms.max(other.mem_kib_ms),
             io_bytes: self.io_bytes.max(other.io_bytes),
@@ -168,39 +168,39 @@ impl Rusage {
 /// The `failed` field of accounting(5): where in its life a task went wrong, 0 if nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Failed(pub u8);
+pub struct FailedCode(pub u8);
 
-impl Failed {
+impl FailedCode {
     /// Nothing failed; the exit status is the job's own.
-    pub const NO: Failed = Failed(0);
+    pub const NO: FailedCode = FailedCode(0);
     /// The start was ordered and never happened.
-    pub const BEFORE_JOB: Failed = Failed(1);
+    pub const BEFORE_JOB: FailedCode = FailedCode(1);
     /// The host could not prepare the job.
-    pub const BEFORE_PROLOG: Failed = Failed(7);
+    pub const BEFORE_PROLOG: FailedCode = FailedCode(7);
     /// The prolog failed.
-    pub const IN_PROLOG: Failed = Failed(8);
+    pub const IN_PROLOG: FailedCode = FailedCode(8);
     /// The task's shepherd died before it could start the job.
-    pub const BEFORE_EXEC: Failed = Failed(11);
+    pub const BEFORE_EXEC: FailedCode = FailedCode(11);
     /// The epilog failed.
-    pub const IN_EPILOG: Failed = Failed(15);
+    pub const IN_EPILOG: FailedCode = FailedCode(15);
     /// The host no longer knew the task.
-    pub const IN_RECOGNIZING_JOB: Failed = Failed(21);
+    pub const IN_RECOGNIZING_JOB: FailedCode = FailedCode(21);
     /// A checkpointing job was ended to go on elsewhere.
-    pub const MIGRATING: Failed = Failed(24);
+    pub const MIGRATING: FailedCode = FailedCode(24);
     /// The task is to run again (exit 99, or rescheduled by hand).
-    pub const RESCHEDULING: Failed = Failed(25);
+    pub const RESCHEDULING: FailedCode = FailedCode(25);
     /// Standard input, output or error could not be opened.
-    pub const OPENING_FILES: Failed = Failed(26);
+    pub const OPENING_FILES: FailedCode = FailedCode(26);
     /// The shell or interpreter is missing.
-    pub const SEARCHING_SHELL: Failed = Failed(27);
+    pub const SEARCHING_SHELL: FailedCode = FailedCode(27);
     /// The working directory is missing or closed to the user.
-    pub const CHANGING_DIRECTORY: Failed = Failed(28);
+    pub const CHANGING_DIRECTORY: FailedCode = FailedCode(28);
     /// The job ended with exit status 100.
-    pub const APPLICATION_ERROR: Failed = Failed(30);
+    pub const APPLICATION_ERROR: FailedCode = FailedCode(30);
     /// A limit was enforced by clock or sampler.
-    pub const LIMIT_ENFORCED: Failed = Failed(37);
+    pub const LIMIT_ENFORCED: FailedCode = FailedCode(37);
     /// The job ended by a signal.
-    pub const AFTER_JOB: Failed = Failed(100);
+    pub const AFTER_JOB: FailedCode = FailedCode(100);
 
     /// The text behind the number in `qacct -j` and in mails.
     pub fn text(self) -> &'static str {
@@ -252,7 +252,7 @@ impl Failed {
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for FailedCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
@@ -348,7 +348,7 @@ pub struct TaskResult {
     /// How the job process ended.
     pub exit: Exit,
     /// Where it went wrong, if it did.
-    pub failed: Failed,
+    pub failed: FailedCode,
     /// The reason in words, for `error reason` and for people; empty for a plain end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
@@ -385,7 +385,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl TaskResult {
     /// The result of an attempt that never came to run.
-    pub fn not_started(failed: Failed, reason: impl Into<String>) -> Self {
+    pub fn not_started(failed: FailedCode, reason: impl Into<String>) -> Self {
         Self {
             exit: Exit::NotStarted,
             failed,
@@ -406,7 +406,7 @@ impl TaskResult {
     pub fn host_unfit(reason: impl Into<String>) -> Self {
         Self {
             blame: Blame::Host,
-            ..Self::not_started(Failed::BEFORE_PROLOG, reason)
+            ..Self::not_started(FailedCode::BEFORE_PROLOG, reason)
         }
     }
 

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::diagnostic::Diagnostic;
 use crate::object::reader::Reader;
-use crate::object::value::{self, Malformed, stored_as_text};
+use crate::object::value::{self, MalformedValue, stored_as_text};
 use crate::object::{Fields, Object, ObjectKind, names};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,7 +46,7 @@ pub const AR_USERS: &str = "arusers";
 /// What a set of users is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Purpose {
+pub enum UserSetKind {
     /// `ACL`: it admits and excludes.
     AccessList,
     /// `DEPT`: its users form a department.
@@ -55,10 +55,10 @@ pub enum Purpose {
     Both,
 }
 
-impl FromStr for Purpose {
-    type Err = Malformed;
+impl FromStr for UserSetKind {
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let (mut is_list, mut is_department) = (false, false);
         for word in value::elements(text) {
             match word.to_ascii_uppercase().as_str() {
@@ -66,7 +66,7 @@ impl FromStr for Purpose {
                 "DEPT" => is_department = true,
                 _ => {
                     let what = format!("reading conf file: unknown specifier \"{word}\" for userset type");
-                    return Err(Malformed::said(what, "ACL, DEPT or ACL DEPT"));
+                    return Err(MalformedValue::said(what, "ACL, DEPT or ACL DEPT"));
                 }
             }
         }
@@ -74,12 +74,12 @@ impl FromStr for Purpose {
             (true, true) => Ok(Self::Both),
             (true, false) => Ok(Self::AccessList),
             (false, true) => Ok(Self::Department),
-            (false, false) => Err(Malformed::new("ACL, DEPT or ACL DEPT")),
+            (false, false) => Err(MalformedValue::new("ACL, DEPT or ACL DEPT")),
         }
     }
 }
 
-impl fmt::Display for Purpose {
+impl fmt::Display for UserSetKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::AccessList => "ACL",
@@ -89,7 +89,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-stored_as_text!(Purpose);
+stored_as_text!(UserSetKind);
 
 /// Users and, with `@` in front, Unix groups, in order. Commas and blanks separate them on input,
 /// commas on output. `NONE` is empty. As in 8.1.9 a name may occur twice.
@@ -110,11 +110,11 @@ impl Deref for Entries {
 /// # Errors
 ///
 /// It is empty, holds blanks, commas, control characters or an `@` inside, or is the keyword NONE.
-pub fn check_entry(text: &str) -> Result<(), Malformed> {
+pub fn check_entry(text: &str) -> Result<(), MalformedValue> {
     let name = text.strip_prefix('@').unwrap_or(text);
     let is_allowed = |letter: char| !letter.is_control() && !letter.is_whitespace() && !",@\\\"".contains(letter);
     if name.is_empty() || !name.chars().all(is_allowed) || value::is_none(name) {
-        return Err(Malformed::new(format!(
+        return Err(MalformedValue::new(format!(
             "a user, or a group with @ in front, not \"{text}\","
         )));
     }
@@ -122,9 +122,9 @@ pub fn check_entry(text: &str) -> Result<(), Malformed> {
 }
 
 impl FromStr for Entries {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let words = value::elements(text);
         words.iter().try_for_each(|word| check_entry(word))?;
         Ok(Self(words.into_iter().map(str::to_owned).collect()))
@@ -147,7 +147,7 @@ pub struct UserSet {
     /// The name.
     pub name: String,
     /// What it is good for.
-    pub purpose: Purpose,
+    pub purpose: UserSetKind,
     /// The functional shares of a department.
     pub fshare: u32,
     /// The override tickets of a department.
@@ -159,7 +159,7 @@ pub struct UserSet {
 impl UserSet {
     /// Whether jobs of departments may be in it.
     pub fn is_department(&self) -> bool {
-        matches!(self.purpose, Purpose::Department | Purpose::Both)
+        matches!(self.purpose, UserSetKind::Department | UserSetKind::Both)
     }
 
     /// Whether a user is in it, by name.
@@ -177,7 +177,7 @@ impl Object for UserSet {
     fn template(name: &str) -> Self {
         Self {
             name: if name.is_empty() { "template" } else { name }.to_owned(),
-            purpose: Purpose::AccessList,
+            purpose: UserSetKind::AccessList,
             fshare: 0,
             oticket: 0,
             entries: Entries::default(),

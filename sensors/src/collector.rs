@@ -26,7 +26,7 @@ pub type Values = BTreeMap<AttributeName, String>;
 
 /// What to collect, and from where.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct CollectorSettings {
     /// Where `proc` and `sys` are: `/` except in tests. Disks are always those of this host.
     pub root: PathBuf,
     /// The meaning of `mem_free` and of what follows from it.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub disks: Vec<DiskWatch>,
 }
 
-impl Default for Settings {
+impl Default for CollectorSettings {
     fn default() -> Self {
         let tmp = DiskWatch {
             name: AttributeName::from("tmp_free"),
@@ -108,7 +108,7 @@ impl Sample {
 /// Takes samples and keeps what one sample needs from an earlier one.
 #[derive(Debug)]
 pub struct Collector {
-    settings: Settings,
+    settings: CollectorSettings,
     /// The ticks of the last sample: `cpu` is a difference, so the first sample has none.
     ticks: Option<CpuTicks>,
     /// Read once: sockets and cores do not change while a host runs.
@@ -122,7 +122,7 @@ const DISK_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Collector {
     /// A collector that has not taken a sample yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: CollectorSettings) -> Self {
         Self {
             settings,
             ticks: None,
@@ -135,7 +135,7 @@ impl Collector {
     /// system hangs.
     pub fn sample(&mut self) -> Sample {
         let mut sample = Sample::default();
-        let Settings { root, mem_free, disks } = self.settings.clone();
+        let CollectorSettings { root, mem_free, disks } = self.settings.clone();
         sample.ask("arch", |values| {
             put(values, "arch", arch());
             Ok(())
@@ -345,7 +345,7 @@ mod tests {
     }
 
     fn collector(tree: &Tree, mem_free: MemFree) -> Collector {
-        Collector::new(Settings {
+        Collector::new(CollectorSettings {
             root: tree.root().to_owned(),
             mem_free,
             disks: Vec::new(),
@@ -442,9 +442,9 @@ mod tests {
             name: "scratch_free".into(),
             directory: PathBuf::from("/tmp"),
         }];
-        let mut collector = Collector::new(Settings {
+        let mut collector = Collector::new(CollectorSettings {
             disks,
-            ..Settings::default()
+            ..CollectorSettings::default()
         });
         let sample = collector.sample();
         let disk = sample.sources.iter().find(|report| report.source == "disk").unwrap();
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn this_host_delivers_every_standard_value() {
-        let mut collector = Collector::new(Settings::default());
+        let mut collector = Collector::new(CollectorSettings::default());
         let sample = collector.sample();
         for name in [
             "arch",

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a sensor may know about the cell and the host.
 #[derive(Clone, Debug)]
-pub struct Site<'a> {
+pub struct SensorEnvironment<'a> {
     /// `SGE_ROOT`.
     pub sge_root: &'a str,
     /// `SGE_CELL`.
@@ -36,7 +36,7 @@ pub fn command_line(sensor: &SensorSpec) -> Vec<String> {
 }
 
 /// The whole environment of a sensor; nothing of the daemon's own environment leaks into it.
-pub fn environment(site: &Site<'_>) -> BTreeMap<String, String> {
+pub fn environment(site: &SensorEnvironment<'_>) -> BTreeMap<String, String> {
     let arch = crate::collector::arch();
     let path = format!(
         "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{}/bin/{arch}",
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn environment_is_small_and_has_what_site_sensors_use() {
         let host = HostName::new("node1");
-        let site = Site {
+        let site = SensorEnvironment {
             sge_root: "/opt/gw",
             sge_cell: "default",
             host: &host,

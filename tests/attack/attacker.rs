@@ -2,7 +2,7 @@
 //! those of the command line.
 
 use crate::{boundary, crowd, launch, login};
-use gridwright_tests::cell::{Cell, Process, Said};
+use gridwright_tests::cell::{Cell, CommandOutput, Process};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -78,8 +78,8 @@ impl Attacker {
     }
 
     /// Plays a role to its end.
-    pub fn play(self, cell: &Cell, role: &str, words: &[&str]) -> Said {
-        Said::of(self.command(cell, role, words))
+    pub fn play(self, cell: &Cell, role: &str, words: &[&str]) -> CommandOutput {
+        CommandOutput::run(self.command(cell, role, words))
     }
 
     /// Plays a role beside the test.

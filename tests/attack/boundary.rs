@@ -66,7 +66,7 @@ struct Victim {
 }
 
 impl Victim {
-    fn of(cell: &Cell) -> Self {
+    fn in_cell(cell: &Cell) -> Self {
         Self {
             path: cell.write_top("victim", SECRET, 0o600),
         }
@@ -175,7 +175,7 @@ fn links_of(daemon: &str) {
         .collect();
     names_below(&cell.dir().join("run"), &mut names);
     names_below(&cell.dir().join("log"), &mut names);
-    let victim = Victim::of(&cell);
+    let victim = Victim::in_cell(&cell);
     let state = [cell.dir().join("master/state.db"), cell.dir().join("master/ca.key")];
     let key = std::fs::read(&state[1]).expect("root reads the key");
     let mut targets = vec![victim.path.clone()];
@@ -245,7 +245,7 @@ pub fn exchange(words: &[String]) {
 fn ownership_race(daemon: &str) {
     let cell = Cell::up();
     let attacker = Attacker::in_place_of(cell.pid(daemon));
-    let victim = Victim::of(&cell);
+    let victim = Victim::in_cell(&cell);
     let dir = cell.dir().join(daemon).display().to_string();
     let racer = attacker.start(&cell, "exchange", &[&dir, &victim.word()]);
     wait_until(|| racer.printed(), || racer.printed().contains("ready"));
@@ -362,7 +362,7 @@ fn names_taken() {
         "--clear-groups",
     ]);
     command.args(["/bin/sh", "-c", script, "sh"]).args(&files);
-    let taken = gridwright_tests::cell::Said::of(command).ok().out;
+    let taken = gridwright_tests::cell::CommandOutput::run(command).ok().out;
     let up = cell.bring_up(&[]);
     assert_eq!(up.code, 0, "taken: {taken}; {up}");
     assert_eq!(cell.run_script("#!/bin/sh\ntrue\n", &[]).value("exit_status"), "0");

@@ -1,7 +1,7 @@
 //! A wall clock that jumps under a master at work.
 
 use crate::stage::{Attack, Need};
-use gridwright_tests::cell::{As, Cell, Said, long_or, wait_until};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, long_or, wait_until};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn clock_jumps() {
     let cell = Cell::up();
     let clock = cell.write_top("clock", "+0\n", 0o644);
     cell.kill("master");
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.args(["up", "--dir", &cell.dir_word(), "--detach", "--wait", "300"]);
     command
         .env("LD_PRELOAD", library())
@@ -56,7 +56,7 @@ fn clock_jumps() {
     ] {
         command.env(monotone, "1");
     }
-    Said::of(command).ok();
+    CommandOutput::run(command).ok();
     cell.write(
         "job.sh",
         "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",

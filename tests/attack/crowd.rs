@@ -3,7 +3,7 @@
 use crate::attacker::Attacker;
 use crate::launch::socket;
 use crate::stage::{Attack, Need};
-use gridwright_tests::cell::{Account, Cell, Plan, long_or, wait_until};
+use gridwright_tests::cell::{Account, Cell, CellPlan, long_or, wait_until};
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::client::{ClientHello, ClientMessage, JobFilter, Query};
 use proto::wire::frame::Kind;
@@ -59,7 +59,7 @@ pub fn ask(words: &[String]) {
 }
 
 fn crowd() {
-    let cell = Cell::with(Plan::default().slots(4));
+    let cell = Cell::with(CellPlan::default().slots(4));
     cell.write("job.sh", "#!/bin/sh\nsleep 0.1\n", 0o755);
     let job = cell.submit(&["-o", "/dev/null", "-t", "1-30", "job.sh"]);
     let path = socket(&cell, "master.sock").display().to_string();

@@ -2,7 +2,7 @@
 
 use crate::seed::Seed;
 use crate::stage::Attack;
-use gridwright_tests::cell::{As, Cell, Plan, Process, long_or, records, wait_for, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser, Process, long_or, records, wait_for, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ fn stopped(daemon: &str) {
     let before = cell.submit(&["-o", "/dev/null", "job.sh"]);
     kill(pid, Signal::SIGSTOP).expect("it is ours");
     let submit = |n: u32| {
-        let mut command = cell.command(As::User, &cell.programs().gridwright());
+        let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
         command.args(["qsub", "-terse", "-cwd", "-o", "/dev/null", "-j", "y", "job.sh"]);
         Process::start(command, &cell.top().join(format!("qsub-{n}")))
     };
@@ -152,7 +152,7 @@ struct Fire {
 
 impl Fire {
     fn start() -> Self {
-        let cell = Cell::with(Plan::default().slots(6));
+        let cell = Cell::with(CellPlan::default().slots(6));
         cell.write(
             "job.sh",
             "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",
@@ -220,7 +220,9 @@ impl Fire {
     /// An act that a dying master may not answer, so it is not waited for.
     fn act_quickly(&mut self) {
         let task = (self.seed.below(TASKS as u64) + 1).to_string();
-        let mut command = self.cell.command(As::Admin, &self.cell.programs().gridwright());
+        let mut command = self
+            .cell
+            .command(CommandUser::Admin, &self.cell.programs().gridwright());
         command.args(["qdel", &self.deleted, "-t", &task]);
         let mut process = Process::start(command, &self.cell.top().join("quickly"));
         wait_for(Duration::from_millis(100), || process.ended().is_some());

@@ -3,7 +3,7 @@
 
 use crate::seed::Seed;
 use crate::stage::Attack;
-use gridwright_tests::cell::{Cell, PATIENCE, Record, Said, records, wait_for};
+use gridwright_tests::cell::{Cell, CommandOutput, PATIENCE, Record, records, wait_for};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -65,7 +65,7 @@ impl Books {
     }
 
     /// Brings the cell up after the damage: whether it came up, or what it said when it did not.
-    fn up(&self) -> Result<(), Said> {
+    fn up(&self) -> Result<(), CommandOutput> {
         let up = self.cell.bring_up(&["--wait", "60"]);
         if up.code == 0 { Ok(()) } else { Err(up) }
     }

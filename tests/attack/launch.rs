@@ -137,7 +137,7 @@ fn messages(document: LaunchDocument) -> Vec<u8> {
         Request::List,
         Request::Signal {
             key,
-            order: proto::launch::Order::User1,
+            order: proto::launch::TaskOrder::User1,
         },
         Request::Reprioritize {
             key,

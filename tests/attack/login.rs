@@ -4,7 +4,7 @@ use crate::attacker::{Attacker, stranger};
 use crate::boundary::bystander;
 use crate::launch::socket;
 use crate::stage::{Attack, Need};
-use gridwright_tests::cell::{Account, As, Cell, Said, long_or, resident_kib, wait_for, wait_until};
+use gridwright_tests::cell::{Account, Cell, CommandOutput, CommandUser, long_or, resident_kib, wait_for, wait_until};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -97,14 +97,14 @@ pub const ATTACKS: &[Attack] = &[
 ];
 
 /// A command of `gridwright` as another account than the cell's.
-fn as_account(cell: &Cell, account: &Account, words: &[&str]) -> Said {
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+fn as_account(cell: &Cell, account: &Account, words: &[&str]) -> CommandOutput {
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.args(words).uid(account.uid).gid(account.gid).current_dir("/");
     command
         .env("HOME", &account.home)
         .env("USER", &account.name)
         .env("LOGNAME", &account.name);
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 fn files_below(dir: &Path) -> Vec<PathBuf> {

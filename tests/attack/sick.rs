@@ -2,7 +2,9 @@
 
 use crate::attacker::Attacker;
 use crate::stage::{Attack, Need};
-use gridwright_tests::cell::{As, Cell, Network, PATIENCE, Plan, Said, in_namespaces, wait_for, wait_until};
+use gridwright_tests::cell::{
+    Cell, CellPlan, CommandOutput, CommandUser, Network, PATIENCE, in_namespaces, wait_for, wait_until,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::unix::fs::MetadataExt;
@@ -70,7 +72,7 @@ pub const ATTACKS: &[Attack] = &[
 
 fn sh(script: &str, words: &[&Path]) {
     let mut command = Command::new("/bin/sh");
-    Said::of({
+    CommandOutput::run({
         command.args(["-ec", script, "sh"]).args(words);
         command
     })
@@ -86,7 +88,7 @@ fn mount_small(at: &Path, size: &str) {
         found.uid(),
         found.gid()
     );
-    Said::of({
+    CommandOutput::run({
         let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &options, "small"]).arg(at);
         command
@@ -147,7 +149,7 @@ fn full_disk() {
     if !in_namespaces("full-disk", "true") {
         return;
     }
-    let cell = Cell::prepare(Plan::default());
+    let cell = Cell::prepare(CellPlan::default());
     mount_small(&cell.top().join("state"), "96m");
     cell.bring_up(&["--slots", "4"]).ok();
     cell.keep_temporary_directories_apart();
@@ -300,7 +302,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn twin_host() {
-    let network = Arc::new(Network::of(&["h1", "h2", "h3"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2", "h3"]));
     let master = Cell::on(&network, "h1");
     master.bring_up(&["--slots", "2", "--port", "6444"]).ok();
     master.keep_temporary_directories_apart();
@@ -423,11 +425,11 @@ fn lost_locks() {
 }
 
 fn nice_daemons() {
-    let cell = Cell::prepare(Plan::default().owned_by_the_user());
-    let mut command = cell.command(As::Admin, Path::new("/usr/bin/nice"));
+    let cell = Cell::prepare(CellPlan::default().owned_by_the_user());
+    let mut command = cell.command(CommandUser::Admin, Path::new("/usr/bin/nice"));
     command.args(["-n", "10"]).arg(cell.programs().gridwright());
     command.args(["up", "--dir", &cell.dir_word(), "--detach", "--port", "0"]);
-    Said::of(command).ok();
+    CommandOutput::run(command).ok();
     cell.keep_temporary_directories_apart();
     let record = cell.run_script("#!/bin/sh\necho it runs\n", &[]);
     assert_eq!(

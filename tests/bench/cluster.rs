@@ -3,7 +3,7 @@
 use master_core::effect::{ConnectionId, Effect, Input};
 use master_core::event::StoredObject;
 use master_core::sched::order::Order;
-use master_core::sched::{Reserving, Scheduler};
+use master_core::sched::{ReservationMode, Scheduler};
 use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::id::{AttributeName, CellId, Epoch, HostName, SubmitSeq, TaskId, TaskKey};
@@ -88,7 +88,7 @@ pub fn take(scheduler: &mut Scheduler, effects: Vec<Effect>) -> usize {
 /// Passes until nothing more starts, and what is ordered.
 pub fn pass(scheduler: &mut Scheduler) -> Vec<Order> {
     let mut orders = Vec::new();
-    scheduler.begin(now(2), Reserving::Anew);
+    scheduler.begin(now(2), ReservationMode::Anew);
     loop {
         let slice = scheduler.next(1_000);
         orders.extend(slice.orders);

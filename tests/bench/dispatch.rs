@@ -7,7 +7,7 @@ use crate::clock::{tell, time_until};
 use crate::talk::Talk;
 use crate::throughput::Accounting;
 use crate::usage::{cpu_ms, memory_kib};
-use gridwright_tests::cell::{As, Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser};
 use proto::id::RequestId;
 use proto::job::JobSpec;
 use proto::wire::client::{Answer, ClientMessage, Command, JobSelection, JobTarget};
@@ -108,7 +108,7 @@ pub fn measure(work: Work) {
 /// A command about every job, and how long others wait meanwhile for a small answer, and for a
 /// decision: the refusal of a change.
 async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.args(words).stdout(Stdio::null());
     let begin = Instant::now();
     let mut running = command.spawn().expect("the command starts");
@@ -161,7 +161,7 @@ async fn about_all(cell: &Cell, talk: &mut Talk, about: &str, words: &[&str]) {
 pub fn tasks(count: u32) {
     let cell = cell(1_000, 10);
     cell.set_global("max_aj_tasks", &count.to_string());
-    let mut accounting = Accounting::of(&cell);
+    let mut accounting = Accounting::of_cell(&cell);
     let before = used(&cell);
     let begin = Instant::now();
     cell.submit(&[
@@ -184,7 +184,7 @@ pub fn tasks(count: u32) {
 }
 
 fn cell(hosts: u32, slots: u32) -> Cell {
-    let mut plan = Plan::default().slots(slots);
+    let mut plan = CellPlan::default().slots(slots);
     plan.words.extend([
         "--sim-hosts".to_owned(),
         hosts.to_string(),
@@ -273,15 +273,15 @@ fn each(before: [f64; 2], after: [f64; 2], pieces: u32) -> String {
 }
 
 /// What the passes that started something cost, by the lines of `PROFILE=1`.
-struct Planned {
+struct PassCosts {
     passes: usize,
     planning: f64,
     handing: f64,
     took: f64,
 }
 
-fn planned(log: &str, jobs: u32) -> Planned {
-    let mut all = Planned {
+fn planned(log: &str, jobs: u32) -> PassCosts {
+    let mut all = PassCosts {
         passes: 0,
         planning: 0.0,
         handing: 0.0,

@@ -2,12 +2,12 @@
 
 use crate::clock::tell;
 use crate::usage::{DAEMONS, memory_kib, of_daemons};
-use gridwright_tests::cell::{Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan};
 use std::time::Duration;
 
 /// Memory and CPU of each daemon over `time`.
 pub fn measure(time: Duration) {
-    let cell = Cell::with(Plan::default());
+    let cell = Cell::with(CellPlan::default());
     cell.set_global("load_report_time", "00:00:10");
     // What start-up and the change of the interval cost is not idling.
     std::thread::sleep(Duration::from_secs(5));

@@ -1,7 +1,7 @@
 //! What one command costs, and how soon a job starts on an idle cell.
 
 use crate::clock::{median, tell};
-use gridwright_tests::cell::{As, Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Submissions whose median counts.
@@ -12,7 +12,7 @@ const STARTS: usize = 50;
 
 /// Milliseconds of one `qsub`, and from its beginning to the start of the job.
 pub fn measure() {
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     let held = (0..SUBMISSIONS).map(|_| submit_held(&cell)).collect();
     tell("one qsub, median", median(held), "ms", &format!("of {SUBMISSIONS}"));
     let bare = (0..SUBMISSIONS).map(|_| bare_command(&cell)).collect();
@@ -54,7 +54,7 @@ fn submit_held(cell: &Cell) -> f64 {
 }
 
 fn bare_command(cell: &Cell) -> f64 {
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command.args(["qsub", "-help"]).stdout(std::process::Stdio::null());
     let begin = Instant::now();
     let _ = command.status().expect("the program is there");

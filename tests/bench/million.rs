@@ -2,7 +2,7 @@
 
 use crate::clock::{median, tell};
 use crate::usage::memory_kib;
-use gridwright_tests::cell::{As, Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ const SUBMISSIONS: usize = 20;
 /// Milliseconds from the begin of `qsub -t 1-1000000` to its end, and by how much each made the
 /// master grow, scheduler and query side included. All queues are disabled, so that the tasks wait.
 pub fn measure() {
-    let cell = Cell::with(Plan::default());
+    let cell = Cell::with(CellPlan::default());
     cell.admin(&["qmod", "-d", "*"]).ok();
     // The limit for tasks of an array is lower where it is not raised.
     cell.set_global("max_aj_tasks", "1000000");
@@ -36,7 +36,7 @@ pub fn measure() {
 }
 
 fn submit(cell: &Cell) -> f64 {
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command.args([
         "qsub",
         "-t",

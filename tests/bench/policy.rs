@@ -4,8 +4,8 @@
 use crate::clock::{median, tell};
 use crate::cluster::{Shape, now, pass};
 use crate::scheduling::{accept, cell, record, submission};
-use master_core::event::{Event, StoredObject, Then};
-use master_core::sched::{Reserving, Scheduler};
+use master_core::event::{Event, StoredObject, TaskFate};
+use master_core::sched::{ReservationMode, Scheduler};
 use proto::id::TaskKey;
 use proto::object::{Fields, Object, ObjectKind};
 use proto::policy::SchedulerConf;
@@ -27,11 +27,11 @@ const ROUNDS: usize = 50;
 /// growing numbers of jobs.
 pub fn measure(most: u32) {
     for jobs in [10_000, 100_000, 1_000_000].into_iter().filter(|jobs| *jobs <= most) {
-        of(jobs);
+        measure_jobs(jobs);
     }
 }
 
-fn of(jobs: u32) {
+fn measure_jobs(jobs: u32) {
     let about = format!(
         "{jobs} jobs of {USERS} users in {PROJECTS} projects, {} running",
         HOSTS * 8
@@ -62,7 +62,7 @@ fn of(jobs: u32) {
     scheduler.apply(&record(&scheduler, Event::ObjectsChanged(vec![conf])));
     let filed = begin.elapsed();
     let begin = Instant::now();
-    scheduler.begin(now(2), Reserving::Anew);
+    scheduler.begin(now(2), ReservationMode::Anew);
     let priced_ms = begin.elapsed().as_secs_f64() * 1e3;
     let more = format!("{about}: filed anew in {:.0} ms before that", filed.as_secs_f64() * 1e3);
     tell("policy: all priorities from nothing", priced_ms, "ms", &more);
@@ -72,14 +72,14 @@ fn of(jobs: u32) {
         let ended = Event::TaskEnded {
             key: *key,
             record: None,
-            then: Then::Done,
+            then: TaskFate::Done,
             saved_pid: None,
             charged: None,
         };
         let begin = Instant::now();
         scheduler.apply(&record(&scheduler, ended));
         scheduler.apply(&record(&scheduler, Event::JobFinished { seq: key.seq }));
-        scheduler.begin(now(2), Reserving::Anew);
+        scheduler.begin(now(2), ReservationMode::Anew);
         spent_us.push(begin.elapsed().as_secs_f64() * 1e6);
         let mut orders = Vec::new();
         loop {

@@ -5,7 +5,7 @@ use crate::clock::tell;
 use crate::fleet::{self, Host};
 use crate::talk::Talk;
 use crate::usage;
-use gridwright_tests::cell::{Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan};
 use proto::load::LoadReport;
 use proto::wire::frame::Kind;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const TIME: Duration = Duration::from_secs(10);
 /// Brings the hosts up, lets each report as fast as the master takes it, and counts what was
 /// accepted.
 pub fn measure(hosts: u32) {
-    let cell = Cell::with(Plan::default());
+    let cell = Cell::with(CellPlan::default());
     cell.add_complex(
         &(0..VALUES)
             .map(|n| format!("bench{n} bench{n} DOUBLE <= YES NO 0 0\n"))

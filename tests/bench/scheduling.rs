@@ -5,7 +5,7 @@ use crate::clock::{median, tell};
 use crate::cluster::{Shape, hello, load_average, now, pass, place, report, take};
 use master_core::core::Core;
 use master_core::effect::Input;
-use master_core::event::{Actor, Event, Record, Then};
+use master_core::event::{Actor, Event, Record, TaskFate};
 use master_core::sched::Scheduler;
 use master_core::sched::order::Order;
 use proto::id::{CellId, EventSeq, JobNumber, SubmitSeq, TaskKey};
@@ -170,7 +170,7 @@ fn steady(scheduler: &mut Scheduler, placed: &[TaskKey], hosts: u32, about: &str
             let ended = Event::TaskEnded {
                 key: *key,
                 record: None,
-                then: Then::Done,
+                then: TaskFate::Done,
                 saved_pid: None,
                 charged: None,
             };

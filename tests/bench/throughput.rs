@@ -2,7 +2,7 @@
 
 use crate::clock::{tell, time_until};
 use crate::usage;
-use gridwright_tests::cell::{Cell, Plan};
+use gridwright_tests::cell::{Cell, CellPlan};
 use std::fs::File;
 use std::io::Read;
 use std::time::Instant;
@@ -17,8 +17,8 @@ const SHELLS: [(&str, &[&str]); 2] = [
 pub fn arrays(tasks: u32) {
     for slots in [2, 50] {
         for (how, words) in SHELLS {
-            let cell = Cell::with(Plan::default().slots(slots));
-            let mut accounting = Accounting::of(&cell);
+            let cell = Cell::with(CellPlan::default().slots(slots));
+            let mut accounting = Accounting::of_cell(&cell);
             let (range, before) = (format!("1-{tasks}"), usage::of_daemons(&cell));
             let begin = Instant::now();
             cell.submit(&[&["-t", &range, "-b", "y", "-o", "/dev/null"], words, &["/bin/true"]].concat());
@@ -33,8 +33,8 @@ pub fn arrays(tasks: u32) {
 
 /// Separate submissions, one command after the other.
 pub fn separate(jobs: u32) {
-    let cell = Cell::with(Plan::default().slots(50));
-    let mut accounting = Accounting::of(&cell);
+    let cell = Cell::with(CellPlan::default().slots(50));
+    let mut accounting = Accounting::of_cell(&cell);
     let before = usage::of_daemons(&cell);
     let begin = Instant::now();
     for _ in 0..jobs {
@@ -67,7 +67,7 @@ pub struct Accounting {
 
 impl Accounting {
     /// That of a cell.
-    pub fn of(cell: &Cell) -> Self {
+    pub fn of_cell(cell: &Cell) -> Self {
         Self {
             path: cell.dir().join("default/common/accounting"),
             file: None,

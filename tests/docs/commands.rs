@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// What the programs say of themselves.
-struct Known {
+struct ProgramFacts {
     programs: Programs,
     commands: BTreeSet<String>,
     options: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Known {
+impl ProgramFacts {
     fn ask(temp: &TempDir) -> Self {
         let programs = Programs::find(temp.path());
         let mut known = Self {
@@ -113,7 +113,7 @@ fn code_spans(text: &str) -> Vec<String> {
 #[test]
 fn commands_and_options_in_documents_exist() {
     let temp = TempDir::new();
-    let mut known = Known::ask(&temp);
+    let mut known = ProgramFacts::ask(&temp);
     let mut faults = Vec::new();
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(root().join(document)).unwrap();

@@ -1,10 +1,10 @@
 //! Reservation and backfill with real processes (`qsub -R y`, `max_reservation`).
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 
 #[test]
 fn a_job_with_a_reservation_starts_before_those_that_would_end_after_it() {
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     cell.set_scheduler("max_reservation", "5");
     let long = |name: &str| cell.submit(&["-N", name, "-l", "h_rt=1000", "-b", "y", "sleep", "900"]);
     let running = [long("first"), long("second")];

@@ -1,7 +1,7 @@
 //! Between the accounts of the daemons and root: links, files and numbers that code under the
 //! agent's or the master's uid puts in root's way change, read or kill nothing of anybody else's.
 
-use gridwright_tests::cell::{Account, Cell, Plan, Said, available, is_root, wait_until};
+use gridwright_tests::cell::{Account, Cell, CellPlan, CommandOutput, available, is_root, wait_until};
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, RenameFlags, renameat2};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ struct Attacker {
 
 impl Attacker {
     /// The account of a daemon of the cell.
-    fn of(cell: &Cell, daemon: &str) -> Self {
+    fn of_daemon(cell: &Cell, daemon: &str) -> Self {
         let found = std::fs::metadata(cell.dir().join("run").join(daemon)).unwrap();
         assert_ne!(found.uid(), 0, "{daemon} has an account of its own");
         Self {
@@ -190,7 +190,7 @@ fn links_that_a_daemon_puts_in_place_of_its_names_harm_no_file_of_others() {
         ("agent", ["master/ca.key", "etc/accounts.toml"]),
         ("master", ["agent/host.key", "etc/launcher.conf"]),
     ] {
-        let attacker = Attacker::of(&cell, daemon);
+        let attacker = Attacker::of_daemon(&cell, daemon);
         let mut victims: Vec<Victim> = others.map(|name| Victim::at(cell.dir().join(name))).into();
         victims.extend([Victim::new(&cell, "closed", 0o600), Victim::new(&cell, "open", 0o644)]);
         for victim in &victims {
@@ -219,7 +219,7 @@ fn a_file_that_becomes_a_link_while_root_looks_at_it_harms_no_file_of_others() {
     let cell = Cell::up();
     cell.down(&[]).ok();
     let (closed, open) = (Victim::new(&cell, "closed", 0o600), Victim::new(&cell, "open", 0o644));
-    let (attacker, agent) = (Attacker::of(&cell, "agent"), cell.dir().join("agent"));
+    let (attacker, agent) = (Attacker::of_daemon(&cell, "agent"), cell.dir().join("agent"));
     // A private key that is open to all invites root to close it.
     std::fs::set_permissions(agent.join("host.key"), Permissions::from_mode(0o644)).unwrap();
     let pairs: Vec<(PathBuf, PathBuf)> = (0..200)
@@ -296,7 +296,7 @@ fn a_lock_that_names_another_process_ends_none_and_down_does_not_say_that_the_ce
     let mut bystander = Bystander::new();
     let lock = cell.dir().join("run/agent/lock");
     cell.kill("agent");
-    let attacker = Attacker::of(&cell, "agent");
+    let attacker = Attacker::of_daemon(&cell, "agent");
     let held = attacker.act(|| {
         let file = OpenOptions::new().write(true).open(&lock).unwrap();
         Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap()
@@ -404,7 +404,7 @@ fn a_directory_of_the_old_layout_comes_up_whatever_was_left_in_it() {
     }
     let cell = Cell::up();
     cell.down(&[]).ok();
-    let (attacker, run) = (Attacker::of(&cell, "agent"), cell.dir().join("run"));
+    let (attacker, run) = (Attacker::of_daemon(&cell, "agent"), cell.dir().join("run"));
     let elsewhere = Victim::new(&cell, "elsewhere", 0o600);
     std::fs::remove_dir_all(&run).unwrap();
     std::fs::create_dir(&run).unwrap();
@@ -437,10 +437,10 @@ fn root_does_not_bring_up_a_cell_in_a_directory_of_somebody_else() {
     if !can_attack() {
         return;
     }
-    let cell = Cell::with(Plan::default().owned_by_the_user());
+    let cell = Cell::with(CellPlan::default().owned_by_the_user());
     cell.down(&[]).ok();
     let mut command = Command::new(cell.programs().gridwright());
     command.args(["up", "--detach", "--dir", &cell.dir_word()]);
-    Said::of(command).refused(&["belongs to", "fix:"]);
+    CommandOutput::run(command).refused(&["belongs to", "fix:"]);
     assert!(!cell.dir().join("etc/accounts.toml").exists());
 }

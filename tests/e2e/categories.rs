@@ -1,10 +1,10 @@
 //! Categories of jobs as `qconf -scatl` and `-scat` show them.
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 
 #[test]
 fn categories_are_listed_with_how_many_jobs_each_has() {
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     let none = cell.user(&["qconf", "-scatl"]);
     assert_eq!((none.code, none.err.as_str()), (1, "no category defined\n"));
     let hold = |options: &[&str]| cell.submit(&[&["-h"], options, &["-b", "y", "true"]].concat());

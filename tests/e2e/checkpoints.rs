@@ -1,7 +1,7 @@
 //! Checkpointing jobs with real processes: state is written by the clock, a suspended queue moves
 //! them, and they go on from there.
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 
 /// A command of an environment: notes what it is told, and as `move` ends the job, as checkpoint(5)
 /// expects it.
@@ -15,7 +15,7 @@ const JOB: &str = "#!/bin/sh\ntrap 'echo saved >> $SGE_CKPT_DIR/log' USR1\n\
 
 /// A cell with an environment of an interface in both of its queues, and a script `job.sh`.
 fn cell(interface: &str) -> Cell {
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     let (dir, command) = (
         cell.work().display().to_string(),
         cell.write("command", COMMAND, 0o755).display().to_string(),

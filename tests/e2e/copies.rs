@@ -1,7 +1,7 @@
 //! Copies of a cell's directory beside the original, and directories that were moved.
 
 use crate::hosts::{can_have_hosts, join, master, reports, submit_on, token};
-use gridwright_tests::cell::{As, Cell, Network, Process, Said, is_root, records, wait_until};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, Network, Process, is_root, records, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A copy of the directory as an administrator makes it, while the cell is up.
 fn copy_of(cell: &Cell) -> PathBuf {
     let copy = cell.dir().with_file_name("copy");
-    let said = Said::of({
+    let said = CommandOutput::run({
         let mut command = Command::new("cp");
         command.arg("-a").arg(cell.dir()).arg(&copy);
         command
@@ -20,10 +20,10 @@ fn copy_of(cell: &Cell) -> PathBuf {
 }
 
 /// A command about another directory than the cell's.
-fn about(cell: &Cell, dir: &Path, who: As, words: &[&str]) -> Said {
+fn about(cell: &Cell, dir: &Path, who: CommandUser, words: &[&str]) -> CommandOutput {
     let mut command = cell.command(who, &cell.programs().gridwright());
     command.args(words).env("GRIDWRIGHT_DIR", dir).env("SGE_ROOT", dir);
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 /// A job that runs until the file `go` is there.
@@ -79,9 +79,12 @@ fn no_daemon_runs_in_a_copy_and_the_jobs_of_the_original_go_on() {
         ("gridwright-agent", vec!["run", "--dir", &dir]),
     ];
     for (program, words) in daemons {
-        let mut command = cell.command(As::Admin, &cell.programs().gridwright().with_file_name(program));
+        let mut command = cell.command(
+            CommandUser::Admin,
+            &cell.programs().gridwright().with_file_name(program),
+        );
         command.args(words);
-        Said::of(command).refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
+        CommandOutput::run(command).refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
     }
     cell.admin(&["up", "--dir", &dir, "--detach"])
         .refused(&["is a copy", &cell.dir_word(), "--as-copy"]);
@@ -103,7 +106,7 @@ fn a_launcher_that_takes_a_copy_for_an_original_still_finds_that_its_tasks_run_e
     // As in a copy that was made before the cell ran under this release.
     std::fs::remove_file(copy.join("etc/directory")).unwrap();
     let mut command = cell.command(
-        As::Admin,
+        CommandUser::Admin,
         &cell.programs().gridwright().with_file_name("gridwright-shepherd"),
     );
     command.args(["launch", "--dir", &copy.display().to_string()]);
@@ -135,32 +138,32 @@ fn a_copy_comes_up_beside_its_original_as_a_cell_of_its_own() {
     );
     let settings = std::fs::read_to_string(copy.join("default/common/settings.sh")).unwrap();
     assert!(settings.contains(&format!("SGE_ROOT='{dir}'")), "{settings}");
-    let told = records(&about(&cell, &copy, As::User, &["qacct", "-j", &job]).out);
+    let told = records(&about(&cell, &copy, CommandUser::User, &["qacct", "-j", &job]).out);
     assert_eq!(
         told[0].value("failed").split_whitespace().next(),
         Some("21"),
         "{told:?}"
     );
-    let listed = about(&cell, &copy, As::User, &["qstat", "-u", "*"]).ok();
+    let listed = about(&cell, &copy, CommandUser::User, &["qstat", "-u", "*"]).ok();
     assert_eq!(listed.out, "", "nothing of the original runs in the copy");
     let waiting = about(
         &cell,
         &copy,
-        As::User,
+        CommandUser::User,
         &["qsub", "-terse", "-cwd", "-b", "y", "-N", "own", "true"],
     )
     .ok();
     let waiting = waiting.out.trim().to_owned();
-    about(&cell, &copy, As::Admin, &["qmod", "-e", "*"]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["qmod", "-e", "*"]).ok();
     wait_until(
-        || about(&cell, &copy, As::User, &["explain", &waiting]).to_string(),
-        || !records(&about(&cell, &copy, As::User, &["qacct", "-j", &waiting]).out).is_empty(),
+        || about(&cell, &copy, CommandUser::User, &["explain", &waiting]).to_string(),
+        || !records(&about(&cell, &copy, CommandUser::User, &["qacct", "-j", &waiting]).out).is_empty(),
     );
     runs_on(&cell, &job);
-    about(&cell, &copy, As::Admin, &["up", "--as-copy"]).refused(&["not a copy"]);
-    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
-    about(&cell, &copy, As::Admin, &["up", "--dir", &dir, "--detach"]).ok();
-    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["up", "--as-copy"]).refused(&["not a copy"]);
+    about(&cell, &copy, CommandUser::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["up", "--dir", &dir, "--detach"]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["down", "--dir", &dir]).ok();
     runs_on(&cell, &job);
     assert!(
         ["master", "agent", "launcher"]
@@ -183,12 +186,12 @@ fn a_backup_takes_the_place_of_a_cell_that_is_gone() {
         .refused(&["not a copy"]);
     cell.down(&[]).ok();
     cell.admin(&restore).ok();
-    about(&cell, &copy, As::User, &["qrls", &held]).ok();
-    let record = || records(&about(&cell, &copy, As::User, &["qacct", "-j", &held]).out);
+    about(&cell, &copy, CommandUser::User, &["qrls", &held]).ok();
+    let record = || records(&about(&cell, &copy, CommandUser::User, &["qacct", "-j", &held]).out);
     wait_until(|| format!("{:?}", record()), || !record().is_empty());
-    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
-    about(&cell, &copy, As::Admin, &["up", "--dir", &dir, "--detach"]).ok();
-    about(&cell, &copy, As::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["up", "--dir", &dir, "--detach"]).ok();
+    about(&cell, &copy, CommandUser::Admin, &["down", "--dir", &dir]).ok();
 }
 
 #[test]
@@ -208,16 +211,16 @@ fn a_directory_that_was_moved_comes_up_with_its_own_paths() {
         "eval \"$({} env --dir '{dir}')\" && qstat -help | head -1",
         cell.programs().gridwright().display()
     );
-    let mut command = cell.command(As::User, "/bin/sh".as_ref());
+    let mut command = cell.command(CommandUser::User, "/bin/sh".as_ref());
     command
         .args(["-c", &script])
         .env_remove("GRIDWRIGHT_DIR")
         .env_remove("SGE_ROOT");
-    let said = Said::of(command).ok();
+    let said = CommandOutput::run(command).ok();
     assert!(said.out.contains("Gridwright"), "{said}");
     let settings = std::fs::read_to_string(moved.join("default/common/settings.sh")).unwrap();
     assert!(settings.contains(&format!("SGE_ROOT='{dir}'")), "{settings}");
-    about(&cell, &moved, As::Admin, &["down", "--dir", &dir]).ok();
+    about(&cell, &moved, CommandUser::Admin, &["down", "--dir", &dir]).ok();
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn a_clone_of_a_host_without_its_tasks_is_refused_and_their_jobs_go_on() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     let other = Cell::on(&network, "h2");
     join(&other, &token(&master, &[])).ok();
@@ -256,7 +259,7 @@ fn copy_of_host(host: &Cell) -> PathBuf {
     let clone = host.dir().with_file_name("copy");
     let mut command = Command::new("cp");
     command.arg("-a").arg(host.dir()).arg(&clone);
-    Said::of(command).ok();
+    CommandOutput::run(command).ok();
     std::fs::remove_file(clone.join("etc/directory")).unwrap();
     std::fs::remove_dir_all(clone.join("tasks")).unwrap();
     clone

@@ -1,7 +1,7 @@
 //! Daemons and shepherds that are killed under load: every task has one accounting record, and none
 //! ran twice.
 
-use gridwright_tests::cell::{Cell, Plan, Record, long_or, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, Record, long_or, wait_until};
 use std::collections::BTreeSet;
 
 /// Tasks of the load.
@@ -44,7 +44,7 @@ struct Load {
 
 impl Load {
     fn start(seed: u64) -> Self {
-        let cell = Cell::with(Plan::default().slots(6));
+        let cell = Cell::with(CellPlan::default().slots(6));
         cell.write(
             "job.sh",
             "#!/bin/sh\necho $GRIDWRIGHT_TASK_KEY >>starts\nsleep 0.2\n",

@@ -2,13 +2,13 @@
 //! and names the remedy.
 
 use crate::hosts::{can_have_firewalls, can_have_hosts, join, master, reports, token};
-use gridwright_tests::cell::{As, Cell, Clock, Network, Said, wait_until};
+use gridwright_tests::cell::{Cell, Clock, CommandOutput, CommandUser, Network, wait_until};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 /// `gridwright doctor` of a host.
-fn doctor(host: &Cell) -> Said {
+fn doctor(host: &Cell) -> CommandOutput {
     let dir = host.dir_word();
     host.admin(&["doctor", "--dir", &dir])
 }
@@ -21,7 +21,7 @@ fn healthy(host: &Cell) {
 
 /// The finding of one check is bad, says `words` and names a remedy; none of the others is bad.
 #[track_caller]
-fn found(said: &Said, check: &str, words: &[&str]) {
+fn found(said: &CommandOutput, check: &str, words: &[&str]) {
     assert_eq!(said.code, 1, "{said}");
     let mut lines = said
         .out
@@ -42,7 +42,7 @@ fn found(said: &Said, check: &str, words: &[&str]) {
 /// was closed.
 #[track_caller]
 fn found_soon(host: &Cell, check: &str, words: &[&str]) {
-    let has = |said: &Said| words.iter().all(|word| said.out.contains(word));
+    let has = |said: &CommandOutput| words.iter().all(|word| said.out.contains(word));
     let mut said = doctor(host);
     wait_until(
         || format!("{check}: {words:?} is not in {}", doctor(host)),
@@ -59,7 +59,7 @@ fn two_hosts() -> Option<(Arc<Network>, Cell, Cell)> {
     if !can_have_hosts() {
         return None;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
     join(&other, &token(&master, &[])).ok();
     Some((network, master, other))
@@ -102,12 +102,12 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
     with_file(&other, "etc/agent.toml", parent, || {
         found(&doctor(&other), "control groups", &["/no/such/group", "mkdir"])
     });
-    let mut renamed = other.command(As::Admin, Path::new("sh"));
+    let mut renamed = other.command(CommandUser::Admin, Path::new("sh"));
     renamed
         .args(["-c", "echo other >/proc/sys/kernel/hostname; exec \"$@\"", "sh"])
         .arg(other.programs().gridwright());
     renamed.args(["doctor", "--dir", &other.dir_word()]);
-    found(&Said::of(renamed), "name", &["other", "h2", "host_aliases"]);
+    found(&CommandOutput::run(renamed), "name", &["other", "h2", "host_aliases"]);
     other.kill("launcher");
     found_soon(&other, "daemon", &["launcher does not run", "gridwright up"]);
     other.bring_up(&[]).ok();
@@ -120,7 +120,7 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
     // The name service of systemd knows root by itself.
     let dir = other.dir_word();
     found(
-        &other.run(As::User, &["doctor", "--dir", &dir]),
+        &other.run(CommandUser::User, &["doctor", "--dir", &dir]),
         "name service",
         &["unknown", "getent"],
     );
@@ -140,10 +140,10 @@ fn a_wrong_clock_is_found_before_it_hurts_and_after() {
     };
     let clock = Clock::new(other.top());
     let at = |seconds: i64| {
-        let mut command = other.command(As::Admin, &other.programs().gridwright());
+        let mut command = other.command(CommandUser::Admin, &other.programs().gridwright());
         command.args(["doctor", "--dir", &other.dir_word()]);
         clock.shift(&mut command, seconds);
-        Said::of(command)
+        CommandOutput::run(command)
     };
     found(&at(86_400), "clock", &["s ahead of the master's", "NTP"]);
     found(&at(-1_800), "clock", &["s behind the master's", "NTP"]);
@@ -181,7 +181,7 @@ fn a_full_state_directory_and_a_bad_sensor_are_found() {
     let said = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script, "sh", &dir, &gridwright]);
-        Said::of(command)
+        CommandOutput::run(command)
     };
     found(&said(small), "space", &["MiB", "make room"]);
     let read_only = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && exec \"$2\" doctor --dir \"$1\"";

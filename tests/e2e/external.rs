@@ -1,6 +1,6 @@
 //! Programs of others: the event stream, and a scheduler outside the master.
 
-use gridwright_tests::cell::{As, Cell, Plan, Process, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser, Process, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const KILLED_AFTER: usize = 150;
 
 /// `gridwright events --fmt json` with further words, which goes on until it is dropped.
 fn stream(cell: &Cell, name: &str, words: &[&str]) -> Process {
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.args(["events", "--fmt", "json"]).args(words);
     Process::start(command, &cell.top().join(name))
 }
@@ -61,14 +61,14 @@ fn example_scheduler(cell: &Cell) -> Process {
     cell.admin(&["qconf", "-am", &cell.account().name]).ok();
     let program = cell.top().join("example-scheduler");
     std::fs::copy(env!("CARGO_BIN_EXE_gridwright-example-scheduler"), &program).unwrap();
-    let mut command = cell.command(As::User, &program);
+    let mut command = cell.command(CommandUser::User, &program);
     command.arg(cell.dir().join("run/agent/agent.sock"));
     Process::start(command, &cell.top().join("scheduler"))
 }
 
 /// Submits single jobs, one after the other.
 fn submit(cell: &Cell, jobs: usize) {
-    let mut command = cell.command(As::User, Path::new("/bin/sh"));
+    let mut command = cell.command(CommandUser::User, Path::new("/bin/sh"));
     let gridwright = cell.programs().gridwright().display().to_string();
     let loop_ = format!("for i in $(seq {jobs}); do {gridwright} qsub -terse -b y -q 'all.q@sim*' sleep 1; done");
     let status = command
@@ -82,9 +82,9 @@ fn submit(cell: &Cell, jobs: usize) {
 #[test]
 fn every_job_runs_once_though_the_scheduler_outside_is_killed() {
     let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
-    let cell = Cell::with(Plan {
+    let cell = Cell::with(CellPlan {
         words,
-        ..Plan::default()
+        ..CellPlan::default()
     });
     set_scheduler(
         &cell,

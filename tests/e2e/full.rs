@@ -1,7 +1,9 @@
 //! A master whose disk is full: it answers, refuses changes by name but for those that end
 //! something, records how tasks end, and goes on by itself.
 
-use gridwright_tests::cell::{As, Cell, PATIENCE, Quota, Said, available, in_namespaces, is_root, records, wait_until};
+use gridwright_tests::cell::{
+    Cell, CommandOutput, CommandUser, PATIENCE, Quota, available, in_namespaces, is_root, records, wait_until,
+};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -125,7 +127,7 @@ fn what_has_no_room_waits_for_it_without_a_reserve_too_and_nothing_is_lost() {
     let path = cell.work().join("long.sh");
     std::fs::write(&path, script).unwrap();
     fill(&filling);
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command
         .args(["qsub", "-terse", "-cwd", "-j", "y"])
         .arg(&path)
@@ -154,7 +156,7 @@ fn a_master_whose_quota_is_used_up_refuses_changes_and_goes_on_when_there_is_roo
     let cell = Cell::up();
     cell.down(&[]).ok();
     let quota = Quota::new(cell.top());
-    let mut up = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut up = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     up.args([
         "up",
         "--detach",
@@ -164,13 +166,13 @@ fn a_master_whose_quota_is_used_up_refuses_changes_and_goes_on_when_there_is_roo
         &cell.dir_word(),
     ]);
     quota.limit(&mut up);
-    Said::of(up).ok();
+    CommandOutput::run(up).ok();
     let pid = cell.pid("master");
     let running = cell.submit(&["-b", "y", "sleep", "1000"]);
     cell.wait_for_state(&running, "r");
     quota.set_used_up(true);
     // What the master has taken when it meets the quota waits for room.
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command
         .args(["qsub", "-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "true"])
         .stdout(Stdio::piped());

@@ -25,7 +25,7 @@ fn lines_about(cell: &Cell, port: u16) -> Vec<String> {
 }
 
 /// What one hostile peer does, and what the log says of it.
-struct Case {
+struct HostileCase {
     certificate: Certificate,
     protocol: &'static [u8],
     bytes: &'static [u8],
@@ -34,8 +34,8 @@ struct Case {
     logged: &'static str,
 }
 
-fn cases(cell: &Cell) -> Vec<Case> {
-    let case = |certificate, protocol, bytes, ends, logged| Case {
+fn cases(cell: &Cell) -> Vec<HostileCase> {
+    let case = |certificate, protocol, bytes, ends, logged| HostileCase {
         certificate,
         protocol,
         bytes,
@@ -49,8 +49,8 @@ fn cases(cell: &Cell) -> Vec<Case> {
         case(none(), b"h3", b"", false, "connection refused"),
         case(none(), JOIN, TRUNCATED, true, "inside a frame"),
         case(none(), JOIN, GIBIBYTE, false, "above the limit"),
-        case(Certificate::of(cell), HOST, TRUNCATED, true, "inside a frame"),
-        case(Certificate::of(cell), HOST, GIBIBYTE, false, "above the limit"),
+        case(Certificate::of_agent(cell), HOST, TRUNCATED, true, "inside a frame"),
+        case(Certificate::of_agent(cell), HOST, GIBIBYTE, false, "above the limit"),
     ]
 }
 

@@ -1,6 +1,8 @@
 //! More hosts, each in a network namespace, joined with the words of the README.
 
-use gridwright_tests::cell::{As, Cell, Clock, Network, PATIENCE, Said, available, is_root, wait_until};
+use gridwright_tests::cell::{
+    Cell, Clock, CommandOutput, CommandUser, Network, PATIENCE, available, is_root, wait_until,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +29,7 @@ pub fn token(master: &Cell, words: &[&str]) -> String {
     master.admin(&[&["token"], words].concat()).ok().out.trim().to_owned()
 }
 
-pub fn join(host: &Cell, token: &str) -> Said {
+pub fn join(host: &Cell, token: &str) -> CommandOutput {
     let (dir, file) = (host.dir_word(), host.write_top("token", &format!("{token}\n"), 0o600));
     let patience = PATIENCE.as_secs().to_string();
     let file = file.display().to_string();
@@ -67,7 +69,7 @@ fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2", "h3"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2", "h3"]));
     let master = master(&network);
     master.add_complex("site site STRING == YES NO NONE 0");
     let sensor = "#!/bin/sh\nwhile read request; do\n[ \"$request\" = quit ] && exit 0\necho begin\necho \"$HOST:site:at-$(uname -n)\"\necho end\ndone\n";
@@ -90,12 +92,12 @@ fn two_more_hosts_join_run_jobs_and_sensors_and_let_users_submit() {
         wait_until(values, || values().contains(&format!("site=at-{name}")));
     }
     let from = &others[0];
-    from.run(As::User, &["qsub", "-b", "y", "true"])
+    from.run(CommandUser::User, &["qsub", "-b", "y", "true"])
         .refused(&["h2", "submit"]);
     master.admin(&["qconf", "-as", "h2"]).ok();
     let job = submit_on(from, "h3", &["-b", "y", "true"]);
     assert_eq!(from.accounted(&job, 1)[0].value("hostname"), "h3");
-    from.run(As::Admin, &["qconf", "-mattr", "queue", "slots", "9", "all.q"])
+    from.run(CommandUser::Admin, &["qconf", "-mattr", "queue", "slots", "9", "all.q"])
         .refused(&[]);
 }
 
@@ -104,7 +106,7 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     master.set_global("max_unheard", "0:0:10");
     let other = Cell::on(&network, "h2");
@@ -121,7 +123,7 @@ fn a_host_that_is_cut_off_is_seen_and_its_jobs_are_accounted_when_it_is_back() {
     // The transport believes in the connection for the better part of a minute; commands there do
     // not wait for that.
     other
-        .run(As::User, &["qstat"])
+        .run(CommandUser::User, &["qstat"])
         .refused(&["no connection to the master", "fix:", "gridwright doctor"]);
     wait_until(|| master.admin(&["qhost"]).out, || !reports(&master, "h2"));
     let waiting = submit_on(&master, "h2", &["-b", "y", "true"]);
@@ -142,7 +144,7 @@ fn a_host_is_listed_and_leaves_the_cell_when_nothing_runs_there() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     let other = Cell::on(&network, "h2");
     join(&other, &token(&master, &["create"])).ok();
@@ -204,7 +206,7 @@ fn a_join_that_cannot_be_says_why_and_what_to_do() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2", "h3"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2", "h3"]));
     let master = master(&network);
     let [second, third] = ["h2", "h3"].map(|name| Cell::on(&network, name));
     let used = token(&master, &[]);
@@ -240,7 +242,7 @@ fn a_join_whose_host_does_not_report_says_so_in_time() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
     let run = other.dir().join("run/launcher");
     std::fs::create_dir_all(&run).unwrap();
@@ -262,15 +264,15 @@ fn a_host_whose_clock_is_years_off_cannot_join_and_is_told_both_times() {
     if !can_have_hosts() || !available("a C compiler", Clock::can_be_shifted()) {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
     let (given, dir) = (token(&master, &[]), other.dir_word());
     let clock = Clock::new(other.top());
     for years in [-3, 3] {
-        let mut command = other.command(As::Admin, &other.programs().gridwright());
+        let mut command = other.command(CommandUser::Admin, &other.programs().gridwright());
         command.args(["join", "h1:6444", &given, "--dir", &dir]);
         clock.shift(&mut command, years * 365 * 86_400);
-        Said::of(command).refused(&["the clocks differ: here it is", "at the master", "fix:", "NTP"]);
+        CommandOutput::run(command).refused(&["the clocks differ: here it is", "at the master", "fix:", "NTP"]);
     }
     join(&other, &given).ok();
 }
@@ -280,7 +282,7 @@ fn a_firewall_between_a_host_and_the_master_is_named_with_its_port() {
     if !can_have_firewalls() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
     let given = token(&master, &[]);
     network.block_udp("h1", 6444);

@@ -1,11 +1,11 @@
 //! Bad input: a refusal that says what, where and how to fix it, and nothing has changed.
 
-use gridwright_tests::cell::{As, Cell};
+use gridwright_tests::cell::{Cell, CommandUser};
 
 /// Words of a command, its exit code, and what the refusal has to name.
-type Case = (&'static [&'static str], i32, &'static [&'static str]);
+type InputCase = (&'static [&'static str], i32, &'static [&'static str]);
 
-const SUBMISSIONS: [Case; 24] = [
+const SUBMISSIONS: [InputCase; 24] = [
     (&["nosuch.sh"], 14, &["nosuch.sh", "fix:"]),
     (
         &["-l", "nosuch=1", "-b", "y", "true"],
@@ -200,7 +200,7 @@ fn bad_objects_are_refused_with_file_and_line_and_nothing_changes() {
 }
 
 /// Bad input to the commands of `gridwright` itself, where there is a cell.
-const OWN: [Case; 51] = [
+const OWN: [InputCase; 51] = [
     (&[], 2, &["no command", "up", "gridwright help", "fix:"]),
     (&["bogus"], 2, &["\"bogus\"", "fix:"]),
     (&["jion"], 2, &["\"jion\"", "did you mean join"]),
@@ -339,43 +339,43 @@ fn entries_of_the_configuration_without_effect_are_kept_with_a_warning() {
     }
 }
 
-const CHANGES: [(As, &[&str], &[&str]); 12] = [
+const CHANGES: [(CommandUser, &[&str], &[&str]); 12] = [
     (
-        As::User,
+        CommandUser::User,
         &["-mattr", "queue", "slots", "9", "all.q"],
         &["must be manager", "fix:"],
     ),
     (
-        As::Admin,
+        CommandUser::Admin,
         &["-mattr", "queue", "slots", "many", "all.q"],
         &["\"many\"", "where: slots", "expected"],
     ),
     (
-        As::Admin,
+        CommandUser::Admin,
         &["-mattr", "queue", "nosuch", "1", "all.q"],
         &["\"nosuch\"", "fix:"],
     ),
     (
-        As::Admin,
+        CommandUser::Admin,
         &["-mattr", "queue", "slots", "9", "nope.q"],
         &["\"nope.q\" does not exist"],
     ),
-    (As::Admin, &["-Mq", "/nonexistent"], &["/nonexistent", "fix:"]),
-    (As::Admin, &["-zzz"], &["-zzz"]),
-    (As::Admin, &["-dq", "nope.q"], &["\"nope.q\" does not exist"]),
-    (As::Admin, &["-dhgrp", "@allhosts"], &["all.q"]),
-    (As::Admin, &["-as", "bad host"], &["\"bad host\""]),
+    (CommandUser::Admin, &["-Mq", "/nonexistent"], &["/nonexistent", "fix:"]),
+    (CommandUser::Admin, &["-zzz"], &["-zzz"]),
+    (CommandUser::Admin, &["-dq", "nope.q"], &["\"nope.q\" does not exist"]),
+    (CommandUser::Admin, &["-dhgrp", "@allhosts"], &["all.q"]),
+    (CommandUser::Admin, &["-as", "bad host"], &["\"bad host\""]),
     (
-        As::Admin,
+        CommandUser::Admin,
         &["-aattr", "exechost", "complex_values", "foo", "global"],
         &["foo"],
     ),
     (
-        As::Admin,
+        CommandUser::Admin,
         &["-mattr", "exechost", "complex_values", "h_vmem=lots", "global"],
         &["lots", "h_vmem"],
     ),
-    (As::User, &["-ks"], &["-ks"]),
+    (CommandUser::User, &["-ks"], &["-ks"]),
 ];
 
 #[test]

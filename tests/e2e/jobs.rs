@@ -1,6 +1,6 @@
 //! Job scripts from the command line to the accounting record.
 
-use gridwright_tests::cell::{As, Cell, Record, Said, available, is_root};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, Record, available, is_root};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -155,19 +155,19 @@ fn a_job_inherits_nothing_of_the_daemons() {
         return;
     }
     let cell = Cell::prepare(Default::default());
-    let mut up = cell.command(As::Admin, "/bin/sh".as_ref());
+    let mut up = cell.command(CommandUser::Admin, "/bin/sh".as_ref());
     let gridwright = cell.programs().gridwright().display().to_string();
     let script = "ulimit -S -n 512; ulimit -S -s 4096; umask 077; exec 7</dev/null; SECRET=leaked \"$0\" up --dir \"$1\" --port 0 --detach";
     up.args(["-c", script, &gridwright, &cell.dir_word()])
         .env("SECRET", "leaked")
         .env("LD_LIBRARY_PATH", "/leaked");
-    Said::of(up).ok();
+    CommandOutput::run(up).ok();
     cell.keep_temporary_directories_apart();
     let record = cell.run_script(&format!("#!/bin/sh\n{INHERITED}\n"), &[]);
     // A test run in the background ignores signals, and su hands that on.
     let mut login = Command::new("env");
     login.args(["--default-signal", "su", "-", &cell.account().name, "-c", INHERITED]);
-    let login = Said::of(login).ok().out;
+    let login = CommandOutput::run(login).ok().out;
     assert_eq!(cell.output(&record), login);
     // The fourth is the listing itself.
     let descriptors = cell.run_script("#!/bin/sh\nls /proc/self/fd\n", &[]);
@@ -203,7 +203,7 @@ fn bytes_that_are_not_utf_8_and_exported_functions_reach_the_job_as_they_are() {
     let submission = r#"export OF_THE_SHELL=$'\xff'; greet() { echo "hello $1"; }; export -f greet
         printf '#!/bin/bash\n#$ -v IN_SCRIPT=c\xe9\nprintf %%s "$OF_THE_SHELL" "$NAMED" "$IN_SCRIPT" "$1" | od -An -tx1\ngreet you\n' >job.sh
         "$GRIDWRIGHT" qsub -terse -V -cwd -j y -o $'out\xfe' -v NAMED=$'n\xfd' job.sh $'arg\xf0'"#;
-    let mut shell = cell.command(As::User, Path::new("/bin/bash"));
+    let mut shell = cell.command(CommandUser::User, Path::new("/bin/bash"));
     shell.env("GRIDWRIGHT", cell.programs().gridwright());
     let said = shell.arg("-c").arg(submission).output().unwrap();
     let job = String::from_utf8(said.stdout).unwrap();
@@ -214,7 +214,7 @@ fn bytes_that_are_not_utf_8_and_exported_functions_reach_the_job_as_they_are() {
         std::fs::read_to_string(path).unwrap(),
         " ff 6e fd 63 e9 61 72 67 f0\nhello you\n"
     );
-    let mut show = cell.command(As::User, Path::new("/bin/bash"));
+    let mut show = cell.command(CommandUser::User, Path::new("/bin/bash"));
     show.env("GRIDWRIGHT", cell.programs().gridwright());
     let asked = "\"$GRIDWRIGHT\" qsub -verify -N $'n\\xff' job.sh; \"$GRIDWRIGHT\" qsub $'no\\xfe'";
     let shown = show.arg("-c").arg(asked).output().unwrap();

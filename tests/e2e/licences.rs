@@ -1,7 +1,7 @@
 //! A licence server with users of its own, and jobs that check out a while after they start
 //! (ALGORITHMS.md section 6.2).
 
-use gridwright_tests::cell::{Cell, Plan, long_or, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, long_or, wait_until};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -89,7 +89,7 @@ fn serve(connection: TcpStream, seats: &Mutex<Seats>) {
 /// A cell whose sensor asks the server every second, with the attribute defined and the server's
 /// seats for jobs.
 fn cell(server: &Server, settle: Option<u32>) -> Cell {
-    let cell = Cell::with(Plan::default().slots(20));
+    let cell = Cell::with(CellPlan::default().slots(20));
     let port = server.port;
     let sensor = format!(
         "#!/bin/bash\nwhile read request; do\n\

@@ -1,7 +1,7 @@
 //! `gridwright up` and `gridwright down`: what they start, what they leave alone, what they find
 //! again.
 
-use gridwright_tests::cell::{As, Cell, PATIENCE, Plan, is_root, long_or, wait_for, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser, PATIENCE, is_root, long_or, wait_for, wait_until};
 use std::os::unix::fs::MetadataExt;
 
 /// The daemons of a machine with a master.
@@ -14,7 +14,7 @@ fn owner(pid: i32) -> u32 {
 
 #[test]
 fn an_ordinary_user_brings_a_cell_up_and_jobs_run_as_that_user() {
-    let cell = Cell::with(Plan::default().owned_by_the_user());
+    let cell = Cell::with(CellPlan::default().owned_by_the_user());
     let uid = cell.account().uid;
     assert!(DAEMONS.iter().all(|daemon| owner(cell.pid(daemon)) == uid));
     let record = cell.run_script("#!/bin/sh\nid -u\n", &[]);
@@ -126,9 +126,9 @@ fn commands_beside_a_dead_master_are_not_kept_by_an_agent_that_takes_it_for_aliv
 #[test]
 fn an_up_in_the_moment_after_a_kill_is_not_deceived_by_the_lock_of_the_dead() {
     let words = ["--slots", "4", "--sim-hosts", "20"].map(str::to_owned).into();
-    let cell = Cell::with(Plan {
+    let cell = Cell::with(CellPlan {
         words,
-        ..Plan::default()
+        ..CellPlan::default()
     });
     for round in 0..long_or(40, 2) {
         for daemon in ["master", "agent", "launcher", "sim"] {
@@ -187,7 +187,7 @@ fn a_down_that_was_ended_itself_does_not_end_the_next_up_in_the_foreground() {
 
 #[test]
 fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
-    let cell = Cell::prepare(Plan::default());
+    let cell = Cell::prepare(CellPlan::default());
     let mut up = cell.bring_up_in_the_foreground(&["--port", "0"]);
     wait_until(|| up.printed(), || up.printed().contains("cell up in"));
     cell.keep_temporary_directories_apart();
@@ -208,9 +208,9 @@ fn a_daemon_that_was_killed_comes_back_at_once_where_up_is_in_the_foreground() {
 
 #[test]
 fn a_state_directory_whose_path_is_longer_than_a_socket_name_works() {
-    let cell = Cell::with(Plan {
+    let cell = Cell::with(CellPlan {
         name: "long-".repeat(30),
-        ..Plan::default()
+        ..CellPlan::default()
     });
     let record = cell.run_script("#!/bin/sh\necho $SGE_ROOT\n", &[]);
     assert_eq!(cell.output(&record).trim(), cell.dir_word());
@@ -227,13 +227,13 @@ fn env_puts_the_commands_on_path_and_names_the_tree_that_site_scripts_use() {
          \"$SGE_ROOT/utilbin/$($SGE_ROOT/util/arch)/gethostname\" -name && ls $SGE_ROOT/$SGE_CELL/common",
         cell.dir_word()
     );
-    let mut command = cell.command(As::User, "/bin/sh".as_ref());
+    let mut command = cell.command(CommandUser::User, "/bin/sh".as_ref());
     command
         .args(["-c", &script])
         .env_remove("GRIDWRIGHT_DIR")
         .env_remove("SGE_ROOT")
         .env_remove("SGE_CELL");
-    let said = gridwright_tests::cell::Said::of(command).ok();
+    let said = gridwright_tests::cell::CommandOutput::run(command).ok();
     for file in ["accounting", "act_qmaster", "bootstrap", "settings.csh", "settings.sh"] {
         assert!(said.out.lines().any(|line| line == file), "{said}");
     }
@@ -241,7 +241,7 @@ fn env_puts_the_commands_on_path_and_names_the_tree_that_site_scripts_use() {
 
 #[test]
 fn wrong_words_for_up_and_down_are_refused_and_create_nothing() {
-    let cell = Cell::prepare(Plan::default());
+    let cell = Cell::prepare(CellPlan::default());
     let dir = cell.dir_word();
     let cases: [(&[&str], i32, &[&str]); 7] = [
         (&["up", "--dir", &dir, "--slotz", "2"], 2, &["--slotz"]),

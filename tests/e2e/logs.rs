@@ -1,7 +1,7 @@
 //! The logs of the daemons: SIGHUP opens them anew, they have a bound, and what users give them
 //! makes no lines of its own.
 
-use gridwright_tests::cell::{As, Cell, Said, is_root, wait_until};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, is_root, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Write;
@@ -108,12 +108,12 @@ fn a_log_level_that_is_not_understood_is_refused_by_up_and_by_every_daemon() {
     cell.down(&[]).ok();
     let dir = cell.dir_word();
     let said = |program: &std::path::Path, words: &[&str]| {
-        let mut command = cell.command(As::Admin, program);
+        let mut command = cell.command(CommandUser::Admin, program);
         command
             .args(words)
             .args(["--dir", &dir])
             .env("GRIDWRIGHT_LOG", "nonsense");
-        Said::of(command)
+        CommandOutput::run(command)
     };
     let gridwright = cell.programs().gridwright();
     let beside = |name: &str| gridwright.with_file_name(name);

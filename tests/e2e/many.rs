@@ -1,6 +1,6 @@
 //! Hosts that only pretend to run jobs, and the tour.
 
-use gridwright_tests::cell::{As, Cell, Plan, Process, Said, long_or, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandOutput, CommandUser, Process, long_or, wait_until};
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ fn simulated_hosts_come_up_and_run_jobs() {
         .map(str::to_owned)
         .into();
     let began = Instant::now();
-    let cell = Cell::with(Plan {
+    let cell = Cell::with(CellPlan {
         words,
-        ..Plan::default()
+        ..CellPlan::default()
     });
     let took = began.elapsed();
     println!("{hosts} simulated hosts came up in {took:?}");
@@ -36,11 +36,11 @@ fn simulated_hosts_come_up_and_run_jobs() {
     );
 }
 
-fn demo(words: &[&str]) -> Said {
-    let cell = Cell::prepare(Plan::default());
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+fn demo(words: &[&str]) -> CommandOutput {
+    let cell = Cell::prepare(CellPlan::default());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.arg("demo").args(words);
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn two_tours_at_once_do_not_disturb_each_other() {
 
 #[test]
 fn a_tour_that_is_interrupted_leaves_nothing_behind() {
-    let cell = Cell::prepare(Plan::default());
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let cell = Cell::prepare(CellPlan::default());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command.arg("demo").env("TMPDIR", cell.top());
     let mut tour = Process::start(command, &cell.top().join("demo.out"));
     wait_until(|| tour.printed(), || tour.printed().contains("array: one submission"));

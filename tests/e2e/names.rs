@@ -1,7 +1,7 @@
 //! A host by each of its names: short, full, in any case, aliases; at every entry of a real cell.
 
 use crate::hosts::{can_have_hosts, line_of, master, reports, submit_on, token};
-use gridwright_tests::cell::{As, Cell, Network};
+use gridwright_tests::cell::{Cell, CommandUser, Network};
 use std::sync::Arc;
 
 /// Every name of the host `h2` below, its own one first.
@@ -20,7 +20,7 @@ fn every_name_of_a_host_leads_to_it_at_every_entry() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     with_alias(&master);
     let other = Cell::on(&network, "h2");
@@ -42,7 +42,7 @@ fn every_name_of_a_host_leads_to_it_at_every_entry() {
         assert!(record.contains("hostname     h2"), "{name}: {record}");
     }
     master.admin(&["qconf", "-as", "H2-IB"]).ok();
-    other.run(As::User, &["qsub", "-b", "y", "true"]).ok();
+    other.run(CommandUser::User, &["qsub", "-b", "y", "true"]).ok();
     assert!(
         master
             .admin(&["host", "revoke", "h2-ib"])

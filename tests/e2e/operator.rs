@@ -2,7 +2,9 @@
 //! directories, ports in use.
 
 use crate::hosts::{can_have_hosts, join, master, reports, submit_on, token};
-use gridwright_tests::cell::{As, Cell, Network, PATIENCE, Plan, Said, is_root, wait_for, wait_until};
+use gridwright_tests::cell::{
+    Cell, CellPlan, CommandOutput, CommandUser, Network, PATIENCE, is_root, wait_for, wait_until,
+};
 use nix::sys::signal::Signal;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +26,7 @@ fn session(pid: i32) -> i32 {
 #[test]
 fn ctrl_c_on_up_ends_all_daemons_and_running_jobs_go_on() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let cell = Cell::prepare(Plan::default());
+        let cell = Cell::prepare(CellPlan::default());
         let mut up = cell.bring_up_in_the_foreground(&["--port", "0"]);
         wait_until(|| up.printed(), || up.printed().contains("Ctrl-C"));
         cell.keep_temporary_directories_apart();
@@ -70,7 +72,7 @@ fn an_up_that_fails_ends_what_it_started() {
 
 #[test]
 fn a_port_in_use_is_refused_before_a_cell_is_made_and_named_with_its_file_afterwards() {
-    let cell = Cell::prepare(Plan::default());
+    let cell = Cell::prepare(CellPlan::default());
     let taken = UdpSocket::bind("[::]:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     cell.bring_up(&["--port", &port])
@@ -90,7 +92,7 @@ fn root_hears_which_directory_a_daemon_cannot_enter_before_anything_is_made() {
     if !is_root() {
         return;
     }
-    let cell = Cell::prepare(Plan::default());
+    let cell = Cell::prepare(CellPlan::default());
     let closed = cell.top().join("closed");
     std::fs::create_dir(&closed).unwrap();
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -110,7 +112,7 @@ fn down_with_kill_jobs_on_a_host_ends_its_own_jobs_alone_and_may_be_repeated() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     let other = Cell::on(&network, "h2");
     let said = join(&other, &token(&master, &[])).ok();
@@ -151,7 +153,7 @@ fn a_join_that_is_refused_leaves_no_directory() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let master = master(&network);
     let used = token(&master, &["--hosts", "h9"]);
     let other = Cell::on(&network, "h2");
@@ -171,18 +173,18 @@ fn every_command_of_gridwright_takes_the_directory_as_an_option() {
         &["doctor", "--dir", &dir],
         &["env", "--dir", &dir],
     ] {
-        let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+        let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
         command.args(words).env_remove("GRIDWRIGHT_DIR").env_remove("SGE_ROOT");
-        Said::of(command).ok();
+        CommandOutput::run(command).ok();
     }
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command
         .args(["shares", "--dir", &dir])
         .env_remove("GRIDWRIGHT_DIR")
         .env_remove("SGE_ROOT");
-    Said::of(command).refused(&["no sharetree element"]);
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    CommandOutput::run(command).refused(&["no sharetree element"]);
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command.args(["qstat"]).env_remove("GRIDWRIGHT_DIR");
-    let said = Said::of(command).ok();
+    let said = CommandOutput::run(command).ok();
     assert!(said.out.contains(&job), "SGE_ROOT names a cell: {said}");
 }

@@ -1,6 +1,6 @@
 //! Parameters of the configuration whose effect shows in a real cell only.
 
-use gridwright_tests::cell::{As, Cell, Said, wait_until};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, wait_until};
 
 #[test]
 fn an_idle_watcher_in_the_directory_of_binaries_is_a_load_sensor_if_it_is_wanted() {
@@ -33,7 +33,7 @@ fn an_idle_watcher_in_the_directory_of_binaries_is_a_load_sensor_if_it_is_wanted
 fn jobs_inherit_what_the_agent_was_started_with_if_the_cell_wants_it() {
     let cell = Cell::up();
     cell.kill("agent");
-    let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
     command
         .env("SITE_LICENCE", "1055@server")
         .env("NOTIFY_SOCKET", "/nowhere");
@@ -45,7 +45,7 @@ fn jobs_inherit_what_the_agent_was_started_with_if_the_cell_wants_it() {
         "--port",
         "0",
     ]);
-    Said::of(command).ok();
+    CommandOutput::run(command).ok();
     let script = "#!/bin/sh\necho $SITE_LICENCE,$NOTIFY_SOCKET,$JOB_NAME,$HOME\n";
     let printed = |cell: &Cell| cell.output(&cell.run_script(script, &["-N", "inherits"]));
     let home = cell.account().home.display().to_string();

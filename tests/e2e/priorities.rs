@@ -1,6 +1,6 @@
 //! Running jobs share their host by their tickets, with real processes (`reprioritize`).
 
-use gridwright_tests::cell::{Cell, Plan, available, is_root, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, available, is_root, wait_until};
 
 /// The nice value of a process, field 19 of its `stat`.
 fn nice(pid: &str) -> Option<i32> {
@@ -14,7 +14,7 @@ fn busy_jobs_get_nice_values_by_their_tickets_and_lose_them_again() {
     if !available("root", is_root()) {
         return;
     }
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     cell.set_scheduler("schedule_interval", "0:0:1");
     cell.set_scheduler("reprioritize_interval", "0:0:1");
     cell.set_global("execd_params", "PTF_MAX_PRIORITY=2,PTF_MIN_PRIORITY=12");

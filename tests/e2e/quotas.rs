@@ -1,16 +1,16 @@
 //! Resource quotas in a real cell with simulated hosts: what `tests/captures/23sched.txt` has of
 //! 8.1.9, done again.
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 
 /// Jobs that stay until the cell is taken down.
 const LONG: [&str; 4] = ["-b", "y", "sleep", "600"];
 
 fn cell() -> Cell {
     let words = ["--slots", "8", "--sim-hosts", "4"].map(str::to_owned).into();
-    Cell::with(Plan {
+    Cell::with(CellPlan {
         words,
-        ..Plan::default()
+        ..CellPlan::default()
     })
 }
 

@@ -1,7 +1,7 @@
 //! An advance reservation with real processes: its job runs in it, others wait, and its end takes
 //! what is left with it, also where the master was killed meanwhile.
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 use std::process::Command;
 
 /// A moment from now as `qrsub -a` takes it.
@@ -24,7 +24,7 @@ fn state(cell: &Cell) -> Option<String> {
 
 #[test]
 fn a_reservation_keeps_its_slots_over_a_kill_of_the_master_and_ends_what_is_left() {
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     let user = cell.account().name.clone();
     cell.admin(&["qconf", "-au", &user, "arusers"]).ok();
     let granted = cell

@@ -47,14 +47,14 @@ fn lists(cell: &Cell, job: &str) -> Vec<String> {
 
 /// `h1` with one slot of `io.q` and one of `compute.q`, and `h2` with two of `compute.q`; each with
 /// memory and cards.
-struct Cluster {
+struct ScopeCluster {
     master: Cell,
     _other: Cell,
 }
 
-impl Cluster {
+impl ScopeCluster {
     fn up() -> Self {
-        let network = Arc::new(Network::of(&["h1", "h2"]));
+        let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
         let master = master(&network);
         let other = Cell::on(&network, "h2");
         join(&other, &token(&master, &[])).ok();
@@ -124,8 +124,8 @@ fn master_and_slaves_have_what_each_asked_for_and_it_outlives_the_daemon() {
     if !can_have_hosts() {
         return;
     }
-    let cluster = Cluster::up();
-    let Cluster { master, .. } = &cluster;
+    let cluster = ScopeCluster::up();
+    let ScopeCluster { master, .. } = &cluster;
     // Limits are those of the kinds that are there: h_vmem is charged nowhere.
     let job = cluster.submit(
         "-l h_rt=600 -scope master -q io.q -l mem=1G,h_vmem=1G -scope slave -q compute.q -l mem=2G,h_vmem=2G,gpu=1",

@@ -1,7 +1,9 @@
 //! Two users who burn processor time share it as a share tree says, also where master and agent
 //! were killed meanwhile.
 
-use gridwright_tests::cell::{Account, As, Cell, PATIENCE, Plan, Said, available, is_root, wait_for};
+use gridwright_tests::cell::{
+    Account, Cell, CellPlan, CommandOutput, CommandUser, PATIENCE, available, is_root, wait_for,
+};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
@@ -76,7 +78,7 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
     if !available("a second account", is_root()) {
         return;
     }
-    let cell = Cell::with(Plan::default().slots(2));
+    let cell = Cell::with(CellPlan::default().slots(2));
     let other = Account::another();
     // Temporary directories of jobs of both are made there.
     let open = std::fs::Permissions::from_mode(0o1777);
@@ -85,7 +87,7 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
     share_by_processor_time(&cell, &users);
     let burn = cell.write_top("burn", BURN, 0o755).display().to_string();
     let submit = |user: usize| {
-        let mut command = cell.command(As::Admin, &cell.programs().gridwright());
+        let mut command = cell.command(CommandUser::Admin, &cell.programs().gridwright());
         let account = if user == 0 { cell.account() } else { &other };
         command.uid(account.uid).gid(account.gid).current_dir("/");
         command
@@ -93,7 +95,7 @@ fn two_users_who_burn_processor_time_come_to_half_each_over_a_kill_of_master_and
             .env("USER", &account.name)
             .env("LOGNAME", &account.name);
         command.args(["qsub", "-terse", "-o", "/dev/null", "-j", "y", "-b", "y", &burn]);
-        Said::of(command).ok();
+        CommandOutput::run(command).ok();
     };
     (0..JOBS[0]).for_each(|_| submit(0));
     // The first one has the machine for a while.

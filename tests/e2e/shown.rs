@@ -1,7 +1,7 @@
 //! What commands show: text of others as text alone, queues that have no host, jobs that were
 //! altered, lines of scripts.
 
-use gridwright_tests::cell::{Cell, Said};
+use gridwright_tests::cell::{Cell, CommandOutput};
 
 /// Moves the cursor, rings the bell, and forges a line.
 const NAME: &str = "\u{1b}[31mEVIL\u{7}";
@@ -9,7 +9,7 @@ const CONTEXT: &str = "key=\u{9b}2J\u{7f}";
 const ARGUMENT: &str = "one\nhard resource_list:         forged=1\ttwo";
 
 #[track_caller]
-fn has_no_control_characters(said: &Said) {
+fn has_no_control_characters(said: &CommandOutput) {
     let is_form = |character: char| matches!(character, '\n' | '\t');
     let found = said
         .out

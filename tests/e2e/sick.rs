@@ -2,7 +2,7 @@
 //! it.
 
 use crate::hosts::{can_have_hosts, join, master, submit_on, token};
-use gridwright_tests::cell::{As, Cell, Network, Plan, available, is_root, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser, Network, available, is_root, wait_until};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Drop for SmallDisk {
 
 /// A cell whose tasks have a small disk of their own.
 fn cell_with_a_small_disk(slots: u32) -> (Cell, SmallDisk) {
-    let cell = Cell::with(Plan::default().slots(slots));
+    let cell = Cell::with(CellPlan::default().slots(slots));
     cell.down(&[]).ok();
     let disk = SmallDisk::over(cell.dir().join("tasks"));
     cell.bring_up(&[]).ok();
@@ -150,7 +150,7 @@ fn a_host_without_a_launcher_says_so_and_its_jobs_run_elsewhere() {
     if !can_have_hosts() {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     let (master, other) = (master(&network), Cell::on(&network, "h2"));
     join(&other, &token(&master, &[])).ok();
     assert!(!is_in_error(&master, "h2"));
@@ -228,7 +228,7 @@ fn the_agents_log_warns_at_once_of_a_sensor_that_is_not_started() {
     cell.set_global("load_sensor", &sensor.display().to_string());
     let told = |line: &str| line.contains("WARN") && line.contains("/no/such/sensor is not started");
     wait_until(
-        || cell.run(As::Admin, &["sensor", "status"]).out,
+        || cell.run(CommandUser::Admin, &["sensor", "status"]).out,
         || cell.log("agent").lines().any(told),
     );
 }

@@ -2,21 +2,21 @@
 //! its own.
 
 use crate::hosts::{can_have_hosts, join, master, reports, token};
-use gridwright_tests::cell::{As, Cell, Network, Record, Said, available, wait_until};
+use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, Network, Record, available, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 /// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two
 /// slots on a host and these settings.
-struct Cluster {
+struct MpiCluster {
     master: Cell,
     others: Vec<Cell>,
 }
 
-impl Cluster {
-    fn of(names: &[&str], settings: &[(&str, &str)]) -> Self {
-        let network = Arc::new(Network::of(names));
+impl MpiCluster {
+    fn new(names: &[&str], settings: &[(&str, &str)]) -> Self {
+        let network = Arc::new(Network::with_hosts(names));
         let master = master(&network);
         let others: Vec<Cell> = names[1..].iter().map(|name| Cell::on(&network, name)).collect();
         for (cell, name) in others.iter().zip(&names[1..]) {
@@ -68,7 +68,7 @@ fn a_slave_task_has_its_streams_its_status_and_the_environment_of_the_job_on_its
     if !can_have_hosts() {
         return;
     }
-    let cluster = Cluster::of(&["h1", "h2"], &[]);
+    let cluster = MpiCluster::new(&["h1", "h2"], &[]);
     let script = r#"
         echo "first line" | qrsh -inherit -v COLOUR=red h2 'read line; echo "$line at $(uname -n) $COLOUR"; echo oops >&2; exit 7' 2>"$TMPDIR/errors"
         echo "status $?"
@@ -99,8 +99,8 @@ fn what_was_not_granted_is_refused_with_the_reason() {
     if !can_have_hosts() {
         return;
     }
-    let cluster = Cluster::of(&["h1", "h2"], &[]);
-    let Cluster { master, .. } = &cluster;
+    let cluster = MpiCluster::new(&["h1", "h2"], &[]);
+    let MpiCluster { master, .. } = &cluster;
     let refused = |job: &str, why: &str| format!("error: executing task of job {job} failed: {why}\n");
     let said = cluster.output("2", "qrsh -inherit h2 true; echo status $?");
     assert!(
@@ -140,7 +140,7 @@ fn what_was_not_granted_is_refused_with_the_reason() {
         || master.state_of(&job),
         || master.read("variables").contains("GRIDWRIGHT_TASK_KEY"),
     );
-    let mut forged = master.command(As::User, &master.programs().gridwright());
+    let mut forged = master.command(CommandUser::User, &master.programs().gridwright());
     let variables = master.read("variables");
     let task = variables
         .lines()
@@ -149,7 +149,7 @@ fn what_was_not_granted_is_refused_with_the_reason() {
     forged
         .args(["qrsh", "-inherit", "h1", "true"])
         .envs([("JOB_ID", job.as_str()), ("GRIDWRIGHT_TASK_KEY", task)]);
-    Said::of(forged).refused(&["this command is no process of a running job", "fix:"]);
+    CommandOutput::run(forged).refused(&["this command is no process of a running job", "fix:"]);
     master.write("go", "", 0o644);
     master.accounted(&job, 1);
 }
@@ -159,8 +159,8 @@ fn a_slave_task_and_its_command_outlive_the_daemons_between_them() {
     if !can_have_hosts() {
         return;
     }
-    let cluster = Cluster::of(&["h1", "h2"], &[("accounting_summary", "TRUE")]);
-    let Cluster { master, others } = &cluster;
+    let cluster = MpiCluster::new(&["h1", "h2"], &[("accounting_summary", "TRUE")]);
+    let MpiCluster { master, others } = &cluster;
     let wait = |name: &str| format!("while [ ! -e {name} ]; do sleep 0.1; done");
     let slave = format!(
         "echo begun; {}; echo middle; {}; echo end; exit 5",
@@ -189,8 +189,8 @@ fn a_slave_task_ends_with_its_command_and_with_its_job() {
     if !can_have_hosts() {
         return;
     }
-    let cluster = Cluster::of(&["h1", "h2"], &[]);
-    let Cluster { master, .. } = &cluster;
+    let cluster = MpiCluster::new(&["h1", "h2"], &[]);
+    let MpiCluster { master, .. } = &cluster;
     let forever = "echo $$ >>pids; exec sleep 1000";
     let started = |count: usize| {
         wait_until(|| master.read("pids"), || master.read("pids").lines().count() == count);
@@ -371,8 +371,8 @@ fn runs_over_three_hosts(library: &Library) {
     if !can_have_hosts() || !available(pe, tools.iter().all(|tool| tool.exists())) {
         return;
     }
-    let cluster = Cluster::of(&["h1", "h2", "h3"], &[]);
-    let Cluster { master, .. } = &cluster;
+    let cluster = MpiCluster::new(&["h1", "h2", "h3"], &[]);
+    let MpiCluster { master, .. } = &cluster;
     let template = master.dir().join("mpi").join(format!("{pe}.template"));
     master.admin(&["qconf", "-Ap", template.to_str().unwrap()]).ok();
     master

@@ -18,7 +18,7 @@ fn has(program: &str) -> bool {
 struct OwnMount(PathBuf);
 
 impl OwnMount {
-    fn of(cell: &Cell, at: &Path) -> Self {
+    fn of_cell(cell: &Cell, at: &Path) -> Self {
         let behind = cell.top().join("behind");
         std::fs::create_dir(&behind).unwrap();
         cell.account().own(&behind);
@@ -44,7 +44,7 @@ impl Drop for OwnMount {
 
 /// Runs a shell command as the account, in a directory.
 fn as_the_account(cell: &Cell, folder: &Path, script: &str) -> String {
-    let mut command = cell.command(gridwright_tests::cell::As::User, "/bin/sh".as_ref());
+    let mut command = cell.command(gridwright_tests::cell::CommandUser::User, "/bin/sh".as_ref());
     let gridwright = cell.programs().gridwright();
     let output = command
         .args(["-ec", script])
@@ -75,7 +75,7 @@ fn a_home_that_refuses_root_is_no_obstacle() {
     }
     let cell = Cell::up();
     let home = cell.account().home.clone();
-    let _mount = OwnMount::of(&cell, &home);
+    let _mount = OwnMount::of_cell(&cell, &home);
     assert!(std::fs::read_dir(&home).is_err(), "root sees the mount of another user");
     cell.admin(&["qconf", "-mattr", "queue", "prolog", "/bin/pwd", "all.q"])
         .ok();
@@ -119,7 +119,7 @@ fn a_user_of_another_name_service_module_runs_where_it_is_known_and_nowhere_else
     ) {
         return;
     }
-    let network = Arc::new(Network::of(&["h1", "h2"]));
+    let network = Arc::new(Network::with_hosts(&["h1", "h2"]));
     network.lay_over_etc("h1", "nsswitch.conf", WITH_EXTRA_USERS);
     let cell = Cell::on(&network, "h1");
     let account = Account::in_extra_users(&cell.top().join("home"));

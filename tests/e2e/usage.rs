@@ -1,7 +1,7 @@
 //! Users are charged for what their jobs really use, once, also where the master was killed
 //! meanwhile.
 
-use gridwright_tests::cell::{Cell, Plan, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, wait_until};
 
 /// Seconds of processor time that the account has used, decayed and in all, as the newest line of
 /// `sharelog` about it tells.
@@ -18,7 +18,7 @@ fn used(cell: &Cell) -> Option<(f64, f64)> {
 
 #[test]
 fn use_is_charged_once_over_a_kill_of_the_master_and_forgotten_on_demand() {
-    let cell = Cell::with(Plan::default().slots(1));
+    let cell = Cell::with(CellPlan::default().slots(1));
     let tree =
         "id=0\nname=Root\ntype=0\nshares=1\nchildnodes=1\nid=1\nname=default\ntype=0\nshares=1\nchildnodes=NONE\n";
     let tree = cell.write_top("tree", tree, 0o644).display().to_string();

@@ -1,13 +1,13 @@
 //! Commands that wait for a job: through a restart of the master, and until Ctrl-C. And what tells
 //! why a job waits.
 
-use gridwright_tests::cell::{As, Cell, Plan, Process, wait_until};
+use gridwright_tests::cell::{Cell, CellPlan, CommandUser, Process, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// Starts `qsub` with these words beside the test and waits until its job is in the wanted state.
 fn submit(cell: &Cell, words: &[&str], state: &str) -> Process {
-    let mut command = cell.command(As::User, &cell.programs().gridwright());
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
     command.args(["qsub", "-cwd", "-j", "y", "-o", "out"]).args(words);
     let process = Process::start(command, &cell.top().join("qsub.out"));
     wait_until(
@@ -110,7 +110,7 @@ fn a_monitored_pass_is_written_down() {
 
 #[test]
 fn what_runs_and_what_is_kept_over_time_is_written_down_and_shown() {
-    let cell = Cell::with(Plan::default().slots(1));
+    let cell = Cell::with(CellPlan::default().slots(1));
     cell.set_scheduler("max_reservation", "5");
     cell.set_scheduler("params", "MONITOR=1");
     cell.submit(&["-l", "h_rt=600", "-b", "y", "sleep", "600"]);

@@ -10,11 +10,11 @@
 
 use proto::diagnostic::Diagnostic;
 use proto::id::{HostName, QueueInstanceName, RequestId, SubmitSeq, TaskId};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::client::{Answer, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::Kind;
-use proto::wire::stream::{Change, Item, Order, Orders, Subscription, Then, Verdict};
+use proto::wire::stream::{Change, Item, Order, Orders, Subscription, TaskFate, Verdict};
 use proto::wire::view::Data;
 use quic::blocking::{recv, send};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ struct Cell {
     /// Tasks that were refused, until something changes.
     refused: BTreeSet<Task>,
     /// The slots of each task that is on a host, or was ordered there.
-    placed: BTreeMap<Task, Vec<Granted>>,
+    placed: BTreeMap<Task, Vec<GrantedSlots>>,
 }
 
 impl Cell {
@@ -79,7 +79,7 @@ impl Cell {
             }
             Change::TaskEnded { task, then, .. } => {
                 self.placed.remove(&(task.seq, task.task));
-                if then == Then::Pending {
+                if then == TaskFate::Pending {
                     self.waiting.insert((task.seq, task.task));
                 }
                 self.try_again();
@@ -133,7 +133,7 @@ impl Cell {
         let chosen: Vec<(Task, QueueInstanceName)> = self.waiting.iter().copied().zip(free).collect();
         let order = |((seq, task), instance)| {
             self.waiting.remove(&(seq, task));
-            let granted = vec![Granted { instance, slots: 1 }];
+            let granted = vec![GrantedSlots { instance, slots: 1 }];
             self.placed.insert((seq, task), granted.clone());
             Order::Start {
                 seq,

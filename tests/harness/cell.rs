@@ -23,7 +23,7 @@ pub use process::{Process, resident_kib};
 pub use programs::Programs;
 pub use quota::Quota;
 pub use record::{Record, records};
-pub use said::Said;
+pub use said::CommandOutput;
 pub use temp::{TempDir, run};
 pub use wait::{PATIENCE, wait_for, wait_until};
 
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// As whom a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum As {
+pub enum CommandUser {
     /// Who brought the cell up.
     Admin,
     /// The ordinary account of the test.
@@ -44,27 +44,27 @@ pub enum As {
 
 /// How a cell is to be.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct CellPlan {
     /// Who brings it up; only root can choose.
-    pub owner: As,
+    pub owner: CommandUser,
     /// The name of its state directory, which may be long.
     pub name: String,
     /// Further words for `gridwright up`.
     pub words: Vec<String>,
 }
 
-impl Default for Plan {
+impl Default for CellPlan {
     fn default() -> Self {
         let words = ["--slots", "4"].map(str::to_owned).into();
         Self {
-            owner: As::Admin,
+            owner: CommandUser::Admin,
             name: "cell".to_owned(),
             words,
         }
     }
 }
 
-impl Plan {
+impl CellPlan {
     /// The same with another number of slots.
     pub fn slots(mut self, slots: u32) -> Self {
         self.words = vec!["--slots".to_owned(), slots.to_string()];
@@ -73,14 +73,14 @@ impl Plan {
 
     /// The same, brought up by the ordinary account.
     pub fn owned_by_the_user(mut self) -> Self {
-        self.owner = As::User;
+        self.owner = CommandUser::User;
         self
     }
 }
 
 /// Where the processes of a cell run.
 #[derive(Clone, Debug)]
-enum Place {
+enum ProcessPlace {
     /// In the network of the test.
     Here,
     /// In a network namespace, under a host name of its own.
@@ -91,8 +91,8 @@ enum Place {
 /// Dropped, its jobs, daemons and files are gone.
 pub struct Cell {
     dir: PathBuf,
-    owner: As,
-    place: Place,
+    owner: CommandUser,
+    place: ProcessPlace,
     programs: Arc<Programs>,
     account: Arc<Account>,
     temp: Arc<TempDir>,
@@ -101,11 +101,11 @@ pub struct Cell {
 impl Cell {
     /// A cell of four slots, brought up by whoever runs the test.
     pub fn up() -> Self {
-        Self::with(Plan::default())
+        Self::with(CellPlan::default())
     }
 
     /// A cell as planned, up and with its first load report.
-    pub fn with(plan: Plan) -> Self {
+    pub fn with(plan: CellPlan) -> Self {
         let words = plan.words.clone();
         let cell = Self::prepare(plan);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -121,16 +121,16 @@ impl Cell {
     }
 
     /// The place of a cell that is not up yet.
-    pub fn prepare(plan: Plan) -> Self {
+    pub fn prepare(plan: CellPlan) -> Self {
         let (temp, account) = (Arc::new(TempDir::new()), Account::shared());
         let dir = temp.path().join("state");
-        make_dir(&dir, (plan.owner == As::User).then_some(&account));
+        make_dir(&dir, (plan.owner == CommandUser::User).then_some(&account));
         make_dir(&temp.path().join("work"), Some(&account));
         let programs = Arc::new(Programs::find(temp.path()));
         Self {
             dir: dir.join(plan.name),
             owner: plan.owner,
-            place: Place::Here,
+            place: ProcessPlace::Here,
             programs,
             account,
             temp,
@@ -140,8 +140,8 @@ impl Cell {
     /// The place of a further cell, or of another machine's part of this one, on a host of
     /// `network`.
     pub fn on(network: &Arc<Network>, host: &str) -> Self {
-        let mut cell = Self::prepare(Plan::default());
-        cell.place = Place::Host(network.clone(), host.to_owned());
+        let mut cell = Self::prepare(CellPlan::default());
+        cell.place = ProcessPlace::Host(network.clone(), host.to_owned());
         cell
     }
 
@@ -154,7 +154,7 @@ impl Cell {
 
     /// Runs `gridwright up --detach` with further words; they settle the port and the patience
     /// unless they name one.
-    pub fn bring_up(&self, words: &[&str]) -> Said {
+    pub fn bring_up(&self, words: &[&str]) -> CommandOutput {
         let (dir, patience) = (self.dir_word(), PATIENCE.as_secs().to_string());
         let mut all = vec!["up", "--dir", &dir, "--detach"];
         if !words.contains(&"--wait") {
@@ -164,51 +164,51 @@ impl Cell {
             all.extend(["--port", "0"]);
         }
         all.extend(words);
-        self.run(As::Admin, &all)
+        self.run(CommandUser::Admin, &all)
     }
 
     /// Starts `gridwright up` in the foreground.
     pub fn bring_up_in_the_foreground(&self, words: &[&str]) -> Process {
-        let mut command = self.command(As::Admin, &self.programs.gridwright());
+        let mut command = self.command(CommandUser::Admin, &self.programs.gridwright());
         command.args(["up", "--dir", &self.dir_word()]).args(words);
         Process::start(command, &self.top().join("up.out"))
     }
 
     /// Runs `gridwright down` with further words.
-    pub fn down(&self, words: &[&str]) -> Said {
+    pub fn down(&self, words: &[&str]) -> CommandOutput {
         let dir = self.dir_word();
-        self.run(As::Admin, &[&["down", "--dir", dir.as_str()], words].concat())
+        self.run(CommandUser::Admin, &[&["down", "--dir", dir.as_str()], words].concat())
     }
 
     /// Runs a command of `gridwright`, which is each q* command too.
-    pub fn run(&self, who: As, words: &[&str]) -> Said {
+    pub fn run(&self, who: CommandUser, words: &[&str]) -> CommandOutput {
         let mut command = self.command(who, &self.programs.gridwright());
         command.args(words);
-        Said::of(command)
+        CommandOutput::run(command)
     }
 
     /// The same for who brought the cell up.
-    pub fn admin(&self, words: &[&str]) -> Said {
-        self.run(As::Admin, words)
+    pub fn admin(&self, words: &[&str]) -> CommandOutput {
+        self.run(CommandUser::Admin, words)
     }
 
     /// The same for the ordinary account.
-    pub fn user(&self, words: &[&str]) -> Said {
-        self.run(As::User, words)
+    pub fn user(&self, words: &[&str]) -> CommandOutput {
+        self.run(CommandUser::User, words)
     }
 
     /// A command in this cell's place, environment and working directory.
-    pub fn command(&self, who: As, program: &Path) -> Command {
-        let account = (self.owner == As::User || who == As::User).then_some(&self.account);
+    pub fn command(&self, who: CommandUser, program: &Path) -> Command {
+        let account = (self.owner == CommandUser::User || who == CommandUser::User).then_some(&self.account);
         let mut command = match &self.place {
-            Place::Here => {
+            ProcessPlace::Here => {
                 let mut command = Command::new(program);
                 if let Some(account) = account.filter(|account| account.is_made()) {
                     command.uid(account.uid).gid(account.gid);
                 }
                 command
             }
-            Place::Host(network, host) => network.command(host, account.map(AsRef::as_ref), program),
+            ProcessPlace::Host(network, host) => network.command(host, account.map(AsRef::as_ref), program),
         };
         command
             .env_clear()

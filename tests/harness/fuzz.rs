@@ -8,7 +8,7 @@ use proto::amount::{Amount, Type};
 use proto::calendar::Calendar;
 use proto::complex::Complex;
 use proto::diagnostic::Diagnostic;
-use proto::object::{Fields, Form, Object, ObjectKind, Wrap};
+use proto::object::{Fields, Form, LineWrap, Object, ObjectKind};
 use proto::quota::{QuotaSet, parse_sets, print_sets};
 use proto::request::{ResourceList, SlotRange, TaskRange, TaskSet};
 use proto::restring::Expression;
@@ -130,7 +130,7 @@ pub fn objects(text: &str) {
         match kind.settle(&name, &fields) {
             Err(refusals) => say_something(&refusals),
             Ok(settled) => {
-                for wrap in [Wrap::At80, Wrap::SingleLine]
+                for wrap in [LineWrap::At80, LineWrap::SingleLine]
                     .into_iter()
                     .filter(|_| kind != ObjectKind::ComplexTable)
                 {
@@ -155,7 +155,7 @@ pub fn rqs(text: &str) {
     };
     match read(text) {
         Ok(sets) => {
-            for wrap in [Wrap::At80, Wrap::SingleLine] {
+            for wrap in [LineWrap::At80, LineWrap::SingleLine] {
                 let printed = print_sets(&sets, wrap);
                 assert_eq!(read(&printed).as_ref(), Ok(&sets), "{printed}");
             }
@@ -307,7 +307,7 @@ fn object_seeds() -> Vec<String> {
     ];
     let mut seeds = texts(&recorded);
     let templates = KINDS.into_iter().filter(|kind| *kind != ObjectKind::ComplexTable);
-    seeds.extend(templates.filter_map(|kind| Some(kind.template("x")?.print(kind, Wrap::At80))));
+    seeds.extend(templates.filter_map(|kind| Some(kind.template("x")?.print(kind, LineWrap::At80))));
     seeds.extend(texts(&[
         "slots 1,[@all=4],[h1=8]\n",
         "complex_values a=1,b=2G,c=TRUE\n",

@@ -11,15 +11,15 @@
 mod health;
 
 use crate::document::launch_document;
+use crate::host_paths::HostPaths;
 use crate::outcome::{in_words, task_result, usage};
 use crate::priority::{Priorities, Share};
-use crate::site::Site;
 use health::Health;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, Epoch, SubmitSeq, TaskKey};
 use proto::job::{JobSpec, Program};
-use proto::launch::{LaunchResult, Notice, Order, Request, TaskState, TaskSummary};
-use proto::usage::{Blame, Failed, TaskResult};
+use proto::launch::{LaunchResult, Notice, Request, TaskOrder, TaskState, TaskSummary};
+use proto::usage::{Blame, FailedCode, TaskResult};
 use proto::wire::agent::{
     AgentConfig, AgentMessage, MasterMessage, MasterWelcome, StartOrder, TaskReport, TaskReportState, TaskSignal,
 };
@@ -129,7 +129,7 @@ pub enum MainProcess {
 /// The agent's decisions and what they rest on.
 #[derive(Clone, Debug)]
 pub struct Core {
-    site: Site,
+    site: HostPaths,
     cell: Option<CellId>,
     epoch: Epoch,
     config: AgentConfig,
@@ -142,7 +142,7 @@ pub struct Core {
     tasks: BTreeMap<TaskKey, Task>,
     /// The last order to each task that has not ended: a launcher that died may not have carried it
     /// out.
-    orders: BTreeMap<TaskKey, Order>,
+    orders: BTreeMap<TaskKey, TaskOrder>,
     /// How the running tasks share the host.
     priorities: Priorities,
     /// Whether the launcher can give running tasks another share.
@@ -157,7 +157,7 @@ pub struct Core {
 impl Core {
     /// An agent that knows nothing of tasks yet. `epoch` is the highest that it has obeyed in
     /// earlier lives.
-    pub fn new(site: Site, epoch: Epoch) -> Self {
+    pub fn new(site: HostPaths, epoch: Epoch) -> Self {
         Self {
             site,
             cell: None,
@@ -398,10 +398,10 @@ impl Core {
 
     fn signal(&mut self, key: TaskKey, signal: TaskSignal, now: &Now<'_>) -> Vec<Effect> {
         let order = match signal {
-            TaskSignal::Terminate => Order::Terminate,
-            TaskSignal::Suspend => Order::Suspend,
-            TaskSignal::Resume => Order::Resume,
-            TaskSignal::Migrate => Order::Migrate,
+            TaskSignal::Terminate => TaskOrder::Terminate,
+            TaskSignal::Suspend => TaskOrder::Suspend,
+            TaskSignal::Resume => TaskOrder::Resume,
+            TaskSignal::Migrate => TaskOrder::Migrate,
         };
         match self.tasks.get(&key) {
             None => vec![send(TaskReport {
@@ -409,7 +409,7 @@ impl Core {
                 state: TaskReportState::Unknown,
             })],
             Some(task @ Task::Ended(_)) => vec![send(report(key, task, now))],
-            Some(Task::Held(..)) if matches!(order, Order::Terminate | Order::Migrate) => self.give_back_one(
+            Some(Task::Held(..)) if matches!(order, TaskOrder::Terminate | TaskOrder::Migrate) => self.give_back_one(
                 key,
                 "the task was ended by an order before a launcher was told of it",
                 now,
@@ -426,7 +426,7 @@ impl Core {
     }
 
     /// Keeps an order until its task has ended, for a launcher that dies or is away.
-    fn keep_order(&mut self, key: TaskKey, order: Order) {
+    fn keep_order(&mut self, key: TaskKey, order: TaskOrder) {
         let kept = order.behind(self.orders.get(&key).copied());
         self.orders.insert(key, kept);
     }
@@ -444,7 +444,7 @@ impl Core {
     }
 
     fn is_migrating(&self) -> bool {
-        self.orders.values().any(|order| *order == Order::Migrate)
+        self.orders.values().any(|order| *order == TaskOrder::Migrate)
     }
 
     fn shutdown(&mut self, kill_jobs: bool) -> Vec<Effect> {
@@ -459,7 +459,7 @@ impl Core {
         let kill = |key: &TaskKey| {
             launcher(Request::Signal {
                 key: *key,
-                order: Order::Terminate,
+                order: TaskOrder::Terminate,
             })
         };
         active.map(|(key, _)| kill(key)).chain([Effect::Stop]).collect()
@@ -483,11 +483,11 @@ impl Core {
             .into_iter()
             .flat_map(|key| self.give_back_one(key, health::CLOSING, now))
             .collect();
-        self.orders.extend(told.iter().map(|key| (*key, Order::Terminate)));
+        self.orders.extend(told.iter().map(|key| (*key, TaskOrder::Terminate)));
         effects.extend(told.into_iter().map(|key| {
             launcher(Request::Signal {
                 key,
-                order: Order::Terminate,
+                order: TaskOrder::Terminate,
             })
         }));
         effects
@@ -639,9 +639,9 @@ fn report(key: TaskKey, task: &Task, now: &Now<'_>) -> TaskReport {
         },
         Task::Ended(end) => TaskReportState::Ended(Box::new(match end {
             End::Result(result) => task_result(result, now.boot_ms, result.boot_id == now.boot_id),
-            End::Refused(text, Blame::Job) => TaskResult::not_started(Failed::BEFORE_JOB, in_words(text)),
+            End::Refused(text, Blame::Job) => TaskResult::not_started(FailedCode::BEFORE_JOB, in_words(text)),
             End::Refused(text, Blame::Host) => TaskResult::host_unfit(in_words(text)),
-            End::Refused(text, Blame::Queue) => TaskResult::not_started(Failed::BEFORE_PROLOG, in_words(text)),
+            End::Refused(text, Blame::Queue) => TaskResult::not_started(FailedCode::BEFORE_PROLOG, in_words(text)),
             End::Lost => crate::outcome::lost("its result is missing on the host"),
         })),
     };

@@ -1,14 +1,14 @@
 //! From a start order to a launch document: what the launcher needs to run one task.
 
 use crate::environment::{Paths, environment};
-use crate::site::Site;
+use crate::host_paths::HostPaths;
 use crate::substitute::{substitute, substitute_in_path};
 use proto::amount::Amount;
 use proto::id::HostName;
-use proto::job::{Granted, HostPath, JobSpec, Program};
+use proto::job::{GrantedSlots, HostPath, JobSpec, Program};
 use proto::launch::{
-    Account, Bound, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource, Security,
-    Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
+    Account, BoundValue, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource,
+    Security, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 use proto::limit::{LimitKind, LimitSet};
 use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
@@ -29,8 +29,8 @@ const SIGUSR1: i32 = 10;
 const SIGUSR2: i32 = 12;
 
 /// The launch document of one task.
-pub fn launch_document(site: &Site, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
-    let texts = Texts::of(site, order, spec);
+pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
+    let texts = Texts::from_order(site, order, spec);
     // Slave tasks of one host have one each, which goes with it.
     let slave = order
         .slave
@@ -120,7 +120,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(site: &Site, order: &StartOrder, spec: &JobSpec) -> Self {
+    fn from_order(site: &HostPaths, order: &StartOrder, spec: &JobSpec) -> Self {
         Self {
             number: order.number.to_string(),
             task: order
@@ -204,7 +204,7 @@ pub(crate) fn queue(order: &StartOrder) -> String {
 }
 
 /// The path of `PE_HOSTFILE`; empty for a serial job.
-fn host_file(site: &Site, order: &StartOrder) -> String {
+fn host_file(site: &HostPaths, order: &StartOrder) -> String {
     order
         .pe
         .as_ref()
@@ -215,8 +215,8 @@ fn host_file(site: &Site, order: &StartOrder) -> String {
 /// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No
 /// processors are bound.
 fn host_lines(order: &StartOrder) -> String {
-    let line = |granted: &Granted| {
-        let Granted { instance, slots } = granted;
+    let line = |granted: &GrantedSlots| {
+        let GrantedSlots { instance, slots } = granted;
         format!("{} {slots} {instance} UNDEFINED\n", instance.host)
     };
     order
@@ -253,7 +253,7 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
 
 /// The files of the job, or with the letter in front of `o` and `e` those of its environment's
 /// procedures (sge_pe(5)).
-fn streams(site: &Site, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
+fn streams(site: &HostPaths, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
     let output = |paths: &[HostPath], kind: char| OutputPath {
         path: for_host(paths, &site.host)
@@ -355,10 +355,10 @@ fn start_mode(order: &StartOrder) -> StartMode {
     }
 }
 
-fn bound(amount: Amount) -> Bound {
+fn bound(amount: Amount) -> BoundValue {
     match amount.finite().and_then(|base| u64::try_from(base).ok()) {
-        Some(value) => Bound::Finite(value),
-        None => Bound::Infinity,
+        Some(value) => BoundValue::Finite(value),
+        None => BoundValue::Infinity,
     }
 }
 

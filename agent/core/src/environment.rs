@@ -3,7 +3,7 @@
 //! replace.
 
 use crate::document::{is_login_shell, queue};
-use crate::site::Site;
+use crate::host_paths::HostPaths;
 use proto::id::HostName;
 use proto::job::{JobSpec, Program};
 use proto::rsmap::GrantedIds;
@@ -35,7 +35,7 @@ pub struct Paths<'a> {
 /// job's. `HOME`, `USER`, `LOGNAME` and the paths of directory and files (`SGE_CWD_PATH`,
 /// `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
-    site: &Site,
+    site: &HostPaths,
     config: &AgentConfig,
     order: &StartOrder,
     spec: &JobSpec,
@@ -85,7 +85,7 @@ fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, s
 
 /// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of
 /// the cluster (sge_rsmap(5)).
-fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
+fn resource_maps<'a>(site: &'a HostPaths, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
     let is_here = |map: &&GrantedIds| map.host == site.host;
     let (here, global) = (
         order.maps.iter().filter(is_here),
@@ -97,7 +97,7 @@ fn resource_maps<'a>(site: &'a Site, order: &'a StartOrder) -> impl Iterator<Ite
         .map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
 }
 
-fn facts<'a>(all: &mut Variables<'a>, site: &'a Site, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
+fn facts<'a>(all: &mut Variables<'a>, site: &'a HostPaths, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
     let task = |value: Option<u32>| value.map_or(Cow::from("undefined"), |value| value.to_string().into());
     // A master that is no task may be where none is: that is no place for tasks.
     let granted = || order.granted.iter().filter(|granted| granted.slots > 0);

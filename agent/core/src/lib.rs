@@ -8,9 +8,9 @@
 pub mod core;
 pub mod document;
 pub mod environment;
+pub mod host_paths;
 pub mod outcome;
 mod priority;
-pub mod site;
 pub mod substitute;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From what a shepherd left behind to what the master is told.
 
-use proto::launch::{self, Cause, LaunchResult, TaskUsage};
-use proto::usage::{Blame, Evidence, Exit, Failed, LimitHit, RefusedLimit, Rusage, TaskResult, Usage};
+use proto::launch::{self, EndCause, LaunchResult, TaskUsage};
+use proto::usage::{Blame, Evidence, Exit, FailedCode, LimitHit, RefusedLimit, Rusage, TaskResult, Usage};
 
 /// Exit status by which a job asks to be run again.
 const EXIT_RESCHEDULE: u8 = 99;
@@ -10,7 +10,7 @@ const EXIT_ERROR: u8 = 100;
 /// SIGKILL, which a task without a shepherd is ended by.
 const SIGKILL: u8 = 9;
 /// `failed` of a task whose shepherd died.
-const NO_EXIT_STATUS: Failed = Failed(18);
+const NO_EXIT_STATUS: FailedCode = FailedCode(18);
 
 /// The result as the master is told it; `boot_ms` is the host's boot clock now, and `same_boot`
 /// whether the result is of this boot.
@@ -36,10 +36,12 @@ pub fn task_result(result: &LaunchResult, boot_ms: u64, same_boot: bool) -> Task
     }
 }
 
-fn blame(cause: &Cause) -> Blame {
+fn blame(cause: &EndCause) -> Blame {
     match cause {
-        Cause::FailedToStart(failure) if failure.is_hosts_fault() => Blame::Host,
-        Cause::FailedToStart(_) | Cause::Exited(_) | Cause::Signalled { .. } | Cause::ShepherdDied => Blame::Job,
+        EndCause::FailedToStart(failure) if failure.is_hosts_fault() => Blame::Host,
+        EndCause::FailedToStart(_) | EndCause::Exited(_) | EndCause::Signalled { .. } | EndCause::ShepherdDied => {
+            Blame::Job
+        }
     }
 }
 
@@ -56,49 +58,51 @@ pub fn lost(reason: &str) -> TaskResult {
     }
 }
 
-fn exit(cause: &Cause) -> Exit {
+fn exit(cause: &EndCause) -> Exit {
     match cause {
-        Cause::Exited(code) => Exit::Code(*code),
-        Cause::Signalled { signal, core } => Exit::Signal {
+        EndCause::Exited(code) => Exit::Code(*code),
+        EndCause::Signalled { signal, core } => Exit::Signal {
             number: u8::try_from(*signal).unwrap_or(u8::MAX),
             core: *core,
         },
-        Cause::FailedToStart(_) => Exit::NotStarted,
-        Cause::ShepherdDied => Exit::Signal {
+        EndCause::FailedToStart(_) => Exit::NotStarted,
+        EndCause::ShepherdDied => Exit::Signal {
             number: SIGKILL,
             core: false,
         },
     }
 }
 
-fn failed(result: &LaunchResult, exit: Exit) -> Failed {
-    if let Cause::FailedToStart(failure) = &result.cause {
-        return Failed(failure.failed);
+fn failed(result: &LaunchResult, exit: Exit) -> FailedCode {
+    if let EndCause::FailedToStart(failure) = &result.cause {
+        return FailedCode(failure.failed);
     }
-    if result.cause == Cause::ShepherdDied {
+    if result.cause == EndCause::ShepherdDied {
         return NO_EXIT_STATUS;
     }
     if let Some(after) = &result.after {
-        return Failed(after.failed);
+        return FailedCode(after.failed);
     }
     let by_hard_limit = result.limit.as_ref().is_some_and(|hit| {
-        hit.evidence == launch::Evidence::Certain && hit.limit.starts_with("h_") && hit.limit != "h_fsize"
+        hit.evidence == launch::HostEvidence::Certain && hit.limit.starts_with("h_") && hit.limit != "h_fsize"
     });
     match exit {
-        Exit::Code(EXIT_RESCHEDULE) => Failed::RESCHEDULING,
-        Exit::Code(EXIT_ERROR) => Failed::APPLICATION_ERROR,
-        _ if by_hard_limit => Failed::LIMIT_ENFORCED,
-        Exit::Signal { .. } => Failed::AFTER_JOB,
-        Exit::Code(_) | Exit::NotStarted => Failed::NO,
+        Exit::Code(EXIT_RESCHEDULE) => FailedCode::RESCHEDULING,
+        Exit::Code(EXIT_ERROR) => FailedCode::APPLICATION_ERROR,
+        _ if by_hard_limit => FailedCode::LIMIT_ENFORCED,
+        Exit::Signal { .. } => FailedCode::AFTER_JOB,
+        Exit::Code(_) | Exit::NotStarted => FailedCode::NO,
     }
 }
 
 fn reason(result: &LaunchResult) -> String {
     match (&result.cause, &result.after) {
-        (Cause::FailedToStart(failure), _) => in_words(&failure.text),
-        (Cause::ShepherdDied, _) => shepherd_died(result.left_processes),
-        (Cause::Exited(_) | Cause::Signalled { .. }, Some(after)) => in_words(&after.text),
-        (Cause::Exited(_) | Cause::Signalled { .. }, None) => in_words(result.note.as_deref().unwrap_or_default()),
+        (EndCause::FailedToStart(failure), _) => in_words(&failure.text),
+        (EndCause::ShepherdDied, _) => shepherd_died(result.left_processes),
+        (EndCause::Exited(_) | EndCause::Signalled { .. }, Some(after)) => in_words(&after.text),
+        (EndCause::Exited(_) | EndCause::Signalled { .. }, None) => {
+            in_words(result.note.as_deref().unwrap_or_default())
+        }
     }
 }
 
@@ -122,23 +126,23 @@ pub(crate) fn in_words(text: &str) -> String {
     }
 }
 
-fn limit_hit(hit: &launch::LimitHit) -> LimitHit {
+fn limit_hit(hit: &launch::HostLimitHit) -> LimitHit {
     LimitHit {
         limit: hit.limit.clone(),
         value: hit.bound,
         reached: hit.reached,
         evidence: match hit.evidence {
-            launch::Evidence::Certain => Evidence::Certain,
-            launch::Evidence::Likely => Evidence::Likely,
-            launch::Evidence::Unknown => Evidence::Unknown,
+            launch::HostEvidence::Certain => Evidence::Certain,
+            launch::HostEvidence::Likely => Evidence::Likely,
+            launch::HostEvidence::Unknown => Evidence::Unknown,
         },
     }
 }
 
-fn refused_limit(refused: &launch::RefusedLimit) -> RefusedLimit {
+fn refused_limit(refused: &launch::HostRefusedLimit) -> RefusedLimit {
     let wanted = match refused.hard {
-        launch::Bound::Finite(value) => value,
-        launch::Bound::Infinity => u64::MAX,
+        launch::BoundValue::Finite(value) => value,
+        launch::BoundValue::Infinity => u64::MAX,
     };
     RefusedLimit {
         limit: format!("h_{}", resource_name(refused.resource)),
@@ -197,7 +201,7 @@ mod tests {
     use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
     use proto::launch::Failure;
 
-    fn result(cause: Cause) -> LaunchResult {
+    fn result(cause: EndCause) -> LaunchResult {
         LaunchResult {
             key: TaskKey {
                 cell: CellId(1),
@@ -227,14 +231,14 @@ mod tests {
     #[test]
     fn ends_are_told_in_the_codes_of_accounting() {
         let hit = |limit: &str, evidence| {
-            Some(launch::LimitHit {
+            Some(launch::HostLimitHit {
                 limit: limit.to_owned(),
                 bound: 5,
                 reached: 6,
                 evidence,
             })
         };
-        let killed = || result(Cause::Signalled { signal: 9, core: false });
+        let killed = || result(EndCause::Signalled { signal: 9, core: false });
         let missing = Failure {
             failed: 28,
             text: "no directory".to_owned(),
@@ -242,14 +246,14 @@ mod tests {
             path: String::new(),
         };
         for (given, status, failed) in [
-            (result(Cause::Exited(0)), 0, 0),
-            (result(Cause::Exited(3)), 3, 0),
-            (result(Cause::Exited(99)), 99, 25),
-            (result(Cause::Exited(100)), 100, 30),
+            (result(EndCause::Exited(0)), 0, 0),
+            (result(EndCause::Exited(3)), 3, 0),
+            (result(EndCause::Exited(99)), 99, 25),
+            (result(EndCause::Exited(100)), 100, 30),
             (killed(), 137, 100),
             (
                 LaunchResult {
-                    limit: hit("h_rt", launch::Evidence::Certain),
+                    limit: hit("h_rt", launch::HostEvidence::Certain),
                     ..killed()
                 },
                 137,
@@ -257,22 +261,22 @@ mod tests {
             ),
             (
                 LaunchResult {
-                    limit: hit("h_vmem", launch::Evidence::Likely),
-                    ..result(Cause::Exited(1))
+                    limit: hit("h_vmem", launch::HostEvidence::Likely),
+                    ..result(EndCause::Exited(1))
                 },
                 1,
                 0,
             ),
             (
                 LaunchResult {
-                    limit: hit("s_rt", launch::Evidence::Certain),
+                    limit: hit("s_rt", launch::HostEvidence::Certain),
                     ..killed()
                 },
                 137,
                 100,
             ),
-            (result(Cause::FailedToStart(missing)), 0, 28),
-            (result(Cause::ShepherdDied), 137, 18),
+            (result(EndCause::FailedToStart(missing)), 0, 28),
+            (result(EndCause::ShepherdDied), 137, 18),
         ] {
             let told = task_result(&given, 150, true);
             assert_eq!(
@@ -293,7 +297,7 @@ mod tests {
             let told = task_result(
                 &LaunchResult {
                     left_processes,
-                    ..result(Cause::ShepherdDied)
+                    ..result(EndCause::ShepherdDied)
                 },
                 150,
                 true,
@@ -307,7 +311,7 @@ mod tests {
         let note = Some("cannot remove /tmp/x: Operation not permitted (os error 1)".to_owned());
         let noted = LaunchResult {
             note,
-            ..result(Cause::Exited(0))
+            ..result(EndCause::Exited(0))
         };
         assert_eq!(
             task_result(&noted, 150, true).reason,
@@ -332,7 +336,7 @@ mod tests {
 
     #[test]
     fn only_a_start_that_failed_by_its_host_blames_the_host() {
-        let failed = proto::launch::Failed::QUEUE_SETTING;
+        let failed = proto::launch::FailedCodes::QUEUE_SETTING;
         let setting = Failure {
             failed,
             text: "no tmpdir".to_owned(),
@@ -346,13 +350,13 @@ mod tests {
             path: String::new(),
         };
         for (cause, blamed) in [
-            (Cause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
-            (Cause::FailedToStart(Failure::of_shepherd()), Blame::Host),
-            (Cause::FailedToStart(missing), Blame::Job),
+            (EndCause::FailedToStart(Failure::of_host("no process", 11)), Blame::Host),
+            (EndCause::FailedToStart(Failure::of_shepherd()), Blame::Host),
+            (EndCause::FailedToStart(missing), Blame::Job),
             // A setting of the queue: the code of the failure closes its instance.
-            (Cause::FailedToStart(setting), Blame::Job),
-            (Cause::Exited(1), Blame::Job),
-            (Cause::ShepherdDied, Blame::Job),
+            (EndCause::FailedToStart(setting), Blame::Job),
+            (EndCause::Exited(1), Blame::Job),
+            (EndCause::ShepherdDied, Blame::Job),
         ] {
             assert_eq!(
                 task_result(&result(cause.clone()), 150, true).blame,

@@ -1,12 +1,12 @@
 //! What the tests of this crate share.
 
-use crate::site::Site;
+use crate::host_paths::HostPaths;
 use proto::id::{CellId, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec, Owner, Program, Requests, Validation};
+use proto::job::{GrantedSlots, JobSpec, Owner, Program, Requests, Validation};
 use proto::wire::agent::{QueueExecution, StartOrder};
 
-pub(crate) fn site() -> Site {
-    Site {
+pub(crate) fn site() -> HostPaths {
+    HostPaths {
         host: HostName::new("node1"),
         root: "/cell".to_owned(),
         cell_name: "default".to_owned(),
@@ -95,7 +95,7 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         key,
         number: JobNumber(7),
         array: None,
-        granted: vec![Granted { instance, slots: 1 }],
+        granted: vec![GrantedSlots { instance, slots: 1 }],
         pe: None,
         control_slaves: false,
         pe_start: None,

@@ -5,7 +5,7 @@
 
 use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
-use proto::launch::{Account, Failed, Failure};
+use proto::launch::{Account, FailedCodes, Failure};
 use std::ffi::CString;
 
 /// A user as this host knows it.
@@ -138,7 +138,7 @@ fn groups_of(name: &str, gid: Gid) -> Vec<Gid> {
 
 fn no_user(text: String) -> Failure {
     Failure {
-        failed: Failed::NO_USER,
+        failed: FailedCodes::NO_USER,
         text,
         errno: 0,
         path: String::new(),

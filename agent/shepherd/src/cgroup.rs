@@ -105,7 +105,7 @@ pub struct GroupKills {
 /// The group that this process is in, which the host made: a task without a group of its own shares
 /// it.
 #[derive(Clone, Debug)]
-pub struct GroupAround {
+pub struct InheritedCgroup {
     path: PathBuf,
     killed_before: u64,
 }
@@ -120,7 +120,7 @@ const MEMORY_GROUPS: [(&str, &str); 3] = [
 /// A limit from here on means none.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
-impl GroupAround {
+impl InheritedCgroup {
     /// The group as it is now; `None` on a host without the memory controller.
     pub fn find() -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -132,7 +132,7 @@ impl GroupAround {
             own_oom_kills_of(&path).map(|_| path)
         })?;
         let killed_before = own_oom_kills_of(&path)?;
-        Some(GroupAround { path, killed_before })
+        Some(InheritedCgroup { path, killed_before })
     }
 
     /// The kills since the group was found.
@@ -182,7 +182,7 @@ mod tests {
         fs::create_dir_all(&path).expect("a directory is made");
         let write = |name: &str, text: &str| fs::write(path.join(name), text).expect("a file is made");
         write("memory.events", "low 0\noom 9\noom_kill 2\n");
-        let around = GroupAround {
+        let around = InheritedCgroup {
             path: path.clone(),
             killed_before: 2,
         };

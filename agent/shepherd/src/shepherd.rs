@@ -25,7 +25,7 @@ pub(crate) mod tmpdir;
 use crate::account::Identity;
 use crate::cgroup::Cgroup;
 use crate::launcher::connection::Connection;
-use crate::launcher::identities::Teller;
+use crate::launcher::identities::AnswerPipe;
 use crate::launcher::rules::Rules;
 use crate::sys;
 use crate::task_dir::TaskDir;
@@ -109,7 +109,7 @@ pub struct User {
     /// As the name service knew it a moment ago; none to ask it.
     pub known: Option<Identity>,
     /// Where its answer goes.
-    pub teller: Teller,
+    pub teller: AnswerPipe,
 }
 
 /// The script of a task.

@@ -4,7 +4,7 @@
 
 use crate::trusted::TrustedFile;
 use nix::errno::Errno;
-use proto::launch::{Bound, Resource};
+use proto::launch::{BoundValue, Resource};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -79,7 +79,7 @@ pub fn exit_now(code: i32) -> ! {
 
 /// What wait4(2) says about a child.
 #[derive(Clone, Copy)]
-pub struct Waited {
+pub struct ReapedChild {
     /// The child.
     pub pid: i32,
     /// The raw wait status.
@@ -88,11 +88,11 @@ pub struct Waited {
     pub rusage: libc::rusage,
 }
 
-impl Waited {
+impl ReapedChild {
     /// A child that was sent SIGKILL and is not waited for.
     pub fn killed(pid: i32) -> Self {
         // SAFETY: rusage is plain integers, for which zero is valid.
-        Waited {
+        ReapedChild {
             pid,
             status: libc::SIGKILL,
             rusage: unsafe { std::mem::zeroed() },
@@ -103,7 +103,7 @@ impl Waited {
 /// The answer of [`wait_any`].
 pub enum Wait {
     /// A child ended and was reaped.
-    Ended(Box<Waited>),
+    Ended(Box<ReapedChild>),
     /// There are children, none has ended.
     StillRunning,
     /// There is no child at all: for a subreaper the proof that every descendant is gone.
@@ -120,7 +120,7 @@ pub fn wait_any() -> Wait {
     match pid {
         0 => Wait::StillRunning,
         -1 => Wait::NoChild,
-        pid => Wait::Ended(Box::new(Waited { pid, status, rusage })),
+        pid => Wait::Ended(Box::new(ReapedChild { pid, status, rusage })),
     }
 }
 
@@ -206,7 +206,7 @@ pub fn place(fd: RawFd, to: RawFd) -> io::Result<()> {
 }
 
 /// What one read of a Unix stream socket gave.
-pub struct Received {
+pub struct SocketRead {
     /// Bytes; 0 at the end of the stream.
     pub count: usize,
     /// The descriptors that came along; none if the message had none, fewer than were sent if this
@@ -219,7 +219,7 @@ pub struct Received {
 ///
 /// # Errors
 /// Those of recvmsg(2), `WouldBlock` among them.
-pub fn receive(socket: &impl AsRawFd, chunk: &mut [u8]) -> io::Result<Received> {
+pub fn receive(socket: &impl AsRawFd, chunk: &mut [u8]) -> io::Result<SocketRead> {
     // Integers for the alignment of cmsg(3); room for 28 descriptors.
     let mut control = [0u64; 16];
     let mut part = libc::iovec {
@@ -244,7 +244,7 @@ pub fn receive(socket: &impl AsRawFd, chunk: &mut [u8]) -> io::Result<Received> 
         // SAFETY: as above; `next` is a header of this message.
         next = unsafe { libc::CMSG_NXTHDR(&message, next) };
     }
-    Ok(Received { count, descriptors })
+    Ok(SocketRead { count, descriptors })
 }
 
 /// The descriptors of a control message of SCM_RIGHTS that has just been received.
@@ -285,11 +285,11 @@ pub fn duplicate_above(fd: RawFd, at_least: RawFd) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// EPERM when the hard limit would be raised without the right to it.
-pub fn set_limit(resource: Resource, soft: Bound, hard: Bound) -> Result<(), Errno> {
+pub fn set_limit(resource: Resource, soft: BoundValue, hard: BoundValue) -> Result<(), Errno> {
     let number = resource_number(resource);
     let hard = match hard {
-        Bound::Finite(value) => value,
-        Bound::Infinity => limit_in_force(number).1,
+        BoundValue::Finite(value) => value,
+        BoundValue::Infinity => limit_in_force(number).1,
     };
     set_raw_limit(number, raw_bound(soft).min(hard), hard)
 }
@@ -338,10 +338,10 @@ pub fn resource_number(resource: Resource) -> u32 {
     }
 }
 
-fn raw_bound(bound: Bound) -> u64 {
+fn raw_bound(bound: BoundValue) -> u64 {
     match bound {
-        Bound::Finite(value) => value,
-        Bound::Infinity => libc::RLIM_INFINITY,
+        BoundValue::Finite(value) => value,
+        BoundValue::Infinity => libc::RLIM_INFINITY,
     }
 }
 
@@ -391,7 +391,7 @@ pub fn file_uid() -> u32 {
 /// A program ready for execve(2): nothing is allocated between here and there, so that an
 /// address-space limit may be in force.
 pub struct Program {
-    place: Place,
+    place: ProgramSource,
     argv: Pointers,
     envp: Pointers,
     /// The arguments of a shell that runs a file without a `#!` line: its own name, room for the
@@ -403,7 +403,7 @@ pub struct Program {
 const SHELL: &CStr = c"/bin/sh";
 
 /// Where the file of a program is.
-enum Place {
+enum ProgramSource {
     /// At the first of these paths that exists.
     Paths(Vec<CString>),
     /// Open.
@@ -433,15 +433,15 @@ impl Pointers {
 impl Program {
     /// A program with the paths it may be at, in the order they are tried.
     pub fn new(paths: Vec<CString>, argv: Vec<CString>, envp: Vec<CString>) -> Self {
-        Program::at(Place::Paths(paths), argv, envp)
+        Program::at(ProgramSource::Paths(paths), argv, envp)
     }
 
     /// A program whose file was checked and is open.
     pub fn of_file(file: TrustedFile, argv: Vec<CString>, envp: Vec<CString>) -> Self {
-        Program::at(Place::File(file), argv, envp)
+        Program::at(ProgramSource::File(file), argv, envp)
     }
 
-    fn at(place: Place, argv: Vec<CString>, envp: Vec<CString>) -> Self {
+    fn at(place: ProgramSource, argv: Vec<CString>, envp: Vec<CString>) -> Self {
         let (argv, envp) = (Pointers::new(argv), Pointers::new(envp));
         let rest = argv.array.get(1..).unwrap_or_default();
         let end = std::ptr::null();
@@ -462,8 +462,8 @@ impl Program {
     /// ENOENT.
     pub fn execute(&mut self) -> Errno {
         let paths = match &self.place {
-            Place::Paths(paths) => paths,
-            Place::File(file) => return self.execute_file(file),
+            ProgramSource::Paths(paths) => paths,
+            ProgramSource::File(file) => return self.execute_file(file),
         };
         let mut error = Errno::ENOENT;
         for path in paths {
@@ -509,8 +509,8 @@ impl Program {
     /// Errors of fcntl(2).
     pub fn keep_open(&self) -> Result<(), Errno> {
         match &self.place {
-            Place::Paths(_) => Ok(()),
-            Place::File(file) => {
+            ProgramSource::Paths(_) => Ok(()),
+            ProgramSource::File(file) => {
                 let folder = file.folder().as_raw_fd();
                 place(folder, folder).map_err(|_| Errno::last())
             }

@@ -5,9 +5,9 @@
 //! live shepherd holds a lock on the directory itself. All paths are relative to the launcher's
 //! directory, so that sockets work whatever the length of its name is.
 //!
-//! One file, and directories that are used again ([`Spares`]): a file system takes much longer to
-//! make and remove files than to rename and write them, and an array of short tasks would spend
-//! most of its time there.
+//! One file, and directories that are used again ([`SpareDirectories`]): a file system takes much
+//! longer to make and remove files than to rename and write them, and an array of short tasks would
+//! spend most of its time there.
 
 pub mod record;
 pub mod spool;
@@ -287,7 +287,7 @@ pub fn write_exec(record: &File, exec: &[u8]) -> io::Result<()> {
 }
 
 /// Directories of forgotten tasks, for the next ones.
-pub struct Spares {
+pub struct SpareDirectories {
     free: Vec<u32>,
     next: u32,
 }
@@ -298,7 +298,7 @@ const SPARES: &str = "tasks/.spare";
 /// The most of them: more tasks than end at once on any host need no speed.
 const MAX_SPARES: usize = 64;
 
-impl Spares {
+impl SpareDirectories {
     /// None yet. What an earlier launcher kept goes.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Spares {
             _ => {}
         }
         DirBuilder::new().mode(0o700).create(SPARES)?;
-        Ok(Spares {
+        Ok(SpareDirectories {
             free: Vec::new(),
             next: 0,
         })

@@ -113,13 +113,13 @@ pub fn read_text(path: &Path, owners: &[u32]) -> Result<Option<String>, String> 
     Ok(Some(text))
 }
 
-struct Found {
+struct OpenedFile {
     folder: OwnedFd,
     name: CString,
     file: OwnedFd,
 }
 
-fn walk(path: &Path, owners: &[u32]) -> Result<Found, String> {
+fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, String> {
     if !path.is_absolute() {
         return Err("is not an absolute path".to_owned());
     }
@@ -154,7 +154,7 @@ fn walk(path: &Path, owners: &[u32]) -> Result<Found, String> {
         if rest.is_empty() {
             check_file(&what, owners, writers)?;
             let name = CString::new(name.into_vec()).map_err(|error| error.to_string())?;
-            return Ok(Found {
+            return Ok(OpenedFile {
                 folder,
                 name,
                 file: found,

@@ -17,7 +17,7 @@ pub struct LauncherProcess {
 
 impl LauncherProcess {
     /// The process with a number, if it is there and can be seen.
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn find(pid: i32) -> Option<Self> {
         let stat = Process::new(pid).and_then(|process| process.stat()).ok()?;
         Some(Self {
             pid,
@@ -45,7 +45,7 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        let process = LauncherProcess::of(child.id().cast_signed()).unwrap();
+        let process = LauncherProcess::find(child.id().cast_signed()).unwrap();
         assert!(!process.is_gone());
         child.kill().unwrap();
         while !process.is_gone() {
@@ -53,7 +53,7 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(process.is_gone());
-        let own = LauncherProcess::of(std::process::id().cast_signed()).unwrap();
+        let own = LauncherProcess::find(std::process::id().cast_signed()).unwrap();
         assert!(
             !own.is_gone()
                 && LauncherProcess {

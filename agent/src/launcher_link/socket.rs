@@ -1,7 +1,7 @@
 //! Sending a message with descriptors on a Unix stream socket (unix(7), SCM_RIGHTS), and sealed
 //! memory files.
 
-use super::Attached;
+use super::Attachment;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -15,11 +15,11 @@ use tokio::net::UnixStream;
 ///
 /// # Errors
 /// No descriptor or no memory is left for a script.
-pub(super) fn descriptors(attached: Attached) -> io::Result<Vec<OwnedFd>> {
+pub(super) fn descriptors(attached: Attachment) -> io::Result<Vec<OwnedFd>> {
     Ok(match attached {
-        Attached::Nothing => Vec::new(),
-        Attached::Script(content) => vec![sealed(&content)?],
-        Attached::Streams(streams) => streams.into(),
+        Attachment::Nothing => Vec::new(),
+        Attachment::Script(content) => vec![sealed(&content)?],
+        Attachment::Streams(streams) => streams.into(),
     })
 }
 

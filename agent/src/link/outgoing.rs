@@ -89,7 +89,7 @@ impl Start {
 mod tests {
     use super::*;
     use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
-    use proto::usage::{Failed, TaskResult};
+    use proto::usage::{FailedCode, TaskResult};
 
     const HALF: Duration = Duration::from_millis(2);
 
@@ -115,7 +115,7 @@ mod tests {
     fn ended(task: u32) -> AgentMessage {
         report(
             task,
-            TaskReportState::Ended(Box::new(TaskResult::not_started(Failed::NO, ""))),
+            TaskReportState::Ended(Box::new(TaskResult::not_started(FailedCode::NO, ""))),
         )
     }
 

@@ -2,11 +2,11 @@
 //! of them ends.
 
 use super::outgoing::Starts;
-use crate::driver::{DriverInput, Opening};
+use crate::driver::{ConnectionStart, DriverInput};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome};
 use proto::wire::frame::{Frame, Kind};
-use quic::{Closed, Connection, FrameLimits, StreamError, StreamReceiver, StreamSender};
+use quic::{Connection, ConnectionEnd, FrameLimits, StreamError, StreamReceiver, StreamSender};
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -63,7 +63,7 @@ pub(super) async fn hello(connection: &Connection, driver: &mpsc::Sender<DriverI
         .send(DriverInput::Open(reply))
         .await
         .map_err(|_| SessionEnd::AgentEnds)?;
-    let Opening { hello, outbox } = opening.await.map_err(|_| SessionEnd::AgentEnds)?;
+    let ConnectionStart { hello, outbox } = opening.await.map_err(|_| SessionEnd::AgentEnds)?;
     sender.send(Kind::Hello, 0, &hello).await.map_err(broken)?;
     let frame = match timeout(WELCOME_DEADLINE, receiver.recv()).await {
         Ok(Ok(Some(frame))) => frame,
@@ -190,6 +190,6 @@ async fn how_it_closed(connection: &Connection, error: StreamError) -> SessionEn
     }
 }
 
-fn closed_end(closed: Closed) -> SessionEnd {
+fn closed_end(closed: ConnectionEnd) -> SessionEnd {
     SessionEnd::Broken(closed.to_string())
 }

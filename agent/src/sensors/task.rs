@@ -1,9 +1,9 @@
 //! One sensor from its start to its end: performs what the machine says, tells it what happens.
 
 use super::process::{Output, Process};
-use super::{Answer, Sampled, SensorInput, SensorSite, file, seconds, seconds_until};
+use super::{Answer, SampledBlock, SensorInput, SensorSite, file, seconds, seconds_until};
 use crate::clock;
-use crate::launcher_link::{Attached, LauncherQueue, SensorNotice, ToLauncher};
+use crate::launcher_link::{Attachment, LauncherQueue, LauncherRequest, SensorNotice};
 use ::sensors::config::SensorSpec;
 use ::sensors::protocol::{Action, Exit, Machine, Settings, Signal};
 use ::sensors::safety::{FileChange, FileStamp, Uid, file_change};
@@ -166,7 +166,7 @@ impl SensorTask {
             return;
         }
         if let Some(reply) = self.asked.take() {
-            let values = self.machine.values_for_report(now).map(|fresh| Sampled {
+            let values = self.machine.values_for_report(now).map(|fresh| SampledBlock {
                 block: fresh.block,
                 ago: Duration::from_millis(fresh.sampled_ago_ms),
                 told: Instant::now(),
@@ -251,9 +251,9 @@ impl SensorTask {
             user: user_name(&self.user).to_owned(),
             environment: self.environment.clone(),
         });
-        self.launcher.push(ToLauncher {
+        self.launcher.push(LauncherRequest {
             request,
-            attached: Attached::Streams(streams),
+            attached: Attachment::Streams(streams),
         });
         Vec::new()
     }
@@ -267,9 +267,9 @@ impl SensorTask {
             Signal::Kill => nix::sys::signal::Signal::SIGKILL as i32,
         };
         let request = launch::Request::StopSensor { pid, signal };
-        self.launcher.push(ToLauncher {
+        self.launcher.push(LauncherRequest {
             request,
-            attached: Attached::Nothing,
+            attached: Attachment::Nothing,
         });
     }
 

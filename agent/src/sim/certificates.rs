@@ -1,7 +1,7 @@
 //! Certificates for the simulated hosts, from the master's Unix socket: the kernel tells it who
 //! asks.
 
-use super::Options;
+use super::SimOptions;
 use crate::backoff::Backoff;
 use crate::layout::Layout;
 use proto::diagnostic::{Code, Diagnostic};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// The master's refusal, or that it does not answer.
-pub(super) async fn obtain(layout: &Layout, options: &Options) -> Result<Vec<IssuedCertificate>, Diagnostic> {
+pub(super) async fn obtain(layout: &Layout, options: &SimOptions) -> Result<Vec<IssuedCertificate>, Diagnostic> {
     let stream = connect(layout).await?;
     let reply = ask(stream, options)
         .await
@@ -60,7 +60,7 @@ async fn connect(layout: &Layout) -> Result<UnixStream, Diagnostic> {
     }
 }
 
-async fn ask(stream: UnixStream, options: &Options) -> Result<Reply, StreamError> {
+async fn ask(stream: UnixStream, options: &SimOptions) -> Result<Reply, StreamError> {
     let (reader, writer) = stream.into_split();
     let mut sender = FrameSender::new(writer, FrameLimits::REQUEST);
     let mut receiver = FrameReceiver::new(reader, FrameLimits::REPLY);

@@ -3,10 +3,10 @@
 
 use crate::clock;
 use crate::driver::DriverInput;
-use crate::launcher_link::{Attached, LauncherRequests, ToLauncher};
+use crate::launcher_link::{Attachment, LauncherRequest, LauncherRequests};
 use proto::id::TaskKey;
 use proto::launch::{
-    Blame, Cause, LaunchDocument, LaunchResult, Notice, Order, Request, Start, TaskState, TaskSummary, TaskUsage,
+    Blame, EndCause, LaunchDocument, LaunchResult, Notice, Request, Start, TaskOrder, TaskState, TaskSummary, TaskUsage,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl PretendLauncher {
                     Some(request) => self.handle(request),
                     None => return,
                 },
-                () = end_of(next) => next.map(|(key, _)| self.end(key, Cause::Exited(0), false)).into_iter().collect(),
+                () = end_of(next) => next.map(|(key, _)| self.end(key, EndCause::Exited(0), false)).into_iter().collect(),
             };
             for notice in notices {
                 if self.driver.send(DriverInput::Launcher(Box::new(notice))).await.is_err() {
@@ -73,21 +73,24 @@ impl PretendLauncher {
         running.min_by_key(|(_, until)| *until)
     }
 
-    fn handle(&mut self, ToLauncher { request, attached }: ToLauncher) -> Vec<Notice> {
+    fn handle(&mut self, LauncherRequest { request, attached }: LauncherRequest) -> Vec<Notice> {
         match request {
             Request::Launch(document) => self.launch(&document, &attached),
             Request::Signal { key, order } => match (self.tasks.get(&key), order) {
-                (Some(Task::Running { .. }), Order::Terminate | Order::Kill | Order::Migrate) => {
+                (Some(Task::Running { .. }), TaskOrder::Terminate | TaskOrder::Kill | TaskOrder::Migrate) => {
                     vec![self.end(
                         key,
-                        Cause::Signalled {
+                        EndCause::Signalled {
                             signal: SIGKILL,
                             core: false,
                         },
                         true,
                     )]
                 }
-                (Some(Task::Running { .. }), Order::Suspend | Order::Resume | Order::User1 | Order::User2) => vec![],
+                (
+                    Some(Task::Running { .. }),
+                    TaskOrder::Suspend | TaskOrder::Resume | TaskOrder::User1 | TaskOrder::User2,
+                ) => vec![],
                 (Some(Task::Ended(result)), _) => vec![Notice::Ended(result.clone())],
                 (None, _) => {
                     let (text, blame) = ("no such task".to_owned(), Blame::Job);
@@ -117,7 +120,7 @@ impl PretendLauncher {
         }
     }
 
-    fn launch(&mut self, document: &LaunchDocument, attached: &Attached) -> Vec<Notice> {
+    fn launch(&mut self, document: &LaunchDocument, attached: &Attachment) -> Vec<Notice> {
         let key = document.key;
         let now = clock::boot_ms();
         let task = self.tasks.entry(key).or_insert_with(|| {
@@ -142,7 +145,7 @@ impl PretendLauncher {
         }
     }
 
-    fn end(&mut self, key: TaskKey, cause: Cause, ordered: bool) -> Notice {
+    fn end(&mut self, key: TaskKey, cause: EndCause, ordered: bool) -> Notice {
         let ended_boot_ms = clock::boot_ms();
         let started_boot_ms = match self.tasks.get(&key) {
             Some(Task::Running { since_boot_ms, .. }) => *since_boot_ms,
@@ -198,12 +201,12 @@ fn summary(key: TaskKey, task: &Task) -> TaskSummary {
 }
 
 /// How long what is started would run if it were.
-fn duration(start: &Start, attached: &Attached) -> Duration {
+fn duration(start: &Start, attached: &Attachment) -> Duration {
     let slept = match (start, attached) {
         (Start::Command { argv, .. } | Start::Direct { argv } | Start::Connected { argv, .. }, _) => {
             sleep_of(argv.iter().map(String::as_str))
         }
-        (Start::Script { .. } | Start::Starter { .. }, Attached::Script(script)) => {
+        (Start::Script { .. } | Start::Starter { .. }, Attachment::Script(script)) => {
             let text = String::from_utf8_lossy(script);
             let first = text
                 .lines()
@@ -211,7 +214,7 @@ fn duration(start: &Start, attached: &Attached) -> Duration {
                 .find(|line| !line.is_empty() && !line.starts_with('#'));
             sleep_of(first.unwrap_or_default().split_whitespace())
         }
-        (Start::Script { .. } | Start::Starter { .. }, Attached::Nothing | Attached::Streams(_)) => None,
+        (Start::Script { .. } | Start::Starter { .. }, Attachment::Nothing | Attachment::Streams(_)) => None,
     };
     slept.unwrap_or(SHORT)
 }
@@ -234,7 +237,9 @@ mod tests {
     use std::sync::Arc;
 
     fn check(start: Start, script: Option<&str>, expected: Duration) {
-        let attached = script.map_or(Attached::Nothing, |text| Attached::Script(Arc::from(text.as_bytes())));
+        let attached = script.map_or(Attachment::Nothing, |text| {
+            Attachment::Script(Arc::from(text.as_bytes()))
+        });
         assert_eq!(duration(&start, &attached), expected, "{start:?} {script:?}");
     }
 

@@ -4,8 +4,8 @@ use super::Pipes;
 use crate::driver::DriverInput;
 use proto::id::TaskKey;
 use proto::wire::agent::{MasterMessage, TaskSignal};
-use proto::wire::slave::flow::{Incoming, Outgoing, PIECE};
-use proto::wire::slave::{Message, Part, Stream};
+use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE};
+use proto::wire::slave::{Message, SlaveMessage, Stream};
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -23,10 +23,10 @@ pub(super) struct Flow {
     key: TaskKey,
     to_master: mpsc::Sender<Message>,
     driver: mpsc::Sender<DriverInput>,
-    output: Source,
-    error: Source,
+    output: OutputSource,
+    error: OutputSource,
     input: Option<Sender>,
-    received: Incoming,
+    received: IncomingStream,
     unwritten: VecDeque<u8>,
     /// Whether a command has said how far it has got: nothing is read before.
     is_attached: bool,
@@ -37,16 +37,16 @@ pub(super) struct Flow {
 }
 
 /// One stream of the task's output.
-struct Source {
+struct OutputSource {
     pipe: Receiver,
-    outgoing: Outgoing,
+    outgoing: OutgoingStream,
 }
 
-impl Source {
+impl OutputSource {
     fn new(pipe: Receiver, stream: Stream) -> Self {
         Self {
             pipe,
-            outgoing: Outgoing::new(stream),
+            outgoing: OutgoingStream::new(stream),
         }
     }
 
@@ -73,10 +73,10 @@ impl Flow {
             key,
             to_master,
             driver,
-            output: Source::new(output, Stream::Output),
-            error: Source::new(error, Stream::Error),
+            output: OutputSource::new(output, Stream::Output),
+            error: OutputSource::new(error, Stream::Error),
             input,
-            received: Incoming::default(),
+            received: IncomingStream::default(),
             unwritten: VecDeque::new(),
             is_attached: false,
             has_left: false,
@@ -85,10 +85,10 @@ impl Flow {
     }
 
     /// Works until everything is delivered, or nobody needs it any more.
-    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Part>) {
-        self.send(Part::Present).await;
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<SlaveMessage>) {
+        self.send(SlaveMessage::Present).await;
         while !self.is_over() {
-            let reads = |source: &Source| source.outgoing.room() > 0;
+            let reads = |source: &OutputSource| source.outgoing.room() > 0;
             let may_read = self.is_attached || self.has_left;
             tokio::select! {
                 part = inbox.recv() => match part {
@@ -107,48 +107,48 @@ impl Flow {
     }
 
     fn is_over(&self) -> bool {
-        let is_over = |source: &Source| match self.has_left {
+        let is_over = |source: &OutputSource| match self.has_left {
             true => source.outgoing.has_ended(),
             false => source.outgoing.is_delivered(),
         };
         is_over(&self.output) && is_over(&self.error)
     }
 
-    async fn take(&mut self, part: Part) {
+    async fn take(&mut self, part: SlaveMessage) {
         match part {
-            Part::Attach { output, error } => {
+            SlaveMessage::Attach { output, error } => {
                 self.is_attached = true;
                 self.output.outgoing.rewind(output);
                 self.error.outgoing.rewind(error);
-                self.send(Part::Attached {
+                self.send(SlaveMessage::Attached {
                     input: self.received.have(),
                 })
                 .await;
             }
-            Part::Have {
+            SlaveMessage::Have {
                 stream: Stream::Output,
                 until,
             } => self.output.outgoing.confirm(until),
-            Part::Have {
+            SlaveMessage::Have {
                 stream: Stream::Error,
                 until,
             } => self.error.outgoing.confirm(until),
-            Part::Data {
+            SlaveMessage::Data {
                 stream: Stream::Input,
                 at,
                 bytes,
             } => self.take_input(at, &bytes).await,
-            Part::Left => {
+            SlaveMessage::Left => {
                 self.has_left = true;
                 self.end_at = Some(Instant::now() + GRACE);
             }
             // Said by this end, or by none.
-            Part::Data { .. }
-            | Part::Have { .. }
-            | Part::Attached { .. }
-            | Part::Present
-            | Part::Over { .. }
-            | Part::Refused(_) => {}
+            SlaveMessage::Data { .. }
+            | SlaveMessage::Have { .. }
+            | SlaveMessage::Attached { .. }
+            | SlaveMessage::Present
+            | SlaveMessage::Over { .. }
+            | SlaveMessage::Refused(_) => {}
         }
     }
 
@@ -168,7 +168,7 @@ impl Flow {
         if self.input.is_some() {
             self.unwritten.extend(new);
         } else {
-            self.send(Part::Have {
+            self.send(SlaveMessage::Have {
                 stream: Stream::Input,
                 until: self.received.have(),
             })
@@ -187,7 +187,7 @@ impl Flow {
             }
         }
         let until = self.received.have() - self.unwritten.len() as u64;
-        self.send(Part::Have {
+        self.send(SlaveMessage::Have {
             stream: Stream::Input,
             until,
         })
@@ -212,7 +212,7 @@ impl Flow {
         {
             if !self.has_left {
                 self.send(part).await;
-            } else if let Part::Data { stream, at, bytes } = part {
+            } else if let SlaveMessage::Data { stream, at, bytes } = part {
                 let source = if stream == Stream::Output {
                     &mut self.output
                 } else {
@@ -223,7 +223,7 @@ impl Flow {
         }
     }
 
-    async fn send(&self, part: Part) {
+    async fn send(&self, part: SlaveMessage) {
         // The receiver ends with the agent.
         let _ = self.to_master.send(Message { key: self.key, part }).await;
     }

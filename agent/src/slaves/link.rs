@@ -2,7 +2,7 @@
 //! every connection.
 
 use super::Slaves;
-use crate::link::Online;
+use crate::link::ConnectionWatch;
 use proto::wire::frame::Kind;
 use proto::wire::slave::Message;
 use quic::{Connection, FrameLimits, StreamError, StreamReceiver, StreamSender};
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Works until the agent ends.
-pub async fn run(slaves: Slaves, mut messages: mpsc::Receiver<Message>, mut online: Online) {
+pub async fn run(slaves: Slaves, mut messages: mpsc::Receiver<Message>, mut online: ConnectionWatch) {
     loop {
         let connection = match online.wait_for(Option::is_some).await {
             Ok(online) => online.clone(),

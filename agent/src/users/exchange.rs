@@ -7,7 +7,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::job::Owner;
 use proto::wire::client::{ClientMessage, Query};
 use proto::wire::frame::{Frame, Kind};
-use quic::{FrameReceiver, FrameSender, Full, Share, Shares, StreamReceiver, StreamSender};
+use quic::{FrameReceiver, FrameSender, Share, ShareRefusal, Shares, StreamReceiver, StreamSender};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -200,13 +200,13 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    fn no_wait(&self, full: Full) -> Diagnostic {
+    fn no_wait(&self, full: ShareRefusal) -> Diagnostic {
         let (what, key) = match full {
-            Full::All { limit } => (
+            ShareRefusal::All { limit } => (
                 format!("error: {limit} commands of this host wait for jobs already"),
                 "waits",
             ),
-            Full::Each { limit } => {
+            ShareRefusal::Each { limit } => {
                 let user = &self.owner.user;
                 (
                     format!("error: {limit} commands of {user} wait for jobs on this host already"),

@@ -6,7 +6,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
 use proto::wire::agent::Vouch;
 use proto::wire::frame::{Frame, Kind};
-use proto::wire::slave::{Message, Part};
+use proto::wire::slave::{Message, SlaveMessage};
 use quic::{FrameReceiver, FrameSender};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -44,7 +44,7 @@ pub(super) async fn attend(
             },
             part = parts.recv() => {
                 let Some(part) = part else { break };
-                is_over |= matches!(part, Part::Over { .. });
+                is_over |= matches!(part, SlaveMessage::Over { .. });
                 if to.send(Kind::Slave, 0, &Message { key, part }).await.is_err() {
                     break;
                 }
@@ -55,7 +55,12 @@ pub(super) async fn attend(
     let is_replaced = parts.is_closed();
     slaves.leave(key, parts);
     if !is_over && !is_replaced {
-        slaves.send(Message { key, part: Part::Left }).await;
+        slaves
+            .send(Message {
+                key,
+                part: SlaveMessage::Left,
+            })
+            .await;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! process.
 
 use proto::id::{CellId, Epoch, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec, Owner, Program, Requests, Validation};
+use proto::job::{GrantedSlots, JobSpec, Owner, Program, Requests, Validation};
 use proto::load::LoadReport;
 use proto::time::Wall;
 use proto::wire::agent::{
@@ -11,8 +11,8 @@ use proto::wire::agent::{
 };
 use proto::wire::frame::Kind;
 use quic::{
-    Accepted, Admission, ClusterCa, Connection, Credentials, DEFAULT_VALIDITY_S, FrameLimits, HostKey, Server,
-    ServerLimits, StreamReceiver, StreamSender, TicketKeys, Verdict,
+    AcceptedConnection, Admission, ClusterCa, Connection, Credentials, DEFAULT_VALIDITY_S, FrameLimits, HostKey,
+    Server, ServerLimits, StreamReceiver, StreamSender, TicketKeys, Verdict,
 };
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ impl Cell {
     /// The next host that connects and says hello, still without an answer.
     pub(crate) async fn accept(&self) -> (AgentHello, Host) {
         soon("a connection of the agent", async {
-            let Some(Accepted::Host(connection)) = self.server.accept().await else {
+            let Some(AcceptedConnection::Host(connection)) = self.server.accept().await else {
                 panic!("a host was expected")
             };
             let (sender, mut receiver) = connection.accept_bi(FrameLimits::CONTROL).await.unwrap();
@@ -272,7 +272,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         key: key(seq),
         number: JobNumber(7),
         array: None,
-        granted: vec![Granted { instance, slots: 1 }],
+        granted: vec![GrantedSlots { instance, slots: 1 }],
         pe: None,
         control_slaves: false,
         pe_start: None,

@@ -3,11 +3,11 @@
 use crate::cell::{Cell, job, key, often, soon};
 use crate::launcher::{Launcher, result};
 use nix::sys::signal::Signal;
-use proto::launch::{Notice, Order, Request, TaskState, TaskSummary};
+use proto::launch::{Notice, Request, TaskOrder, TaskState, TaskSummary};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::frame::Kind;
 use proto::wire::join::{RenewReply, RenewRequest};
-use quic::{CloseCode, Closed, FrameLimits, PeerIdentity};
+use quic::{CloseCode, ConnectionEnd, FrameLimits, PeerIdentity};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn a_task_goes_from_order_to_forget_with_its_script() {
         session.next().0,
         Request::Signal {
             key: key(1),
-            order: Order::Terminate
+            order: TaskOrder::Terminate
         }
     );
     session.say(&Notice::Ended(Box::new(result(key(1)))));
@@ -162,7 +162,7 @@ async fn sigterm_ends_the_agent_in_order_and_leaves_the_master_a_word() {
     assert!(
         matches!(
             closed,
-            Closed::ByPeer {
+            ConnectionEnd::ByPeer {
                 code: Some(CloseCode::Done),
                 ..
             }

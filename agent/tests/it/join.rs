@@ -5,7 +5,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::frame::Kind;
 use proto::wire::join::{JoinReply, JoinRequest};
-use quic::{Accepted, Credentials, JoinToken};
+use quic::{AcceptedConnection, Credentials, JoinToken};
 use std::path::Path;
 use std::process::Output;
 
@@ -23,7 +23,7 @@ fn address(cell: &Cell) -> String {
 
 /// Answers one enrolment.
 async fn answer(cell: &Cell, refusal: Option<Diagnostic>) -> JoinRequest {
-    let Some(Accepted::Join(connection)) = soon("an enrolment", cell.server.accept()).await else {
+    let Some(AcceptedConnection::Join(connection)) = soon("an enrolment", cell.server.accept()).await else {
         panic!("an enrolment was expected")
     };
     let (mut sender, mut receiver) = connection.accept().await.unwrap();

@@ -3,7 +3,7 @@
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use proto::id::TaskKey;
-use proto::launch::{Cause, LaunchResult, Notice, Request, SensorSpec, TaskSummary, TaskUsage, frame, unframe};
+use proto::launch::{EndCause, LaunchResult, Notice, Request, SensorSpec, TaskSummary, TaskUsage, frame, unframe};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{IoSliceMut, Read, Write};
@@ -78,7 +78,7 @@ impl Session {
 pub(crate) fn result(key: TaskKey) -> LaunchResult {
     LaunchResult {
         key,
-        cause: Cause::Exited(3),
+        cause: EndCause::Exited(3),
         after: None,
         executed: true,
         ordered: false,

@@ -40,7 +40,7 @@ async fn silent(dir: &Path) -> (FrameSender<OwnedWriteHalf>, FrameReceiver<Owned
 }
 
 /// A cell whose agent is connected to the master and the launcher.
-struct Connected {
+struct ConnectedHost {
     host: Host,
     _session: Session,
     _agent: Agent,
@@ -48,7 +48,7 @@ struct Connected {
     cell: Cell,
 }
 
-impl Connected {
+impl ConnectedHost {
     async fn new() -> Self {
         let cell = Cell::new();
         let launcher = Launcher::new(cell.path());
@@ -69,7 +69,7 @@ impl Connected {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_reaches_the_master_under_the_name_that_the_kernel_gives_it() {
-    let Connected { cell, host, .. } = &Connected::new().await;
+    let ConnectedHost { cell, host, .. } = &ConnectedHost::new().await;
     let (_sender, mut replies) = client(cell.path()).await;
     let stream = host.connection.accept_bi(FrameLimits::REQUEST);
     let (mut to_client, mut from_client) = soon("a stream of a user", stream).await.unwrap();
@@ -105,7 +105,7 @@ async fn request_of(host: &Host) -> (StreamSender, StreamReceiver, Frame) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_waits_while_all_streams_are_in_use() {
-    let Connected { cell, host, .. } = &Connected::new().await;
+    let ConnectedHost { cell, host, .. } = &ConnectedHost::new().await;
     let mut long = Vec::new();
     for _ in 0..AGENT_STREAMS - 3 {
         let user = client(cell.path()).await;
@@ -150,7 +150,7 @@ async fn without_a_master_a_command_is_told_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_that_ask_nothing_hold_no_stream() {
-    let Connected { cell, host, .. } = &Connected::new().await;
+    let ConnectedHost { cell, host, .. } = &ConnectedHost::new().await;
     let mut idle = Vec::new();
     for _ in 0..AGENT_STREAMS + 10 {
         idle.push(silent(cell.path()).await);
@@ -162,7 +162,7 @@ async fn commands_that_ask_nothing_hold_no_stream() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waits_of_one_user_leave_streams_to_others() {
-    let Connected { cell, host, .. } = &Connected::new().await;
+    let ConnectedHost { cell, host, .. } = &ConnectedHost::new().await;
     let wait = || Query::Wait { job: JobNumber(1) };
     let mut waiting = Vec::new();
     // The default of waits_per_user.

@@ -29,7 +29,7 @@ const SENSOR_USER: &str = "gridwright-sensor";
 /// What `etc/accounts.toml` records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recorded {
+pub struct RecordedAccounts {
     /// The uid of the master.
     master: u32,
     /// The uid of the agent.
@@ -41,7 +41,7 @@ pub struct Recorded {
     group: Option<u32>,
 }
 
-impl Recorded {
+impl RecordedAccounts {
     /// The uid that load sensors run under.
     pub fn sensor(self) -> u32 {
         self.sensor
@@ -70,7 +70,7 @@ impl Recorded {
     ///
     /// # Errors
     /// If the file cannot be read or written, or does not parse.
-    pub fn of(dir: &Path) -> Result<Self, Fail> {
+    pub fn read_or_choose(dir: &Path) -> Result<Self, Fail> {
         let path = dir.join("etc/accounts.toml");
         let refuse = |why: String| {
             let refusal = Diagnostic::new(
@@ -310,14 +310,14 @@ pub fn daemon_uids(dir: &Path) -> Option<[u32; 2]> {
         master,
         agent,
         group: _,
-    } = toml::from_str::<Recorded>(&text).ok()?.daemons();
+    } = toml::from_str::<RecordedAccounts>(&text).ok()?.daemons();
     Some([master, agent])
 }
 
 /// The uid that load sensors of a cell run under, where it is recorded.
 pub fn sensor_uid(dir: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(dir.join("etc/accounts.toml")).ok()?;
-    toml::from_str(&text).ok().map(Recorded::sensor)
+    toml::from_str(&text).ok().map(RecordedAccounts::sensor)
 }
 
 fn named(name: &str) -> Option<u32> {
@@ -348,14 +348,14 @@ mod tests {
 
     #[test]
     fn a_cell_that_recorded_no_group_keeps_the_one_its_files_have() {
-        let old: Recorded = toml::from_str("master = 58000\nagent = 58001\nsensor = 58002\n").unwrap();
+        let old: RecordedAccounts = toml::from_str("master = 58000\nagent = 58001\nsensor = 58002\n").unwrap();
         assert_eq!(old.daemons().group, 58000);
-        let new = Recorded {
+        let new = RecordedAccounts {
             group: Some(990),
             ..old
         };
         assert_eq!(
-            toml::from_str::<Recorded>(&toml::to_string(&new).unwrap())
+            toml::from_str::<RecordedAccounts>(&toml::to_string(&new).unwrap())
                 .unwrap()
                 .daemons()
                 .group,

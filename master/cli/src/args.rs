@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 /// What follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
+pub enum ValueCount {
     /// Nothing.
     None,
     /// One word, or none where an option follows or nothing does.
@@ -37,7 +37,7 @@ pub struct OptionDef {
     /// With its dash or dashes.
     pub name: &'static str,
     /// What follows it.
-    pub values: Values,
+    pub values: ValueCount,
     /// How the values are called in `-help`.
     pub placeholder: &'static str,
     /// One line for `-help`.
@@ -52,7 +52,7 @@ pub struct OptionDef {
 pub const fn flag(name: &'static str, help: &'static str) -> OptionDef {
     OptionDef {
         name,
-        values: Values::None,
+        values: ValueCount::None,
         placeholder: "",
         help,
         details: "",
@@ -61,7 +61,7 @@ pub const fn flag(name: &'static str, help: &'static str) -> OptionDef {
 }
 
 /// An option with values.
-pub const fn with(name: &'static str, values: Values, placeholder: &'static str, help: &'static str) -> OptionDef {
+pub const fn with(name: &'static str, values: ValueCount, placeholder: &'static str, help: &'static str) -> OptionDef {
     OptionDef {
         name,
         values,
@@ -124,7 +124,7 @@ pub struct CommandDef {
 
 /// One option as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenOption {
     /// The name in the table.
     pub name: &'static str,
     /// Its values.
@@ -133,14 +133,14 @@ pub struct Given {
 
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parsed {
+pub struct CommandLine {
     /// Options in the order given.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenOption>,
     /// Words that are no options.
     pub operands: Vec<String>,
 }
 
-impl Parsed {
+impl CommandLine {
     /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|given| given.name == name)
@@ -167,7 +167,7 @@ impl CommandDef {
     /// # Errors
     /// A refusal that names the option: unknown, not supported, or short of a value, with the exit
     /// code of 8.1.9.
-    pub fn parse(&self, words: Vec<String>) -> Result<Parsed, Fail> {
+    pub fn parse(&self, words: Vec<String>) -> Result<CommandLine, Fail> {
         self.read(words).map_err(|refusal| {
             let code = if refusal.code == Code::BadSyntax {
                 self.voice().1
@@ -194,9 +194,9 @@ impl CommandDef {
     ///
     /// # Errors
     /// As [`CommandDef::parse`].
-    pub fn read(&self, words: Vec<String>) -> Result<Parsed, Diagnostic> {
+    pub fn read(&self, words: Vec<String>) -> Result<CommandLine, Diagnostic> {
         let mut words = VecDeque::from(words);
-        let mut parsed = Parsed::default();
+        let mut parsed = CommandLine::default();
         while let Some(word) = words.pop_front() {
             let is_operand = word == "--" && self.operands == Operands::EndOptionsOrDashes;
             if is_operand || !is_option(&word) {
@@ -205,7 +205,7 @@ impl CommandDef {
             }
             let option = self.option(&word)?;
             let values = self.take_values(option, &mut words)?;
-            parsed.given.push(Given {
+            parsed.given.push(GivenOption {
                 name: option.name,
                 values,
             });
@@ -213,7 +213,12 @@ impl CommandDef {
         Ok(parsed)
     }
 
-    fn take_operand(&self, parsed: &mut Parsed, word: String, words: &mut VecDeque<String>) -> Result<(), Diagnostic> {
+    fn take_operand(
+        &self,
+        parsed: &mut CommandLine,
+        word: String,
+        words: &mut VecDeque<String>,
+    ) -> Result<(), Diagnostic> {
         match self.operands {
             Operands::None => Err(self.invalid_argument(&word)),
             Operands::AnywhereWithoutDash if word == "-" => Err(self.invalid_argument(&word)),
@@ -255,11 +260,11 @@ impl CommandDef {
     /// does not count.
     pub fn values_behind(&self, word: &str) -> usize {
         let option = self.options.iter().find(|option| option.name == word);
-        match option.map_or(Values::None, |option| option.values) {
-            Values::None | Values::Optional => 0,
-            Values::One => 1,
-            Values::Two => 2,
-            Values::AtLeast(least) => least,
+        match option.map_or(ValueCount::None, |option| option.values) {
+            ValueCount::None | ValueCount::Optional => 0,
+            ValueCount::One => 1,
+            ValueCount::Two => 2,
+            ValueCount::AtLeast(least) => least,
         }
     }
 
@@ -285,18 +290,18 @@ impl CommandDef {
 
     fn take_values(&self, option: &OptionDef, words: &mut VecDeque<String>) -> Result<Vec<String>, Diagnostic> {
         let least = match option.values {
-            Values::None => return Ok(Vec::new()),
-            Values::Optional => usize::from(words.front().is_some_and(|word| !is_option(word))),
-            Values::One => 1,
-            Values::Two => 2,
-            Values::AtLeast(least) => least,
+            ValueCount::None => return Ok(Vec::new()),
+            ValueCount::Optional => usize::from(words.front().is_some_and(|word| !is_option(word))),
+            ValueCount::One => 1,
+            ValueCount::Two => 2,
+            ValueCount::AtLeast(least) => least,
         };
         let mut values: Vec<String> = words.drain(..least.min(words.len())).collect();
         let is_missing = values.len() < least || self.has_no_empty_values() && values.iter().any(String::is_empty);
-        if is_missing && option.values != Values::Optional {
+        if is_missing && option.values != ValueCount::Optional {
             return Err(self.usage_error(format!("{}{} option must have argument", self.voice().0, option.name)));
         }
-        while matches!(option.values, Values::AtLeast(_)) && words.front().is_some_and(|word| !is_option(word)) {
+        while matches!(option.values, ValueCount::AtLeast(_)) && words.front().is_some_and(|word| !is_option(word)) {
             values.extend(words.pop_front());
         }
         Ok(values)
@@ -364,8 +369,8 @@ mod tests {
         operand_placeholder: "",
         operands: Operands::EndOptions,
         options: &[
-            with("-N", Values::One, "name", ""),
-            with("-pe", Values::Two, "name range", ""),
+            with("-N", ValueCount::One, "name", ""),
+            with("-pe", ValueCount::Two, "name range", ""),
             flag("-cwd", ""),
             unsupported(flag("-pty", ""), "planned"),
         ],
@@ -405,7 +410,7 @@ mod tests {
     #[test]
     fn help_and_format_are_written_with_one_dash_or_two() {
         const BOTH: CommandDef = CommandDef {
-            options: &[flag("-help", ""), with("-fmt", Values::One, "", "")],
+            options: &[flag("-help", ""), with("-fmt", ValueCount::One, "", "")],
             ..QSUB
         };
         for line in ["-fmt json -help", "--fmt json --help"] {
@@ -425,7 +430,7 @@ mod tests {
 
     #[test]
     fn an_empty_word_is_no_value_where_8_1_9_takes_none() {
-        const Q: &[OptionDef] = &[with("-q", Values::One, "", "")];
+        const Q: &[OptionDef] = &[with("-q", ValueCount::One, "", "")];
         let command = |name| CommandDef {
             name,
             options: Q,

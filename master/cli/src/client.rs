@@ -5,8 +5,8 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use crate::cell_address::CellAddress;
 use crate::interrupt::Interrupt;
-use crate::site::Site;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use proto::diagnostic::{Code, Diagnostic};
@@ -46,7 +46,7 @@ const REPEAT_PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection to the master, or to the agent that passes commands on.
 pub struct Client {
-    site: Site,
+    site: CellAddress,
     program: String,
     stream: Option<UnixStream>,
     /// Whether the stream has answered something: from then on it may have been closed as idle.
@@ -59,12 +59,12 @@ pub struct Client {
     patience: Option<Duration>,
     /// The task that this process belongs to, where the agent is to vouch for it.
     task: Option<TaskKey>,
-    values: Values,
+    values: ValueForm,
 }
 
 /// The form of values in answers: see [`shown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
+enum ValueForm {
     /// For people: control characters in values are escaped.
     Shown,
     /// Unescaped, as the master stores them.
@@ -76,19 +76,19 @@ impl Client {
     ///
     /// # Errors
     /// `NoMaster` if no daemon of the site answers.
-    pub fn connect(site: &Site, program: &str) -> Result<Self, Diagnostic> {
-        Self::of(site, program, None)
+    pub fn connect(site: &CellAddress, program: &str) -> Result<Self, Diagnostic> {
+        Self::connect_with(site, program, None)
     }
 
     /// Connects to the agent of this host, which is to vouch that this process belongs to a task.
     ///
     /// # Errors
     /// `NoMaster` if it does not answer.
-    pub fn inside(site: &Site, program: &str, task: TaskKey) -> Result<Self, Diagnostic> {
-        Self::of(site, program, Some(task))
+    pub fn inside(site: &CellAddress, program: &str, task: TaskKey) -> Result<Self, Diagnostic> {
+        Self::connect_with(site, program, Some(task))
     }
 
-    fn of(site: &Site, program: &str, task: Option<TaskKey>) -> Result<Self, Diagnostic> {
+    fn connect_with(site: &CellAddress, program: &str, task: Option<TaskKey>) -> Result<Self, Diagnostic> {
         let mut client = Self {
             site: site.clone(),
             program: program.to_owned(),
@@ -100,7 +100,7 @@ impl Client {
             restart: RESTART,
             patience: None,
             task,
-            values: Values::Shown,
+            values: ValueForm::Shown,
         };
         client.open()?;
         Ok(client)
@@ -129,7 +129,7 @@ impl Client {
     /// go back to the master.
     pub fn with_raw_values(self) -> Self {
         Self {
-            values: Values::Raw,
+            values: ValueForm::Raw,
             ..self
         }
     }
@@ -394,12 +394,12 @@ fn is_quiet(stream: &UnixStream) -> bool {
 }
 
 /// The part of the answer to `id` in a frame; none if the frame answers something else.
-fn part_of(frame: &Frame, id: u64, values: Values) -> Result<Option<Reply>, Diagnostic> {
+fn part_of(frame: &Frame, id: u64, values: ValueForm) -> Result<Option<Reply>, Diagnostic> {
     let malformed = |error: proto::wire::frame::FrameError| error.diagnostic();
     match frame.kind {
         Kind::Reply if frame.id == id => match values {
-            Values::Raw => frame.message().map(Some).map_err(malformed),
-            Values::Shown => frame
+            ValueForm::Raw => frame.message().map(Some).map_err(malformed),
+            ValueForm::Shown => frame
                 .message::<shown::ShownReply>()
                 .map(|reply| Some(reply.into()))
                 .map_err(malformed),
@@ -458,7 +458,7 @@ fn unknown_outcome(error: &Diagnostic) -> Diagnostic {
     .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
-fn broken(site: &Site, error: &dyn std::fmt::Display) -> Diagnostic {
+fn broken(site: &CellAddress, error: &dyn std::fmt::Display) -> Diagnostic {
     Diagnostic::new(
         Code::NoMaster,
         "error: unable to send message to qmaster: the connection broke",

@@ -48,7 +48,7 @@ use std::process::ExitCode;
 pub type Outcome = Result<u8, Fail>;
 
 /// A command.
-pub struct Entry {
+pub struct CommandEntry {
     /// The link or first word that calls it.
     pub name: &'static str,
     /// The function behind it.
@@ -64,13 +64,13 @@ const fn entry(
     run: fn(Vec<String>) -> Outcome,
     defs: fn() -> Vec<&'static CommandDef>,
     line: &'static str,
-) -> Entry {
-    Entry { name, run, defs, line }
+) -> CommandEntry {
+    CommandEntry { name, run, defs, line }
 }
 
 /// Every name that `gridwright` answers to, as a link or as its first word: its own commands, then
 /// those of Grid Engine.
-pub const COMMANDS: &[Entry] = &[
+pub const COMMANDS: &[CommandEntry] = &[
     entry(
         "up",
         up::run,

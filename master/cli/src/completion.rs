@@ -10,7 +10,7 @@ mod fish;
 mod tests;
 mod zsh;
 
-use crate::args::{CommandDef, OptionDef, Support, Values};
+use crate::args::{CommandDef, OptionDef, Support, ValueCount};
 use crate::commands::COMMANDS;
 use std::str::FromStr;
 
@@ -138,11 +138,13 @@ impl Source {
     /// What stands behind an option. `None` where nothing has to.
     fn of_option(option: &OptionDef) -> Option<Source> {
         match option.values {
-            Values::None | Values::AtLeast(0) => None,
-            Values::Optional => {
+            ValueCount::None | ValueCount::AtLeast(0) => None,
+            ValueCount::Optional => {
                 Some(Source::of_placeholder(option.placeholder)).filter(|source| *source != Source::Nothing)
             }
-            Values::One | Values::Two | Values::AtLeast(_) => Some(Source::of_placeholder(option.placeholder)),
+            ValueCount::One | ValueCount::Two | ValueCount::AtLeast(_) => {
+                Some(Source::of_placeholder(option.placeholder))
+            }
         }
     }
 
@@ -229,7 +231,7 @@ impl Completed {
 
 /// Every command with the options that work.
 fn commands() -> Vec<Completed> {
-    let completed = |entry: &crate::commands::Entry| {
+    let completed = |entry: &crate::commands::CommandEntry| {
         let defs = (entry.defs)();
         let mut options: Vec<&'static OptionDef> = Vec::new();
         for option in defs.iter().flat_map(|def| def.options) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The relation of a state directory to the one that its file records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum DirectoryRelation {
     /// It is the one that it says.
     Original,
     /// It is a copy of this one.
@@ -18,15 +18,15 @@ pub enum Standing {
 }
 
 /// Reads the file of a state directory and decides whether the directory is a copy.
-pub fn standing(dir: &Path) -> Standing {
+pub fn standing(dir: &Path) -> DirectoryRelation {
     let recorded = std::fs::read_to_string(dir.join(FILE))
         .ok()
         .and_then(|text| DirectoryIdentity::parse(&text));
     let (Some(recorded), Ok(metadata)) = (recorded, dir.metadata()) else {
-        return Standing::Unknown;
+        return DirectoryRelation::Unknown;
     };
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let is_copy = match recorded.kinship(&DirectoryIdentity::of(dir, &metadata, boot.trim())) {
+    let is_copy = match recorded.kinship(&DirectoryIdentity::from_metadata(dir, &metadata, boot.trim())) {
         Kinship::Same => false,
         // A snapshot that is mounted beside its original, or the original, mounted anew while
         // nothing of it ran.
@@ -34,9 +34,9 @@ pub fn standing(dir: &Path) -> Standing {
         Kinship::Copy => true,
     };
     if is_copy {
-        Standing::Copy(Box::new(recorded))
+        DirectoryRelation::Copy(Box::new(recorded))
     } else {
-        Standing::Original
+        DirectoryRelation::Original
     }
 }
 
@@ -46,8 +46,8 @@ pub fn standing(dir: &Path) -> Standing {
 /// The refusal with its remedy.
 pub fn refuse_copy(dir: &Path) -> Result<(), Diagnostic> {
     match standing(dir) {
-        Standing::Copy(recorded) => Err(recorded.refusal(dir)),
-        Standing::Original | Standing::Unknown => Ok(()),
+        DirectoryRelation::Copy(recorded) => Err(recorded.refusal(dir)),
+        DirectoryRelation::Original | DirectoryRelation::Unknown => Ok(()),
     }
 }
 
@@ -152,22 +152,22 @@ mod tests {
         for dir in [&original, &copy] {
             std::fs::create_dir_all(dir.join("etc")).unwrap();
         }
-        assert_eq!(standing(&original), Standing::Unknown);
-        let identity = DirectoryIdentity::of(&original, &original.metadata().unwrap(), "an earlier boot");
+        assert_eq!(standing(&original), DirectoryRelation::Unknown);
+        let identity = DirectoryIdentity::from_metadata(&original, &original.metadata().unwrap(), "an earlier boot");
         for dir in [&original, &copy] {
             std::fs::write(dir.join(FILE), identity.to_string()).unwrap();
         }
         let found = [standing(&original), standing(&copy)];
         let moved = base.join("moved");
         std::fs::rename(&original, &moved).unwrap();
-        let found = [found, [standing(&moved), Standing::Unknown]].concat();
+        let found = [found, [standing(&moved), DirectoryRelation::Unknown]].concat();
         std::fs::remove_dir_all(&base).unwrap();
         assert_eq!(
             found[..3],
             [
-                Standing::Original,
-                Standing::Copy(Box::new(identity)),
-                Standing::Original
+                DirectoryRelation::Original,
+                DirectoryRelation::Copy(Box::new(identity)),
+                DirectoryRelation::Original
             ]
         );
     }

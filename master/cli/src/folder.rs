@@ -243,9 +243,9 @@ mod tests {
     use std::path::PathBuf;
 
     /// A directory with a file `victim` beside the folder; gone with it.
-    struct Place(PathBuf);
+    struct VictimFolder(PathBuf);
 
-    impl Place {
+    impl VictimFolder {
         fn new(name: &str) -> (Self, Folder) {
             let dir = std::env::temp_dir().join(format!("gridwright-cli-folder-{name}-{}", std::process::id()));
             std::fs::create_dir_all(dir.join("below")).unwrap();
@@ -255,13 +255,13 @@ mod tests {
         }
     }
 
-    impl Place {
+    impl VictimFolder {
         fn below(&self, name: &str) -> PathBuf {
             self.0.join("below").join(name)
         }
     }
 
-    impl Drop for Place {
+    impl Drop for VictimFolder {
         fn drop(&mut self) {
             std::fs::remove_dir_all(&self.0).unwrap();
         }
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_or_written_through_a_link() {
-        let (place, folder) = Place::new("links");
+        let (place, folder) = VictimFolder::new("links");
         for name in ["mark", ".mark.new"] {
             symlink("../victim", place.below(name)).unwrap();
         }
@@ -281,21 +281,21 @@ mod tests {
 
     #[test]
     fn a_second_name_of_a_file_is_not_appended_to() {
-        let (place, folder) = Place::new("names");
+        let (place, folder) = VictimFolder::new("names");
         std::fs::hard_link(place.0.join("victim"), place.below("log")).unwrap();
         assert!(folder.append("log", 0o644).is_err());
     }
 
     #[test]
     fn a_named_pipe_is_refused_and_never_waited_for() {
-        let (place, folder) = Place::new("pipe");
+        let (place, folder) = VictimFolder::new("pipe");
         nix::unistd::mkfifo(&place.below("host.key"), Mode::from_bits_truncate(0o600)).unwrap();
         assert!(folder.read("host.key").is_err());
     }
 
     #[test]
     fn a_link_is_not_entered() {
-        let (place, folder) = Place::new("enter");
+        let (place, folder) = VictimFolder::new("enter");
         symlink("..", place.below("run")).unwrap();
         assert!(folder.enter("run").is_err() && folder.make("run", 0o755).is_err());
         assert!(Folder::open(&place.below("run")).is_err());

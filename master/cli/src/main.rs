@@ -6,6 +6,7 @@
 
 mod accounts;
 mod args;
+mod cell_address;
 mod client;
 mod commands;
 mod completion;
@@ -22,7 +23,6 @@ mod keys;
 mod manual;
 mod output;
 mod programs;
-mod site;
 
 use proto::text;
 use std::process::ExitCode;

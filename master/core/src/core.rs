@@ -2,10 +2,10 @@
 //! (ARCHITECTURE.md "One input").
 
 use crate::decide::agents::Agents;
-use crate::decide::errands::Errands;
-use crate::decide::external::External;
+use crate::decide::errands::BulkCommands;
+use crate::decide::external::ExternalScheduler;
 use crate::decide::fitness::Fitness;
-use crate::decide::limits::Told;
+use crate::decide::limits::StartTemplate;
 use crate::decide::usage::Checkpoints;
 use crate::decide::{self, Caller, Turn, Verdicts};
 use crate::effect::{ConnectionId, Effect, Input};
@@ -37,7 +37,7 @@ pub struct Step {
 /// What a cell's machine tells the core once and events do not: decisions rest on it, replay does
 /// not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Site {
+pub struct MasterHost {
     /// The host that the master runs on; none where there is just one machine to think of, as in a
     /// simulation.
     pub master_host: Option<HostName>,
@@ -93,19 +93,19 @@ pub struct Core {
     pub(crate) state: State,
     pub(crate) observations: Observations,
     pub(crate) agents: Agents,
-    pub(crate) site: Site,
+    pub(crate) site: MasterHost,
     /// Who places jobs beside the built-in scheduler.
-    pub(crate) external: External,
+    pub(crate) external: ExternalScheduler,
     /// When a calendar that a queue uses says something else for the first time.
     pub(crate) next_calendar: Option<Wall>,
     /// Running tasks that are to be charged for what they have used.
     pub(crate) checkpoints: Checkpoints,
     /// Commands that have jobs left to look at.
-    pub(crate) errands: Errands,
+    pub(crate) errands: BulkCommands,
     /// How well hosts start tasks.
     pub(crate) fitness: Fitness,
     /// What was told of the last start.
-    pub(crate) told: Told,
+    pub(crate) told: StartTemplate,
     /// Which requests can never be had.
     pub(crate) verdicts: Verdicts,
     /// Whether an input was handled.
@@ -121,13 +121,13 @@ impl Core {
             state,
             observations: Observations::default(),
             agents: Agents::default(),
-            site: Site::default(),
-            external: External::default(),
+            site: MasterHost::default(),
+            external: ExternalScheduler::default(),
             next_calendar: None,
             checkpoints: Checkpoints::default(),
-            errands: Errands::default(),
+            errands: BulkCommands::default(),
             fitness: Fitness::default(),
-            told: Told::default(),
+            told: StartTemplate::default(),
             verdicts: Verdicts::default(),
             has_begun: false,
             last: None,
@@ -135,7 +135,7 @@ impl Core {
     }
 
     /// The same core, which knows where it runs.
-    pub fn at(self, site: Site) -> Self {
+    pub fn at(self, site: MasterHost) -> Self {
         Self { site, ..self }
     }
 

@@ -6,6 +6,7 @@ pub mod agents;
 pub mod alter;
 mod category;
 pub mod causes;
+mod charged_usage;
 mod command;
 pub(crate) mod copy;
 mod delete;
@@ -21,7 +22,6 @@ pub mod objects;
 mod orders;
 mod reconcile;
 mod requests;
-mod reserved;
 mod resubmit;
 mod roles;
 mod select;
@@ -77,7 +77,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
         } => {
             requests::command(
                 turn,
-                requests::Request { reply_to, id, entropy },
+                requests::RequestOrigin { reply_to, id, entropy },
                 Caller::new(turn.state(), turn.site(), owner, host),
                 *command,
             );
@@ -100,7 +100,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
         } => {
             objects::join(
                 turn,
-                objects::Join {
+                objects::HostJoin {
                     reply_to,
                     token_hash,
                     host,

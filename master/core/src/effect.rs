@@ -104,7 +104,7 @@ pub enum Input {
 
 /// Who places jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placing {
+pub enum Placer {
     /// The scheduler of the master.
     BuiltIn,
     /// A program outside, which sends orders.
@@ -174,7 +174,7 @@ pub enum Effect {
     /// From now on others place jobs, the built-in scheduler or a program.
     Placing {
         /// Who.
-        by: Placing,
+        by: Placer,
         /// Why that has changed, for the log.
         why: String,
     },

@@ -9,13 +9,13 @@ use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, ReservationId, SubmitSeq,
     TaskKey, UserName,
 };
-use proto::job::{Granted, HoldChange, JobSpec};
+use proto::job::{GrantedSlots, HoldChange, JobSpec};
 use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Wall};
-use proto::usage::{Consumed, Rusage, Usage};
+use proto::usage::{Consumption, Rusage, Usage};
 use proto::wire::agent::TasksMark;
 use proto::wire::client::Reply;
 use proto::wire::slave::SlaveSpec;
@@ -115,7 +115,7 @@ pub enum Event {
         /// The attempt.
         key: TaskKey,
         /// Its slots; the first entry holds the master.
-        granted: Vec<Granted>,
+        granted: Vec<GrantedSlots>,
         /// The parallel environment, if any.
         pe: Option<PeName>,
         /// The ids that it gets of resource maps.
@@ -136,7 +136,7 @@ pub enum Event {
         /// The accounting record. `None` if the order never reached a host (a withdrawn placement).
         record: Option<Box<AccountingRecord>>,
         /// The fate of the task.
-        then: Then,
+        then: TaskFate,
         /// The main process of a job whose state a command wrote during the attempt: its next start
         /// goes on from there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub enum Event {
         /// The usage that its owner is charged with, without slave tasks, if it differs from the
         /// record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        charged: Option<Consumed>,
+        charged: Option<Consumption>,
     },
     /// A process of a parallel job started a slave task on one of the job's hosts
     /// (`qrsh -inherit`).
@@ -183,13 +183,13 @@ pub enum Event {
         rusage: Rusage,
         /// The usage that its owner is charged with, if it differs from `usage`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        charged: Option<Consumed>,
+        charged: Option<Consumption>,
     },
     /// Running attempts and slave tasks were charged with their usage so far. The rest is charged
     /// when they end.
     UsageCharged {
         /// The usage of each since its start.
-        tasks: Vec<(TaskKey, Consumed)>,
+        tasks: Vec<(TaskKey, Consumption)>,
     },
     /// The usage of users was forgotten (`qconf -clearusage`).
     UsageCleared {
@@ -295,7 +295,7 @@ pub enum Event {
         /// When it ends.
         end: Wall,
         /// Its slots; the first entry is the master's.
-        granted: Vec<Granted>,
+        granted: Vec<GrantedSlots>,
         /// The parallel environment, if any.
         pe: Option<PeName>,
     },
@@ -374,7 +374,7 @@ impl Event {
 /// The fate of a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Then {
+pub enum TaskFate {
     /// It is done.
     Done,
     /// It waits for its next start.

@@ -24,6 +24,6 @@ pub(crate) use forever::forever;
 pub use forever::never_suits;
 pub use info::{cluster_info, info_of_all, info_of_one, job_info, scheduling_info};
 pub use instance::{state_letters, state_reasons};
-pub use order::{Counting, Told, place};
-pub use reservation::{Vain, vain_reservation};
+pub use order::{PositionAnswer, PositionCount, place};
+pub use reservation::{ReservationObstacle, vain_reservation};
 pub use words::{sentence, sentence_of_overload};

@@ -13,16 +13,16 @@ mod level;
 mod tests;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
-pub use charges::{Charges, Counted, Whose, default_apart};
+pub use charges::{Charges, CountRule, RequestScope, default_apart};
 pub use ids::choose_ids;
 pub(crate) use level::Total;
-pub use level::{At, AtLevel, Level, OnHost};
+pub use level::{HostBookings, Level, LevelBookings, LevelRef};
 
-use crate::quota::{Scope, Usage, Who};
+use crate::quota::{JobOwner, QuotaUsage, Scope};
 use crate::state::by_host::ByHost;
 use crate::state::config::Configuration;
-use crate::state::paged::Shared;
-use booking::Use;
+use crate::state::paged::SharedMap;
+use booking::LevelUse;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
@@ -48,13 +48,13 @@ pub const SLOTS: &str = "slots";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "BTreeMap<TaskKey, Booking>")]
 pub struct Ledger {
-    tasks: Shared<TaskKey, Arc<Booking>>,
-    global: AtLevel,
+    tasks: SharedMap<TaskKey, Arc<Booking>>,
+    global: LevelBookings,
     /// The entry of a queue instance that no task uses any more stays, and is empty.
-    hosts: ByHost<OnHost>,
+    hosts: ByHost<HostBookings>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
-    quotas: Usage,
+    quotas: QuotaUsage,
 }
 
 impl Ledger {
@@ -139,7 +139,7 @@ impl Ledger {
 
     /// Counts for the quotas anew, after a change of them or of what they name.
     pub fn recount(&mut self, config: &Configuration) {
-        self.quotas = Usage::default();
+        self.quotas = QuotaUsage::default();
         for (key, booking) in self.tasks.iter() {
             self.quotas.count(config, *key, booking);
         }
@@ -158,7 +158,9 @@ impl Ledger {
     /// are forgotten until [`Ledger::recount`].
     pub fn own(&mut self, key: TaskKey, spec: &JobSpec) {
         let booking = self.tasks.get(&key).filter(|booking| booking.who().is_none());
-        if let Some(booking) = booking.map(|booking| Booking::clone(booking).of(Arc::new(Who::of(spec)))) {
+        if let Some(booking) =
+            booking.map(|booking| Booking::clone(booking).with_owner(Arc::new(JobOwner::of_spec(spec))))
+        {
             self.hold(key, Arc::new(booking));
         }
     }
@@ -169,30 +171,30 @@ impl Ledger {
     }
 
     /// The use of the quotas.
-    pub fn quotas(&self) -> &Usage {
+    pub fn quotas(&self) -> &QuotaUsage {
         &self.quotas
     }
 
     /// How much of an attribute is taken at a level; INFINITY if a task took without bound.
-    pub fn booked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+    pub fn booked<'l>(&self, level: impl Into<LevelRef<'l>>, attribute: &str) -> Amount {
         self.level(level).map_or(Amount::ZERO, |there| there.booked(attribute))
     }
 
     /// The bookings at a level, if tasks use it.
-    pub fn level<'l>(&self, level: impl Into<At<'l>>) -> Option<&AtLevel> {
+    pub fn level<'l>(&self, level: impl Into<LevelRef<'l>>) -> Option<&LevelBookings> {
         match level.into() {
-            At::Global => Some(&self.global).filter(|global| !global.is_empty()),
-            At::Host(host) => self.on_host(host).map(OnHost::host),
-            At::Instance(instance) => self.on_host(&instance.host)?.instance(&instance.queue),
+            LevelRef::Global => Some(&self.global).filter(|global| !global.is_empty()),
+            LevelRef::Host(host) => self.on_host(host).map(HostBookings::host),
+            LevelRef::Instance(instance) => self.on_host(&instance.host)?.instance(&instance.queue),
         }
     }
 
     /// The bookings on a host and its queue instances, if tasks use it.
-    pub fn on_host(&self, host: &HostName) -> Option<&OnHost> {
+    pub fn on_host(&self, host: &HostName) -> Option<&HostBookings> {
         self.hosts.get(host).filter(|there| !there.host().is_empty())
     }
 
-    fn used_hosts(&self) -> impl Iterator<Item = (&HostName, &OnHost)> {
+    fn used_hosts(&self) -> impl Iterator<Item = (&HostName, &HostBookings)> {
         self.hosts.iter().filter(|(_, there)| !there.host().is_empty())
     }
 
@@ -267,7 +269,7 @@ impl Ledger {
     }
 
     /// Changes the bookings at each level that a task uses.
-    fn each_level(&mut self, booking: &Booking, mut change: impl FnMut(&mut AtLevel, &Use<'_>)) {
+    fn each_level(&mut self, booking: &Booking, mut change: impl FnMut(&mut LevelBookings, &LevelUse<'_>)) {
         let Ledger { global, hosts, .. } = self;
         if let [only] = booking.granted() {
             // Most tasks are on one host, which is looked up once.

@@ -27,27 +27,27 @@ mod verify;
 mod view;
 
 pub use access::{Barrier, may_use_pe, pe_barrier};
-pub use apart::Apart;
+pub use apart::ScopedRequest;
 pub(crate) use demand::resolved;
-pub use demand::{Demand, Request, Value, Wanted};
-pub use fit::{Fit, Role};
+pub use demand::{Demand, Request, Value, WantedValue};
+pub use fit::{Fit, SlotRole};
 pub use headroom::Headroom;
 pub use load::is_static_load;
 pub use offer::{Offer, Source, is_ordered};
 pub(crate) use pattern::is_host;
 pub use pattern::{QueuePattern, is_in_queue_list};
 pub use select::requests;
-pub use spot::{Ground, Site, Spot};
+pub use spot::{HostView, InstanceView, LevelView};
 pub use tally::Tally;
 pub use total::total_exceeded;
 pub use verify::{check_grant, check_start, verify};
 pub use view::message_text;
 
 use crate::event::InstanceState;
-use crate::ledger::{At, Ledger, SLOTS};
+use crate::ledger::{Ledger, LevelRef, SLOTS};
 use crate::observe::Observations;
 use crate::quota::Scope;
-use crate::sched::timeline::{Shared, Window};
+use crate::sched::timeline::{ClusterResource, Window};
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::reservation::AdvanceReservation;
@@ -129,7 +129,7 @@ pub enum Share<'a> {
 
 impl<'a> Cluster<'a> {
     /// The cluster of a state, nothing planned.
-    pub fn of(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
+    pub fn of_state(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
         Cluster {
             config: &state.config,
             instances: &state.instances,
@@ -149,7 +149,7 @@ impl<'a> Cluster<'a> {
     pub fn in_use(state: &'a State, observations: &'a Observations, mode: Mode) -> Cluster<'a> {
         Cluster {
             share: Share::InUse(state),
-            ..Cluster::of(state, observations, mode)
+            ..Cluster::of_state(state, observations, mode)
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Cluster<'a> {
 
     /// How much of an attribute is taken at a level, by planned tasks too; nothing on an empty
     /// cluster. Within a window it is the largest use at any time of it.
-    pub fn booked<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+    pub fn booked<'l>(&self, level: impl Into<LevelRef<'l>>, attribute: &str) -> Amount {
         let level = level.into();
         match (self.window, self.share) {
             (Some(window), _) => window.line.booked(self.ledgers(), level, attribute, window.span),
@@ -196,13 +196,13 @@ impl<'a> Cluster<'a> {
     }
 
     /// Does what [`Cluster::booked`] does for a level that was looked up.
-    pub fn booked_at<N: AsRef<str> + ?Sized>(&self, spot: &Spot<'_, '_>, attribute: &N) -> Amount
+    pub fn booked_at<N: AsRef<str> + ?Sized>(&self, spot: &LevelView<'_, '_>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         match (self.window.filter(|window| !window.is_now()), self.share) {
             (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
-            (Some(Window { line, span, .. }), _) if spot.level != At::Global => {
+            (Some(Window { line, span, .. }), _) if spot.level != LevelRef::Global => {
                 line.booked_by(spot.tenants, || spot.booked_now(attribute), spot.level, attribute, span)
             }
             (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute.as_ref()),
@@ -210,7 +210,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Slots that are taken at a level, as [`Cluster::booked`] counts.
-    pub fn slots_taken(&self, spot: &Spot<'_, '_>) -> u32 {
+    pub fn slots_taken(&self, spot: &LevelView<'_, '_>) -> u32 {
         count(self.booked_at(spot, SLOTS))
     }
 
@@ -224,7 +224,7 @@ impl<'a> Cluster<'a> {
             Amount::from_base(i64::from(slots))
         };
         let taken = match self.window {
-            Some(window) => window.line.shared(|| Shared::Pe(pe.clone()), now, window.span),
+            Some(window) => window.line.shared(|| ClusterResource::Pe(pe.clone()), now, window.span),
             None => now(),
         };
         count(taken)
@@ -234,9 +234,11 @@ impl<'a> Cluster<'a> {
     pub fn quota_used(&self, scope: &Scope, attribute: &str) -> Amount {
         let now = || sum(self.ledgers().map(|ledger| ledger.quota_used(scope, attribute)));
         match self.window {
-            Some(window) => window
-                .line
-                .shared(|| Shared::Quota(scope.clone(), attribute.into()), now, window.span),
+            Some(window) => window.line.shared(
+                || ClusterResource::Quota(scope.clone(), attribute.into()),
+                now,
+                window.span,
+            ),
             None => now(),
         }
     }

@@ -22,5 +22,5 @@ pub mod tree;
 
 pub use class::{Class, ClassId, Classes};
 pub use prices::{Prices, Tickets};
-pub use pricing::{Aims, Known, PRICED_TASKS, price};
-pub use rules::Rules;
+pub use pricing::{PRICED_TASKS, TaskCounts, TreeTargets, price};
+pub use rules::TicketRules;

@@ -12,7 +12,7 @@ mod scope;
 mod usage;
 mod view;
 
-pub use purse::Purse;
-pub use scope::{Limited, Limits, Scope, Who};
-pub use usage::Usage;
+pub use purse::QuotaBudget;
+pub use scope::{CountedScope, JobOwner, QuotaLimits, Scope};
+pub use usage::QuotaUsage;
 pub use view::rows;

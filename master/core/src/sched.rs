@@ -54,25 +54,25 @@ mod thresholds;
 pub mod timeline;
 mod urgency;
 
-pub use ahead::{Ahead, Reservation, Reservations};
-pub use categories::Listed;
+pub use ahead::{Lookahead, Reservation, Reservations};
+pub use categories::CategoryRow;
 pub use duration::{end as expected_end, expected_ms};
 pub use filing::{Listing, Priorities};
 pub use nearness::nearness;
-pub use numbers::Of;
+pub use numbers::TaskPhase;
 pub use urgency::{contribution, urgency_slots};
 
 use crate::event::Record;
 use crate::observe::Observation;
 use crate::state::State;
-use algorithm::UnderWay;
+use algorithm::RunningPass;
 use model::Model;
 use order::Order;
 use proto::time::{Now, Zone};
 
 /// What happens to the reservations of the pass before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reserving {
+pub enum ReservationMode {
     /// All are made anew, in the order of priority.
     #[default]
     Anew,
@@ -95,7 +95,7 @@ pub struct Slice {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     model: Model,
-    pass: Option<UnderWay>,
+    pass: Option<RunningPass>,
 }
 
 impl Scheduler {
@@ -124,15 +124,15 @@ impl Scheduler {
     }
 
     /// Begins a pass by the configured algorithm. A pass under way is given up.
-    pub fn begin(&mut self, now: Now, reserving: Reserving) {
-        self.pass = Some(UnderWay::new(&mut self.model, now, reserving));
+    pub fn begin(&mut self, now: Now, reserving: ReservationMode) {
+        self.pass = Some(RunningPass::new(&mut self.model, now, reserving));
     }
 
     /// Makes no pass, because another scheduler places jobs. Slots that an earlier pass kept are
     /// given up.
     pub fn stand_by(&mut self, now: Now) {
         self.pass = None;
-        self.model.pass_time(now, Reserving::Anew);
+        self.model.pass_time(now, ReservationMode::Anew);
     }
 
     /// Continues the pass for about `budget` steps; a step tries one task. The stream may be

@@ -29,7 +29,7 @@ use commons::Commons;
 use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
-use paged::Shared;
+use paged::SharedMap;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,
@@ -64,9 +64,9 @@ pub struct State {
     /// Queue instances that are not in the default state.
     pub instances: BTreeMap<QueueInstanceName, InstanceState>,
     /// Jobs that are not finished.
-    pub jobs: Shared<SubmitSeq, Job>,
+    pub jobs: SharedMap<SubmitSeq, Job>,
     /// Their numbers.
-    pub by_number: Shared<JobNumber, SubmitSeq>,
+    pub by_number: SharedMap<JobNumber, SubmitSeq>,
     /// The last submission.
     pub last_submit: SubmitSeq,
     /// The last job number given out.
@@ -117,8 +117,8 @@ impl State {
             now: Now::default(),
             config: Configuration::new(),
             instances: BTreeMap::new(),
-            jobs: Shared::new(),
-            by_number: Shared::new(),
+            jobs: SharedMap::new(),
+            by_number: SharedMap::new(),
             last_submit: SubmitSeq(0),
             last_number: JobNumber(0),
             last_reservation: 0,
@@ -179,7 +179,7 @@ impl State {
             job.ready = job.found_ready(self.now.tick);
         }
         self.renew_others();
-        self.index = Index::of(&self);
+        self.index = Index::of_state(&self);
         self
     }
 

@@ -9,11 +9,11 @@ use crate::state::config::Configuration;
 use crate::state::job::{Job, Placement, Task};
 use crate::state::ranges::TaskRanges;
 use proto::id::{AttributeName, EventSeq, HostName, JobNumber, QueueInstanceName, TaskId, TaskKey};
-use proto::job::{Granted, Holds, JobSpec, Program};
+use proto::job::{GrantedSlots, Holds, JobSpec, Program};
 use proto::object::{Form, ObjectKind};
 use proto::request::TaskRange;
 use proto::time::Wall;
-use proto::wire::stream::{Cause, Change, Item, JobFacts, Object, Source, Then};
+use proto::wire::stream::{Change, Item, JobFacts, ObjectState, Source, SuspendCause, TaskFate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -186,7 +186,7 @@ pub fn instances(config: &Configuration, host: &HostName) -> Change {
     };
     let resolved = |instance| {
         let slots = config.resolved.get(&instance)?.slots;
-        Some(Granted { instance, slots })
+        Some(GrantedSlots { instance, slots })
     };
     Change::Instances {
         host: host.clone(),
@@ -331,22 +331,22 @@ fn task_change(event: &Event) -> Change {
             task: *key,
             again: true,
         },
-        Event::TaskSuspended { key, suspended } => stopped(*key, Cause::Hand, *suspended),
-        Event::TaskThresholdSuspended { key, suspended } => stopped(*key, Cause::Threshold, *suspended),
-        Event::TaskPreempted { key, suspended } => stopped(*key, Cause::Preemption, *suspended),
+        Event::TaskSuspended { key, suspended } => stopped(*key, SuspendCause::Hand, *suspended),
+        Event::TaskThresholdSuspended { key, suspended } => stopped(*key, SuspendCause::Threshold, *suspended),
+        Event::TaskPreempted { key, suspended } => stopped(*key, SuspendCause::Preemption, *suspended),
         other => unreachable!("an event that is not about a task: {other:?}"),
     }
 }
 
-fn stopped(task: TaskKey, cause: Cause, suspended: bool) -> Change {
+fn stopped(task: TaskKey, cause: SuspendCause, suspended: bool) -> Change {
     Change::TaskSuspended { task, cause, suspended }
 }
 
-fn becomes(then: &event::Then) -> Then {
+fn becomes(then: &event::TaskFate) -> TaskFate {
     match then {
-        event::Then::Done => Then::Done,
-        event::Then::Requeued => Then::Pending,
-        event::Then::Error { reason } => Then::Error { reason: reason.clone() },
+        event::TaskFate::Done => TaskFate::Done,
+        event::TaskFate::Requeued => TaskFate::Pending,
+        event::TaskFate::Error { reason } => TaskFate::Error { reason: reason.clone() },
     }
 }
 
@@ -392,9 +392,9 @@ fn instance_changed(instance: &QueueInstanceName, state: &InstanceState) -> Chan
     }
 }
 
-fn object(object: &StoredObject) -> Object {
+fn object(object: &StoredObject) -> ObjectState {
     let StoredObject { kind, name, fields } = object.clone();
-    Object { kind, name, fields }
+    ObjectState { kind, name, fields }
 }
 
 fn objects_of(config: &Configuration, kind: ObjectKind) -> Vec<Change> {
@@ -407,13 +407,13 @@ fn objects_of(config: &Configuration, kind: ObjectKind) -> Vec<Change> {
     }
     let object = |name: String| {
         let fields = config.object_fields(kind, &name)?;
-        Some(Object {
+        Some(ObjectState {
             kind,
             name,
             fields: Some(fields),
         })
     };
-    let objects: Vec<Object> = names.into_iter().filter_map(object).collect();
+    let objects: Vec<ObjectState> = names.into_iter().filter_map(object).collect();
     objects
         .chunks(OBJECTS_AT_ONCE)
         .map(|objects| Change::ObjectsChanged {
@@ -478,9 +478,9 @@ fn placement_changes(placement: &Placement) -> Vec<Change> {
         changes.push(Change::TaskStarted { task });
     }
     let causes = [
-        (placement.suspended, Cause::Hand),
-        (placement.suspended_by_threshold, Cause::Threshold),
-        (placement.preempted, Cause::Preemption),
+        (placement.suspended, SuspendCause::Hand),
+        (placement.suspended_by_threshold, SuspendCause::Threshold),
+        (placement.preempted, SuspendCause::Preemption),
     ];
     let stopping = causes.into_iter().filter(|(is_stopped, _)| *is_stopped);
     changes.extend(stopping.map(|(_, cause)| stopped(task, cause, true)));

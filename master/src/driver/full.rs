@@ -1,8 +1,8 @@
 //! What the driver does where the disk has little room or none: it refuses changes, and keeps what
 //! it cannot make durable yet.
 
-use super::{Driver, DriverInput, Turn};
-use crate::connections::Outgoing;
+use super::{Batch, Driver, DriverInput};
+use crate::connections::OutgoingMessage;
 use crate::query::QueryInput;
 use crate::reserve::DiskRoom;
 use crate::scheduler::SchedulerInput;
@@ -172,7 +172,7 @@ impl Driver {
     /// Has those whose load reports were dropped report anew. They have been welcomed by then.
     pub(super) fn ask_for_reports(&mut self) {
         for connection in std::mem::take(&mut self.unreported) {
-            let message = Outgoing::Message(Box::new(MasterMessage::ReportNow));
+            let message = OutgoingMessage::Message(Box::new(MasterMessage::ReportNow));
             self.post.add(connection, message, Instant::now());
         }
     }
@@ -186,8 +186,8 @@ impl Driver {
     }
 
     /// Adds the refusal of a command to a turn.
-    pub(super) fn refuse(&self, to: ReplyTo, turn: &mut Turn) {
-        turn.add(super::Out::Deliver(
+    pub(super) fn refuse(&self, to: ReplyTo, turn: &mut Batch) {
+        turn.add(super::BatchOutput::Deliver(
             to,
             Box::new(Reply::refusal(self.reserve.refusal())),
         ));

@@ -11,8 +11,8 @@ use quic::{ClusterCa, DEFAULT_VALIDITY_S, HostKey, IdentityError, PeerIdentity, 
 pub(super) struct Identity {
     ca: ClusterCa,
     tickets: TicketKeys,
-    master: Pair,
-    agent: Pair,
+    master: CertificatePair,
+    agent: CertificatePair,
     /// The serial of the agent's certificate.
     pub(super) agent_serial: Serial,
     /// The end of its validity.
@@ -20,7 +20,7 @@ pub(super) struct Identity {
 }
 
 /// A certificate with its key, both in PEM.
-struct Pair {
+struct CertificatePair {
     certificate: String,
     key: String,
 }
@@ -34,11 +34,11 @@ impl Identity {
         let PeerIdentity { serial, not_after, .. } = PeerIdentity::from_pem(&agent)?;
         Ok(Self {
             tickets: TicketKeys::generate(now)?,
-            master: Pair {
+            master: CertificatePair {
                 certificate: master,
                 key: master_key.to_pem(),
             },
-            agent: Pair {
+            agent: CertificatePair {
                 certificate: agent,
                 key: agent_key.to_pem(),
             },

@@ -11,7 +11,7 @@ use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
-use proto::userset::{AR_USERS, DEADLINE_USERS, DEFAULT_DEPARTMENT, Purpose, UserSet};
+use proto::userset::{AR_USERS, DEADLINE_USERS, DEFAULT_DEPARTMENT, UserSet, UserSetKind};
 
 /// Seconds between load reports in a new cell: changes are seen soon, and a few hosts cost nothing.
 /// 8.1.9 ships 40.
@@ -89,9 +89,9 @@ fn all_hosts(host: &HostName) -> Fields {
 /// One of the three that every cell of 8.1.9 has, with nobody in it.
 fn user_set(name: &str) -> Fields {
     let purpose = if name == DEFAULT_DEPARTMENT {
-        Purpose::Department
+        UserSetKind::Department
     } else {
-        Purpose::AccessList
+        UserSetKind::AccessList
     };
     UserSet {
         purpose,

@@ -54,7 +54,7 @@ pub(super) const MPI_TEMPLATES: [(&str, &str); 4] = [
 ];
 
 /// What the files for site scripts say of a cell.
-pub(super) struct Classic<'a> {
+pub(super) struct ClassicFiles<'a> {
     /// The master's host.
     pub master_host: &'a HostName,
     /// The master's UDP port.
@@ -186,7 +186,7 @@ pub(super) fn write(path: &Path, text: &str, mode: u32) -> Result<(), InitError>
 
 /// The files and links that scripts written for Grid Engine look for, on every host; what is there
 /// is overwritten. The accounting file is not among them: it is the master's.
-pub(super) fn write_classic_files(layout: &Layout, classic: &Classic<'_>) -> Result<(), InitError> {
+pub(super) fn write_classic_files(layout: &Layout, classic: &ClassicFiles<'_>) -> Result<(), InitError> {
     open_ours(layout.dir())?;
     make_classic_directories(layout)?;
     let arch = arch();

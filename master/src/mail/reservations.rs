@@ -1,7 +1,7 @@
 //! Mail about advance reservations, for those who asked for it with `qrsub -m`. The texts are our
 //! own.
 
-use super::{Mail, Postmaster, mailer};
+use super::{Mail, Mailer, mailer};
 use master_core::event::{Actor, InstanceState, Record};
 use master_core::state::State;
 use master_core::state::reservation::AdvanceReservation;
@@ -10,7 +10,7 @@ use proto::reservation::ReservationState;
 
 /// `-m b` when it begins, `-m e` when its time is over, `-m a` when somebody deletes it before.
 pub(super) fn changed(
-    postmaster: &Postmaster,
+    postmaster: &Mailer,
     state: &State,
     id: ReservationId,
     now: ReservationState,

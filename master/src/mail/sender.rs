@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Takes mail.
 #[derive(Clone, Debug)]
-pub struct Outbox(mpsc::Sender<Mail>);
+pub struct MailQueue(mpsc::Sender<Mail>);
 
-impl Outbox {
+impl MailQueue {
     /// An outbox and the work behind it, which ends with the last outbox.
     pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = mpsc::channel(QUEUE);

@@ -9,16 +9,16 @@ use proto::time::{Now, Tick};
 use std::sync::Arc;
 
 /// A cell that tells each mail as one text.
-struct Cell {
+struct MailCell {
     state: State,
-    postmaster: Postmaster,
+    postmaster: Mailer,
 }
 
-impl Cell {
+impl MailCell {
     fn new(configuration: &[(&str, &str)]) -> Self {
         let mut cell = Self {
             state: State::new(),
-            postmaster: Postmaster::new(TimeZone::UTC),
+            postmaster: Mailer::new(TimeZone::UTC),
         };
         for record in cell_events(0) {
             cell.state.apply(&record);
@@ -91,7 +91,7 @@ impl Cell {
         })
     }
 
-    fn end(&mut self, job: u64, failed: Failed, exit_status: u32, reason: &str, then: Then) -> Vec<String> {
+    fn end(&mut self, job: u64, failed: FailedCode, exit_status: u32, reason: &str, then: TaskFate) -> Vec<String> {
         let Event::TaskEnded { key, record, .. } = ended_task(0, job, 1).event else {
             unreachable!()
         };
@@ -125,7 +125,7 @@ const ALL: MailEvents = MailEvents {
 
 #[test]
 fn a_job_that_runs_is_told_of_in_the_texts_of_8_1_9() {
-    let mut cell = Cell::new(&[("mailer", "/bin/mailx")]);
+    let mut cell = MailCell::new(&[("mailer", "/bin/mailx")]);
     cell.submit(1, wants(ALL));
     let name = spec().name;
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_job_that_runs_is_told_of_in_the_texts_of_8_1_9() {
     assert_eq!(suspended.len(), 1);
     assert!(suspended[0].contains("Suspended\n Master queue    = all.q@node1\n Owner           = alice\n"));
     assert_eq!(
-        cell.end(1, Failed::NO, 3, "", Then::Done),
+        cell.end(1, FailedCode::NO, 3, "", TaskFate::Done),
         [format!(
             "/bin/mailx -s Job 1 ({name}) Complete a@x b@y\nJob 1 ({name}) Complete\n User             = alice\n \
              Queue            = all.q@node1\n Host             = node1\n Start Time       = 01/15/2027 08:00:01\n \
@@ -155,7 +155,7 @@ fn a_job_that_runs_is_told_of_in_the_texts_of_8_1_9() {
 
 #[test]
 fn nobody_is_told_what_he_did_not_ask_for() {
-    let mut cell = Cell::new(&[]);
+    let mut cell = MailCell::new(&[]);
     cell.submit(1, wants(MailEvents::default()));
     assert_eq!(cell.start(1), [""; 0]);
     assert_eq!(
@@ -165,12 +165,12 @@ fn nobody_is_told_what_he_did_not_ask_for() {
         }),
         [""; 0]
     );
-    assert_eq!(cell.end(1, Failed(100), 137, "", Then::Done), [""; 0]);
+    assert_eq!(cell.end(1, FailedCode(100), 137, "", TaskFate::Done), [""; 0]);
 }
 
 #[test]
 fn an_end_that_was_none_says_why() {
-    let mut cell = Cell::new(&[]);
+    let mut cell = MailCell::new(&[]);
     let to_owner = JobSpec {
         mail_to: Vec::new(),
         ..wants(ALL)
@@ -178,7 +178,13 @@ fn an_end_that_was_none_says_why() {
     cell.submit(1, to_owner.clone());
     cell.start(1);
     let aborted = cell
-        .end(1, Failed(100), 137, "job 1.1 died through signal KILL (9)", Then::Done)
+        .end(
+            1,
+            FailedCode(100),
+            137,
+            "job 1.1 died through signal KILL (9)",
+            TaskFate::Done,
+        )
         .remove(0);
     let owner = format!("alice@{}", to_owner.submit_host);
     assert!(
@@ -197,7 +203,7 @@ fn an_end_that_was_none_says_why() {
 
 #[test]
 fn a_deletion_is_told_once_and_names_who_did_it() {
-    let mut cell = Cell::new(&[]);
+    let mut cell = MailCell::new(&[]);
     cell.submit(1, wants(ALL));
     let name = spec().name;
     cell.start(1);
@@ -208,7 +214,7 @@ fn a_deletion_is_told_once_and_names_who_did_it() {
             "/usr/bin/mail -s Job 1 ({name}) Killed a@x b@y\nJob 1 ({name})  was killed by op@login\n"
         )]
     );
-    assert_eq!(cell.end(1, Failed(100), 137, "", Then::Done), [""; 0]);
+    assert_eq!(cell.end(1, FailedCode(100), 137, "", TaskFate::Done), [""; 0]);
     let array = JobSpec {
         array: TaskRange::parse("1-9").ok(),
         ..wants(ALL)
@@ -227,13 +233,13 @@ fn a_deletion_is_told_once_and_names_who_did_it() {
 
 #[test]
 fn the_administrator_is_told_of_errors_of_jobs_and_queues() {
-    let mut cell = Cell::new(&[("administrator_mail", "root@h, ops@h")]);
+    let mut cell = MailCell::new(&[("administrator_mail", "root@h, ops@h")]);
     cell.submit(1, wants(MailEvents::default()));
     cell.start(1);
-    let error = Then::Error {
+    let error = TaskFate::Error {
         reason: "no such shell".to_owned(),
     };
-    let told = cell.end(1, Failed(27), 0, "no such shell", error).remove(0);
+    let told = cell.end(1, FailedCode(27), 0, "no such shell", error).remove(0);
     assert!(
         told.starts_with(&format!(
             "/usr/bin/mail -s Gridwright {}: Job 1 failed root@h ops@h\n",
@@ -278,10 +284,10 @@ fn the_administrator_is_told_of_errors_of_jobs_and_queues() {
 
 #[test]
 fn a_host_that_is_closed_for_starts_that_failed_in_a_row_is_told_as_such_and_not_as_the_doing_of_the_last_job() {
-    let mut cell = Cell::new(&[("administrator_mail", "root@h")]);
+    let mut cell = MailCell::new(&[("administrator_mail", "root@h")]);
     cell.submit(1, wants(MailEvents::default()));
     cell.start(1);
-    cell.end(1, Failed(28), 0, "no such directory", Then::Requeued);
+    cell.end(1, FailedCode(28), 0, "no such directory", TaskFate::Requeued);
     let error = "queue all.q marked QERROR: 10 starts in a row failed on host node1, the last one: no such directory";
     assert!(fitness::is_about_host(error));
     let state = InstanceState {
@@ -318,7 +324,7 @@ async fn the_mailer_gets_subject_address_and_text() {
     )
     .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let (outbox, work) = sender::Outbox::new();
+    let (outbox, work) = sender::MailQueue::new();
     let mail = |to: &[&str]| Mail {
         mailer: program.display().to_string(),
         to: to.iter().map(|to| (*to).to_owned()).collect(),
@@ -342,7 +348,7 @@ async fn the_mailer_gets_subject_address_and_text() {
 
 #[test]
 fn those_who_reserve_are_told_when_it_begins_fails_and_is_deleted() {
-    let mut cell = Cell::new(&[("mailer", "/bin/mail")]);
+    let mut cell = MailCell::new(&[("mailer", "/bin/mail")]);
     let text = r#"{"name": "week", "owner": {"user": "alice", "uid": 1, "gid": 1, "group": "users"}, "mail_to": ["a@b"],
         "mail": {"begin": true, "end": true, "abort": true}}"#;
     let reservation: ReservationSpec = serde_json::from_str(text).unwrap();

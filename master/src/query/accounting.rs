@@ -46,7 +46,7 @@ impl Accounting {
     /// last.
     pub fn part(&mut self) -> Reply {
         match self.read() {
-            Ok(Part { records, damages, more }) => {
+            Ok(AccountingPart { records, damages, more }) => {
                 let answers = damages
                     .iter()
                     .map(|damage| Answer::Refused(unreadable(damage)))
@@ -72,7 +72,7 @@ impl Accounting {
         }
     }
 
-    fn read(&mut self) -> Result<Part, StoreError> {
+    fn read(&mut self) -> Result<AccountingPart, StoreError> {
         let store = match self.store.take() {
             Some(store) => store,
             None => Store::open_to_read(&self.database)?,
@@ -82,7 +82,7 @@ impl Accounting {
             Some([JobNumber(number)]) => Some(*number),
             _ => None,
         };
-        let (mut part, mut looked_at, mut last) = (Part::default(), 0, self.after);
+        let (mut part, mut looked_at, mut last) = (AccountingPart::default(), 0, self.after);
         store.accounting(self.after, number, |found| {
             looked_at += 1;
             match found {
@@ -107,7 +107,7 @@ impl Accounting {
 
 /// What was found for one part of an answer.
 #[derive(Default)]
-struct Part {
+struct AccountingPart {
     records: Vec<AccountingRecord>,
     damages: Vec<Damage>,
     more: bool,

@@ -1,7 +1,7 @@
 //! The categories of jobs, as the scheduler last told them.
 
 use super::{Model, parts};
-use master_core::sched::Listed;
+use master_core::sched::CategoryRow;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Reply;
 use proto::wire::view::{CategoryView, Data};
@@ -17,7 +17,7 @@ pub(super) fn views(model: &Model, ids: &[u64]) -> Vec<Reply> {
     // Each once, whatever somebody sends.
     let ids: BTreeSet<u64> = ids.iter().copied().collect();
     let found = |id: &u64| all.binary_search_by_key(id, |known| known.id).map(|at| &all[at]);
-    let meant: Vec<&Listed> = match ids.iter().map(found).collect::<Result<Vec<_>, _>>() {
+    let meant: Vec<&CategoryRow> = match ids.iter().map(found).collect::<Result<Vec<_>, _>>() {
         Ok(_) if ids.is_empty() => all.iter().collect(),
         Ok(meant) => meant,
         Err(_) => {
@@ -33,7 +33,7 @@ pub(super) fn views(model: &Model, ids: &[u64]) -> Vec<Reply> {
         }
     };
     let complex = &model.state.config.complex;
-    let view = |known: &&Listed| CategoryView {
+    let view = |known: &&CategoryRow| CategoryView {
         id: known.id,
         jobs: known.jobs as u64,
         text: known.key.text(complex),

@@ -1,7 +1,7 @@
 //! The state letters of tasks: what they depend on, gathered from the state.
 
 use master_core::state::State;
-use master_core::state::eligible::{self, Ineligible};
+use master_core::state::eligible::{self, IneligibleReason};
 use master_core::state::job::{FinishedTask, Job, Placement, Task};
 use proto::id::TaskId;
 use proto::job::{Condition, Phase};
@@ -34,7 +34,10 @@ fn waits_for_others(state: &State, job: &Job, task: TaskId) -> bool {
     // Start time and limits on running tasks show no letter; with the clocks at their ends only
     // dependencies are left to ask for.
     !job.array_waits_for.is_empty()
-        && matches!(eligible::eligible(state, job, task, LAST), Err(Ineligible::WaitsFor(_)))
+        && matches!(
+            eligible::eligible(state, job, task, LAST),
+            Err(IneligibleReason::WaitsFor(_))
+        )
 }
 
 /// The condition of a task on a host.

@@ -5,11 +5,11 @@ use crate::scheduler::SchedulingInfo;
 use master_core::event::{Event, Record};
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
-use master_core::sched::Ahead;
+use master_core::sched::Lookahead;
 use master_core::sched::concerned::job_of;
 use master_core::sched::finding::Findings;
 use master_core::state::State;
-use master_core::state::config::Touched;
+use master_core::state::config::DerivedChanges;
 use master_core::state::job::Job;
 use proto::host::names::Naming;
 use proto::time::Zone;
@@ -25,7 +25,7 @@ pub struct Model {
     /// Priorities, reasons, counters of the scheduler.
     pub scheduling: SchedulingInfo,
     /// What does not change while the master runs.
-    pub statics: Statics,
+    pub statics: StaticFacts,
     /// Accepted load reports since the start.
     pub load_reports: u64,
     /// Starts that hosts have confirmed since the start.
@@ -36,7 +36,7 @@ pub struct Model {
 
 /// What does not change while the master runs.
 #[derive(Clone, Debug)]
-pub struct Statics {
+pub struct StaticFacts {
     /// The master's host.
     pub host: String,
     /// Its UDP port.
@@ -61,7 +61,7 @@ impl Model {
         if reservations.is_empty() && self.state.reservations.is_empty() && !may_close {
             return findings;
         }
-        findings.ahead(Cow::Owned(Ahead::of(
+        findings.ahead(Cow::Owned(Lookahead::of_state(
             &self.state,
             self.statics.zone.clone(),
             reservations,
@@ -70,7 +70,7 @@ impl Model {
     }
 
     /// A model that starts with `state` and knows nothing soft yet.
-    pub fn new(state: State, statics: Statics) -> Self {
+    pub fn new(state: State, statics: StaticFacts) -> Self {
         let (observations, scheduling) = (Observations::default(), SchedulingInfo::default());
         let present = state.jobs.values().map(tasks).sum();
         Self {
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// Folds an event, and says what changed objects led to.
-    pub fn apply(&mut self, record: &Record) -> Touched {
+    pub fn apply(&mut self, record: &Record) -> DerivedChanges {
         self.started += u64::from(matches!(record.event, Event::TaskStarted { .. }));
         let tasks_of = |state: &State| {
             job_of(&record.event)

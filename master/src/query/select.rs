@@ -29,20 +29,20 @@ impl Patterns {
 }
 
 /// What jobs are called by: a number, or a name or a pattern of names.
-enum Called {
+enum JobReference {
     Number(JobNumber),
     Name(Wildcards),
 }
 
 /// Jobs by their numbers and names.
-pub(super) struct Jobs(Vec<Called>);
+pub(super) struct Jobs(Vec<JobReference>);
 
 impl Jobs {
     /// Those that any of the texts means.
     pub(super) fn new(texts: &[String]) -> Self {
         let parse = |text: &String| match text.parse() {
-            Ok(number) => Called::Number(JobNumber(number)),
-            Err(_) => Called::Name(Wildcards::new(text)),
+            Ok(number) => JobReference::Number(JobNumber(number)),
+            Err(_) => JobReference::Name(Wildcards::new(text)),
         };
         Self(texts.iter().map(parse).collect())
     }
@@ -54,9 +54,9 @@ impl Jobs {
 
     /// The places of the texts that mean a job.
     pub(super) fn meaning(&self, number: JobNumber, name: &str) -> impl Iterator<Item = usize> {
-        let means = move |called: &Called| match called {
-            Called::Number(meant) => *meant == number,
-            Called::Name(pattern) => pattern.matches(name),
+        let means = move |called: &JobReference| match called {
+            JobReference::Number(meant) => *meant == number,
+            JobReference::Name(pattern) => pattern.matches(name),
         };
         self.0
             .iter()
@@ -72,9 +72,9 @@ impl Jobs {
 
     /// The numbers, where every text is one.
     pub(super) fn numbers(&self) -> Option<Vec<JobNumber>> {
-        let number = |called: &Called| match called {
-            Called::Number(number) => Some(*number),
-            Called::Name(_) => None,
+        let number = |called: &JobReference| match called {
+            JobReference::Number(number) => Some(*number),
+            JobReference::Name(_) => None,
         };
         self.0.iter().map(number).collect()
     }

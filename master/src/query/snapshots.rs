@@ -19,12 +19,12 @@ pub(super) struct Snapshots {
     is_writing: bool,
     /// Whether the disk has room for one.
     signs: Signs,
-    sender: mpsc::Sender<Written>,
-    receiver: mpsc::Receiver<Written>,
+    sender: mpsc::Sender<SnapshotResult>,
+    receiver: mpsc::Receiver<SnapshotResult>,
 }
 
 /// What became of one.
-pub(super) struct Written {
+pub(super) struct SnapshotResult {
     seq: u64,
     bytes: Result<u64, StoreError>,
 }
@@ -72,7 +72,7 @@ impl Snapshots {
     }
 
     /// Waits for the one that is being written; for ever if there is none.
-    pub(super) async fn written(&mut self) -> Written {
+    pub(super) async fn written(&mut self) -> SnapshotResult {
         let written = self.receiver.recv().await.expect("there is a sender here");
         self.is_writing = false;
         written
@@ -87,7 +87,7 @@ impl Snapshots {
             written.tell();
         }
         let signs = &self.signs;
-        Written {
+        SnapshotResult {
             seq: state.last.0,
             bytes: store.keep_snapshot_while(state, &|| !signs.is_short()),
         }
@@ -95,7 +95,7 @@ impl Snapshots {
     }
 }
 
-fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> Written {
+fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> SnapshotResult {
     let work = || {
         let mut store = Store::open(path)?;
         let bytes = store.keep_snapshot_while(image, &|| !signs.is_short())?;
@@ -104,13 +104,13 @@ fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> Written {
         }
         Ok(bytes)
     };
-    Written {
+    SnapshotResult {
         seq: image.last.0,
         bytes: work(),
     }
 }
 
-impl Written {
+impl SnapshotResult {
     /// Tells it in the log.
     pub(super) fn tell(&self) {
         match &self.bytes {

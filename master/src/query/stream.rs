@@ -5,7 +5,7 @@
 //! it has.
 
 use super::Model;
-use master_core::core::Site;
+use master_core::core::MasterHost;
 use master_core::decide::Caller;
 use master_core::event::Record;
 use master_core::observe::{Observation, Observations};
@@ -16,7 +16,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq, UserName};
 use proto::job::Owner;
 use proto::wire::client::{Answer, Reply};
-use proto::wire::stream::{Change, EVERY_MAX_S, EventClient, Item, Start, Subscription, is_name};
+use proto::wire::stream::{Change, EVERY_MAX_S, EventClient, Item, StreamStart, Subscription, is_name};
 use proto::wire::view::Data;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const OWNERS_MAX: usize = 1_000;
 
 /// Somebody wants the stream.
 #[derive(Debug)]
-pub struct Subscribe {
+pub struct SubscribeRequest {
     /// What of it.
     pub subscription: Subscription,
     /// Who.
@@ -53,13 +53,13 @@ pub struct Subscribe {
 #[derive(Debug)]
 pub struct Stream {
     /// What comes before the news.
-    pub beginning: Beginning,
+    pub beginning: StreamPrelude,
     /// What of it is wanted.
     pub filter: Filter,
     /// For how long news are gathered; zero is not at all.
     pub every: Duration,
     /// The news.
-    pub live: mpsc::Receiver<Live>,
+    pub live: mpsc::Receiver<NewsItem>,
     /// Resolves when the client is cut off.
     pub cut: oneshot::Receiver<Diagnostic>,
 }
@@ -108,7 +108,7 @@ impl Filter {
 
 /// What comes before the news.
 #[derive(Debug)]
-pub enum Beginning {
+pub enum StreamPrelude {
     /// Everything that is true.
     Full(Box<State>, Box<Observations>),
     /// Events behind one and up to another, and what is soft.
@@ -126,7 +126,7 @@ pub enum Beginning {
 
 /// One piece of news.
 #[derive(Clone, Debug)]
-pub enum Live {
+pub enum NewsItem {
     /// An event, and the number of the job that it is about.
     Event(Arc<Record>, Option<JobNumber>),
     /// A soft fact.
@@ -147,7 +147,7 @@ struct Client {
     kinds: Vec<String>,
     /// Whether it hears of everybody's jobs, and of what is about no job.
     of_all: bool,
-    live: mpsc::Sender<Live>,
+    live: mpsc::Sender<NewsItem>,
     cut: oneshot::Sender<Diagnostic>,
 }
 
@@ -160,8 +160,8 @@ impl Client {
 
 impl Subscribers {
     /// Lets a client in, or says why not. At most `queue` pieces of news wait for it.
-    pub(super) fn enter(&mut self, subscribe: Subscribe, model: &Model, queue: usize) {
-        let Subscribe {
+    pub(super) fn enter(&mut self, subscribe: SubscribeRequest, model: &Model, queue: usize) {
+        let SubscribeRequest {
             subscription,
             owner,
             host,
@@ -234,7 +234,7 @@ impl Subscribers {
     /// Hands an event to everybody, with the number of the job that it is about. What kind it is is
     /// found out where it is sent.
     pub(super) fn event(&mut self, record: &Arc<Record>, job: Option<JobNumber>) {
-        self.tell(record.seq, |_| Some(Live::Event(record.clone(), job)));
+        self.tell(record.seq, |_| Some(NewsItem::Event(record.clone(), job)));
     }
 
     /// Hands a soft fact to everybody who wants it.
@@ -246,7 +246,7 @@ impl Subscribers {
         let Some(change) = change() else { return };
         let item = Arc::new(stream::soft(change, last, model.statics.clock.now().wall));
         self.tell(last, |client| {
-            client.wants(&item.change).then(|| Live::Soft(item.clone()))
+            client.wants(&item.change).then(|| NewsItem::Soft(item.clone()))
         });
     }
 
@@ -255,7 +255,7 @@ impl Subscribers {
         self.soft(model, || stream::observed(&model.observations, observation));
     }
 
-    fn tell(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<Live>) {
+    fn tell(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<NewsItem>) {
         let mut full = Vec::new();
         self.clients.retain(|id, client| {
             let Some(news) = news(client) else { return true };
@@ -371,9 +371,9 @@ fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserNa
         return Ok(());
     }
     let master_host = Some(HostName::new(&model.statics.host));
-    let site = Site {
+    let site = MasterHost {
         master_host,
-        ..Site::default()
+        ..MasterHost::default()
     };
     let refused = Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager();
     refused.map_err(|refusal| refusal.fix(format!("for your own jobs: gridwright events --owner {}", owner.user)))
@@ -415,7 +415,7 @@ fn check_filter(subscription: &Subscription) -> Result<(), Diagnostic> {
         );
         return Err(Diagnostic::new(Code::BadValue, what).fix("name fewer, or none for all"));
     }
-    if !owners.is_empty() && matches!(start, Start::From(_)) {
+    if !owners.is_empty() && matches!(start, StreamStart::From(_)) {
         let what = "denied: events of the log cannot be chosen by the owner of their job";
         return Err(
             Diagnostic::new(Code::BadValue, what).fix("begin with the full state, or with what happens from now on")
@@ -428,28 +428,28 @@ fn check_filter(subscription: &Subscription) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn beginning(model: &Model, start: Start) -> Result<Beginning, Diagnostic> {
+fn beginning(model: &Model, start: StreamStart) -> Result<StreamPrelude, Diagnostic> {
     let last = model.state.last;
     match start {
-        Start::Full => Ok(Beginning::Full(
+        StreamStart::Full => Ok(StreamPrelude::Full(
             Box::new(model.state.clone()),
             Box::new(model.observations.clone()),
         )),
-        Start::Now => Ok(Beginning::Nothing),
-        Start::From(first) if first.0 == 0 || first.0 > last.0 + 1 => {
+        StreamStart::Now => Ok(StreamPrelude::Nothing),
+        StreamStart::From(first) if first.0 == 0 || first.0 > last.0 + 1 => {
             let what = format!("denied: there is no event {} to begin with", first.0);
             Err(Diagnostic::new(Code::BadValue, what)
                 .why(format!("the last one is {}", last.0))
                 .fix("begin without a number: the full state comes first"))
         }
-        Start::From(first) => {
+        StreamStart::From(first) => {
             let wall = model.statics.clock.now().wall;
             let facts = stream::soft_facts(&model.state, &model.observations);
             let soft = facts
                 .into_iter()
                 .map(|change| stream::soft(change, last, wall))
                 .collect();
-            Ok(Beginning::Log {
+            Ok(StreamPrelude::Log {
                 after: EventSeq(first.0 - 1),
                 until: last,
                 soft,
@@ -478,7 +478,7 @@ mod tests {
             groups: Vec::new(),
         };
         subscribers.enter(
-            Subscribe {
+            SubscribeRequest {
                 subscription,
                 owner,
                 host: "node1".into(),
@@ -493,7 +493,7 @@ mod tests {
     fn now() -> Subscription {
         Subscription {
             name: "reader".to_owned(),
-            start: Start::Now,
+            start: StreamStart::Now,
             ..Subscription::default()
         }
     }
@@ -506,7 +506,7 @@ mod tests {
         let mut quick = enter(&mut subscribers, &model, "alice", now()).unwrap();
         for record in records.iter().take(4) {
             subscribers.event(&Arc::new(record.clone()), None);
-            assert!(matches!(quick.live.try_recv(), Ok(Live::Event(event, None)) if event.seq == record.seq));
+            assert!(matches!(quick.live.try_recv(), Ok(NewsItem::Event(event, None)) if event.seq == record.seq));
         }
         let why = slow.cut.try_recv().unwrap();
         assert_eq!(
@@ -538,7 +538,7 @@ mod tests {
                 connected: true,
             })
         });
-        assert!(matches!(stream.live.try_recv(), Ok(Live::Soft(item)) if item.change.kind() == "contact"));
+        assert!(matches!(stream.live.try_recv(), Ok(NewsItem::Soft(item)) if item.change.kind() == "contact"));
         assert!(stream.cut.try_recv().is_err());
     }
 
@@ -547,7 +547,7 @@ mod tests {
         let records = cell_events(1);
         let (model, mut subscribers) = (model(&records), Subscribers::default());
         let from = |seq| Subscription {
-            start: Start::From(EventSeq(seq)),
+            start: StreamStart::From(EventSeq(seq)),
             ..now()
         };
         let last = records.len() as u64;

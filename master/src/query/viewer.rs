@@ -1,15 +1,15 @@
 //! Who asks a question, where the answer depends on it.
 
 use super::Model;
-use master_core::core::Site;
+use master_core::core::MasterHost;
 use master_core::decide::Caller;
 use proto::id::{HostName, UserName};
 use proto::job::Owner;
 
 /// The parts of an answer that a user may see.
-pub struct Viewer(Sight);
+pub struct Viewer(Visibility);
 
-enum Sight {
+enum Visibility {
     Everything,
     /// Only the environments of this user's own jobs.
     Own(Option<UserName>),
@@ -19,26 +19,30 @@ impl Viewer {
     /// The one who asks on host `from`; the master, if there is no `asker`.
     pub fn new(model: &Model, asker: Option<Owner>, from: HostName) -> Self {
         if model.state.config.settings.qmaster().show_job_environment {
-            return Self(Sight::Everything);
+            return Self(Visibility::Everything);
         }
         let Some(owner) = asker else {
-            return Self(Sight::Own(None));
+            return Self(Visibility::Own(None));
         };
         let master_host = Some(HostName::new(&model.statics.host));
-        let site = Site {
+        let site = MasterHost {
             master_host,
-            ..Site::default()
+            ..MasterHost::default()
         };
         let caller = Caller::new(&model.state, &site, owner, from);
-        let own = || Sight::Own(Some(caller.owner.user.clone()));
-        Self(if caller.is_operator() { Sight::Everything } else { own() })
+        let own = || Visibility::Own(Some(caller.owner.user.clone()));
+        Self(if caller.is_operator() {
+            Visibility::Everything
+        } else {
+            own()
+        })
     }
 
     /// Whether the values of the environment of a job of `owner` are shown.
     pub fn sees_environment_of(&self, owner: &UserName) -> bool {
         match &self.0 {
-            Sight::Everything => true,
-            Sight::Own(user) => user.as_ref() == Some(owner),
+            Visibility::Everything => true,
+            Visibility::Own(user) => user.as_ref() == Some(owner),
         }
     }
 }

@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 /// The open answers, by job.
 #[derive(Default)]
 pub(super) struct Waiters {
-    ended: BTreeMap<SubmitSeq, Vec<Waiting>>,
-    placed: BTreeMap<SubmitSeq, Vec<Waiting>>,
+    ended: BTreeMap<SubmitSeq, Vec<Waiter>>,
+    placed: BTreeMap<SubmitSeq, Vec<Waiter>>,
 }
 
 /// One open answer, and the number that was asked for: the list of finished jobs may be too short
 /// to tell it.
-struct Waiting {
+struct Waiter {
     job: JobNumber,
     answer: Answer,
 }
 
 /// Where a job is.
-enum Found {
+enum JobLookup {
     Present(SubmitSeq),
     Finished(SubmitSeq),
     Unknown,
@@ -37,21 +37,21 @@ impl Waiters {
     /// Answers when every task of the job has left, which may be now.
     pub(super) fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
-            Found::Present(seq) => add(self.ended.entry(seq).or_default(), Waiting { job, answer }),
-            Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
-            Found::Unknown => give(answer, unknown(job)),
+            JobLookup::Present(seq) => add(self.ended.entry(seq).or_default(), Waiter { job, answer }),
+            JobLookup::Finished(seq) => give(answer, ended(model, store, seq, job)),
+            JobLookup::Unknown => give(answer, unknown(job)),
         }
     }
 
     /// Answers when a task of the job is on a host, or the job has been given up.
     pub(super) fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
-            Found::Present(seq) if model.state.jobs[&seq].active > 0 => {
+            JobLookup::Present(seq) if model.state.jobs[&seq].active > 0 => {
                 give(answer, Reply::data(Data::Ended(Vec::new())))
             }
-            Found::Present(seq) => add(self.placed.entry(seq).or_default(), Waiting { job, answer }),
-            Found::Finished(seq) => give(answer, ended(model, store, seq, job)),
-            Found::Unknown => give(answer, unknown(job)),
+            JobLookup::Present(seq) => add(self.placed.entry(seq).or_default(), Waiter { job, answer }),
+            JobLookup::Finished(seq) => give(answer, ended(model, store, seq, job)),
+            JobLookup::Unknown => give(answer, unknown(job)),
         }
     }
 
@@ -63,7 +63,7 @@ impl Waiters {
             }
         } else if let Event::JobFinished { seq } = &record.event {
             let waiting = [self.ended.remove(seq), self.placed.remove(seq)];
-            let waiting: Vec<Waiting> = waiting.into_iter().flatten().flatten().collect();
+            let waiting: Vec<Waiter> = waiting.into_iter().flatten().flatten().collect();
             let Some(first) = waiting.first() else { return };
             let reply = ended(model, store, *seq, first.job);
             waiting
@@ -75,7 +75,7 @@ impl Waiters {
 
 /// Adds one who waits in the place of those who have gone: so no more are kept than wait, but for
 /// one a job.
-fn add(waiting: &mut Vec<Waiting>, new: Waiting) {
+fn add(waiting: &mut Vec<Waiter>, new: Waiter) {
     waiting.retain(|other| !other.answer.is_closed());
     waiting.push(new);
 }
@@ -88,9 +88,9 @@ fn give(answer: Answer, reply: Reply) {
 /// A job that has left is found in the list of finished jobs or, where that is too short, among the
 /// accounting records: a wait that is repeated after a restart of the master may come long after
 /// the end.
-fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
+fn find(model: &Model, store: &Store, number: JobNumber) -> JobLookup {
     if let Some(seq) = model.state.by_number.get(&number) {
-        return Found::Present(*seq);
+        return JobLookup::Present(*seq);
     }
     let listed = model
         .state
@@ -101,7 +101,7 @@ fn find(model: &Model, store: &Store, number: JobNumber) -> Found {
         .map(|job| job.seq);
     listed
         .or_else(|| last_accounted(store, number))
-        .map_or(Found::Unknown, Found::Finished)
+        .map_or(JobLookup::Unknown, JobLookup::Finished)
 }
 
 /// The last job of that number that has an accounting record.

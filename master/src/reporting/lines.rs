@@ -1,6 +1,6 @@
 //! The lines of the reporting file: `TIME:TYPE:…`, fields as reporting(5) has them.
 
-use master_core::event::{Actor, Event, InstanceState, Record, Then};
+use master_core::event::{Actor, Event, InstanceState, Record, TaskFate};
 use master_core::ledger::Level;
 use master_core::observe::Observations;
 use master_core::state::State;
@@ -9,7 +9,7 @@ use proto::accounting::AccountingRecord;
 use proto::amount::Amount;
 use proto::conf::ReportingParams;
 use proto::id::{HostName, QueueInstanceName, TaskId};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::object::value::Assignments;
 use proto::request::TaskRange;
 use proto::time::Wall;
@@ -32,7 +32,7 @@ pub(super) struct Lines<'a> {
 }
 
 /// One `job_log` record.
-struct Step<'a> {
+struct JobLogRecord<'a> {
     at: i64,
     event: &'a str,
     task: i64,
@@ -92,7 +92,7 @@ impl Lines<'_> {
         let (user, host) = self.actor(actor);
         self.step(
             job,
-            &Step {
+            &JobLogRecord {
                 at,
                 event: "pending",
                 task: -1,
@@ -113,8 +113,8 @@ impl Lines<'_> {
         let (user, host) = self.actor(actor);
         let task = task_number(job, task);
         self.step(
-            &Facts::of(self.cell, job),
-            &Step {
+            &Facts::of_job(self.cell, job),
+            &JobLogRecord {
                 at,
                 event,
                 task,
@@ -143,15 +143,15 @@ impl Lines<'_> {
         );
     }
 
-    fn ended(&mut self, at: i64, job: &Job, placement: &Placement, ended: Option<&AccountingRecord>, then: &Then) {
+    fn ended(&mut self, at: i64, job: &Job, placement: &Placement, ended: Option<&AccountingRecord>, then: &TaskFate) {
         if let Some(ended) = ended {
             self.line(at, "acct", &ended.to_line());
         }
-        let facts = Facts::of(self.cell, job);
+        let facts = Facts::of_job(self.cell, job);
         let task = task_number(job, placement.key.task);
         let host = placement.host().to_string();
         let state = if placement.started.is_some() { "r" } else { "t" };
-        let by_host = |event, message| Step {
+        let by_host = |event, message| JobLogRecord {
             at,
             event,
             task,
@@ -161,13 +161,13 @@ impl Lines<'_> {
             message,
         };
         match then {
-            Then::Done => {
+            TaskFate::Done => {
                 self.step(&facts, &by_host("finished", "job exited"));
                 self.gone(at, &facts, task, state);
             }
-            Then::Requeued | Then::Error { .. } => {
+            TaskFate::Requeued | TaskFate::Error { .. } => {
                 match then {
-                    Then::Error { .. } => self.step(&facts, &by_host("error", "job set in error state")),
+                    TaskFate::Error { .. } => self.step(&facts, &by_host("error", "job set in error state")),
                     _ => self.step(
                         &facts,
                         &by_host("restart", "job didn't get resources -> schedule it again"),
@@ -177,7 +177,7 @@ impl Lines<'_> {
                 let master = self.master.to_owned();
                 self.step(
                     &facts,
-                    &Step {
+                    &JobLogRecord {
                         at,
                         event: "restart",
                         task,
@@ -193,12 +193,12 @@ impl Lines<'_> {
 
     fn deleted(&mut self, at: i64, job: &Job, tasks: &[TaskRange], actor: &Actor) {
         let (user, host) = self.actor(actor);
-        let facts = Facts::of(self.cell, job);
+        let facts = Facts::of_job(self.cell, job);
         for task in tasks.iter().flat_map(|range| range.iter()) {
             let task = task_number(job, task);
             self.step(
                 &facts,
-                &Step {
+                &JobLogRecord {
                     at,
                     event: "deleted",
                     task,
@@ -218,7 +218,7 @@ impl Lines<'_> {
         let message = "job waits for scheduler's deletion";
         self.step(
             facts,
-            &Step {
+            &JobLogRecord {
                 at,
                 event: "finished",
                 task,
@@ -231,7 +231,7 @@ impl Lines<'_> {
         let message = "job deleted by scheduler";
         self.step(
             facts,
-            &Step {
+            &JobLogRecord {
                 at,
                 event: "deleted",
                 task,
@@ -247,8 +247,8 @@ impl Lines<'_> {
         let master = self.master.to_owned();
         let task = task_number(job, task);
         self.step(
-            &Facts::of(self.cell, job),
-            &Step {
+            &Facts::of_job(self.cell, job),
+            &JobLogRecord {
                 at,
                 event,
                 task,
@@ -281,7 +281,7 @@ impl Lines<'_> {
         self.line(at, "new_job", &rest);
     }
 
-    fn step(&mut self, job: &Facts<'_>, step: &Step<'_>) {
+    fn step(&mut self, job: &Facts<'_>, step: &JobLogRecord<'_>) {
         if !self.params.joblog {
             return;
         }
@@ -296,7 +296,7 @@ impl Lines<'_> {
             account,
             priority,
         } = job;
-        let Step {
+        let JobLogRecord {
             at,
             event,
             task,
@@ -317,7 +317,7 @@ impl Lines<'_> {
     }
 
     /// The use of consumables where slots were taken or freed, from the state behind it.
-    pub fn of_consumables(&mut self, at: i64, granted: &[Granted]) {
+    pub fn of_consumables(&mut self, at: i64, granted: &[GrantedSlots]) {
         let state = self.cell;
         let mut hosts: Vec<HostName> = vec![HostName::global()];
         for granted in granted {
@@ -462,7 +462,7 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn of(state: &'a State, job: &'a Job) -> Self {
+    fn of_job(state: &'a State, job: &'a Job) -> Self {
         Self::of_spec(state, job.number.0, &job.spec, job.submitted)
     }
 

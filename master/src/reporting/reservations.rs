@@ -12,7 +12,7 @@ use proto::id::ReservationId;
 use proto::reservation::ReservationState;
 
 /// What has happened to a reservation: its new state, the event, and the message of 8.1.9.
-type Step = (char, &'static str, &'static str);
+type ReservationStep = (char, &'static str, &'static str);
 
 const UNSATISFIED: (&str, &str) = ("RESOURCES UNSATISFIED", "AR resources unsatisfied");
 const SATISFIED: (&str, &str) = ("RESOURCES SATISFIED", "AR resources satisfied");
@@ -139,7 +139,7 @@ impl Lines<'_> {
         );
     }
 
-    fn of_step(&mut self, at: i64, reservation: &AdvanceReservation, (state, event, message): Step) {
+    fn of_step(&mut self, at: i64, reservation: &AdvanceReservation, (state, event, message): ReservationStep) {
         let (id, submitted) = (reservation.id, reservation.submitted.seconds());
         self.line(
             at,

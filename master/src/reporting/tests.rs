@@ -10,14 +10,14 @@ use proto::time::{Now, Tick, Wall};
 use proto::wire::view::ShareNode;
 use std::sync::Arc;
 
-struct Cell {
+struct ReportingCell {
     dir: TempDir,
     state: State,
     observations: Observations,
     file: ReportingFile,
 }
 
-impl Cell {
+impl ReportingCell {
     fn new(params: &str) -> Self {
         let mut state = State::new();
         cell_events(0).iter().for_each(|record| drop(state.apply(record)));
@@ -103,7 +103,7 @@ fn job() -> JobSpec {
 
 #[test]
 fn nothing_is_written_unless_it_is_asked_for() {
-    let mut cell = Cell::new("accounting=true reporting=false joblog=true log_consumables=true");
+    let mut cell = ReportingCell::new("accounting=true reporting=false joblog=true log_consumables=true");
     cell.submit(job());
     cell.run();
     assert_eq!(cell.written(), "");
@@ -112,7 +112,7 @@ fn nothing_is_written_unless_it_is_asked_for() {
 
 #[test]
 fn a_job_leaves_the_records_that_8_1_9_writes() {
-    let mut cell = Cell::new("reporting=true joblog=true");
+    let mut cell = ReportingCell::new("reporting=true joblog=true");
     cell.submit(job());
     cell.run();
     let owner = &job().owner;
@@ -144,7 +144,7 @@ fn a_job_leaves_the_records_that_8_1_9_writes() {
 
 #[test]
 fn consumables_are_told_as_name_used_and_capacity() {
-    let mut cell = Cell::new("reporting=true log_consumables=true");
+    let mut cell = ReportingCell::new("reporting=true log_consumables=true");
     cell.submit(job());
     cell.run();
     let text = cell.written();
@@ -161,7 +161,7 @@ fn consumables_are_told_as_name_used_and_capacity() {
 
 #[test]
 fn report_variables_choose_consumables_and_load_values() {
-    let mut cell = Cell::new("reporting=true");
+    let mut cell = ReportingCell::new("reporting=true");
     cell.set(ObjectKind::ExecHost, "global", "report_variables", "slots,np_load_avg");
     cell.submit(job());
     cell.run();
@@ -189,7 +189,7 @@ fn report_variables_choose_consumables_and_load_values() {
 
 #[test]
 fn states_of_queues_and_deletions_are_told() {
-    let mut cell = Cell::new("reporting=true joblog=true");
+    let mut cell = ReportingCell::new("reporting=true joblog=true");
     cell.submit(JobSpec {
         array: TaskRange::parse("1-3").ok(),
         ..job()
@@ -220,7 +220,7 @@ fn states_of_queues_and_deletions_are_told() {
 
 #[test]
 fn what_waits_is_due_after_the_flush_time() {
-    let mut cell = Cell::new("reporting=true flush_time=0:1:0");
+    let mut cell = ReportingCell::new("reporting=true flush_time=0:1:0");
     assert_eq!(cell.file.due(), None);
     let flush = Duration::from_secs(60);
     let before = Instant::now() + flush;
@@ -258,7 +258,7 @@ fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
     let rest = "0.300000:1.000000:0.500000:0.250001:0.501353:40.283438:40.283438:0.062613:0.000031:40.570000:0.063058:0.000031:";
     let expected =
         format!("100:sharelog:100:99:/:::30:2:{rest}\n100:sharelog:100:99:/p1/default/u1:u1:p1:30:2:{rest}\n");
-    let mut cell = Cell::new("reporting=true sharelog=0:10:0");
+    let mut cell = ReportingCell::new("reporting=true sharelog=0:10:0");
     let at = |minutes: u64| Now {
         tick: Tick(minutes * 60_000),
         wall: Wall(100_000),
@@ -268,14 +268,14 @@ fn the_share_tree_is_told_in_the_form_of_8_1_9_at_its_interval() {
         assert_eq!(cell.written(), expected, "minute {minute}");
         std::fs::remove_file(cell.dir.path().join("reporting")).ok();
     }
-    let mut cell = Cell::new("reporting=true");
+    let mut cell = ReportingCell::new("reporting=true");
     cell.file.shares(&cell.state, &nodes, at(1));
     assert_eq!(cell.written(), "");
 }
 
 #[test]
 fn an_advance_reservation_leaves_the_records_that_8_1_9_writes() {
-    let mut cell = Cell::new("reporting=true");
+    let mut cell = ReportingCell::new("reporting=true");
     let instance = || granted()[0].instance.clone();
     let contact = |connected| Observation::Contact {
         host: instance().host,
@@ -313,7 +313,7 @@ fn an_advance_reservation_leaves_the_records_that_8_1_9_writes() {
     }
     for connected in [false, false, true] {
         cell.observations.apply(&contact(connected));
-        let Cell {
+        let ReportingCell {
             state,
             observations,
             file,

@@ -2,7 +2,7 @@
 
 use super::Monitoring;
 use master_core::event::{Event, Record};
-use master_core::sched::{Listed, Of, Priorities, Reservations};
+use master_core::sched::{CategoryRow, Priorities, Reservations, TaskPhase};
 use proto::id::SubmitSeq;
 use proto::wire::view::{PriorityNumbers, ShareNode};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Update {
     /// Nodes of the share tree, where they were made again.
     pub shares: Option<Vec<ShareNode>>,
     /// The categories of all jobs, where they were looked up again.
-    pub categories: Option<Vec<Listed>>,
+    pub categories: Option<Vec<CategoryRow>>,
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     /// Whether one of the passes is to be written down.
@@ -34,7 +34,7 @@ pub struct SchedulingInfo {
     /// What the last pass keeps for later.
     pub reservations: Arc<Reservations>,
     shares: Vec<ShareNode>,
-    categories: Vec<Listed>,
+    categories: Vec<CategoryRow>,
     priorities: Priorities,
 }
 
@@ -77,14 +77,14 @@ impl SchedulingInfo {
     }
 
     /// The categories of all jobs, by number; none before the first pass.
-    pub fn categories(&self) -> &[Listed] {
+    pub fn categories(&self) -> &[CategoryRow] {
         &self.categories
     }
 
     /// The priority numbers of a job's pending or running tasks; zeros before its first pass.
-    pub fn priority(&self, job: SubmitSeq, of: Of) -> PriorityNumbers {
+    pub fn priority(&self, job: SubmitSeq, of: TaskPhase) -> PriorityNumbers {
         let Priorities { jobs, running } = &self.priorities;
-        let own = (of == Of::Running).then(|| running.get(&job)).flatten();
+        let own = (of == TaskPhase::Running).then(|| running.get(&job)).flatten();
         own.or_else(|| jobs.get(&job))
             .map_or_else(PriorityNumbers::default, |numbers| **numbers)
     }

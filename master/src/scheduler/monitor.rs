@@ -5,7 +5,7 @@
 //! started is gathered, and an entry is made after the first pass that is due for one: at most one
 //! a second, and of large cells as seldom as keeps the work small.
 
-use master_core::sched::diagram::Entry;
+use master_core::sched::diagram::ScheduleEntry;
 use master_core::sched::model::Model;
 use master_core::sched::order::Order;
 use proto::time::Now;
@@ -21,7 +21,7 @@ const SHARE: u32 = 20;
 /// The entry in the making.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    entry: Entry,
+    entry: ScheduleEntry,
     /// When the next one may be made; at once if none was.
     after: Option<Instant>,
     /// Whether passes were made since the last one.

@@ -72,7 +72,7 @@ impl Profile {
         let (took, (user, system)) = (began.elapsed(), cpu());
         let (user, system) = (user.saturating_sub(*user_before), system.saturating_sub(*system_before));
         let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
-        let (jobs, counts) = (JobCounts::of(model.state(), now), of_objects(model));
+        let (jobs, counts) = (JobCounts::of_state(model.state(), now), of_objects(model));
         let JobCounts {
             pending,
             running,

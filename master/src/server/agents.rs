@@ -2,8 +2,8 @@
 //! for whom the host vouches.
 
 use super::session::{self, Caller};
-use super::{Desk, Ended, join};
-use crate::connections::{Outbox, Outgoing};
+use super::{CoreExit, Desk, join};
+use crate::connections::{AgentReceivers, OutgoingMessage};
 use master_core::effect::{ConnectionId, Input};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -11,7 +11,10 @@ use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, Vouch};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::join::{RenewReply, RenewRequest};
-use quic::{Accepted, CloseCode, Closed, Connection, FrameLimits, Server, StreamError, StreamReceiver, StreamSender};
+use quic::{
+    AcceptedConnection, CloseCode, Connection, ConnectionEnd, FrameLimits, Server, StreamError, StreamReceiver,
+    StreamSender,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -28,7 +31,7 @@ const REFUSAL_DEADLINE: Duration = Duration::from_secs(2);
 const WRITE_BYTES: usize = 64 << 10;
 
 /// Why a connection ends, for the log.
-type End = String;
+type EndReason = String;
 
 /// Serves hosts until the server is shut down.
 pub async fn accept(server: Arc<Server>, desk: Arc<Desk>) {
@@ -36,8 +39,8 @@ pub async fn accept(server: Arc<Server>, desk: Arc<Desk>) {
     while let Some(accepted) = server.accept().await {
         let desk = desk.clone();
         match accepted {
-            Accepted::Join(connection) => drop(tokio::spawn(join::serve(connection, desk))),
-            Accepted::Host(connection) => match slots.clone().try_acquire_owned() {
+            AcceptedConnection::Join(connection) => drop(tokio::spawn(join::serve(connection, desk))),
+            AcceptedConnection::Host(connection) => match slots.clone().try_acquire_owned() {
                 Ok(slot) => drop(tokio::spawn(async move {
                     serve(connection, desk).await;
                     drop(slot);
@@ -76,7 +79,7 @@ async fn was_a_visit(connection: &Connection) -> bool {
     let closed = timeout(Duration::ZERO, connection.closed()).await;
     matches!(
         closed,
-        Ok(Closed::ByPeer {
+        Ok(ConnectionEnd::ByPeer {
             code: Some(CloseCode::Done),
             ..
         })
@@ -84,13 +87,13 @@ async fn was_a_visit(connection: &Connection) -> bool {
 }
 
 /// Logs the end of a connection that never became an agent's.
-fn no_agent(host: &HostName, connection: &Connection, end: End) -> End {
+fn no_agent(host: &HostName, connection: &Connection, end: EndReason) -> EndReason {
     tracing::info!("agent {host} at {}: {end}", connection.remote_address());
     end
 }
 
 /// The first stream is the control stream, and the first frame on it the agent's hello.
-async fn hello(connection: &Connection) -> Result<(AgentHello, StreamSender, StreamReceiver), End> {
+async fn hello(connection: &Connection) -> Result<(AgentHello, StreamSender, StreamReceiver), EndReason> {
     let broken = |error: StreamError| crate::error_chain(&error);
     let (sender, mut receiver) = connection.accept_bi(FrameLimits::CONTROL).await.map_err(broken)?;
     let frame = receiver
@@ -113,7 +116,7 @@ async fn converse(
     hello: AgentHello,
     sender: StreamSender,
     receiver: StreamReceiver,
-) -> End {
+) -> EndReason {
     let (id, host) = (desk.new_connection(), connection.peer().host.clone());
     tracing::info!(
         "agent {host} at {} connects, version {}",
@@ -147,7 +150,7 @@ async fn converse(
 }
 
 /// Messages of the agent, in order. One that does not decode is refused singly.
-async fn control_in(desk: Arc<Desk>, connection: ConnectionId, mut receiver: StreamReceiver) -> End {
+async fn control_in(desk: Arc<Desk>, connection: ConnectionId, mut receiver: StreamReceiver) -> EndReason {
     loop {
         let frame = match receiver.recv().await {
             Ok(Some(frame)) => frame,
@@ -190,13 +193,13 @@ fn control_message(frame: &Frame) -> Result<AgentMessage, Diagnostic> {
 }
 
 fn refuse(desk: &Desk, connection: ConnectionId, refusal: Diagnostic) {
-    let message = Outgoing::Message(Box::new(MasterMessage::Refused(refusal)));
+    let message = OutgoingMessage::Message(Box::new(MasterMessage::Refused(refusal)));
     desk.connections.send(connection, message);
 }
 
 /// What the core has to say, in order. What waits goes out together.
-async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
-    let Outbox {
+async fn control_out(mut sender: StreamSender, outbox: AgentReceivers) -> EndReason {
+    let AgentReceivers {
         mut outgoing,
         mut overrun,
     } = outbox;
@@ -209,9 +212,9 @@ async fn control_out(mut sender: StreamSender, outbox: Outbox) -> End {
         while let Some(bag) = next {
             for say in bag {
                 let added = match say {
-                    Outgoing::Welcome(welcome) => sender.add(Kind::Hello, 0, &welcome),
-                    Outgoing::Message(message) => sender.add(Kind::Control, 0, &message),
-                    Outgoing::Close(why) => {
+                    OutgoingMessage::Welcome(welcome) => sender.add(Kind::Hello, 0, &welcome),
+                    OutgoingMessage::Message(message) => sender.add(Kind::Control, 0, &message),
+                    OutgoingMessage::Close(why) => {
                         let end = why.to_string();
                         // It may be deaf: the connection is closed all the same.
                         let _ = timeout(REFUSAL_DEADLINE, say_why(sender, &why)).await;
@@ -246,7 +249,7 @@ async fn say_why(mut sender: StreamSender, why: &Diagnostic) -> Result<(), Strea
 }
 
 /// Load reports, each on a stream of its own; the transport bounds how many a host may have open.
-async fn reports(connection: &Connection, desk: &Arc<Desk>, id: ConnectionId) -> End {
+async fn reports(connection: &Connection, desk: &Arc<Desk>, id: ConnectionId) -> EndReason {
     loop {
         match connection.accept_uni(FrameLimits::REPORT).await {
             Ok(stream) => drop(tokio::spawn(report(
@@ -280,7 +283,7 @@ async fn report(desk: Arc<Desk>, connection: ConnectionId, mut stream: StreamRec
 }
 
 /// Further streams with an answer: users of the host, and renewals of its certificate.
-async fn streams(connection: &Connection, desk: &Arc<Desk>) -> End {
+async fn streams(connection: &Connection, desk: &Arc<Desk>) -> EndReason {
     loop {
         match connection.accept_bi(FrameLimits::REQUEST).await {
             Ok((sender, receiver)) => drop(tokio::spawn(stream(connection.clone(), desk.clone(), sender, receiver))),
@@ -334,7 +337,7 @@ async fn renew(connection: &Connection, desk: &Arc<Desk>, frame: &Frame) -> Resu
         serial: issued.serial,
         not_after: issued.not_after,
     };
-    let ended = |Ended| Diagnostic::new(Code::NoMaster, "the master ends");
+    let ended = |CoreExit| Diagnostic::new(Code::NoMaster, "the master ends");
     desk.input(input).await.map_err(ended)?;
     desk.until_durable().await.map_err(ended)?;
     Ok(RenewReply {

@@ -1,9 +1,9 @@
 //! One event stream on its way to a client: the beginning, then the news, in parts of bearable
 //! size.
 
-use super::gather::Gathered;
+use super::gather::NewsQueue;
 use super::session::Writer;
-use crate::query::{Beginning, Filter, Live, Stream};
+use crate::query::{Filter, NewsItem, Stream, StreamPrelude};
 use crate::store::Store;
 use master_core::stream;
 use proto::diagnostic::{Code, Diagnostic};
@@ -35,12 +35,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is collected for one part.
 #[derive(Default)]
-struct Part {
+struct StreamPart {
     items: Vec<Item>,
     bytes: usize,
 }
 
-impl Part {
+impl StreamPart {
     fn add(&mut self, item: Item) {
         self.bytes += weight(&item.change);
         self.items.push(item);
@@ -67,16 +67,16 @@ fn weight(change: &Change) -> usize {
 }
 
 /// A stream that is being sent.
-struct Sending<'a, 'w, W> {
+struct StreamWriter<'a, 'w, W> {
     writer: &'a mut Writer<'w, W>,
     id: u64,
     filter: Filter,
     cut: oneshot::Receiver<Diagnostic>,
-    part: Part,
+    part: StreamPart,
 }
 
 /// Why a stream ended before its time.
-enum End {
+enum StreamEnd {
     Cut(Diagnostic),
     Stream(StreamError),
 }
@@ -93,12 +93,12 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
         } = stream;
         let database = self.desk.database.clone();
         let mut gone = self.gone.clone();
-        let mut sending = Sending {
+        let mut sending = StreamWriter {
             writer: self,
             id,
             filter,
             cut,
-            part: Part::default(),
+            part: StreamPart::default(),
         };
         let sent = async {
             sending.beginning(beginning, database).await?;
@@ -108,10 +108,10 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
             loop {
                 tokio::select! {
                     biased;
-                    why = &mut sending.cut => return Err(End::Cut(why.unwrap_or_else(|_| super::session::ending()))),
+                    why = &mut sending.cut => return Err(StreamEnd::Cut(why.unwrap_or_else(|_| super::session::ending()))),
                     news = live.recv() => match news {
                         Some(news) => sending.news(news),
-                        None => return Err(End::Cut(super::session::ending())),
+                        None => return Err(StreamEnd::Cut(super::session::ending())),
                     },
                 }
                 while let Some(news) = (!sending.part.is_full()).then(|| live.try_recv().ok()).flatten() {
@@ -120,15 +120,15 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
                 sending.flush().await?;
             }
         };
-        let end: Result<(), End> = tokio::select! {
+        let end: Result<(), StreamEnd> = tokio::select! {
             end = sent => end,
             // Nothing is ever sent here: it ends with the half that reads.
             _ = gone.changed() => return Ok(ControlFlow::Break(())),
         };
         match end {
             Ok(()) => Ok(ControlFlow::Continue(())),
-            Err(End::Stream(error)) => Err(error),
-            Err(End::Cut(why)) => {
+            Err(StreamEnd::Stream(error)) => Err(error),
+            Err(StreamEnd::Cut(why)) => {
                 let refusal = Reply::refusal(why);
                 let said = self.sender.send(Kind::Reply, id, &refusal);
                 tokio::time::timeout(PATIENCE, said)
@@ -140,11 +140,11 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
-    async fn beginning(&mut self, beginning: Beginning, database: PathBuf) -> Result<(), End> {
+impl<W: AsyncWrite + Unpin> StreamWriter<'_, '_, W> {
+    async fn beginning(&mut self, beginning: StreamPrelude, database: PathBuf) -> Result<(), StreamEnd> {
         let (last, soft) = match beginning {
-            Beginning::Nothing => return Ok(()),
-            Beginning::Full(state, observations) => {
+            StreamPrelude::Nothing => return Ok(()),
+            StreamPrelude::Full(state, observations) => {
                 for item in stream::full(&state) {
                     self.add(item).await?;
                 }
@@ -154,7 +154,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
                     .map(|change| stream::soft(change, state.last, state.now.wall));
                 (state.last, soft.collect())
             }
-            Beginning::Log { after, until, soft } => {
+            StreamPrelude::Log { after, until, soft } => {
                 self.log(after, until, database).await?;
                 (until, soft)
             }
@@ -170,15 +170,15 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
     }
 
     /// Reads events behind `after`, up to `until`, from the log.
-    async fn log(&mut self, mut after: EventSeq, until: EventSeq, database: PathBuf) -> Result<(), End> {
+    async fn log(&mut self, mut after: EventSeq, until: EventSeq, database: PathBuf) -> Result<(), StreamEnd> {
         while after < until {
             let path = database.clone();
             let count = READ.min(usize::try_from(until.0 - after.0).unwrap_or(READ));
             let read = tokio::task::spawn_blocking(move || Store::open_to_read(&path)?.read(after, count));
-            let records = read.await.map_err(|_| End::Stream(StreamError::Disconnected))?;
-            let records = records.map_err(|error| End::Cut(unreadable(after, &crate::error_chain(&error))))?;
+            let records = read.await.map_err(|_| StreamEnd::Stream(StreamError::Disconnected))?;
+            let records = records.map_err(|error| StreamEnd::Cut(unreadable(after, &crate::error_chain(&error))))?;
             let Some(last) = records.last() else {
-                return Err(End::Cut(unreadable(after, "it ends before")));
+                return Err(StreamEnd::Cut(unreadable(after, "it ends before")));
             };
             after = last.seq;
             for record in &records {
@@ -189,8 +189,8 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
     }
 
     /// Sends the news of so long together, for ever.
-    async fn gathered(&mut self, live: &mut mpsc::Receiver<Live>, every: Duration) -> Result<(), End> {
-        let (mut gathered, mut due) = (Gathered::default(), None::<Instant>);
+    async fn gathered(&mut self, live: &mut mpsc::Receiver<NewsItem>, every: Duration) -> Result<(), StreamEnd> {
+        let (mut gathered, mut due) = (NewsQueue::default(), None::<Instant>);
         loop {
             let is_due = async {
                 match due {
@@ -200,10 +200,10 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
             };
             tokio::select! {
                 biased;
-                why = &mut self.cut => return Err(End::Cut(why.unwrap_or_else(|_| super::session::ending()))),
+                why = &mut self.cut => return Err(StreamEnd::Cut(why.unwrap_or_else(|_| super::session::ending()))),
                 () = is_due => {}
                 news = live.recv() => {
-                    let Some(news) = news else { return Err(End::Cut(super::session::ending())) };
+                    let Some(news) = news else { return Err(StreamEnd::Cut(super::session::ending())) };
                     if let Some(item) = self.wanted(news) {
                         due.get_or_insert_with(|| Instant::now() + every);
                         gathered.add(item);
@@ -224,21 +224,21 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         }
     }
 
-    fn wanted(&mut self, news: Live) -> Option<Item> {
+    fn wanted(&mut self, news: NewsItem) -> Option<Item> {
         let item = match news {
-            Live::Event(record, job) => stream::item(&record, job),
-            Live::Soft(item) => (*item).clone(),
+            NewsItem::Event(record, job) => stream::item(&record, job),
+            NewsItem::Soft(item) => (*item).clone(),
         };
         self.filter.takes(&item.change).then_some(item)
     }
 
-    fn news(&mut self, news: Live) {
+    fn news(&mut self, news: NewsItem) {
         if let Some(item) = self.wanted(news) {
             self.part.add(item);
         }
     }
 
-    async fn add(&mut self, item: Item) -> Result<(), End> {
+    async fn add(&mut self, item: Item) -> Result<(), StreamEnd> {
         if self.filter.takes(&item.change) {
             self.part.add(item);
         }
@@ -251,7 +251,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
 
     /// Sends what is collected. One that is cut off meanwhile gets to the end of it, if it does not
     /// take too long.
-    async fn flush(&mut self) -> Result<(), End> {
+    async fn flush(&mut self) -> Result<(), StreamEnd> {
         if self.part.items.is_empty() {
             return Ok(());
         }
@@ -262,11 +262,11 @@ impl<W: AsyncWrite + Unpin> Sending<'_, '_, W> {
         let sending = self.writer.sender.send(Kind::Reply, self.id, &reply);
         tokio::pin!(sending);
         tokio::select! {
-            sent = &mut sending => sent.map_err(End::Stream),
+            sent = &mut sending => sent.map_err(StreamEnd::Stream),
             why = &mut self.cut => {
                 let sent = tokio::time::timeout(PATIENCE, sending).await;
-                sent.map_err(|_| End::Stream(StreamError::Disconnected))?.map_err(End::Stream)?;
-                Err(End::Cut(why.unwrap_or_else(|_| super::session::ending())))
+                sent.map_err(|_| StreamEnd::Stream(StreamError::Disconnected))?.map_err(StreamEnd::Stream)?;
+                Err(StreamEnd::Cut(why.unwrap_or_else(|_| super::session::ending())))
             }
         }
     }

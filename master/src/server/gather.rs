@@ -23,13 +23,13 @@ enum Subject {
 ///
 /// Invariant: `latest` names the place of the only news of its subject among `items`.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct NewsQueue {
     items: BTreeMap<u64, Item>,
     latest: BTreeMap<Subject, u64>,
     count: u64,
 }
 
-impl Gathered {
+impl NewsQueue {
     /// Takes news in. What was waiting of the same subject is replaced, and told where the later
     /// news stand.
     pub(super) fn add(&mut self, mut item: Item) {
@@ -155,7 +155,7 @@ mod tests {
             connected,
         };
         let ended = |job| Change::JobFinished { job: SubmitSeq(job) };
-        let mut gathered = Gathered::default();
+        let mut gathered = NewsQueue::default();
         let news = [
             contact("h1", false),
             ended(1),
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn load_values_are_put_together() {
-        let mut gathered = Gathered::default();
+        let mut gathered = NewsQueue::default();
         gathered.add(item(1, load(true, &[("a", "1"), ("b", "1"), ("c", "1")], &[])));
         gathered.add(item(2, load(false, &[("a", "2")], &["b"])));
         gathered.add(item(3, load(false, &[("a", "3"), ("d", "3")], &[])));

@@ -1,6 +1,6 @@
 //! Enrolment: a host shows a token and gets a certificate. The rules of tokens are the core's.
 
-use super::{Desk, Ended};
+use super::{CoreExit, Desk};
 use crate::query::Question;
 use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
@@ -87,7 +87,7 @@ async fn admit(desk: &Desk, request: JoinRequest) -> Result<(HostName, JoinReply
         serial: issued.serial,
         not_after: issued.not_after,
     };
-    desk.input(input).await.map_err(|Ended| ended())?;
+    desk.input(input).await.map_err(|CoreExit| ended())?;
     answer.await.map_err(|_| ended())??;
     let ca = desk.issuer.ca().certificate().to_pem();
     let reply = JoinReply {

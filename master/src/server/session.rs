@@ -3,7 +3,7 @@
 //! up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{Accounting, Answered, More, Question, Stream, Subscribe};
+use crate::query::{Accounting, AnswerPart, MoreRequest, Question, Stream, SubscribeRequest};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use master_core::state::slaves::task_of;
@@ -14,7 +14,7 @@ use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command,
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::stream::Subscription;
 use proto::wire::view::Data;
-use quic::{FrameReceiver, FrameSender, Full, JoinToken, Share, StreamError};
+use quic::{FrameReceiver, FrameSender, JoinToken, Share, ShareRefusal, StreamError};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,12 +48,12 @@ fn not_inside() -> Diagnostic {
 }
 
 /// An answer that is under way.
-enum Answering {
+enum PendingAnswer {
     Change(oneshot::Receiver<Reply>, Option<JoinToken>),
     /// In one or more parts, each asked for when the one before has come.
-    Query(oneshot::Receiver<Answered>),
+    Query(oneshot::Receiver<AnswerPart>),
     /// What may take as long as a job: given up when the client goes.
-    Wait(oneshot::Receiver<Answered>, Share),
+    Wait(oneshot::Receiver<AnswerPart>, Share),
     /// The event stream, until the client goes or is cut off.
     Events(oneshot::Receiver<Result<Stream, Diagnostic>>),
     /// Read and sent part by part, when its turn has come.
@@ -150,18 +150,18 @@ struct Reader<'a, R> {
     caller: &'a Caller,
     receiver: FrameReceiver<R>,
     activity: &'a Activity,
-    queue: mpsc::Sender<(u64, Answering)>,
+    queue: mpsc::Sender<(u64, PendingAnswer)>,
 }
 
 /// The client was silent for too long.
-struct Silent;
+struct ClientTimeout;
 
 impl<R: AsyncRead + Unpin> Reader<'_, R> {
     async fn read(&mut self) -> Result<(), StreamError> {
         let mut limit = self.desk.config.client_first;
         loop {
             let Ok(received) = self.receive(limit).await else {
-                self.queue(0, Answering::Refused(too_silent(limit))).await;
+                self.queue(0, PendingAnswer::Refused(too_silent(limit))).await;
                 return Ok(());
             };
             limit = self.desk.config.client_idle;
@@ -171,7 +171,7 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
                 Err(StreamError::Frame(error)) => {
                     let is_over = !StreamError::Frame(error).is_single_frame();
                     let refusal = Diagnostic::new(Code::BadMessage, "a frame was refused");
-                    if !self.queue(0, Answering::Refused(refusal)).await || is_over {
+                    if !self.queue(0, PendingAnswer::Refused(refusal)).await || is_over {
                         return Ok(());
                     }
                     continue;
@@ -189,7 +189,7 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
     }
 
     /// The next frame of a client that may be idle for `limit`.
-    async fn receive(&mut self, limit: Duration) -> Result<Result<Option<Frame>, StreamError>, Silent> {
+    async fn receive(&mut self, limit: Duration) -> Result<Result<Option<Frame>, StreamError>, ClientTimeout> {
         loop {
             let due = self.activity.idle_at(limit).unwrap_or_else(|| Instant::now() + limit);
             if let Ok(received) = timeout_at(due, self.receiver.recv()).await {
@@ -197,13 +197,13 @@ impl<R: AsyncRead + Unpin> Reader<'_, R> {
                 return Ok(received);
             }
             if self.activity.idle_at(limit).is_some_and(|at| at <= Instant::now()) {
-                return Err(Silent);
+                return Err(ClientTimeout);
             }
         }
     }
 
     /// Hands an answer to the writer; false once that is gone.
-    async fn queue(&self, id: u64, answering: Answering) -> bool {
+    async fn queue(&self, id: u64, answering: PendingAnswer) -> bool {
         self.activity.began();
         self.queue.send((id, answering)).await.is_ok()
     }
@@ -216,7 +216,7 @@ fn too_silent(limit: Duration) -> Diagnostic {
 }
 
 /// Sets a request on its way; none if the frame asks for nothing.
-async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answering> {
+async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<PendingAnswer> {
     match frame.kind {
         Kind::Hello => {
             let hello = frame.message::<ClientHello>();
@@ -226,28 +226,28 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Answe
         Kind::Request => Some(match frame.message::<ClientMessage>() {
             Ok(ClientMessage::Change { id, command }) => change(desk, caller, id, command).await,
             Ok(ClientMessage::Query(query)) => ask(desk, caller, query),
-            Err(error) => Answering::Refused(error.diagnostic()),
+            Err(error) => PendingAnswer::Refused(error.diagnostic()),
         }),
         Kind::Reply | Kind::Control | Kind::Load | Kind::Slave | Kind::Refusal | Kind::Unknown => {
             let refusal = Diagnostic::new(Code::BadMessage, "this kind of frame is not known here")
                 .fix("check that both sides run versions at most one release apart");
-            Some(Answering::Refused(refusal))
+            Some(PendingAnswer::Refused(refusal))
         }
     }
 }
 
-async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> Answering {
+async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> PendingAnswer {
     let (token, entropy) = match &command {
         Command::Submit(spec) if matches!(spec.program, Program::Stored { .. }) => {
             let what = "error: a job is submitted with its script, not with the checksum of one";
-            return Answering::Now(Reply::refusal(Diagnostic::new(Code::BadMessage, what).fix("use qsub")));
+            return PendingAnswer::Now(Reply::refusal(Diagnostic::new(Code::BadMessage, what).fix("use qsub")));
         }
         Command::CreateToken { .. } => match new_token(desk) {
             Ok((token, hash)) => (Some(token), hash),
-            Err(refusal) => return Answering::Now(Reply::refusal(refusal)),
+            Err(refusal) => return PendingAnswer::Now(Reply::refusal(refusal)),
         },
         Command::StartSlave(request) if !caller.is_process_of(request.task) => {
-            return Answering::Now(Reply::refusal(not_inside()));
+            return PendingAnswer::Now(Reply::refusal(not_inside()));
         }
         _ => (None, [0; 32]),
     };
@@ -262,8 +262,8 @@ async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Comma
         command: Box::new(command),
     };
     match desk.input(input).await {
-        Ok(()) => Answering::Change(answer, token),
-        Err(super::Ended) => Answering::Now(Reply::refusal(ending())),
+        Ok(()) => PendingAnswer::Change(answer, token),
+        Err(super::CoreExit) => PendingAnswer::Now(Reply::refusal(ending())),
     }
 }
 
@@ -279,9 +279,9 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
     Ok((token, hash))
 }
 
-fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
+fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> PendingAnswer {
     if let Query::Accounting(filter) = query {
-        return Answering::Accounting(filter);
+        return PendingAnswer::Accounting(filter);
     }
     let query = match query {
         Query::Events(subscription) => return subscribe(desk, caller, subscription),
@@ -290,7 +290,7 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
     let place = match query {
         Query::Wait { .. } | Query::WaitPlaced { .. } => match desk.waits.take(caller.owner.uid) {
             Ok(place) => Some(place),
-            Err(full) => return Answering::Now(Reply::refusal(no_wait(full, &caller.owner))),
+            Err(full) => return PendingAnswer::Now(Reply::refusal(no_wait(full, &caller.owner))),
         },
         _ => None,
     };
@@ -303,38 +303,38 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> Answering {
         answer,
     }) {
         Ok(()) => match place {
-            Some(place) => Answering::Wait(receiver, place),
-            None => Answering::Query(receiver),
+            Some(place) => PendingAnswer::Wait(receiver, place),
+            None => PendingAnswer::Query(receiver),
         },
         Err(mpsc::error::TrySendError::Full(_)) => {
             let what = format!("{} questions wait for an answer already", desk.config.query_queue);
-            Answering::Now(Reply::refusal(overloaded(what, "query_queue")))
+            PendingAnswer::Now(Reply::refusal(overloaded(what, "query_queue")))
         }
-        Err(mpsc::error::TrySendError::Closed(_)) => Answering::Now(Reply::refusal(ending())),
+        Err(mpsc::error::TrySendError::Closed(_)) => PendingAnswer::Now(Reply::refusal(ending())),
     }
 }
 
-fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> Answering {
+fn subscribe(desk: &Desk, caller: &Caller, subscription: Subscription) -> PendingAnswer {
     let Caller { owner, host, task: _ } = caller.clone();
     let (answer, receiver) = oneshot::channel();
-    match desk.subscribers.try_send(Subscribe {
+    match desk.subscribers.try_send(SubscribeRequest {
         subscription,
         owner,
         host,
         answer,
     }) {
-        Ok(()) => Answering::Events(receiver),
-        Err(_) => Answering::Now(Reply::refusal(overloaded(
+        Ok(()) => PendingAnswer::Events(receiver),
+        Err(_) => PendingAnswer::Now(Reply::refusal(overloaded(
             format!("{} event clients wait to be let in already", desk.config.query_queue),
             "query_queue",
         ))),
     }
 }
 
-fn no_wait(full: Full, owner: &Owner) -> Diagnostic {
+fn no_wait(full: ShareRefusal, owner: &Owner) -> Diagnostic {
     match full {
-        Full::All { limit } => overloaded(format!("{limit} commands wait for jobs already"), "waits"),
-        Full::Each { limit } => overloaded(
+        ShareRefusal::All { limit } => overloaded(format!("{limit} commands wait for jobs already"), "waits"),
+        ShareRefusal::Each { limit } => overloaded(
             format!("{limit} commands of {} wait for jobs already", owner.user),
             "waits_per_user",
         ),
@@ -351,7 +351,7 @@ pub(super) struct Writer<'a, W> {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<'_, W> {
-    async fn write(mut self, mut answers: mpsc::Receiver<(u64, Answering)>) -> Result<(), StreamError> {
+    async fn write(mut self, mut answers: mpsc::Receiver<(u64, PendingAnswer)>) -> Result<(), StreamError> {
         while let Some((id, answering)) = answers.recv().await {
             if self.answer(id, answering).await?.is_break() {
                 return Ok(());
@@ -361,34 +361,34 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
         self.sender.finish().await
     }
 
-    async fn answer(&mut self, id: u64, answering: Answering) -> Result<ControlFlow<()>, StreamError> {
+    async fn answer(&mut self, id: u64, answering: PendingAnswer) -> Result<ControlFlow<()>, StreamError> {
         let replies = match answering {
-            Answering::Now(reply) => vec![reply],
-            Answering::Query(answer) => {
+            PendingAnswer::Now(reply) => vec![reply],
+            PendingAnswer::Query(answer) => {
                 self.parts(id, answer).await?;
                 Vec::new()
             }
-            Answering::Wait(answer, _place) => tokio::select! {
+            PendingAnswer::Wait(answer, _place) => tokio::select! {
                 answered = answer => answered.unwrap_or_else(|_| no_answer()).replies,
                 // Nothing is ever sent here: it ends with the half that reads.
                 _ = self.gone.changed() => Vec::new(),
             },
-            Answering::Events(stream) => match stream.await {
+            PendingAnswer::Events(stream) => match stream.await {
                 Ok(Ok(stream)) => return self.events(id, stream).await,
                 Ok(Err(refusal)) => vec![Reply::refusal(refusal)],
                 Err(_) => vec![Reply::refusal(ending())],
             },
-            Answering::Accounting(filter) => {
+            PendingAnswer::Accounting(filter) => {
                 self.accounting(id, filter).await?;
                 Vec::new()
             }
-            Answering::Change(answer, token) => match answer.await {
+            PendingAnswer::Change(answer, token) => match answer.await {
                 Ok(reply) => vec![shown(reply, token.as_ref())],
                 // Without an answer the client repeats its request at the next master, which tells
                 // what became of it.
                 Err(_) => return Ok(ControlFlow::Break(())),
             },
-            Answering::Refused(refusal) => {
+            PendingAnswer::Refused(refusal) => {
                 self.sender.send(Kind::Refusal, id, &refusal).await?;
                 Vec::new()
             }
@@ -400,14 +400,14 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
     }
 
     /// Sends one part while the next is made: two are in memory.
-    async fn parts(&mut self, id: u64, answer: oneshot::Receiver<Answered>) -> Result<(), StreamError> {
+    async fn parts(&mut self, id: u64, answer: oneshot::Receiver<AnswerPart>) -> Result<(), StreamError> {
         let mut coming = Some(answer);
         while let Some(answer) = coming.take() {
-            let Answered { replies, rest } = answer.await.unwrap_or_else(|_| no_answer());
+            let AnswerPart { replies, rest } = answer.await.unwrap_or_else(|_| no_answer());
             if let Some(rest) = rest {
                 let (answer, next) = oneshot::channel();
                 // Where nobody takes it any more, nobody answers either.
-                let _ = self.desk.more.send(More { rest, answer }).await;
+                let _ = self.desk.more.send(MoreRequest { rest, answer }).await;
                 coming = Some(next);
             }
             for reply in &replies {
@@ -456,7 +456,7 @@ fn shown(mut reply: Reply, token: Option<&JoinToken>) -> Reply {
 }
 
 /// What is said where the query thread is gone.
-fn no_answer() -> Answered {
+fn no_answer() -> AnswerPart {
     vec![Reply::refusal(ending())].into()
 }
 

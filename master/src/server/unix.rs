@@ -9,7 +9,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::UserName;
 use proto::job::Owner;
 use proto::wire::frame::Kind;
-use quic::{FrameLimits, FrameReceiver, FrameSender, Full, Share, Shares};
+use quic::{FrameLimits, FrameReceiver, FrameSender, Share, ShareRefusal, Shares};
 use std::ffi::CString;
 use std::fs::{self, Permissions};
 use std::io;
@@ -67,8 +67,8 @@ pub async fn accept(listener: UnixListener, desk: Arc<Desk>) {
 fn place(shares: &Shares, stream: &UnixStream) -> Result<Share, Diagnostic> {
     let uid = stream.peer_cred().map_err(|error| nobody(error.to_string()))?.uid();
     shares.take(uid).map_err(|full| match full {
-        Full::All { limit } => overloaded(format!("{limit} commands are connected already"), "clients"),
-        Full::Each { limit } => overloaded(
+        ShareRefusal::All { limit } => overloaded(format!("{limit} commands are connected already"), "clients"),
+        ShareRefusal::Each { limit } => overloaded(
             format!("{limit} commands of user id {uid} are connected already"),
             "clients_per_user",
         ),

@@ -47,7 +47,7 @@ pub struct AccountingCursor {
 
 /// One record as it is stored: the event, the number of the job, the record in MessagePack with
 /// named fields.
-pub(super) type End = (u64, u32, ByteBuf);
+pub(super) type StoredRecord = (u64, u32, ByteBuf);
 
 /// The rows behind an event.
 pub(super) const SELECT: &str = "SELECT last, body FROM ends WHERE last > ?1 ORDER BY last";
@@ -65,7 +65,7 @@ pub(super) fn insert_run<R: Borrow<Record>>(db: &Connection, room: &mut Room, ru
 }
 
 /// Stores records as one row, encoded in `room`.
-pub(super) fn insert(db: &Connection, room: &mut Room, ends: &[End]) -> rusqlite::Result<()> {
+pub(super) fn insert(db: &Connection, room: &mut Room, ends: &[StoredRecord]) -> rusqlite::Result<()> {
     let Some(&(last, ..)) = ends.last() else { return Ok(()) };
     debug_assert!(ends.len() <= RUN_EVENTS);
     db.prepare_cached("INSERT INTO ends VALUES (?1, ?2)")?
@@ -79,14 +79,14 @@ pub(super) fn insert(db: &Connection, room: &mut Room, ends: &[End]) -> rusqlite
 }
 
 /// A walk over the stored records in the order of their events.
-pub(super) struct Ends<'a> {
+pub(super) struct StoredRecords<'a> {
     store: &'a Store,
     rows: Rows<'a>,
-    row: std::vec::IntoIter<End>,
-    next: Option<End>,
+    row: std::vec::IntoIter<StoredRecord>,
+    next: Option<StoredRecord>,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> StoredRecords<'a> {
     /// Over the rows of a statement of `(last, body)`.
     pub(super) fn new(store: &'a Store, rows: Rows<'a>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl<'a> Ends<'a> {
     }
 
     /// The record of that event, which lies behind those that were asked for before.
-    pub(super) fn of(&mut self, seq: EventSeq) -> Result<Option<ByteBuf>, StoreError> {
+    pub(super) fn record_of(&mut self, seq: EventSeq) -> Result<Option<ByteBuf>, StoreError> {
         while self.next.as_ref().is_none_or(|(found, ..)| *found < seq.0) {
             self.next = self.step()?;
             if self.next.is_none() {
@@ -112,7 +112,7 @@ impl<'a> Ends<'a> {
     }
 
     /// The next record.
-    fn step(&mut self) -> Result<Option<End>, StoreError> {
+    fn step(&mut self) -> Result<Option<StoredRecord>, StoreError> {
         loop {
             if let Some(end) = self.row.next() {
                 return Ok(Some(end));
@@ -127,7 +127,7 @@ impl<'a> Ends<'a> {
 }
 
 /// The record of a row's entry.
-fn decoded((seq, job, body): End) -> Result<AccountingRow, Damage> {
+fn decoded((seq, job, body): StoredRecord) -> Result<AccountingRow, Damage> {
     let damage = |error: rmp_serde::decode::Error| Damage {
         seq: EventSeq(seq),
         jobs: vec![job],
@@ -167,7 +167,7 @@ impl Store {
         };
         let mut rows = rows.map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            let goes_on = match run::<End>(row, "accounting records").map_err(failed)? {
+            let goes_on = match run::<StoredRecord>(row, "accounting records").map_err(failed)? {
                 Ok(ends) => ends
                     .into_iter()
                     .filter(|(seq, number, _)| *seq > after.0 && job_number.is_none_or(|job| job == *number))

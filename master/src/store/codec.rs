@@ -2,7 +2,7 @@
 //!
 //! A body is MessagePack with named fields, so that a field that a later version adds has its
 //! default here. A form that changes in another way gets a new version number and a step in
-//! [`Stored::upcast`].
+//! [`StoredEvent::upcast`].
 
 use super::StoreError;
 use master_core::event::{Actor, Event, Record};
@@ -20,7 +20,7 @@ const WHOLE: i64 = 1;
 const WITHOUT_RECORD: i64 = 2;
 
 /// One event as it is stored.
-pub(super) struct Stored<'a> {
+pub(super) struct StoredEvent<'a> {
     pub(super) seq: u64,
     pub(super) tick: u64,
     pub(super) wall: i64,
@@ -33,7 +33,7 @@ pub(super) struct Stored<'a> {
 
 /// As an array of its parts; the body as a string of bytes, so that one that cannot be read is one
 /// event's matter.
-impl Serialize for Stored<'_> {
+impl Serialize for StoredEvent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self {
             seq,
@@ -49,10 +49,10 @@ impl Serialize for Stored<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Stored<'static> {
+impl<'de> Deserialize<'de> for StoredEvent<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        type Parts = (u64, u64, i64, String, i64, Actor, Option<RequestId>, ByteBuf);
-        let (seq, tick, wall, kind, version, actor, request, body) = Parts::deserialize(deserializer)?;
+        type RecordColumns = (u64, u64, i64, String, i64, Actor, Option<RequestId>, ByteBuf);
+        let (seq, tick, wall, kind, version, actor, request, body) = RecordColumns::deserialize(deserializer)?;
         let (kind, actor, body) = (kind.into(), Cow::Owned(actor), body.into_vec());
         Ok(Self {
             seq,
@@ -67,21 +67,21 @@ impl<'de> Deserialize<'de> for Stored<'static> {
     }
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoredEvent<'a> {
     /// As it is written: an accounting record is stored apart.
     pub(super) fn encode(record: &'a Record) -> Self {
         match without_record(&record.event) {
-            Some(rest) => Self::of(record, WITHOUT_RECORD, &rest),
+            Some(rest) => Self::from_record(record, WITHOUT_RECORD, &rest),
             None => Self::whole(record),
         }
     }
 
     /// With all that an event brings in its body.
     pub(super) fn whole(record: &'a Record) -> Self {
-        Self::of(record, WHOLE, &record.event)
+        Self::from_record(record, WHOLE, &record.event)
     }
 
-    fn of(record: &'a Record, version: i64, event: &Event) -> Self {
+    fn from_record(record: &'a Record, version: i64, event: &Event) -> Self {
         let Record {
             seq,
             now,

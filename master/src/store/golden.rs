@@ -5,7 +5,7 @@
 //! that a difference can be read. A release adds its log with `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test
 //! -p gridwright-master golden`, which never overwrites one that is there.
 
-use super::codec::Stored;
+use super::codec::StoredEvent;
 use super::{Store, upgrade};
 use crate::replay::replay;
 use crate::testing::{TempDir, eventful_history};
@@ -14,7 +14,7 @@ use master_core::event::Record;
 use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::job::{Job, Task};
-use master_core::state::usage::{Amounts, Used};
+use master_core::state::usage::{Amounts, DecayedUsage};
 use proto::id::{EventSeq, TaskId};
 use proto::wire::frame::encode;
 use rusqlite::params;
@@ -154,7 +154,7 @@ fn tell_rest(state: &State, line: &mut impl FnMut(String)) {
         ));
     }
     for account in state.usage.names() {
-        let Used { cpu, mem, io, lifetime } = state.used(account, Amounts::default(), state.now);
+        let DecayedUsage { cpu, mem, io, lifetime } = state.used(account, Amounts::default(), state.now);
         let project = account.project.as_deref().unwrap_or("none");
         line(format!(
             "{} in {project} has used {cpu} {mem} {io} of {}",
@@ -167,7 +167,7 @@ fn tell_rest(state: &State, line: &mut impl FnMut(String)) {
 fn written(store: &Store) -> String {
     let mut text = String::new();
     let write = |record: Record| {
-        let Stored {
+        let StoredEvent {
             seq,
             tick,
             wall,
@@ -176,7 +176,7 @@ fn written(store: &Store) -> String {
             actor,
             request,
             body,
-        } = Stored::whole(&record);
+        } = StoredEvent::whole(&record);
         let request = request.map_or("-".to_owned(), |request| HEXLOWER.encode(&request.0.to_be_bytes()));
         let (actor, body) = (HEXLOWER.encode(&encode(&*actor)), HEXLOWER.encode(&body));
         writeln!(text, "{seq} {tick} {wall} {kind} {version} {actor} {request} {body}").unwrap();

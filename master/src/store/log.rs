@@ -1,7 +1,7 @@
 //! The log: a row holds a run of events that were made durable together, so that what SQLite does
 //! for a row is done once for many.
 
-use super::codec::Stored;
+use super::codec::StoredEvent;
 use super::room::{self, Room};
 use super::{ScriptChanges, Store, StoreError, accounting, signed};
 use master_core::event::Record;
@@ -36,7 +36,12 @@ fn append<R: Borrow<Record>>(
         }
         let mut events = transaction.prepare_cached(INSERT)?;
         for run in records.chunks(RUN_EVENTS) {
-            insert(&mut events, room, run[run.len() - 1].borrow().seq.0, &Encoded(run))?;
+            insert(
+                &mut events,
+                room,
+                run[run.len() - 1].borrow().seq.0,
+                &EncodedEvents(run),
+            )?;
             accounting::insert_run(&transaction, room, run)?;
         }
         scripts.apply(&transaction, room)?;
@@ -59,11 +64,11 @@ pub(super) fn insert(
 }
 
 /// Events that are encoded one after the other.
-struct Encoded<'a, R>(&'a [R]);
+struct EncodedEvents<'a, R>(&'a [R]);
 
-impl<R: Borrow<Record>> Serialize for Encoded<'_, R> {
+impl<R: Borrow<Record>> Serialize for EncodedEvents<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|record| Stored::encode(record.borrow())))
+        serializer.collect_seq(self.0.iter().map(|record| StoredEvent::encode(record.borrow())))
     }
 }
 
@@ -126,11 +131,11 @@ impl Store {
             .map_err(failed)?;
         let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
         let mut of_ends = self.db.prepare(accounting::SELECT).map_err(failed)?;
-        let mut ends = accounting::Ends::new(self, of_ends.query([signed(after.0)]).map_err(failed)?);
+        let mut ends = accounting::StoredRecords::new(self, of_ends.query([signed(after.0)]).map_err(failed)?);
         let mut expected = after.0 + 1;
         while let Some(row) = rows.next().map_err(failed)? {
             for stored in run(row, "events").map_err(failed)?? {
-                let stored: Stored<'static> = stored;
+                let stored: StoredEvent<'static> = stored;
                 if stored.seq <= after.0 {
                     continue;
                 }
@@ -142,7 +147,7 @@ impl Store {
                 }
                 expected += 1;
                 let end = if stored.is_without_record() {
-                    ends.of(EventSeq(stored.seq))?
+                    ends.record_of(EventSeq(stored.seq))?
                 } else {
                     None
                 };

@@ -92,7 +92,7 @@ impl Store {
 
     fn write_parts(&self, seq: i64, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         let part = Vec::with_capacity(PART_BYTES);
-        let mut parts = Parts {
+        let mut parts = PartWriter {
             db: &self.db,
             seq,
             next: 0,
@@ -170,7 +170,7 @@ impl Store {
 
     /// The state in a snapshot; the reason if it cannot be read.
     fn snapshot(&self, seq: i64, version: i64) -> Result<Result<State, String>, StoreError> {
-        let mut parts = Reading {
+        let mut parts = PartReader {
             db: &self.db,
             seq,
             next: 0,
@@ -210,7 +210,7 @@ fn in_steps(mut step: impl FnMut() -> Result<bool, StoreError>) -> Result<(), St
 }
 
 /// Where the bytes of a snapshot go.
-struct Parts<'a> {
+struct PartWriter<'a> {
     db: &'a Connection,
     seq: i64,
     next: i64,
@@ -222,7 +222,7 @@ struct Parts<'a> {
     is_put_off: bool,
 }
 
-impl Write for Parts<'_> {
+impl Write for PartWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.part.len() >= PART_BYTES {
             self.flush()?;
@@ -254,7 +254,7 @@ impl Write for Parts<'_> {
 }
 
 /// Where the bytes of a snapshot come from.
-struct Reading<'a> {
+struct PartReader<'a> {
     db: &'a Connection,
     seq: i64,
     next: i64,
@@ -263,7 +263,7 @@ struct Reading<'a> {
     failed: Option<rusqlite::Error>,
 }
 
-impl Read for Reading<'_> {
+impl Read for PartReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.read == self.part.len() {
             let sql = "SELECT body FROM snapshot_parts WHERE seq = ?1 AND part = ?2";

@@ -2,7 +2,7 @@
 //! record had a row of its own; up to version 2 a snapshot was one row, and no row was compressed;
 //! up to version 3 there was no table of scripts.
 
-use super::codec::Stored;
+use super::codec::StoredEvent;
 use super::log::RUN_EVENTS;
 use super::room::Room;
 use super::{EVENT_TABLES, SNAPSHOT_TABLES, Store, StoreError, accounting, log, scripts};
@@ -87,7 +87,7 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
     ))?;
     let mut rows = statement.query([])?;
     let mut insert = db.prepare(log::INSERT)?;
-    let (mut run, mut room): (Vec<Stored<'static>>, _) = (Vec::new(), Room::default());
+    let (mut run, mut room): (Vec<StoredEvent<'static>>, _) = (Vec::new(), Room::default());
     while let Some(row) = rows.next()? {
         match event(row)? {
             Ok(event) => run.push(event),
@@ -103,7 +103,7 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
     }
     let mut statement = db.prepare("SELECT seq, job_number, body FROM accounting ORDER BY seq")?;
     let mut rows = statement.query([])?;
-    let mut ends: Vec<accounting::End> = Vec::new();
+    let mut ends: Vec<accounting::StoredRecord> = Vec::new();
     while let Some(row) = rows.next()? {
         ends.push((
             row.get::<_, i64>(0)?.unsigned_abs(),
@@ -119,7 +119,7 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
 }
 
 /// The event in a row of its own.
-fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>> {
+fn event(row: &Row<'_>) -> rusqlite::Result<Result<StoredEvent<'static>, StoreError>> {
     let seq = row.get::<_, i64>(0)?.unsigned_abs();
     let kind: String = row.get(3)?;
     let damaged = |why: String| {
@@ -147,7 +147,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored<'static>, StoreError>>
     };
     let (tick, wall) = (row.get::<_, i64>(1)?.unsigned_abs(), row.get(2)?);
     let (kind, version, body) = (kind.into(), row.get(4)?, row.get(7)?);
-    Ok(Ok(Stored {
+    Ok(Ok(StoredEvent {
         seq,
         tick,
         wall,
@@ -215,13 +215,13 @@ pub(super) mod tests {
         let db = empty(path, EVENT_TABLES, SINGLE_SNAPSHOTS);
         for run in records.chunks(RUN_EVENTS) {
             let last = run[run.len() - 1].seq.0.cast_signed();
-            let stored: Vec<Stored<'_>> = run.iter().map(Stored::encode).collect();
+            let stored: Vec<StoredEvent<'_>> = run.iter().map(StoredEvent::encode).collect();
             db.execute(log::INSERT, params![last, encode(&stored)]).unwrap();
             let end = |record: &Record| {
                 let end = record.event.accounting()?;
                 Some((record.seq.0, end.job_number.0, ByteBuf::from(encode(end))))
             };
-            let ends: Vec<accounting::End> = run.iter().filter_map(end).collect();
+            let ends: Vec<accounting::StoredRecord> = run.iter().filter_map(end).collect();
             let Some(&(last, ..)) = ends.last() else { continue };
             db.execute(
                 "INSERT INTO ends VALUES (?1, ?2)",
@@ -243,7 +243,7 @@ pub(super) mod tests {
     fn old_log(path: &Path, records: &[Record]) -> Connection {
         let db = old_database(path);
         for record in records {
-            let Stored {
+            let StoredEvent {
                 seq,
                 tick,
                 wall,
@@ -252,7 +252,7 @@ pub(super) mod tests {
                 actor,
                 request,
                 body,
-            } = Stored::encode(record);
+            } = StoredEvent::encode(record);
             let (seq, tick) = (seq.cast_signed(), tick.cast_signed());
             let request = request.map(|id| id.0.to_be_bytes().to_vec());
             let row = params![seq, tick, wall, kind, version, encode(&*actor), request, body];
@@ -299,7 +299,7 @@ pub(super) mod tests {
         events
     }
 
-    type Make = fn(&Path, &[Record]) -> Connection;
+    type DatabaseMaker = fn(&Path, &[Record]) -> Connection;
 
     /// A database as version 3 made it.
     fn log_of_version_3(path: &Path, records: &[Record]) -> Connection {
@@ -310,7 +310,7 @@ pub(super) mod tests {
         db
     }
 
-    const VERSIONS: [(i32, Make); 3] = [
+    const VERSIONS: [(i32, DatabaseMaker); 3] = [
         (SINGLE_EVENTS, old_log),
         (SINGLE_SNAPSHOTS, log_of_version_2),
         (NO_SCRIPTS, log_of_version_3),

@@ -1,7 +1,7 @@
 //! A history in which every kind of event occurs.
 
 use super::{cell_events, ended_task, granted, key, spec};
-use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, Then};
+use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, TaskFate};
 use proto::calendar::CalendarState;
 use proto::id::{
     Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName,
@@ -11,7 +11,7 @@ use proto::object::{Fields, ObjectKind};
 use proto::request::TaskRange;
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall};
-use proto::usage::{Consumed, Rusage, Usage};
+use proto::usage::{Consumption, Rusage, Usage};
 use proto::wire::agent::TasksMark;
 use proto::wire::client::{Answer, Reply};
 use proto::wire::slave::SlaveSpec;
@@ -82,7 +82,7 @@ fn start(task: u32) -> Event {
     }
 }
 
-fn end(task: u32, then: Then) -> Event {
+fn end(task: u32, then: TaskFate) -> Event {
     match ended_task(0, 3, task).event {
         Event::TaskEnded {
             key,
@@ -101,8 +101,8 @@ fn end(task: u32, then: Then) -> Event {
     }
 }
 
-fn error(reason: &str) -> Then {
-    Then::Error {
+fn error(reason: &str) -> TaskFate {
+    TaskFate::Error {
         reason: reason.to_owned(),
     }
 }
@@ -151,7 +151,7 @@ fn an_array() -> Vec<Event> {
             suspended: true,
         },
         Event::TaskRescheduleRequested { key: key(3, 2) },
-        end(2, Then::Requeued),
+        end(2, TaskFate::Requeued),
         place(3),
         end(3, error("no such directory")),
         place(4),
@@ -250,7 +250,7 @@ fn reservations() -> Vec<Event> {
 
 /// A task that still runs is charged, and the use of those who have none is forgotten.
 fn usage() -> Vec<Event> {
-    let used = |cpu_ms| Consumed {
+    let used = |cpu_ms| Consumption {
         cpu_ms,
         mem_kib_ms: 2 << 30,
         io_bytes: 3 << 20,

@@ -5,7 +5,7 @@ use proto::id::{Epoch, HostName, JobNumber, RequestId, UserName};
 use proto::job::{JobSpec, Owner, Program, Requests, Validation};
 use proto::load::LoadReport;
 use proto::request::TaskRange;
-use proto::usage::{Exit, Failed, Rusage, TaskResult, Usage};
+use proto::usage::{Exit, FailedCode, Rusage, TaskResult, Usage};
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, MasterWelcome, PROTOCOL_VERSION, Vouch};
 use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
@@ -426,7 +426,7 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
 pub fn success() -> TaskResult {
     TaskResult {
         exit: Exit::Code(0),
-        failed: Failed::NO,
+        failed: FailedCode::NO,
         reason: String::new(),
         wallclock_ms: 10,
         ended_ago_ms: 0,

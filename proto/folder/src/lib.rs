@@ -163,9 +163,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// A directory with a file `victim` beside the folder; gone with it.
-    struct Place(PathBuf);
+    struct VictimFolder(PathBuf);
 
-    impl Place {
+    impl VictimFolder {
         fn new(name: &str) -> (Self, Folder) {
             let dir = std::env::temp_dir().join(format!("gridwright-folder-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&dir).unwrap();
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for VictimFolder {
         fn drop(&mut self) {
             std::fs::remove_dir_all(&self.0).unwrap();
         }
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_write_replaces_links_and_never_goes_through_them() {
-        let (place, folder) = Place::new("write");
+        let (place, folder) = VictimFolder::new("write");
         symlink("../victim", folder.path("pid")).unwrap();
         symlink("../victim", folder.path(".pid.new")).unwrap();
         folder.write("pid", "7\n", 0o644).unwrap();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_its_owners_alone_and_never_a_link() {
-        let (place, folder) = Place::new("lock");
+        let (place, folder) = VictimFolder::new("lock");
         std::fs::write(folder.path("lock"), "").unwrap();
         std::fs::set_permissions(folder.path("lock"), Permissions::from_mode(0o644)).unwrap();
         let file = folder.open_lock("lock").unwrap();
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_never_a_link_and_nobody_else_writes_there() {
-        let (place, folder) = Place::new("open");
+        let (place, folder) = VictimFolder::new("open");
         std::fs::set_permissions(folder.path(""), Permissions::from_mode(0o777)).unwrap();
         Folder::open(&place.0.join("run")).unwrap();
         assert_eq!(std::fs::metadata(folder.path("")).unwrap().mode() & 0o777, 0o755);

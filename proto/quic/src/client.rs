@@ -68,10 +68,10 @@ impl Client {
     /// `BadKey` if certificate and key cannot be used together.
     pub fn new(credentials: &Credentials) -> Result<Self, IdentityError> {
         let config = host_config(credentials).map_err(|e| IdentityError::BadKey(e.to_string()))?;
-        Ok(Self::of(config))
+        Ok(Self::with_config(config))
     }
 
-    pub(crate) fn of(config: QuicClientConfig) -> Self {
+    pub(crate) fn with_config(config: QuicClientConfig) -> Self {
         Self {
             sockets: Arc::default(),
             config: quic_config(config),
@@ -102,7 +102,7 @@ impl Client {
     /// # Errors
     /// As [`ConnectError`]; `NoAnswer` after the deadline.
     pub async fn connect(&self, master: &MasterAddress) -> Result<Connection, ConnectError> {
-        let Greeted {
+        let GreetedConnection {
             link,
             identity,
             chain: _,
@@ -121,13 +121,13 @@ impl Client {
         deadline: Duration,
     ) -> Result<JoinConnection, ConnectError> {
         let config = anonymous_config(ca, ALPN_JOIN).map_err(|e| ConnectError::Broken { why: e.to_string() })?;
-        let Greeted {
+        let GreetedConnection {
             link,
             identity: _,
             chain,
             offset_ms: _,
         } = dial(&Arc::default(), &quic_config(config), master, deadline).await?;
-        let ca = chain.into_iter().find(|der| Fingerprint::of(der) == ca);
+        let ca = chain.into_iter().find(|der| Fingerprint::of_certificate(der) == ca);
         let ca = ca.and_then(|der| CaCertificate::from_der(der).ok());
         let ca = ca.ok_or_else(|| ConnectError::ForeignMaster {
             host: master.host.clone(),
@@ -151,7 +151,7 @@ pub(crate) fn quic_config(crypto: QuicClientConfig) -> ClientConfig {
 }
 
 /// A connection on which the master has said that we are admitted.
-struct Greeted {
+struct GreetedConnection {
     link: Arc<Link>,
     identity: PeerIdentity,
     chain: Vec<rustls::pki_types::CertificateDer<'static>>,
@@ -165,7 +165,7 @@ async fn dial(
     config: &ClientConfig,
     master: &MasterAddress,
     deadline: Duration,
-) -> Result<Greeted, ConnectError> {
+) -> Result<GreetedConnection, ConnectError> {
     let until = tokio::time::Instant::now() + deadline;
     let silence = || ConnectError::NoAnswer {
         host: master.host.clone(),
@@ -223,7 +223,7 @@ async fn attempt(
     config: ClientConfig,
     address: SocketAddr,
     master: &MasterAddress,
-) -> Result<Greeted, ConnectError> {
+) -> Result<GreetedConnection, ConnectError> {
     let connecting = sockets
         .endpoint(address)?
         .connect_with(config, address, SERVER_NAME)
@@ -244,7 +244,7 @@ async fn attempt(
         .ok_or_else(foreign)?;
     let ours = wall_now();
     judge_time(&identity, ours, welcome).inspect_err(|error| link.close(CloseCode::OutOfTime, &error.to_string()))?;
-    Ok(Greeted {
+    Ok(GreetedConnection {
         link,
         identity,
         chain,
@@ -290,7 +290,7 @@ fn refused(error: ConnectionError, master: &MasterAddress) -> ConnectError {
         ConnectionError::TimedOut => ConnectError::NoAnswer { host, port },
         ConnectionError::VersionMismatch => ConnectError::WrongProtocol { host, port },
         ConnectionError::ApplicationClosed(close) => closed_by_master(
-            CloseCode::of(close.error_code),
+            CloseCode::from_number(close.error_code),
             String::from_utf8_lossy(&close.reason).into_owned(),
         ),
         ConnectionError::TransportError(error) if is_certificate_alert(error.code) => {

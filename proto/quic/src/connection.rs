@@ -73,14 +73,14 @@ impl CloseCode {
     }
 
     /// The code of that number, unless a newer release made it.
-    pub(crate) fn of(number: VarInt) -> Option<Self> {
+    pub(crate) fn from_number(number: VarInt) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.number() == number)
     }
 }
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Closed {
+pub enum ConnectionEnd {
     /// This side closed it.
     Here,
     /// The peer closed it.
@@ -99,7 +99,7 @@ pub enum Closed {
     },
 }
 
-impl fmt::Display for Closed {
+impl fmt::Display for ConnectionEnd {
     /// How it ended, as a log has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,13 +118,13 @@ impl fmt::Display for Closed {
     }
 }
 
-impl From<ConnectionError> for Closed {
+impl From<ConnectionError> for ConnectionEnd {
     fn from(error: ConnectionError) -> Self {
         match error {
             ConnectionError::LocallyClosed => Self::Here,
             ConnectionError::TimedOut => Self::Silent,
             ConnectionError::ApplicationClosed(close) => Self::ByPeer {
-                code: CloseCode::of(close.error_code),
+                code: CloseCode::from_number(close.error_code),
                 reason: String::from_utf8_lossy(&close.reason).into_owned(),
             },
             ConnectionError::VersionMismatch
@@ -338,7 +338,7 @@ impl Connection {
     }
 
     /// Waits until the connection has ended, and says how.
-    pub async fn closed(&self) -> Closed {
+    pub async fn closed(&self) -> ConnectionEnd {
         self.link.quic.closed().await.into()
     }
 }
@@ -397,7 +397,7 @@ impl JoinConnection {
 
     /// Waits until the connection has ended, and says how. The master waits here after its answer,
     /// so that the answer is not cut off: the host closes once it has it.
-    pub async fn closed(&self) -> Closed {
+    pub async fn closed(&self) -> ConnectionEnd {
         self.link.quic.closed().await.into()
     }
 }

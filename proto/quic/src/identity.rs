@@ -68,7 +68,7 @@ impl FromStr for Serial {
 pub struct Fingerprint(pub(crate) [u8; 32]);
 
 impl Fingerprint {
-    pub(crate) fn of(certificate: &[u8]) -> Self {
+    pub(crate) fn of_certificate(certificate: &[u8]) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
         Self(digest.as_ref().try_into().expect("a SHA-256 digest has 32 bytes"))
     }
@@ -177,7 +177,7 @@ impl CaCertificate {
 
     /// What a join token carries.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.der)
+        Fingerprint::of_certificate(&self.der)
     }
 
     /// The cell of this CA.

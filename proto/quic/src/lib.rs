@@ -20,11 +20,13 @@ mod transport;
 
 pub use ca::{ClusterCa, DEFAULT_VALIDITY_S, HostKey};
 pub use client::{Client, MasterAddress};
-pub use connection::{CloseCode, Closed, Connection, JoinConnection, RecvHalf, SendHalf, StreamReceiver, StreamSender};
+pub use connection::{
+    CloseCode, Connection, ConnectionEnd, JoinConnection, RecvHalf, SendHalf, StreamReceiver, StreamSender,
+};
 pub use error::{BindError, ConnectError, IdentityError, StreamError};
 pub use identity::{CaCertificate, Credentials, Fingerprint, LATE_RENEWAL_S, PeerIdentity, Serial};
-pub use server::{Accepted, Admission, Server, ServerLimits, Verdict};
-pub use shares::{Full, Share, Shares};
+pub use server::{AcceptedConnection, Admission, Server, ServerLimits, Verdict};
+pub use shares::{Share, ShareRefusal, Shares};
 pub use stream::{FrameLimits, FrameReceiver, FrameSender};
 pub use ticket::{ROTATE_AFTER_S, TicketKeys};
 pub use token::{BadToken, JoinToken, TokenHash};

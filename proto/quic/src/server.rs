@@ -87,7 +87,7 @@ pub type Admission = Arc<dyn Fn(&PeerIdentity) -> Verdict + Send + Sync>;
 
 /// A connection that passed its checks.
 #[derive(Debug)]
-pub enum Accepted {
+pub enum AcceptedConnection {
     /// From a host with an admitted certificate.
     Host(Connection),
     /// From somebody who wants to join and has shown nothing yet.
@@ -96,12 +96,12 @@ pub enum Accepted {
 
 /// The master's end of all connections. Dropped, it closes them.
 pub struct Server {
-    shared: Arc<Shared>,
-    accepted: Mutex<mpsc::Receiver<Accepted>>,
+    shared: Arc<ServerState>,
+    accepted: Mutex<mpsc::Receiver<AcceptedConnection>>,
 }
 
 /// What the handshakes share.
-struct Shared {
+struct ServerState {
     endpoint: Endpoint,
     ca: RwLock<CaCertificate>,
     tickets: TicketKeys,
@@ -132,7 +132,7 @@ impl Server {
         let config = quic_config(credentials, &tickets)?;
         let own = master_config(credentials.key().secret_der());
         let endpoint = endpoint(listen, own, Some(config)).map_err(|source| BindError::Socket { listen, source })?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             endpoint,
             ca: RwLock::new(credentials.ca().clone()),
             tickets,
@@ -161,7 +161,7 @@ impl Server {
 
     /// The next connection that passed its checks; `None` once the server is shut down. Cancel
     /// safe.
-    pub async fn accept(&self) -> Option<Accepted> {
+    pub async fn accept(&self) -> Option<AcceptedConnection> {
         self.accepted.lock().await.recv().await
     }
 
@@ -223,7 +223,7 @@ fn quic_config(credentials: &Credentials, tickets: &TicketKeys) -> Result<quinn:
 
 /// Takes first packets one by one, each into a handshake of its own, as many at once as the limit
 /// allows.
-async fn accept_all(shared: Arc<Shared>, accepted: mpsc::Sender<Accepted>) {
+async fn accept_all(shared: Arc<ServerState>, accepted: mpsc::Sender<AcceptedConnection>) {
     while let Ok(slot) = shared.handshakes.clone().acquire_owned().await {
         let Some(incoming) = shared.endpoint.accept().await else {
             return;
@@ -240,9 +240,9 @@ async fn accept_all(shared: Arc<Shared>, accepted: mpsc::Sender<Accepted>) {
 
 /// One peer from its first packet until it is accepted or refused with one line in the log.
 async fn handshake(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     incoming: Incoming,
-    accepted: mpsc::Sender<Accepted>,
+    accepted: mpsc::Sender<AcceptedConnection>,
     _slot: OwnedSemaphorePermit,
 ) {
     let address = incoming.remote_address();
@@ -254,8 +254,8 @@ async fn handshake(
     }
 }
 
-impl Shared {
-    async fn admit(&self, incoming: Incoming) -> Result<Accepted, Refusal> {
+impl ServerState {
+    async fn admit(&self, incoming: Incoming) -> Result<AcceptedConnection, Refusal> {
         let connecting = incoming.accept().map_err(|e| Refusal(e.to_string()))?;
         let quic = connecting.await.map_err(|e| Refusal(e.to_string()))?;
         match protocol(&quic).as_deref() {
@@ -269,7 +269,7 @@ impl Shared {
         }
     }
 
-    async fn admit_host(&self, quic: quinn::Connection) -> Result<Accepted, Refusal> {
+    async fn admit_host(&self, quic: quinn::Connection) -> Result<AcceptedConnection, Refusal> {
         let chain = peer_chain(&quic);
         let Some(certificate) = chain.first() else {
             let why = "a certificate of this cell is required".to_owned();
@@ -288,10 +288,10 @@ impl Shared {
             .map_err(|(code, why)| refuse(&quic, code, format!("{}: {why}", peer.host)))?;
         self.register.keep_newest(peer.serial);
         welcome(&link).await?;
-        Ok(Accepted::Host(Connection::new(link, peer, None)))
+        Ok(AcceptedConnection::Host(Connection::new(link, peer, None)))
     }
 
-    async fn admit_join(&self, quic: quinn::Connection) -> Result<Accepted, Refusal> {
+    async fn admit_join(&self, quic: quinn::Connection) -> Result<AcceptedConnection, Refusal> {
         let slot = JoinGate::enter(&self.joins, quic.remote_address().ip(), tokio::time::Instant::now())
             .map_err(|why| refuse(&quic, CloseCode::Overloaded, why.to_owned()))?;
         quic.set_max_concurrent_uni_streams(VarInt::from_u32(0));
@@ -299,7 +299,7 @@ impl Shared {
         let link = Arc::new(Link::new(quic, Some(Box::new(slot))));
         tokio::spawn(close_late(Arc::downgrade(&link)));
         welcome(&link).await?;
-        Ok(Accepted::Join(JoinConnection::new(link, self.ca())))
+        Ok(AcceptedConnection::Join(JoinConnection::new(link, self.ca())))
     }
 
     fn ca(&self) -> CaCertificate {

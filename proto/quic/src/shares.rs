@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Shares {
     all: usize,
     each: usize,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<ShareCounts>>,
 }
 
 /// Invariant: `all` is the sum of `by_user`, which has no zeros.
 #[derive(Debug, Default)]
-struct Taken {
+struct ShareCounts {
     all: usize,
     by_user: BTreeMap<u32, usize>,
 }
@@ -23,12 +23,12 @@ struct Taken {
 #[derive(Debug)]
 pub struct Share {
     uid: u32,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<ShareCounts>>,
 }
 
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum ShareRefusal {
     /// All are taken.
     All {
         /// How many there are.
@@ -54,15 +54,15 @@ impl Shares {
     /// Takes a place for a user.
     ///
     /// # Errors
-    /// As [`Full`].
-    pub fn take(&self, uid: u32) -> Result<Share, Full> {
+    /// As [`ShareRefusal`].
+    pub fn take(&self, uid: u32) -> Result<Share, ShareRefusal> {
         let mut taken = lock(&self.taken);
         let own = taken.by_user.get(&uid).copied().unwrap_or(0);
         if own >= self.each {
-            return Err(Full::Each { limit: self.each });
+            return Err(ShareRefusal::Each { limit: self.each });
         }
         if taken.all >= self.all {
-            return Err(Full::All { limit: self.all });
+            return Err(ShareRefusal::All { limit: self.all });
         }
         taken.all += 1;
         taken.by_user.insert(uid, own + 1);
@@ -86,7 +86,7 @@ impl Drop for Share {
     }
 }
 
-fn lock(taken: &Mutex<Taken>) -> std::sync::MutexGuard<'_, Taken> {
+fn lock(taken: &Mutex<ShareCounts>) -> std::sync::MutexGuard<'_, ShareCounts> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -98,9 +98,9 @@ mod tests {
     fn one_user_gets_a_share_and_leaves_the_rest_to_others() {
         let shares = Shares::new(3, 2);
         let own = [shares.take(1).unwrap(), shares.take(1).unwrap()];
-        assert_eq!(shares.take(1).unwrap_err(), Full::Each { limit: 2 });
+        assert_eq!(shares.take(1).unwrap_err(), ShareRefusal::Each { limit: 2 });
         let _other = shares.take(2).unwrap();
-        assert_eq!(shares.take(2).unwrap_err(), Full::All { limit: 3 });
+        assert_eq!(shares.take(2).unwrap_err(), ShareRefusal::All { limit: 3 });
         drop(own);
         let _again = shares.take(1).unwrap();
         assert_eq!(lock(&shares.taken).by_user, BTreeMap::from([(1, 1), (2, 1)]));

@@ -32,17 +32,17 @@ pub struct FrameLimits {
 
 impl FrameLimits {
     /// The control stream between agent and master: 4 MiB, silent as long as it likes.
-    pub const CONTROL: Self = Self::of(4 * MIB, 30, None);
+    pub const CONTROL: Self = Self::new(4 * MIB, 30, None);
     /// One load or job report on a stream of its own: 1 MiB.
-    pub const REPORT: Self = Self::of(MIB, 30, Some(30));
+    pub const REPORT: Self = Self::new(MIB, 30, Some(30));
     /// Requests of commands: 16 MiB, which bounds a job script with its environment.
-    pub const REQUEST: Self = Self::of(16 * MIB, 60, None);
+    pub const REQUEST: Self = Self::new(16 * MIB, 60, None);
     /// Replies to commands, which trust who answers: 512 MiB, for the `qstat` of a million tasks.
-    pub const REPLY: Self = Self::of(512 * MIB, 600, None);
+    pub const REPLY: Self = Self::new(512 * MIB, 600, None);
     /// Enrolment, before anyone is authenticated: 16 KiB.
-    pub const JOIN: Self = Self::of(16 << 10, 10, Some(10));
+    pub const JOIN: Self = Self::new(16 << 10, 10, Some(10));
 
-    const fn of(frame_bytes: usize, deadline_s: u64, idle_s: Option<u64>) -> Self {
+    const fn new(frame_bytes: usize, deadline_s: u64, idle_s: Option<u64>) -> Self {
         let idle = match idle_s {
             Some(seconds) => Some(Duration::from_secs(seconds)),
             None => None,
@@ -243,7 +243,7 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
     async fn flush(&mut self) -> Result<(), StreamError> {
         let limit = self.limits.frame_deadline;
         let deadline = Instant::now() + limit;
-        let mut sent = Sent {
+        let mut sent = SendGuard {
             bytes: &mut self.unsent,
             count: 0,
         };
@@ -263,12 +263,12 @@ impl<W: AsyncWrite + Unpin> FrameSender<W> {
 }
 
 /// Takes what was written off the bytes to send, also when the call that writes is dropped.
-struct Sent<'a> {
+struct SendGuard<'a> {
     bytes: &'a mut Vec<u8>,
     count: usize,
 }
 
-impl Drop for Sent<'_> {
+impl Drop for SendGuard<'_> {
     fn drop(&mut self) {
         if self.count == self.bytes.len() {
             *self.bytes = Vec::new();

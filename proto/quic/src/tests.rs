@@ -31,12 +31,12 @@ async fn host_and_master_know_each_other_and_exchange_frames() {
     near.close(CloseCode::Done, "bye");
     assert_eq!(
         far.closed().await,
-        Closed::ByPeer {
+        ConnectionEnd::ByPeer {
             code: Some(CloseCode::Done),
             reason: "bye".to_owned()
         }
     );
-    assert_eq!(near.closed().await, Closed::Here);
+    assert_eq!(near.closed().await, ConnectionEnd::Here);
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn streams_keep_a_connection_open_and_the_last_one_closes_it() {
     let (_back, mut control) = far.accept_bi(FrameLimits::CONTROL).await.unwrap();
     assert_eq!(control.recv().await.unwrap().unwrap().id, 1);
     drop((sender, receiver));
-    assert!(matches!(far.closed().await, Closed::ByPeer { .. }));
+    assert!(matches!(far.closed().await, ConnectionEnd::ByPeer { .. }));
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn revoking_closes_open_connections_and_refuses_resumed_ones() {
     cell.revoke(credentials.identity().serial);
     assert!(matches!(
         near.closed().await,
-        Closed::ByPeer {
+        ConnectionEnd::ByPeer {
             code: Some(CloseCode::Revoked),
             ..
         }
@@ -129,7 +129,7 @@ async fn a_host_that_reconnects_replaces_its_oldest_connections() {
     }
     assert!(matches!(
         open[0].0.closed().await,
-        Closed::ByPeer {
+        ConnectionEnd::ByPeer {
             code: Some(CloseCode::Replaced),
             ..
         }
@@ -157,7 +157,7 @@ async fn a_host_joins_by_the_fingerprint_in_its_token_and_is_then_admitted() {
         Credentials::from_pem(&certificate, &key.to_pem(), &join.ca().to_pem()).unwrap()
     };
     let master = async {
-        let Some(Accepted::Join(join)) = cell.server.accept().await else {
+        let Some(AcceptedConnection::Join(join)) = cell.server.accept().await else {
             panic!("a join was expected")
         };
         let (mut sender, mut receiver) = join.accept().await.unwrap();
@@ -192,7 +192,7 @@ async fn a_stopping_master_says_so() {
     cell.server.shutdown().await;
     assert!(matches!(
         near.closed().await,
-        Closed::ByPeer {
+        ConnectionEnd::ByPeer {
             code: Some(CloseCode::ShuttingDown),
             ..
         }
@@ -245,7 +245,7 @@ async fn peers_of_a_master_that_was_killed_learn_it_from_the_next_one() {
     };
     near.send_report(Kind::Load, 1, &"load").await.unwrap();
     let closed = tokio::time::timeout(PATIENCE, near.closed()).await;
-    assert!(matches!(closed, Ok(Closed::Broken { .. })), "{closed:?}");
+    assert!(matches!(closed, Ok(ConnectionEnd::Broken { .. })), "{closed:?}");
 }
 
 #[tokio::test]

@@ -21,9 +21,9 @@ type KeyBytes = [u8; KEY_BYTES];
 
 /// The current and the previous key for session tickets, shared by all who hold a clone.
 #[derive(Clone)]
-pub struct TicketKeys(Arc<Shared>);
+pub struct TicketKeys(Arc<TicketState>);
 
-struct Shared {
+struct TicketState {
     ring: RwLock<KeyRing>,
     resumed: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl TicketKeys {
     /// # Errors
     /// `NoRandomness` if the system gives no random numbers.
     pub fn generate(now: Wall) -> Result<Self, IdentityError> {
-        Ok(Self::of(KeyRing {
+        Ok(Self::from_ring(KeyRing {
             since: now,
             current: random()?,
             previous: random()?,
@@ -54,7 +54,7 @@ impl TicketKeys {
     /// `BadKey` if the text is something else; new keys only cost every agent one full handshake.
     pub fn import(text: &str) -> Result<Self, IdentityError> {
         read(text)
-            .map(Self::of)
+            .map(Self::from_ring)
             .ok_or_else(|| IdentityError::BadKey("these are not ticket keys".to_owned()))
     }
 
@@ -103,8 +103,8 @@ impl TicketKeys {
         self.0.resumed.load(Ordering::Relaxed)
     }
 
-    fn of(ring: KeyRing) -> Self {
-        Self(Arc::new(Shared {
+    fn from_ring(ring: KeyRing) -> Self {
+        Self(Arc::new(TicketState {
             ring: RwLock::new(ring),
             resumed: AtomicU64::new(0),
         }))

@@ -200,7 +200,7 @@ impl MasterVerifier {
 }
 
 fn find_ca(chain: &[CertificateDer<'_>], wanted: Fingerprint) -> Option<Result<CaCertificate, IdentityError>> {
-    let found = chain.iter().find(|der| Fingerprint::of(der) == wanted)?;
+    let found = chain.iter().find(|der| Fingerprint::of_certificate(der) == wanted)?;
     Some(CaCertificate::from_der(found.clone().into_owned()))
 }
 

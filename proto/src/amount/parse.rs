@@ -126,15 +126,15 @@ impl Amount {
 }
 
 /// An error as the parts below see it.
-type Fault = (Range<usize>, Reason);
+type ParseFault = (Range<usize>, Reason);
 
 /// The text as base units of the type; truth is not folded to 0 and 1 yet.
-fn value(text: &str, r#type: Type) -> Result<Amount, Fault> {
+fn value(text: &str, r#type: Type) -> Result<Amount, ParseFault> {
     plain(text, r#type.base_units_in_one()).map_or_else(|| in_any_notation(text, r#type), Ok)
 }
 
 /// The same in any notation.
-fn in_any_notation(text: &str, r#type: Type) -> Result<Amount, Fault> {
+fn in_any_notation(text: &str, r#type: Type) -> Result<Amount, ParseFault> {
     let one = i128::from(r#type.base_units_in_one());
     if text.is_empty() {
         return Err((0..0, Reason::Empty));
@@ -195,7 +195,7 @@ fn plain(text: &str, one: i64) -> Option<Amount> {
 
 /// `h:m:s`; every part may be empty, exceed 59, and have decimals, and a leading minus counts for
 /// the whole.
-fn time(text: &str, one: i128) -> Result<i128, Fault> {
+fn time(text: &str, one: i128) -> Result<i128, ParseFault> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign_length = text.len() - unsigned.len();
     let colons: Vec<usize> = text.match_indices(':').map(|(at, _)| at).collect();
@@ -216,7 +216,7 @@ fn time(text: &str, one: i128) -> Result<i128, Fault> {
 }
 
 /// One part of a time in base units. The sum of three cannot overflow, for each is below 2^64.
-fn time_part(text: &str, span: Range<usize>, weight: i128) -> Result<i128, Fault> {
+fn time_part(text: &str, span: Range<usize>, weight: i128) -> Result<i128, ParseFault> {
     let part = &text[span.clone()];
     if part.is_empty() {
         return Ok(0);
@@ -232,7 +232,7 @@ fn time_part(text: &str, span: Range<usize>, weight: i128) -> Result<i128, Fault
 }
 
 /// A number that begins with `0` and has no point: C base detection, then the multiplier.
-fn based(text: &str, one: i128) -> Result<i128, Fault> {
+fn based(text: &str, one: i128) -> Result<i128, ParseFault> {
     let (base, start) = if text.starts_with("0x") || text.starts_with("0X") {
         (16, 2)
     } else {
@@ -251,7 +251,7 @@ fn based(text: &str, one: i128) -> Result<i128, Fault> {
 }
 
 /// A signed decimal number with an optional exponent and multiplier.
-fn decimal_with_multiplier(text: &str, one: i128) -> Result<i128, Fault> {
+fn decimal_with_multiplier(text: &str, one: i128) -> Result<i128, ParseFault> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign_length = text.len() - unsigned.len();
     let number = decimal(unsigned).ok_or((sign_length..text.len(), Reason::NotANumber))?;
@@ -263,7 +263,7 @@ fn decimal_with_multiplier(text: &str, one: i128) -> Result<i128, Fault> {
 }
 
 /// What the rest of the text from `start` multiplies by: 1 where there is no rest.
-fn multiplier(text: &str, start: usize) -> Result<i128, Fault> {
+fn multiplier(text: &str, start: usize) -> Result<i128, ParseFault> {
     let mut rest = text[start..].chars();
     let factor = match rest.next() {
         None => return Ok(1),

@@ -35,17 +35,19 @@ const ENTRIES: usize = 1_000;
 
 /// Which field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum CalendarField {
     Year,
     Week,
 }
 
-impl Field {
+impl CalendarField {
     /// How it is done.
     pub(super) fn example(self) -> &'static str {
         match self {
-            Field::Year => "write NONE, or entries like 24.12.2026-26.12.2026=off or 1.5.2026=8-12,13-17=suspended",
-            Field::Week => "write NONE, or entries like mon-fri=20-6 or sat,sun=off or 12-18=suspended",
+            CalendarField::Year => {
+                "write NONE, or entries like 24.12.2026-26.12.2026=off or 1.5.2026=8-12,13-17=suspended"
+            }
+            CalendarField::Week => "write NONE, or entries like mon-fri=20-6 or sat,sun=off or 12-18=suspended",
         }
     }
 }
@@ -55,7 +57,7 @@ impl Field {
 /// # Errors
 ///
 /// In the words of 8.1.9 where they are known, with the word at fault.
-pub(super) fn schedule(field: Field, text: &str) -> Result<Schedule, String> {
+pub(super) fn schedule(field: CalendarField, text: &str) -> Result<Schedule, String> {
     let text = text.trim_ascii();
     if is_none(text) {
         return Ok(Schedule::none());
@@ -87,7 +89,7 @@ fn without_blanks_inside(text: &str) -> String {
     joined
 }
 
-fn entry(field: Field, text: &str) -> Result<Entry, String> {
+fn entry(field: CalendarField, text: &str) -> Result<Entry, String> {
     let mut parts = text.split('=').peekable();
     let found = parts
         .next_if(|part| is_days(field, part))
@@ -110,12 +112,12 @@ fn entry(field: Field, text: &str) -> Result<Entry, String> {
 }
 
 /// Whether a part of an entry tells days: of a year with dots, of a week in words.
-fn is_days(field: Field, part: &str) -> bool {
+fn is_days(field: CalendarField, part: &str) -> bool {
     match field {
-        Field::Year => {
+        CalendarField::Year => {
             part.contains('.') || !(part.starts_with(|letter: char| letter.is_ascii_digit()) || is_state(part))
         }
-        Field::Week => !part.starts_with(|letter: char| letter.is_ascii_digit()) && !is_state(part),
+        CalendarField::Week => !part.starts_with(|letter: char| letter.is_ascii_digit()) && !is_state(part),
     }
 }
 
@@ -132,15 +134,15 @@ fn state(word: &str) -> Result<CalendarState, String> {
     }
 }
 
-fn days(field: Field, text: &str) -> Result<Days, String> {
+fn days(field: CalendarField, text: &str) -> Result<Days, String> {
     match field {
-        Field::Week => {
+        CalendarField::Week => {
             let mut ranges = text.split(',').map(|range| pair(range, weekday));
             ranges
                 .try_fold(0, |days, range| Ok(days | week_range(range?)))
                 .map(Days::Week)
         }
-        Field::Year => text
+        CalendarField::Year => text
             .split(',')
             .map(year_range)
             .collect::<Result<_, _>>()
@@ -193,7 +195,7 @@ fn year_day(text: &str) -> Result<Day, String> {
         .and_then(|at| u32::try_from(at + 1).ok());
     let month = named.map_or_else(|| number(month, 1, 12, "month"), Ok)?;
     let year = number(year, 1970, 9999, "year")?;
-    let found = Day::of(year.cast_signed(), month, day_of_month);
+    let found = Day::from_ymd(year.cast_signed(), month, day_of_month);
     found.ok_or_else(|| format!("\"{text}\": that month has no day {day_of_month}"))
 }
 

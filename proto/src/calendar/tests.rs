@@ -13,7 +13,7 @@ fn calendar(year: &str, week: &str) -> Result<Calendar, Vec<Diagnostic>> {
 fn at(day: (i32, u32, u32), time: (u32, u32)) -> LocalTime {
     let (year, month, day) = day;
     LocalTime {
-        day: Day::of(year, month, day).unwrap(),
+        day: Day::from_ymd(year, month, day).unwrap(),
         second: time.0 * 3600 + time.1 * 60,
     }
 }
@@ -211,7 +211,7 @@ fn changes_far_ahead_and_changes_that_never_come_are_known() {
     assert_eq!(next("NONE", "NONE"), None);
     assert_eq!(next("NONE", "off"), None, "it is off for ever");
     assert_eq!(next("1.1.2000=off", "NONE"), None, "that day is over");
-    let day = |year, month, day| Wall::from_seconds(i64::from(Day::of(year, month, day).unwrap().0) * 86_400);
+    let day = |year, month, day| Wall::from_seconds(i64::from(Day::from_ymd(year, month, day).unwrap().0) * 86_400);
     assert_eq!(
         next("1.1.2199=off", "NONE"),
         Some((day(2199, 1, 1), CalendarState::Off))

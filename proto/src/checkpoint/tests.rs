@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use proptest::prelude::*;
 
 const RECORDED: &str = "\
@@ -23,7 +23,7 @@ fn changed(key: &str, value: &str) -> Result<Checkpoint, Vec<Diagnostic>> {
 #[test]
 fn a_recorded_environment_prints_as_it_was_read() {
     let ckpt = Checkpoint::read("", &Fields::parse(RECORDED).unwrap()).unwrap();
-    assert_eq!(ckpt.write().print(ObjectKind::Checkpoint, Wrap::At80), RECORDED);
+    assert_eq!(ckpt.write().print(ObjectKind::Checkpoint, LineWrap::At80), RECORDED);
     assert_eq!(
         (ckpt.ckpt_command.value(), ckpt.migr_command.value()),
         (Some("/bin/ckpt"), None)
@@ -74,10 +74,10 @@ proptest! {
             interface: interface.parse().unwrap(),
             restart_command: command.parse().unwrap(),
             signal: signal.parse().unwrap(),
-            when: When { suspended, shutdown, periodic, unknown: true },
+            when: CheckpointOccasions { suspended, shutdown, periodic, unknown: true },
             ..Checkpoint::template("c")
         };
-        let text = ckpt.write().print(ObjectKind::Checkpoint, Wrap::At80);
+        let text = ckpt.write().print(ObjectKind::Checkpoint, LineWrap::At80);
         prop_assert_eq!(Checkpoint::read("", &Fields::parse(&text).unwrap()).unwrap(), ckpt);
     }
 }
@@ -109,7 +109,7 @@ fn occasions_are_letters_or_a_time_as_8_1_9_reads_them() {
 
 #[test]
 fn the_interval_is_never_shorter_than_that_of_the_queue() {
-    let (periodic, other): (When, When) = ("mx".parse().unwrap(), "x".parse().unwrap());
+    let (periodic, other): (CheckpointOccasions, CheckpointOccasions) = ("mx".parse().unwrap(), "x".parse().unwrap());
     let every = |seconds| Some(Occasion::EverySeconds(seconds));
     for (occasion, environment, expected) in [
         (None, periodic, Some(300)),

@@ -26,7 +26,7 @@ fn with_replaced(name: &str, line: &str) -> String {
 fn outcome(text: &str) -> Vec<String> {
     let replaced = Complex::parse(text).and_then(|new| Complex::built_in().replace(&new));
     match replaced {
-        Ok(changes) => changes.iter().map(Change::to_string).collect(),
+        Ok(changes) => changes.iter().map(AttributeChange::to_string).collect(),
         Err(refusals) => refusals.into_iter().map(|refusal| refusal.what).collect(),
     }
 }
@@ -297,10 +297,10 @@ fn a_site_attribute_may_go_and_an_equal_complex_changes_nothing() {
     let site = Complex::parse(&with_line("lsg lsg INT <= YES NO 0 0")).unwrap();
     assert_eq!(
         site.replace(&Complex::built_in()),
-        Ok(vec![Change::Removed("lsg".into())])
+        Ok(vec![AttributeChange::Removed("lsg".into())])
     );
     assert_eq!(
-        Change::Removed("lsg".into()).to_string(),
+        AttributeChange::Removed("lsg".into()).to_string(),
         "removed \"lsg\" from complex list"
     );
     assert_eq!(site.replace(&site), Ok(vec![]));

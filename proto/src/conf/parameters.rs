@@ -6,17 +6,17 @@
 use crate::amount::{Amount, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::object::suggest;
-use crate::object::value::{self, Malformed, Parameters, Signal, TimeText, is_none};
+use crate::object::value::{self, MalformedValue, Parameters, Signal, TimeText, is_none};
 use serde::{Deserialize, Serialize};
 
 /// A parameter list that is read into a struct of its own.
-pub(super) trait Readable: Sized {
+pub(super) trait ParameterList: Sized {
     /// Reads the parameters.
-    fn read(parameters: &Parameters) -> Result<Self, Malformed>;
+    fn read(parameters: &Parameters) -> Result<Self, MalformedValue>;
 }
 
 /// A parameter list whose values are those that `T` takes.
-pub(super) fn checked<T: Readable>(text: &str) -> Result<Parameters, Malformed> {
+pub(super) fn checked<T: ParameterList>(text: &str) -> Result<Parameters, MalformedValue> {
     let parameters: Parameters = text.parse()?;
     T::read(&parameters)?;
     Ok(parameters)
@@ -248,8 +248,8 @@ pub struct ExecdParams {
     pub mem_free_classic: bool,
 }
 
-impl Readable for ExecdParams {
-    fn read(parameters: &Parameters) -> Result<Self, Malformed> {
+impl ParameterList for ExecdParams {
+    fn read(parameters: &Parameters) -> Result<Self, MalformedValue> {
         let flag = |name, default| parameters.flag(name, default);
         Ok(Self {
             acct_reserved_usage: flag("ACCT_RESERVED_USAGE", false)?,
@@ -330,8 +330,8 @@ pub struct QmasterParams {
     pub simulate_execds: bool,
 }
 
-impl Readable for QmasterParams {
-    fn read(parameters: &Parameters) -> Result<Self, Malformed> {
+impl ParameterList for QmasterParams {
+    fn read(parameters: &Parameters) -> Result<Self, MalformedValue> {
         let flag = |name| parameters.flag(name, false);
         Ok(Self {
             enable_enforce_master_limit: flag("ENABLE_ENFORCE_MASTER_LIMIT")?,
@@ -381,8 +381,8 @@ pub struct ReportingParams {
     pub log_consumables: bool,
 }
 
-impl Readable for ReportingParams {
-    fn read(parameters: &Parameters) -> Result<Self, Malformed> {
+impl ParameterList for ReportingParams {
+    fn read(parameters: &Parameters) -> Result<Self, MalformedValue> {
         let flush_time_s = parameters.seconds("flush_time")?.unwrap_or(15);
         Ok(Self {
             accounting: parameters.flag("accounting", true)?,
@@ -421,7 +421,7 @@ pub(super) fn unknown(key: &str, given: &Parameters) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn truth(text: &str) -> Result<bool, Malformed> {
+fn truth(text: &str) -> Result<bool, MalformedValue> {
     match text.to_ascii_lowercase().as_str() {
         "yes" => Ok(true),
         "no" => Ok(false),
@@ -430,7 +430,7 @@ fn truth(text: &str) -> Result<bool, Malformed> {
 }
 
 /// A nice value; -999 stands for the usual one (`sge_conf(5)`).
-fn nice(parameters: &Parameters, name: &str) -> Result<Option<i32>, Malformed> {
+fn nice(parameters: &Parameters, name: &str) -> Result<Option<i32>, MalformedValue> {
     let set = parameters.parsed(name, |text| match text {
         "-999" => Ok(None),
         _ => value::bounded::<-20, 20, i32>(text).map(Some),
@@ -438,7 +438,7 @@ fn nice(parameters: &Parameters, name: &str) -> Result<Option<i32>, Malformed> {
     Ok(set.flatten())
 }
 
-fn notify_signal(text: &str) -> Result<NotifySignal, Malformed> {
+fn notify_signal(text: &str) -> Result<NotifySignal, MalformedValue> {
     if is_none(text) {
         return Ok(NotifySignal::Silent);
     }
@@ -448,28 +448,28 @@ fn notify_signal(text: &str) -> Result<NotifySignal, Malformed> {
     text.parse().map(|signal: Signal| NotifySignal::Signal(signal.number()))
 }
 
-fn pdc_interval(text: &str) -> Result<PdcInterval, Malformed> {
+fn pdc_interval(text: &str) -> Result<PdcInterval, MalformedValue> {
     match text.to_ascii_uppercase().as_str() {
         "PER_LOAD_REPORT" => Ok(PdcInterval::PerLoadReport),
         "NEVER" => Ok(PdcInterval::Never),
         _ => match TimeText::finite(text)?.seconds() {
             Some(seconds) if seconds > 0 => Ok(PdcInterval::Seconds(seconds)),
-            Some(_) | None => Err(Malformed::new(
+            Some(_) | None => Err(MalformedValue::new(
                 "a time of at least one second, PER_LOAD_REPORT or NEVER",
             )),
         },
     }
 }
 
-fn mem_free_classic(text: &str) -> Result<bool, Malformed> {
+fn mem_free_classic(text: &str) -> Result<bool, MalformedValue> {
     match text.to_ascii_lowercase().as_str() {
         "classic" => Ok(true),
         "available" => Ok(false),
-        _ => Err(Malformed::new("classic or available")),
+        _ => Err(MalformedValue::new("classic or available")),
     }
 }
 
-fn limit_pair(parameters: &Parameters, soft: &str, hard: &str) -> Result<Option<LimitPair>, Malformed> {
+fn limit_pair(parameters: &Parameters, soft: &str, hard: &str) -> Result<Option<LimitPair>, MalformedValue> {
     let soft = parameters.parsed(soft, limit)?;
     let hard = parameters.parsed(hard, limit)?;
     Ok(soft.or(hard).zip(hard.or(soft)).map(|(soft, hard)| LimitPair {
@@ -479,12 +479,12 @@ fn limit_pair(parameters: &Parameters, soft: &str, hard: &str) -> Result<Option<
 }
 
 /// A count or a size with an optional multiplier, or INFINITY; `unlimited` is read too.
-fn limit(text: &str) -> Result<Amount, Malformed> {
+fn limit(text: &str) -> Result<Amount, MalformedValue> {
     if text.eq_ignore_ascii_case("unlimited") {
         return Ok(Amount::INFINITY);
     }
     let amount = Amount::parse(text, Type::Memory)
         .ok()
         .filter(|amount| !amount.is_negative());
-    amount.ok_or_else(|| Malformed::new("a number with an optional multiplier, or INFINITY,"))
+    amount.ok_or_else(|| MalformedValue::new("a number with an optional multiplier, or INFINITY,"))
 }

@@ -15,7 +15,7 @@ fn execd(text: &str) -> ExecdParams {
 #[test]
 fn the_recorded_configuration_prints_as_it_was_read() {
     let conf = ClusterConf::from_fields(&HostName::global(), &Fields::parse(RECORDED).unwrap()).unwrap();
-    assert_eq!(conf.print(Wrap::At80), RECORDED);
+    assert_eq!(conf.print(LineWrap::At80), RECORDED);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn an_entry_of_the_host_replaces_the_global_one() {
     assert_eq!(settings.load_sensor.0, ["/opt/a", "/opt/b -v"]);
     assert_eq!(settings.max_unheard.seconds(), Some(300));
     assert_eq!(
-        local.print(Wrap::At80),
+        local.print(LineWrap::At80),
         "#n1:\nprolog                       none\nload_report_time             10\n\n"
     );
 }

@@ -1,6 +1,6 @@
 //! Entries of the cluster configuration with a form of their own.
 
-use crate::object::value::{Flag, Malformed, is_none, stored_as_text};
+use crate::object::value::{Flag, MalformedValue, is_none, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,9 +15,9 @@ const LEAST_GID: u32 = 100;
 pub struct LowerFlag(pub bool);
 
 impl FromStr for LowerFlag {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         Flag::of_configuration(text).map(|flag| LowerFlag(flag.0))
     }
 }
@@ -41,14 +41,14 @@ pub enum EnforceUser {
 }
 
 impl FromStr for EnforceUser {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "false" | "0" => Ok(Self::No),
             "true" | "1" => Ok(Self::Yes),
             "auto" => Ok(Self::Auto),
-            _ => Err(Malformed::new("true, false or auto")),
+            _ => Err(MalformedValue::new("true, false or auto")),
         }
     }
 }
@@ -65,16 +65,16 @@ pub enum LogLevel {
 }
 
 impl FromStr for LogLevel {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "log_emerg" | "log_alert" | "log_crit" | "log_err" => Ok(Self::Error),
             "log_warning" => Ok(Self::Warning),
             "log_notice" | "log_info" | "log_debug" => Ok(Self::Info),
             _ => {
                 let what = format!("denied: got invalid value \"{text}\" for loglevel");
-                Err(Malformed::said(what, "log_err, log_warning or log_info"))
+                Err(MalformedValue::said(what, "log_err, log_warning or log_info"))
             }
         }
     }
@@ -87,9 +87,9 @@ impl FromStr for LogLevel {
 pub struct LoadSensors(pub Vec<String>);
 
 impl FromStr for LoadSensors {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut sensors: Vec<String> = Vec::new();
         if is_none(text) {
             return Ok(LoadSensors(sensors));
@@ -100,7 +100,7 @@ impl FromStr for LoadSensors {
             .filter(|command| !command.is_empty())
         {
             if !command.starts_with('/') {
-                return Err(Malformed::relative_path(
+                return Err(MalformedValue::relative_path(
                     "a list of programs, each with its path from \"/\" on, or none,",
                 ));
             }
@@ -128,11 +128,11 @@ impl GidRanges {
 }
 
 impl FromStr for GidRanges {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let expected = || {
-            Malformed::new(format!(
+            MalformedValue::new(format!(
                 "a list of ranges of group ids from {LEAST_GID} on, such as 65400-65500,"
             ))
         };
@@ -146,7 +146,7 @@ impl FromStr for GidRanges {
                 Ok((first, last))
             }
         };
-        let ranges = text.split(',').map(range).collect::<Result<_, Malformed>>()?;
+        let ranges = text.split(',').map(range).collect::<Result<_, MalformedValue>>()?;
         Ok(GidRanges {
             text: text.to_owned(),
             ranges,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 
 const GLOBAL: &str = include_str!("../../tests-data/qconf/host_global.txt");
 const VM: &str = include_str!("../../tests-data/qconf/host_vm.txt");
@@ -20,7 +20,7 @@ fn recorded_hosts_print_as_they_were_read() {
         let host = ExecHost::from_fields(&fields).unwrap();
         assert_eq!(
             host.shown(&load_values, processors)
-                .print(ObjectKind::ExecHost, Wrap::At80),
+                .print(ObjectKind::ExecHost, LineWrap::At80),
             text
         );
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::diagnostic::Code;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use std::collections::BTreeSet;
 
 const RECORDED: &str = include_str!("../../tests-data/qconf/hostgroup_allhosts.txt");
@@ -25,7 +25,7 @@ fn names(hosts: &BTreeSet<HostName>) -> Vec<&str> {
 #[test]
 fn a_recorded_group_prints_as_it_was_read() {
     let group = HostGroup::from_fields(&Fields::parse(RECORDED).unwrap()).unwrap();
-    assert_eq!(group.to_fields().print(ObjectKind::HostGroup, Wrap::At80), RECORDED);
+    assert_eq!(group.to_fields().print(ObjectKind::HostGroup, LineWrap::At80), RECORDED);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The launch document: everything a shepherd has to know to run one task to its end alone.
 
-use super::pairs::{DecodeError, Reader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
+use super::pairs::{DecodeError, PairReader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
 use crate::id::TaskKey;
 
 /// One task, as the agent hands it to the launcher.
@@ -231,7 +231,7 @@ impl Record for Start {
         }
     }
 
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "script" => Ok(Start::Script {
                 shell: Slot::read("shell", reader)?,
@@ -342,26 +342,26 @@ record!(TmpDir { base, name });
 
 /// A limit's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum BoundValue {
     /// Bytes, seconds or a count.
     Finite(u64),
     /// No limit.
     Infinity,
 }
 
-impl Value for Bound {
+impl Value for BoundValue {
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Bound::Finite(value) => value.put(out),
-            Bound::Infinity => out.extend_from_slice(b"infinity!"),
+            BoundValue::Finite(value) => value.put(out),
+            BoundValue::Infinity => out.extend_from_slice(b"infinity!"),
         }
     }
 
     fn take(bytes: &[u8]) -> Option<Self> {
         if bytes == b"infinity!" {
-            Some(Bound::Infinity)
+            Some(BoundValue::Infinity)
         } else {
-            u64::take(bytes).map(Bound::Finite)
+            u64::take(bytes).map(BoundValue::Finite)
         }
     }
 }
@@ -412,9 +412,9 @@ pub struct ProcessLimit {
     /// What is limited.
     pub resource: Resource,
     /// The soft limit.
-    pub soft: Bound,
+    pub soft: BoundValue,
     /// The hard limit.
-    pub hard: Bound,
+    pub hard: BoundValue,
 }
 record!(ProcessLimit { resource, soft, hard });
 
@@ -506,7 +506,7 @@ impl Record for Method {
         }
     }
 
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "default" => Ok(Method::Default),
             "signal" => Slot::read("signal", reader).map(Method::Signal),

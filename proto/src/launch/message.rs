@@ -5,7 +5,9 @@
 //! and error of [`Request::StartSensor`].
 
 use super::document::LaunchDocument;
-use super::pairs::{DecodeError, MAX_DOCUMENT_BYTES, Reader, Record, Slot, Writer, put_kind, read_kind, record, words};
+use super::pairs::{
+    DecodeError, MAX_DOCUMENT_BYTES, PairReader, Record, Slot, Writer, put_kind, read_kind, record, words,
+};
 use super::result::{LaunchResult, TaskUsage};
 use crate::id::TaskKey;
 use crate::usage::Blame;
@@ -53,7 +55,7 @@ pub enum Request {
         /// The task.
         key: TaskKey,
         /// What to do.
-        order: Order,
+        order: TaskOrder,
     },
     /// Give the processes of a running task another share of the host. Sent only to a launcher
     /// whose `Tasks` offered it; not answered.
@@ -112,7 +114,7 @@ record!(SensorSpec {
 
 /// What is done to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum TaskOrder {
     /// The termination sequence: announcement if the job wants one, then the terminate method.
     Terminate,
     /// SIGKILL to all processes at once.
@@ -128,23 +130,23 @@ pub enum Order {
     /// SIGUSR2 to all processes.
     User2,
 }
-impl Order {
+impl TaskOrder {
     /// The order that counts where this one came behind an earlier one that has not been carried
     /// out: the later, except that nothing takes back an end, and only an end the writing of a
     /// state that leads to one.
-    pub fn behind(self, earlier: Option<Order>) -> Order {
+    pub fn behind(self, earlier: Option<TaskOrder>) -> TaskOrder {
         let weight = |order| match order {
-            Order::Suspend | Order::Resume | Order::User1 | Order::User2 => 0,
-            Order::Migrate => 1,
-            Order::Terminate => 2,
-            Order::Kill => 3,
+            TaskOrder::Suspend | TaskOrder::Resume | TaskOrder::User1 | TaskOrder::User2 => 0,
+            TaskOrder::Migrate => 1,
+            TaskOrder::Terminate => 2,
+            TaskOrder::Kill => 3,
         };
         earlier
             .filter(|earlier| weight(*earlier) > weight(self))
             .unwrap_or(self)
     }
 }
-words!(Order {
+words!(TaskOrder {
     Terminate = "terminate",
     Kill = "kill",
     Suspend = "suspend",
@@ -309,7 +311,7 @@ impl Record for Request {
         }
     }
 
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "launch" => Slot::read("document", reader).map(|document| Request::Launch(Box::new(document))),
             "signal" => Ok(Request::Signal {
@@ -402,7 +404,7 @@ impl Record for Notice {
         }
     }
 
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
             "accepted" => Ok(Notice::Accepted {
                 key: Slot::read("key", reader)?,
@@ -457,7 +459,7 @@ impl Record for Notice {
     }
 }
 
-fn read_blame(reader: &mut Reader<'_>) -> Result<Blame, DecodeError> {
+fn read_blame(reader: &mut PairReader<'_>) -> Result<Blame, DecodeError> {
     let blame = Option::<Blame>::read("blame", reader)?.unwrap_or_default();
     let is_queues = Option::<bool>::read("of_queue", reader)?.unwrap_or(false);
     Ok(if is_queues { Blame::Queue } else { blame })

@@ -62,7 +62,7 @@ pub trait Slot: Sized {
     ///
     /// # Errors
     /// Missing, repeated or malformed values.
-    fn read(key: &'static str, reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    fn read(key: &'static str, reader: &mut PairReader<'_>) -> Result<Self, DecodeError>;
 }
 
 /// A struct or enum made of pairs.
@@ -73,7 +73,7 @@ pub trait Record: Sized {
     ///
     /// # Errors
     /// The first field that is missing, repeated or malformed.
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError>;
 
     /// The record as a document of its own, with magic and version.
     fn encode(&self) -> Vec<u8> {
@@ -99,7 +99,7 @@ pub trait Record: Sized {
         if version != VERSION {
             return Err(DecodeError::Version(version));
         }
-        Self::read_pairs(&mut Reader::new(rest)?)
+        Self::read_pairs(&mut PairReader::new(rest)?)
     }
 }
 
@@ -123,11 +123,11 @@ impl Writer {
 }
 
 /// The pairs of a record, by key.
-pub struct Reader<'a> {
+pub struct PairReader<'a> {
     pairs: BTreeMap<&'a [u8], Vec<&'a [u8]>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PairReader<'a> {
     /// Splits bytes into pairs.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
                 return Err(DecodeError::TooLarge);
             }
         }
-        Ok(Reader { pairs })
+        Ok(PairReader { pairs })
     }
 
     fn take(&mut self, key: &'static str) -> Vec<&'a [u8]> {
@@ -165,7 +165,7 @@ impl<V: Value> Slot for V {
         writer.put(key, self);
     }
 
-    fn read(key: &'static str, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(key: &'static str, reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match reader.take(key)[..] {
             [] => Err(DecodeError::Missing(key)),
             [bytes] => V::take(bytes).ok_or(DecodeError::BadValue(key)),
@@ -181,7 +181,7 @@ impl<V: Value> Slot for Option<V> {
         }
     }
 
-    fn read(key: &'static str, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(key: &'static str, reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match reader.take(key)[..] {
             [] => Ok(None),
             [bytes] => V::take(bytes).map(Some).ok_or(DecodeError::BadValue(key)),
@@ -197,7 +197,7 @@ impl<V: Value> Slot for Vec<V> {
         }
     }
 
-    fn read(key: &'static str, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(key: &'static str, reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         reader
             .take(key)
             .into_iter()
@@ -263,7 +263,7 @@ pub(super) fn put_kind(writer: &mut Writer, kind: &str) {
 }
 
 /// Reads what [`put_kind`] wrote.
-pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+pub(super) fn read_kind(reader: &mut PairReader<'_>) -> Result<String, DecodeError> {
     Slot::read("kind", reader)
 }
 
@@ -277,7 +277,7 @@ macro_rules! nested {
                 out.extend_from_slice(&$crate::launch::pairs::body(self));
             }
             fn take(bytes: &[u8]) -> Option<Self> {
-                let mut reader = $crate::launch::pairs::Reader::new(bytes).ok()?;
+                let mut reader = $crate::launch::pairs::PairReader::new(bytes).ok()?;
                 <$type as $crate::launch::pairs::Record>::read_pairs(&mut reader).ok()
             }
         }
@@ -302,7 +302,7 @@ macro_rules! record {
                 $($crate::launch::pairs::Slot::write($field, stringify!($field), writer);)*
             }
             fn read_pairs(
-                reader: &mut $crate::launch::pairs::Reader<'_>,
+                reader: &mut $crate::launch::pairs::PairReader<'_>,
             ) -> Result<Self, $crate::launch::pairs::DecodeError> {
                 $(let $field = $crate::launch::pairs::Slot::read(stringify!($field), reader)?;)*
                 Ok($type { $($field),* })

@@ -1,7 +1,7 @@
 //! The records a shepherd leaves behind: `exec` before the job starts, `result` after its end.
 
-use super::document::{Bound, Resource};
-use super::pairs::{DecodeError, Reader, Record, Slot, Writer, nested, put_kind, read_kind, record, words};
+use super::document::{BoundValue, Resource};
+use super::pairs::{DecodeError, PairReader, Record, Slot, Writer, nested, put_kind, read_kind, record, words};
 use crate::id::TaskKey;
 
 /// `tasks/KEY/exec`: durable before execve(2). Names the main process beyond doubt: pid, start time
@@ -42,7 +42,7 @@ pub struct LaunchResult {
     /// The task.
     pub key: TaskKey,
     /// How the job itself ended.
-    pub cause: Cause,
+    pub cause: EndCause,
     /// What failed after the job itself, such as the epilog.
     pub after: Option<Failure>,
     /// Whether execve of the job happened. With `false` the start may be repeated (ARCHITECTURE.md
@@ -51,9 +51,9 @@ pub struct LaunchResult {
     /// Whether an order of the agent (terminate or kill) came before the end.
     pub ordered: bool,
     /// The limit that ended the task, or may have.
-    pub limit: Option<LimitHit>,
+    pub limit: Option<HostLimitHit>,
     /// Limits that setrlimit(2) refused; the job ran without them.
-    pub refused_limits: Vec<RefusedLimit>,
+    pub refused_limits: Vec<HostRefusedLimit>,
     /// How the procedures ended, in the order they ran.
     pub procedures: Vec<ProcedureEnd>,
     /// What the task used.
@@ -97,7 +97,7 @@ record!(LaunchResult {
 
 /// How the job itself ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EndCause {
     /// It returned this code, also 99 and 100.
     Exited(u8),
     /// A signal ended it; accounting shows 128 + signal.
@@ -114,45 +114,45 @@ pub enum Cause {
     ShepherdDied,
 }
 
-impl Record for Cause {
+impl Record for EndCause {
     fn write_pairs(&self, writer: &mut Writer) {
         match self {
-            Cause::Exited(code) => {
+            EndCause::Exited(code) => {
                 put_kind(writer, "exited");
                 code.write("code", writer);
             }
-            Cause::Signalled { signal, core } => {
+            EndCause::Signalled { signal, core } => {
                 put_kind(writer, "signalled");
                 signal.write("signal", writer);
                 core.write("core", writer);
             }
-            Cause::FailedToStart(failure) => {
+            EndCause::FailedToStart(failure) => {
                 put_kind(writer, "failed");
                 failure.write("failure", writer);
             }
-            Cause::ShepherdDied => put_kind(writer, "shepherd-died"),
+            EndCause::ShepherdDied => put_kind(writer, "shepherd-died"),
         }
     }
 
-    fn read_pairs(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError> {
         match read_kind(reader)?.as_str() {
-            "exited" => Slot::read("code", reader).map(Cause::Exited),
-            "signalled" => Ok(Cause::Signalled {
+            "exited" => Slot::read("code", reader).map(EndCause::Exited),
+            "signalled" => Ok(EndCause::Signalled {
                 signal: Slot::read("signal", reader)?,
                 core: Slot::read("core", reader)?,
             }),
-            "failed" => Slot::read("failure", reader).map(Cause::FailedToStart),
-            "shepherd-died" => Ok(Cause::ShepherdDied),
+            "failed" => Slot::read("failure", reader).map(EndCause::FailedToStart),
+            "shepherd-died" => Ok(EndCause::ShepherdDied),
             _ => Err(DecodeError::BadValue("cause")),
         }
     }
 }
-nested!(Cause);
+nested!(EndCause);
 
 /// Why something failed, in the words of sge_status(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The `failed` code of accounting: see [`Failed`].
+    /// The `failed` code of accounting: see [`FailedCodes`].
     pub failed: u8,
     /// What, where and why, for a person.
     pub text: String,
@@ -172,7 +172,7 @@ impl Failure {
     /// A failure for which neither the job nor its user is to blame.
     pub fn of_host(text: impl Into<String>, errno: i32) -> Self {
         Failure {
-            failed: Failed::BEFORE_PROLOG,
+            failed: FailedCodes::BEFORE_PROLOG,
             text: text.into(),
             errno,
             path: String::new(),
@@ -183,21 +183,21 @@ impl Failure {
     pub fn of_shepherd() -> Self {
         let failure = Failure::of_host("the task's shepherd died before it could start the job", 0);
         Failure {
-            failed: Failed::BEFORE_EXEC,
+            failed: FailedCodes::BEFORE_EXEC,
             ..failure
         }
     }
 
     /// Whether the host is to blame, so that any other job would have failed there too.
     pub fn is_hosts_fault(&self) -> bool {
-        matches!(self.failed, Failed::BEFORE_PROLOG | Failed::BEFORE_EXEC)
+        matches!(self.failed, FailedCodes::BEFORE_PROLOG | FailedCodes::BEFORE_EXEC)
     }
 }
 
 /// The `failed` codes of sge_status(5) that a host produces.
-pub struct Failed;
+pub struct FailedCodes;
 
-impl Failed {
+impl FailedCodes {
     /// Presumed failure before the job.
     pub const BEFORE_JOB: u8 = 1;
     /// A setting of the queue names something that the host does not have: its instance takes no
@@ -236,7 +236,7 @@ impl Failed {
 
 /// A limit that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitHit {
+pub struct HostLimitHit {
     /// Its name, such as `h_vmem`.
     pub limit: String,
     /// Its value: bytes or seconds.
@@ -244,9 +244,9 @@ pub struct LimitHit {
     /// What was reached, in the same unit; fractions of seconds are cut off.
     pub reached: u64,
     /// How sure it is that the limit ended the task.
-    pub evidence: Evidence,
+    pub evidence: HostEvidence,
 }
-record!(LimitHit {
+record!(HostLimitHit {
     limit,
     bound,
     reached,
@@ -255,7 +255,7 @@ record!(LimitHit {
 
 /// How sure it is that a limit ended the task (ARCHITECTURE.md "On a host").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum HostEvidence {
     /// The clock, the sampler, SIGXCPU, SIGXFSZ or the out-of-memory killer in the task's own
     /// group.
     Certain,
@@ -265,21 +265,21 @@ pub enum Evidence {
     /// It cannot be told.
     Unknown,
 }
-words!(Evidence { Certain = "certain", Likely = "likely", Unknown = "unknown" });
+words!(HostEvidence { Certain = "certain", Likely = "likely", Unknown = "unknown" });
 
 /// A limit that could not be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedLimit {
+pub struct HostRefusedLimit {
     /// The resource.
     pub resource: Resource,
     /// The soft limit wanted.
-    pub soft: Bound,
+    pub soft: BoundValue,
     /// The hard limit wanted.
-    pub hard: Bound,
+    pub hard: BoundValue,
     /// Why not, EPERM as a rule.
     pub errno: i32,
 }
-record!(RefusedLimit {
+record!(HostRefusedLimit {
     resource,
     soft,
     hard,

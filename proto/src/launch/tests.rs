@@ -40,8 +40,8 @@ fn start() -> impl Strategy<Value = Start> {
     ]
 }
 
-fn bound() -> impl Strategy<Value = Bound> {
-    prop_oneof![any::<u64>().prop_map(Bound::Finite), Just(Bound::Infinity)]
+fn bound() -> impl Strategy<Value = BoundValue> {
+    prop_oneof![any::<u64>().prop_map(BoundValue::Finite), Just(BoundValue::Infinity)]
 }
 
 fn method() -> impl Strategy<Value = Method> {
@@ -110,23 +110,23 @@ fn failure() -> impl Strategy<Value = Failure> {
     })
 }
 
-fn cause() -> impl Strategy<Value = Cause> {
+fn cause() -> impl Strategy<Value = EndCause> {
     prop_oneof![
-        any::<u8>().prop_map(Cause::Exited),
-        (any::<i32>(), any::<bool>()).prop_map(|(signal, core)| Cause::Signalled { signal, core }),
-        failure().prop_map(Cause::FailedToStart),
-        Just(Cause::ShepherdDied),
+        any::<u8>().prop_map(EndCause::Exited),
+        (any::<i32>(), any::<bool>()).prop_map(|(signal, core)| EndCause::Signalled { signal, core }),
+        failure().prop_map(EndCause::FailedToStart),
+        Just(EndCause::ShepherdDied),
     ]
 }
 
-fn limit() -> impl Strategy<Value = LimitHit> {
+fn limit() -> impl Strategy<Value = HostLimitHit> {
     (
         text(),
         any::<u64>(),
         any::<u64>(),
-        proptest::sample::select(Evidence::ALL),
+        proptest::sample::select(HostEvidence::ALL),
     )
-        .prop_map(|(limit, bound, reached, evidence)| LimitHit {
+        .prop_map(|(limit, bound, reached, evidence)| HostLimitHit {
             limit,
             bound,
             reached,
@@ -163,10 +163,10 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                     executed,
                     ordered: !executed,
                     limit,
-                    refused_limits: vec![RefusedLimit {
+                    refused_limits: vec![HostRefusedLimit {
                         resource: Resource::Stack,
-                        soft: Bound::Infinity,
-                        hard: Bound::Finite(wallclock_ms),
+                        soft: BoundValue::Infinity,
+                        hard: BoundValue::Finite(wallclock_ms),
                         errno: 1,
                     }],
                     procedures: vec![ProcedureEnd {
@@ -246,7 +246,7 @@ fn every_other_request_reads_back() {
     let requests = [
         Request::Signal {
             key,
-            order: Order::Terminate,
+            order: TaskOrder::Terminate,
         },
         Request::List,
         Request::Examine,
@@ -368,7 +368,7 @@ fn a_refusal_of_an_older_launcher_blames_the_job() {
 
 #[test]
 fn of_orders_that_wait_the_later_counts_unless_the_earlier_ends_the_task() {
-    use Order::{Kill, Migrate, Resume, Suspend, Terminate};
+    use TaskOrder::{Kill, Migrate, Resume, Suspend, Terminate};
     for (earlier, later, counts) in [
         (None, Resume, Resume),
         (Some(Suspend), Resume, Resume),

@@ -1,10 +1,10 @@
 //! Which limits are in force for a task on a host (ALGORITHMS.md section 12).
 
-use super::{Bound, Bounds, LimitKind, LimitSet};
+use super::{BoundKind, Bounds, LimitKind, LimitSet};
 use crate::amount::Amount;
 use crate::complex::{Attribute, Complex, Consumable};
 use crate::id::AttributeName;
-use crate::request::Resolved;
+use crate::request::ResolvedRequest;
 use std::collections::BTreeSet;
 
 /// What one queue instance of the host gives a task.
@@ -27,11 +27,11 @@ pub struct Grant<'a> {
 /// consumables. Several instances on the host add up what holds for a slot and take the least of
 /// what does not. A soft limit is lowered to its hard one, and is the hard one where there is no
 /// other. `params` are the limits of `execd_params`, which hold for each slot too.
-pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>], params: &LimitSet) -> LimitSet {
+pub fn effective(complex: &Complex, requests: &[ResolvedRequest], grants: &[Grant<'_>], params: &LimitSet) -> LimitSet {
     let mut limits = LimitSet::default();
     for kind in LimitKind::ATTRIBUTES {
         let in_force = |bound| on_host(kind, kind.name(bound), bound, complex, requests, grants);
-        limits.set(kind, ordered(in_force(Bound::Soft), in_force(Bound::Hard)));
+        limits.set(kind, ordered(in_force(BoundKind::Soft), in_force(BoundKind::Hard)));
     }
     let slots = grants.iter().fold(0u32, |sum, grant| sum.saturating_add(grant.slots));
     for kind in LimitKind::PARAMS {
@@ -46,7 +46,7 @@ pub fn effective(complex: &Complex, requests: &[Resolved], grants: &[Grant<'_>],
 /// The limits of a task that has slots of two kinds on one host, each kind with limits of its own:
 /// what holds for a slot adds up, but for the attributes that are `alone`; of these and of the rest
 /// those of `own` are in force.
-pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[Resolved]) -> LimitSet {
+pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[ResolvedRequest]) -> LimitSet {
     let mut limits = own.clone();
     let of_slots = |kind: LimitKind, bound| {
         let name = LimitKind::ATTRIBUTES.contains(&kind).then(|| kind.name(bound));
@@ -60,7 +60,7 @@ pub fn together(complex: &Complex, own: &LimitSet, others: &LimitSet, alone: &[R
             (Some(own), Some(others)) => Some(own.saturating_add(others).min(kind.ceiling())),
             (None, _) | (_, None) => None,
         };
-        limits.set(kind, ordered(sum(Bound::Soft), sum(Bound::Hard)));
+        limits.set(kind, ordered(sum(BoundKind::Soft), sum(BoundKind::Hard)));
     }
     limits
 }
@@ -79,9 +79,9 @@ fn ordered(soft: Option<Amount>, hard: Option<Amount>) -> Bounds {
 fn on_host(
     kind: LimitKind,
     name: &str,
-    bound: Bound,
+    bound: BoundKind,
     complex: &Complex,
-    requests: &[Resolved],
+    requests: &[ResolvedRequest],
     grants: &[Grant<'_>],
 ) -> Option<Amount> {
     let is_limited = |grant: &Grant<'_>| {
@@ -121,9 +121,9 @@ fn is_booked_once(attribute: &Attribute) -> bool {
 /// The value of one instance for one slot.
 fn granted(
     (kind, name): (LimitKind, &str),
-    bound: Bound,
+    bound: BoundKind,
     attribute: Option<&Attribute>,
-    requests: &[Resolved],
+    requests: &[ResolvedRequest],
     grant: &Grant<'_>,
 ) -> Option<Amount> {
     let requested = requests.iter().find(|request| request.attribute.as_str() == name);

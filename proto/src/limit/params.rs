@@ -1,6 +1,6 @@
 //! The limits of `execd_params`.
 
-use super::{Bound, LimitKind, LimitSet};
+use super::{BoundKind, LimitKind, LimitSet};
 use crate::amount::Amount;
 use crate::diagnostic::Diagnostic;
 
@@ -25,10 +25,10 @@ impl LimitSet {
 }
 
 /// The limit that a key names.
-fn limit_of(key: &str) -> Option<(LimitKind, Bound)> {
+fn limit_of(key: &str) -> Option<(LimitKind, BoundKind)> {
     let mut all = LimitKind::PARAMS
         .into_iter()
-        .flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
+        .flat_map(|kind| BoundKind::ALL.map(|bound| (kind, bound)));
     all.find(|(kind, bound)| kind.name(*bound).eq_ignore_ascii_case(key))
 }
 

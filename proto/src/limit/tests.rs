@@ -26,7 +26,7 @@ fn queue(text: &str) -> LimitSet {
     for request in ResourceList::parse(text).unwrap().resolve(&complex).unwrap() {
         let kinds = LimitKind::ATTRIBUTES
             .into_iter()
-            .flat_map(|kind| Bound::ALL.map(|bound| (kind, bound)));
+            .flat_map(|kind| BoundKind::ALL.map(|bound| (kind, bound)));
         let (kind, bound) = kinds
             .into_iter()
             .find(|(k, b)| k.name(*b) == request.attribute.as_str())
@@ -283,7 +283,7 @@ fn slots_of_two_kinds_add_up_what_holds_for_a_slot() {
 #[test]
 fn every_kind_has_names_a_type_and_a_resource() {
     for kind in LimitKind::ATTRIBUTES {
-        for bound in Bound::ALL {
+        for bound in BoundKind::ALL {
             let complex = Complex::built_in();
             let attribute = complex.lookup(kind.name(bound)).unwrap();
             assert_eq!(attribute.r#type, kind.value_type());
@@ -291,7 +291,7 @@ fn every_kind_has_names_a_type_and_a_resource() {
         assert_eq!(kind.rlimit().is_none(), kind == LimitKind::Rt);
     }
     let mut set = LimitSet::default();
-    set.set_bound(LimitKind::Rt, Bound::Soft, Amount::ZERO);
+    set.set_bound(LimitKind::Rt, BoundKind::Soft, Amount::ZERO);
     assert_eq!(set.iter().count(), 1);
     set.set(LimitKind::Rt, Bounds::default());
     assert!(set.is_empty());

@@ -41,7 +41,7 @@ pub enum Shape {
 
 /// An object after an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditResult {
     /// The object.
     pub fields: Fields,
     /// What 8.1.9 tells besides, in its words, such as that a list was empty.
@@ -88,7 +88,7 @@ pub fn edit(
     key: &str,
     value: &str,
     domain: Option<&HostOrGroup>,
-) -> Result<Edited, Diagnostic> {
+) -> Result<EditResult, Diagnostic> {
     let shape = editable(kind, key, value, domain)?;
     let mut setting = SettingText::read(kind, fields, key)?;
     // Grid Engine 8.1.9 sets the type of a queue as a whole, although it is written as a list.
@@ -105,7 +105,7 @@ pub fn edit(
             continue;
         }
         let old = setting.value(domain.as_ref()).unwrap_or("NONE").to_owned();
-        let change = Change {
+        let change = ValueChange {
             kind,
             key,
             name: name_of(kind, fields),
@@ -133,7 +133,7 @@ pub fn edit(
     let mut edited = fields.clone();
     edited.set(key, setting.print());
     let is_told = kind != ObjectKind::ExecHost || operation != Operation::Add || edited != *fields;
-    Ok(Edited {
+    Ok(EditResult {
         fields: edited,
         notes,
         is_told,
@@ -149,7 +149,7 @@ fn given_parts(
 ) -> Result<Vec<(Option<HostOrGroup>, String)>, Diagnostic> {
     let parts = match domain {
         Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
-        None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
+        None => SettingText::parse_for(kind, key, value.trim_ascii())?.by_domain(),
     };
     if kind != ObjectKind::Queue {
         return Ok(parts);
@@ -296,7 +296,7 @@ fn name_of(kind: ObjectKind, fields: &Fields) -> &str {
 }
 
 /// A value, what is given to change it, and how messages call it.
-struct Change<'a> {
+struct ValueChange<'a> {
     kind: ObjectKind,
     key: &'a str,
     name: &'a str,
@@ -304,7 +304,7 @@ struct Change<'a> {
     given: &'a str,
 }
 
-impl Change<'_> {
+impl ValueChange<'_> {
     /// The old elements, and the given ones whose key is new.
     fn extended(&self, shape: Shape, notes: &mut Vec<String>) -> String {
         let Self { key, name, .. } = self;
@@ -437,11 +437,11 @@ struct SettingText {
 impl SettingText {
     /// The value of an attribute of an object.
     fn read(kind: ObjectKind, fields: &Fields, key: &str) -> Result<Self, Diagnostic> {
-        Self::of(kind, key, fields.value(key).unwrap_or("NONE"))
+        Self::parse_for(kind, key, fields.value(key).unwrap_or("NONE"))
     }
 
     /// A value of an attribute. Only those of cluster queues have overrides.
-    fn of(kind: ObjectKind, key: &str, text: &str) -> Result<Self, Diagnostic> {
+    fn parse_for(kind: ObjectKind, key: &str, text: &str) -> Result<Self, Diagnostic> {
         if kind == ObjectKind::Queue && key != "hostlist" {
             return Self::parse(text).map_err(|refusal| refusal.at(key));
         }
@@ -462,7 +462,7 @@ impl SettingText {
             let id = id
                 .trim_ascii()
                 .parse()
-                .map_err(|malformed: super::value::Malformed| bad(malformed.to_string()))?;
+                .map_err(|malformed: super::value::MalformedValue| bad(malformed.to_string()))?;
             overrides.push((id, value.trim_ascii().to_owned()));
         }
         Ok(Self {

@@ -13,7 +13,7 @@ pub(crate) const CONTINUATION: &str = " \\";
 
 /// Whether long values are printed over several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wrap {
+pub enum LineWrap {
     /// Lines of at most 80 characters, ended by ` \` where they go on: the default of 8.1.9.
     At80,
     /// One line for each attribute: what `SGE_SINGLE_LINE` asks for.
@@ -134,13 +134,13 @@ impl Fields {
 
     /// The text as `qconf -s…` prints an object of this kind, without the frame that
     /// [`crate::conf`] has around it.
-    pub fn print(&self, kind: ObjectKind, wrap: Wrap) -> String {
+    pub fn print(&self, kind: ObjectKind, wrap: LineWrap) -> String {
         let mut text = String::new();
         for Field { key, value, line: _ } in &self.entries {
             let column = kind.value_column().unwrap_or(key.len() + 1).max(key.len() + 1);
             let lines = match wrap {
-                Wrap::At80 => wrapped(value, column, column),
-                Wrap::SingleLine => vec![value.as_str()],
+                LineWrap::At80 => wrapped(value, column, column),
+                LineWrap::SingleLine => vec![value.as_str()],
             };
             text.push_str(&format!("{key:column$}"));
             text.push_str(&lines.join(&format!("{CONTINUATION}\n{:column$}", "")));

@@ -96,7 +96,7 @@ pub enum Form {
 type Meaning = (&'static str, &'static str);
 
 /// What is known of a kind.
-struct Row {
+struct KindRow {
     words: &'static str,
     listed_by: &'static str,
     attr_name: Option<&'static str>,
@@ -109,26 +109,26 @@ struct Row {
     check: fn(&str, &Fields) -> Result<Fields, Vec<Diagnostic>>,
 }
 
-impl Row {
+impl KindRow {
     /// A kind with a typed object.
-    const fn of<T: Object>(words: &'static str, listed_by: &'static str, form: Form) -> Row {
+    const fn typed<T: Object>(words: &'static str, listed_by: &'static str, form: Form) -> KindRow {
         let template = Some(template::<T> as fn(&str) -> Fields);
-        Row {
+        KindRow {
             template,
             check: settled::<T>,
-            ..Row::bare(words, listed_by, form)
+            ..KindRow::bare(words, listed_by, form)
         }
     }
 
     /// A list of names.
-    const fn names(words: &'static str, listed_by: &'static str) -> Row {
-        Row::bare(words, listed_by, Form::Bare)
+    const fn names(words: &'static str, listed_by: &'static str) -> KindRow {
+        KindRow::bare(words, listed_by, Form::Bare)
     }
 
     /// A kind of which nothing else is known.
-    const fn bare(words: &'static str, listed_by: &'static str, form: Form) -> Row {
+    const fn bare(words: &'static str, listed_by: &'static str, form: Form) -> KindRow {
         let check = |_: &str, _: &Fields| Ok(Fields::new());
-        Row {
+        KindRow {
             words,
             listed_by,
             attr_name: None,
@@ -143,32 +143,32 @@ impl Row {
     }
 
     /// The name of the kind in `qconf -aattr` and its relatives.
-    const fn attr(self, name: &'static str) -> Row {
-        Row {
+    const fn attr(self, name: &'static str) -> KindRow {
+        KindRow {
             attr_name: Some(name),
             ..self
         }
     }
 
     /// The attributes in the order in which they are shown.
-    const fn keys(self, keys: &'static [&'static str]) -> Row {
-        Row { keys, ..self }
+    const fn keys(self, keys: &'static [&'static str]) -> KindRow {
+        KindRow { keys, ..self }
     }
 
     /// Attributes that 8.1.9 does not have, which are shown only where they are not at their
     /// default.
-    const fn later_keys(self, later_keys: &'static [&'static str]) -> Row {
-        Row { later_keys, ..self }
+    const fn later_keys(self, later_keys: &'static [&'static str]) -> KindRow {
+        KindRow { later_keys, ..self }
     }
 
     /// What the attributes mean.
-    const fn meanings(self, meanings: &'static [&'static [Meaning]]) -> Row {
-        Row { meanings, ..self }
+    const fn meanings(self, meanings: &'static [&'static [Meaning]]) -> KindRow {
+        KindRow { meanings, ..self }
     }
 
     /// The column at which values start, counted from 0 (measured on 8.1.9).
-    const fn column(self, column: usize) -> Row {
-        Row {
+    const fn column(self, column: usize) -> KindRow {
+        KindRow {
             value_column: Some(column),
             ..self
         }
@@ -184,70 +184,70 @@ fn settled<T: Object>(name: &str, fields: &Fields) -> Result<Fields, Vec<Diagnos
     T::read(name, fields).map(|object| object.write())
 }
 
-const COMPLEX: Row = Row::of::<Complex>("complex", "-sc", Form::Once);
-const EXEC_HOST: Row = Row::of::<ExecHost>("exec host", "-sel", Form::Named)
+const COMPLEX: KindRow = KindRow::typed::<Complex>("complex", "-sc", Form::Once);
+const EXEC_HOST: KindRow = KindRow::typed::<ExecHost>("exec host", "-sel", Form::Named)
     .attr("exechost")
     .keys(crate::host::KEYS)
     .meanings(&[crate::host::MEANINGS])
     .column(22);
-const QUEUE: Row = Row::of::<ClusterQueue>("cluster queue", "-sql", Form::Named)
+const QUEUE: KindRow = KindRow::typed::<ClusterQueue>("cluster queue", "-sql", Form::Named)
     .attr("queue")
     .keys(crate::queue::KEYS)
     .meanings(&[crate::queue::MEANINGS])
     .column(22);
-const HOST_GROUP: Row = Row::of::<HostGroup>("host group", "-shgrpl", Form::Named)
+const HOST_GROUP: KindRow = KindRow::typed::<HostGroup>("host group", "-shgrpl", Form::Named)
     .attr("hostgroup")
     .keys(crate::hostgroup::KEYS)
     .meanings(&[crate::hostgroup::MEANINGS]);
-const PE: Row = Row::of::<ParallelEnvironment>("parallel environment", "-spl", Form::Named)
+const PE: KindRow = KindRow::typed::<ParallelEnvironment>("parallel environment", "-spl", Form::Named)
     .attr("pe")
     .keys(crate::pe::KEYS)
     .meanings(&[crate::pe::MEANINGS, crate::pe::LATER_MEANINGS])
     .later_keys(crate::pe::LATER_KEYS)
     .column(19);
-const CLUSTER_CONF: Row = Row::of::<ClusterConf>("cluster configuration", "-sconfl", Form::OfHost)
+const CLUSTER_CONF: KindRow = KindRow::typed::<ClusterConf>("cluster configuration", "-sconfl", Form::OfHost)
     .keys(crate::conf::KEYS)
     .meanings(&[crate::conf::MEANINGS])
     .column(29);
-const SCHEDULER_CONF: Row = Row::of::<SchedulerConf>("scheduler configuration", "-ssconf", Form::Once)
+const SCHEDULER_CONF: KindRow = KindRow::typed::<SchedulerConf>("scheduler configuration", "-ssconf", Form::Once)
     .keys(crate::policy::KEYS)
     .meanings(&[crate::policy::MEANINGS])
     .column(34);
-const ADMIN_HOSTS: Row = Row::names("administrative host list", "-sh");
-const SUBMIT_HOSTS: Row = Row::names("submit host list", "-ss");
-const MANAGERS: Row = Row::names("manager list", "-sm");
-const OPERATORS: Row = Row::names("operator list", "-so");
+const ADMIN_HOSTS: KindRow = KindRow::names("administrative host list", "-sh");
+const SUBMIT_HOSTS: KindRow = KindRow::names("submit host list", "-ss");
+const MANAGERS: KindRow = KindRow::names("manager list", "-sm");
+const OPERATORS: KindRow = KindRow::names("operator list", "-so");
 
-const CALENDAR: Row = Row::of::<Calendar>("calendar", "-scall", Form::Named)
+const CALENDAR: KindRow = KindRow::typed::<Calendar>("calendar", "-scall", Form::Named)
     .attr("calendar")
     .keys(crate::calendar::KEYS)
     .meanings(&[crate::calendar::MEANINGS])
     .column(17);
 
-const CHECKPOINT: Row = Row::of::<Checkpoint>("checkpoint interface", "-sckptl", Form::Named)
+const CHECKPOINT: KindRow = KindRow::typed::<Checkpoint>("checkpoint interface", "-sckptl", Form::Named)
     .attr("ckpt")
     .keys(crate::checkpoint::KEYS)
     .meanings(&[crate::checkpoint::MEANINGS])
     .column(19);
-const USER_SET: Row = Row::of::<UserSet>("access list", "-sul", Form::Named)
+const USER_SET: KindRow = KindRow::typed::<UserSet>("access list", "-sul", Form::Named)
     .attr("userset")
     .keys(crate::userset::KEYS)
     .meanings(&[crate::userset::MEANINGS])
     .column(8);
-const PROJECT: Row = Row::of::<Project>("project", "-sprjl", Form::Named)
+const PROJECT: KindRow = KindRow::typed::<Project>("project", "-sprjl", Form::Named)
     .attr("project")
     .keys(crate::project::PROJECT_KEYS)
     .meanings(&[crate::project::PROJECT_MEANINGS]);
-const USER: Row = Row::of::<User>("user", "-suserl", Form::Named)
+const USER: KindRow = KindRow::typed::<User>("user", "-suserl", Form::Named)
     .attr("user")
     .keys(crate::project::USER_KEYS)
     .meanings(&[crate::project::USER_MEANINGS]);
-const RESOURCE_QUOTA: Row = Row::of::<QuotaSet>("resource quota set", "-srqsl", Form::Named)
+const RESOURCE_QUOTA: KindRow = KindRow::typed::<QuotaSet>("resource quota set", "-srqsl", Form::Named)
     .attr("resource_quota")
     .keys(crate::quota::KEYS)
     .meanings(&[crate::quota::MEANINGS]);
-const SHARE_TREE: Row =
-    Row::of::<ShareTree>("share tree", "-sstree", Form::Once).meanings(&[crate::sharetree::MEANINGS]);
+const SHARE_TREE: KindRow =
+    KindRow::typed::<ShareTree>("share tree", "-sstree", Form::Once).meanings(&[crate::sharetree::MEANINGS]);
 
 impl ObjectKind {
     /// Every kind, in the order of the declaration.
@@ -272,7 +272,7 @@ impl ObjectKind {
         ObjectKind::ShareTree,
     ];
 
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static KindRow {
         match self {
             ObjectKind::ComplexTable => &COMPLEX,
             ObjectKind::ExecHost => &EXEC_HOST,

@@ -1,6 +1,6 @@
 //! Filling a typed object from its fields while collecting every refusal.
 
-use super::value::Malformed;
+use super::value::MalformedValue;
 use super::{Fields, ObjectKind};
 use crate::diagnostic::Diagnostic;
 
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets `target` to the value of an attribute; leaves it if the attribute is missing.
-    pub(crate) fn read<T>(&mut self, key: &str, target: &mut T, parse: impl FnOnce(&str) -> Result<T, Malformed>) {
+    pub(crate) fn read<T>(&mut self, key: &str, target: &mut T, parse: impl FnOnce(&str) -> Result<T, MalformedValue>) {
         let Some(value) = self.fields.value(key) else { return };
         match parse(value) {
             Ok(parsed) => *target = parsed,

@@ -47,7 +47,7 @@ fn refusals(text: &str) -> Vec<String> {
 #[test]
 fn recorded_objects_print_as_they_were_read() {
     for (kind, text) in RECORDED {
-        assert_eq!(Fields::parse(text).unwrap().print(*kind, Wrap::At80), *text);
+        assert_eq!(Fields::parse(text).unwrap().print(*kind, LineWrap::At80), *text);
     }
 }
 
@@ -117,7 +117,7 @@ fn unknown_and_missing_attributes_are_refused_with_the_nearest_name() {
 fn single_line_output_has_one_line_for_each_attribute() {
     let (kind, text) = RECORDED[3];
     let fields = Fields::parse(text).unwrap();
-    let single = fields.print(kind, Wrap::SingleLine);
+    let single = fields.print(kind, LineWrap::SingleLine);
     assert_eq!(single.lines().count(), fields.len());
     assert_eq!(Fields::parse(&single).unwrap(), fields);
 }
@@ -128,7 +128,7 @@ fn host_groups_wrap_below_the_first_member() {
     let fields: Fields = [("group_name", "@a".to_owned()), ("hostlist", hosts.join(" "))]
         .into_iter()
         .collect();
-    let text = fields.print(ObjectKind::HostGroup, Wrap::At80);
+    let text = fields.print(ObjectKind::HostGroup, LineWrap::At80);
     assert_eq!(text.lines().nth(1).unwrap().len(), 9 + 8 * 8 - 1 + 2);
     assert!(text.lines().nth(2).unwrap().starts_with("         node009 node010"));
 }
@@ -142,7 +142,7 @@ fn overrides_wrap_between_their_brackets() {
                       [exec-client0007=12],[exec-client0008=12], \\
                       [exec-client0009=12],[exec-client0010=12]
 ";
-    assert_eq!(fields.print(ObjectKind::Queue, Wrap::At80), expected);
+    assert_eq!(fields.print(ObjectKind::Queue, LineWrap::At80), expected);
 }
 
 proptest! {
@@ -150,7 +150,7 @@ proptest! {
     fn every_value_reads_back_from_what_it_prints(
         pairs in prop::collection::btree_map("[a-z_]{1,30}", VALUE, 0..8),
         kind in prop::sample::select(ObjectKind::ALL),
-        wrap in prop::sample::select(vec![Wrap::At80, Wrap::SingleLine]),
+        wrap in prop::sample::select(vec![LineWrap::At80, LineWrap::SingleLine]),
     ) {
         let fields: Fields = pairs.into_iter().map(|(key, value)| (key, value.trim_matches([' ', ',']).to_owned())).collect();
         let text = fields.print(kind, wrap);
@@ -160,7 +160,7 @@ proptest! {
     #[test]
     fn lines_stay_within_eighty_characters(words in prop::collection::vec("[a-z=]{1,40}", 1..30)) {
         let fields: Fields = [("complex_values", words.join(","))].into_iter().collect();
-        let text = fields.print(ObjectKind::Queue, Wrap::At80);
+        let text = fields.print(ObjectKind::Queue, LineWrap::At80);
         prop_assert!(text.lines().all(|line| line.len() <= 80), "{}", text);
     }
 

@@ -8,7 +8,7 @@ mod command;
 mod parameters;
 mod quantity;
 
-pub use command::{AbsolutePath, Command, ControlMethod, Signal};
+pub use command::{AbsolutePath, ControlMethod, ProcedureCommand, Signal};
 pub use parameters::Parameters;
 pub use quantity::{MemoryText, TimeText, Weight};
 
@@ -33,14 +33,14 @@ const NAME_LENGTH: usize = 512;
 /// A text is no value of its type; says what would be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{expected} is expected")]
-pub struct Malformed {
+pub struct MalformedValue {
     expected: String,
-    fault: Fault,
+    fault: ValueFault,
 }
 
 /// What 8.1.9 has words of its own for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fault {
+enum ValueFault {
     Any,
     RelativePath,
     /// One value of several: the part that is meant.
@@ -52,45 +52,45 @@ enum Fault {
     Said(String),
 }
 
-impl Malformed {
+impl MalformedValue {
     /// `expected` completes the sentence "… is expected".
     pub fn new(expected: impl Into<String>) -> Self {
-        Malformed {
+        MalformedValue {
             expected: expected.into(),
-            fault: Fault::Any,
+            fault: ValueFault::Any,
         }
     }
 
     /// The text holds a path that does not start at the root.
     pub fn relative_path(expected: impl Into<String>) -> Self {
-        Malformed {
+        MalformedValue {
             expected: expected.into(),
-            fault: Fault::RelativePath,
+            fault: ValueFault::RelativePath,
         }
     }
 
-    /// As [`Malformed::new`], where 8.1.9 says `what`.
+    /// As [`MalformedValue::new`], where 8.1.9 says `what`.
     pub fn said(what: impl Into<String>, expected: impl Into<String>) -> Self {
-        Malformed {
+        MalformedValue {
             expected: expected.into(),
-            fault: Fault::Said(what.into()),
+            fault: ValueFault::Said(what.into()),
         }
     }
 
     /// `text` is not of the type that 8.1.9 calls by a word, in a sentence that names the
     /// attribute.
     pub fn not_a(word: &'static str, expected: impl Into<String>) -> Self {
-        Malformed {
+        MalformedValue {
             expected: expected.into(),
-            fault: Fault::NotA(word),
+            fault: ValueFault::NotA(word),
         }
     }
 
     /// A number below nothing, where 8.1.9 says that of the attribute.
     pub(crate) fn negative(expected: impl Into<String>) -> Self {
-        Malformed {
+        MalformedValue {
             expected: expected.into(),
-            fault: Fault::Negative,
+            fault: ValueFault::Negative,
         }
     }
 
@@ -100,8 +100,8 @@ impl Malformed {
             .trim_start_matches(['-', '+'])
             .starts_with(|first: char| first.is_ascii_digit());
         match is_begun {
-            true => Malformed::said(format!("\"{text}\" is not an u_long32 value"), expected),
-            false => Malformed::said(
+            true => MalformedValue::said(format!("\"{text}\" is not an u_long32 value"), expected),
+            false => MalformedValue::said(
                 format!("error parsing unsigned long value from string \"{text}\""),
                 expected,
             ),
@@ -110,25 +110,25 @@ impl Malformed {
 
     /// `text` does not parse, where 8.1.9 says no more than that.
     pub(crate) fn unparsed(text: &str, expected: impl Into<String>) -> Self {
-        Malformed::said(format!("error parsing value \"{text}\""), expected)
+        MalformedValue::said(format!("error parsing value \"{text}\""), expected)
     }
 
     /// The same about `part`, the value of all hosts or of one, in an attribute of a queue. 8.1.9
     /// tells twice what it cannot parse.
     pub(crate) fn in_setting(self, part: &str) -> Self {
         let fault = match self.fault {
-            Fault::Any => Fault::Part(part.to_owned()),
-            Fault::Said(what) if is_parsing(&what) => {
-                Fault::Said(format!("{what}\nError during parsing of attribute value \"{part}\""))
+            ValueFault::Any => ValueFault::Part(part.to_owned()),
+            ValueFault::Said(what) if is_parsing(&what) => {
+                ValueFault::Said(format!("{what}\nError during parsing of attribute value \"{part}\""))
             }
             other => other,
         };
-        Malformed { fault, ..self }
+        MalformedValue { fault, ..self }
     }
 
     /// The same about one part of a value.
-    pub(crate) fn of(self, part: &str) -> Self {
-        Malformed {
+    pub(crate) fn in_part(self, part: &str) -> Self {
+        MalformedValue {
             expected: format!("{part}: {}", self.expected),
             ..self
         }
@@ -137,12 +137,12 @@ impl Malformed {
     /// The refusal of `value` for an attribute, in the words of 8.1.9 where they are known.
     pub fn refusal(&self, attribute: &str, value: &str) -> Diagnostic {
         let what = match &self.fault {
-            Fault::Any => format!("invalid value \"{value}\" for attribute \"{attribute}\""),
-            Fault::RelativePath => format!("denied: the path given for \"{attribute}\" must start with a \"/\""),
-            Fault::Part(part) => format!("invalid value \"{part}\" for attribute \"{attribute}\""),
-            Fault::Negative => format!("parameter \"{attribute}\" must be a positive number"),
-            Fault::NotA(word) => format!("attribute \"{attribute}\" is not a {word} value"),
-            Fault::Said(what) => what.clone(),
+            ValueFault::Any => format!("invalid value \"{value}\" for attribute \"{attribute}\""),
+            ValueFault::RelativePath => format!("denied: the path given for \"{attribute}\" must start with a \"/\""),
+            ValueFault::Part(part) => format!("invalid value \"{part}\" for attribute \"{attribute}\""),
+            ValueFault::Negative => format!("parameter \"{attribute}\" must be a positive number"),
+            ValueFault::NotA(word) => format!("attribute \"{attribute}\" is not a {word} value"),
+            ValueFault::Said(what) => what.clone(),
         };
         // The words of 8.1.9 may say neither.
         let is_named = what.contains(attribute) && what.contains(value);
@@ -164,7 +164,7 @@ fn is_parsing(what: &str) -> bool {
 macro_rules! stored_as_text {
     ($type:ty) => {
         impl TryFrom<String> for $type {
-            type Error = $crate::object::value::Malformed;
+            type Error = $crate::object::value::MalformedValue;
 
             fn try_from(text: String) -> Result<Self, Self::Error> {
                 text.parse()
@@ -191,20 +191,20 @@ pub fn is_none(text: &str) -> bool {
 /// # Errors
 ///
 /// The text is empty, too long, holds a forbidden character, or is `NONE`.
-pub fn check_name(text: &str) -> Result<(), Malformed> {
+pub fn check_name(text: &str) -> Result<(), MalformedValue> {
     let expected = || format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}");
     if let Some((letter, called)) = text.chars().find_map(|letter| Some((letter, called(letter)?))) {
-        return Err(Malformed::said(
+        return Err(MalformedValue::said(
             format!("{called} ('{letter}') not allowed in objectname"),
             expected(),
         ));
     }
     if text.is_empty() || text.len() > NAME_LENGTH || !text.chars().all(|letter| letter.is_ascii_graphic()) {
-        return Err(Malformed::new(expected()));
+        return Err(MalformedValue::new(expected()));
     }
     if is_none(text) {
         let what = format!("Keyword (\"{NONE}\") not allowed as objectname");
-        return Err(Malformed::said(what, "a name other than the keyword NONE"));
+        return Err(MalformedValue::said(what, "a name other than the keyword NONE"));
     }
     Ok(())
 }
@@ -234,7 +234,7 @@ fn called(letter: char) -> Option<&'static str> {
 /// # Errors
 ///
 /// As [`check_name`].
-pub fn name<N: From<String>>(text: &str) -> Result<N, Malformed> {
+pub fn name<N: From<String>>(text: &str) -> Result<N, MalformedValue> {
     check_name(text)?;
     Ok(N::from(text.to_owned()))
 }
@@ -244,17 +244,17 @@ pub fn name<N: From<String>>(text: &str) -> Result<N, Malformed> {
 /// # Errors
 ///
 /// The text is no number, or one outside.
-pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> Result<N, Malformed> {
+pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> Result<N, MalformedValue> {
     let expected = || format!("a number from {LOW} to {HIGH}");
-    let no_number = || Malformed::no_number(text, expected());
+    let no_number = || MalformedValue::no_number(text, expected());
     let number: i64 = text.parse().map_err(|_| no_number())?;
     if LOW >= 0 && u32::try_from(number).is_err() {
         return Err(no_number());
     }
     if !(LOW..=HIGH).contains(&number) {
-        return Err(Malformed::new(expected()));
+        return Err(MalformedValue::new(expected()));
     }
-    N::try_from(number).map_err(|_| Malformed::new(expected()))
+    N::try_from(number).map_err(|_| MalformedValue::new(expected()))
 }
 
 /// A number of shares, of tickets or of seconds: 0 to 4294967295.
@@ -262,11 +262,11 @@ pub fn bounded<const LOW: i64, const HIGH: i64, N: TryFrom<i64>>(text: &str) -> 
 /// # Errors
 ///
 /// The text is no such number.
-pub fn count(text: &str) -> Result<u32, Malformed> {
+pub fn count(text: &str) -> Result<u32, MalformedValue> {
     let expected = || "a number from 0 to 4294967295".to_owned();
     text.parse().map_err(|_| match text.parse::<i64>() {
-        Ok(number) if number < 0 => Malformed::negative(expected()),
-        Ok(_) | Err(_) => Malformed::no_number(text, expected()),
+        Ok(number) if number < 0 => MalformedValue::negative(expected()),
+        Ok(_) | Err(_) => MalformedValue::no_number(text, expected()),
     })
 }
 
@@ -282,26 +282,26 @@ impl Flag {
     /// # Errors
     ///
     /// The text is another word. 8.1.9 stores `yes` there, and it means false.
-    pub fn of_configuration(text: &str) -> Result<Self, Malformed> {
+    pub fn of_configuration(text: &str) -> Result<Self, MalformedValue> {
         let is_clear = ["TRUE", "FALSE", "1", "0"]
             .iter()
             .any(|word| text.eq_ignore_ascii_case(word));
         if is_clear {
             text.parse()
         } else {
-            Err(Malformed::unparsed(text, "TRUE or FALSE"))
+            Err(MalformedValue::unparsed(text, "TRUE or FALSE"))
         }
     }
 }
 
 impl FromStr for Flag {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_uppercase().as_str() {
             "TRUE" | "T" | "YES" | "Y" | "1" => Ok(Flag(true)),
             "FALSE" | "F" | "NO" | "N" | "0" => Ok(Flag(false)),
-            _ => Err(Malformed::unparsed(text, "TRUE or FALSE")),
+            _ => Err(MalformedValue::unparsed(text, "TRUE or FALSE")),
         }
     }
 }
@@ -315,11 +315,11 @@ impl fmt::Display for Flag {
 /// A value or `NONE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Optional<T>(pub Option<T>);
+pub struct OptionalValue<T>(pub Option<T>);
 
-impl<T> Optional<T> {
+impl<T> OptionalValue<T> {
     /// `NONE`.
-    pub const NONE: Optional<T> = Optional(None);
+    pub const NONE: OptionalValue<T> = OptionalValue(None);
 
     /// The value, unless this is `NONE`.
     pub fn value(&self) -> Option<&T> {
@@ -327,16 +327,16 @@ impl<T> Optional<T> {
     }
 }
 
-impl<T: FromStr<Err = Malformed>> FromStr for Optional<T> {
-    type Err = Malformed;
+impl<T: FromStr<Err = MalformedValue>> FromStr for OptionalValue<T> {
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         if is_none(text) {
-            return Ok(Optional(None));
+            return Ok(OptionalValue(None));
         }
         match text.parse() {
-            Ok(value) => Ok(Optional(Some(value))),
-            Err(malformed) => Err(Malformed {
+            Ok(value) => Ok(OptionalValue(Some(value))),
+            Err(malformed) => Err(MalformedValue {
                 expected: format!("{} or NONE", malformed.expected),
                 ..malformed
             }),
@@ -344,7 +344,7 @@ impl<T: FromStr<Err = Malformed>> FromStr for Optional<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Optional<T> {
+impl<T: fmt::Display> fmt::Display for OptionalValue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(value) => value.fmt(f),
@@ -367,9 +367,9 @@ impl Reference {
 }
 
 impl FromStr for Reference {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         name(text).map(Reference)
     }
 }
@@ -386,21 +386,21 @@ stored_as_text!(Reference);
 /// use for yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Uninterpreted(pub String);
+pub struct UninterpretedText(pub String);
 
-impl FromStr for Uninterpreted {
-    type Err = Malformed;
+impl FromStr for UninterpretedText {
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         if text.is_empty() {
-            Err(Malformed::new("some text"))
+            Err(MalformedValue::new("some text"))
         } else {
             Ok(Self(text.to_owned()))
         }
     }
 }
 
-impl fmt::Display for Uninterpreted {
+impl fmt::Display for UninterpretedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
@@ -430,9 +430,9 @@ impl<N> Deref for NameList<N> {
 }
 
 impl<N: From<String> + PartialEq> FromStr for NameList<N> {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut names = Vec::new();
         for word in elements(text) {
             let name = name(word)?;
@@ -519,9 +519,9 @@ impl Deref for Assignments {
 }
 
 impl FromStr for Assignments {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut pairs: Vec<(AttributeName, String)> = Vec::new();
         if is_none(text) {
             return Ok(Assignments(pairs));
@@ -529,7 +529,7 @@ impl FromStr for Assignments {
         for element in text.split(',').map(str::trim_ascii) {
             let (attribute, value) = assignment(element)?;
             if pairs.iter().any(|(earlier, _)| *earlier == attribute) {
-                return Err(Malformed::new(format!("a list that sets \"{attribute}\" once")));
+                return Err(MalformedValue::new(format!("a list that sets \"{attribute}\" once")));
             }
             pairs.push((attribute, value.to_owned()));
         }
@@ -544,7 +544,7 @@ impl Assignments {
     /// # Errors
     ///
     /// The text is no list of assignments, or sets an attribute twice.
-    pub fn of_queue(text: &str) -> Result<Self, Malformed> {
+    pub fn of_queue(text: &str) -> Result<Self, MalformedValue> {
         // Stored queues may have a blank inside a value; [`Assignments::new_in_queue`] refuses it.
         Self::new_in_queue(text).or_else(|_| text.parse())
     }
@@ -555,7 +555,7 @@ impl Assignments {
     /// # Errors
     ///
     /// Those of [`Assignments::of_queue`], or a value holds a blank or `=`.
-    pub fn new_in_queue(text: &str) -> Result<Self, Malformed> {
+    pub fn new_in_queue(text: &str) -> Result<Self, MalformedValue> {
         let list: Self = spelt_with_commas(text).parse()?;
         match list.iter().find(|(_, value)| value.contains('=')) {
             Some((attribute, value)) => Err(expected_list(&format!("{attribute}={value}"))),
@@ -593,11 +593,11 @@ pub(crate) fn spelt_with_commas(text: &str) -> String {
     spelt
 }
 
-fn expected_list(element: &str) -> Malformed {
-    Malformed::unparsed(element, "a list like name=value,name=value, or NONE,")
+fn expected_list(element: &str) -> MalformedValue {
+    MalformedValue::unparsed(element, "a list like name=value,name=value, or NONE,")
 }
 
-fn assignment(element: &str) -> Result<(AttributeName, &str), Malformed> {
+fn assignment(element: &str) -> Result<(AttributeName, &str), MalformedValue> {
     let expected = || expected_list(element);
     let (attribute, value) = element.split_once('=').ok_or_else(expected)?;
     if value.is_empty() {

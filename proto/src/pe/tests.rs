@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 
 const RECORDED: &[&str] = &[
     include_str!("../../tests-data/qconf/pe_make.txt"),
@@ -25,7 +25,7 @@ fn recorded_environments_print_as_they_were_read() {
     for (text, rule) in RECORDED.iter().zip(rules) {
         let pe = ParallelEnvironment::from_fields(&Fields::parse(text).unwrap()).unwrap();
         assert_eq!(pe.allocation_rule, rule);
-        assert_eq!(pe.to_fields().print(ObjectKind::Pe, Wrap::At80), *text);
+        assert_eq!(pe.to_fields().print(ObjectKind::Pe, LineWrap::At80), *text);
     }
 }
 
@@ -85,7 +85,7 @@ fn attributes_of_later_versions_are_read_and_shown_where_they_are_true() {
         assert_ne!(text, OPEN_CLUSTER_SCHEDULER);
         let pe = read(&text);
         assert_eq!(keys(&pe), [KEYS, &[later]].concat());
-        let printed = pe.to_fields().print(ObjectKind::Pe, Wrap::At80);
+        let printed = pe.to_fields().print(ObjectKind::Pe, LineWrap::At80);
         let column = (later.len() + 1).max(19);
         assert!(printed.ends_with(&format!("\n{later:<column$}TRUE\n")), "{printed}");
         assert_eq!(read(&printed), pe);

@@ -4,7 +4,7 @@
 
 use crate::amount::Millionths;
 use crate::id::AttributeName;
-use crate::object::value::{Malformed, check_name, stored_as_text};
+use crate::object::value::{MalformedValue, check_name, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -91,9 +91,9 @@ impl LoadFormula {
 }
 
 impl FromStr for LoadFormula {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut terms = Vec::new();
         let mut sign = Sign::Plus;
         let mut rest = text;
@@ -127,11 +127,11 @@ impl fmt::Display for LoadFormula {
 
 stored_as_text!(LoadFormula);
 
-fn expected() -> Malformed {
-    Malformed::new("a formula without blanks, such as np_load_avg*2-slots,")
+fn expected() -> MalformedValue {
+    MalformedValue::new("a formula without blanks, such as np_load_avg*2-slots,")
 }
 
-fn term(sign: Sign, text: &str) -> Result<Term, Malformed> {
+fn term(sign: Sign, text: &str) -> Result<Term, MalformedValue> {
     let at = text.find(|symbol| Operator::from_symbol(symbol).is_some());
     let Some(at) = at else {
         return Ok(Term {
@@ -154,7 +154,7 @@ fn term(sign: Sign, text: &str) -> Result<Term, Malformed> {
 }
 
 /// A number, or the name of an attribute with or without the `$` of older versions.
-fn operand(text: &str) -> Result<Operand, Malformed> {
+fn operand(text: &str) -> Result<Operand, MalformedValue> {
     if let Ok(number) = Millionths::parse(text) {
         return Ok(Operand::Number(number));
     }
@@ -168,16 +168,16 @@ fn operand(text: &str) -> Result<Operand, Malformed> {
     }
 }
 
-fn constant(operator: Operator, text: &str) -> Result<Millionths, Malformed> {
+fn constant(operator: Operator, text: &str) -> Result<Millionths, MalformedValue> {
     let number = Millionths::parse(text).map_err(|_| match operand(text) {
-        Ok(_) => Malformed::said(
+        Ok(_) => MalformedValue::said(
             format!("\"load_formula\" uses \"{text}\" as weighting factor (only numbers are allowed)"),
             "a number to the right of the operator, as in name*2,",
         ),
         Err(malformed) => malformed,
     })?;
     if operator == Operator::Over && number.0 == 0 {
-        Err(Malformed::new("a divisor other than 0"))
+        Err(MalformedValue::new("a divisor other than 0"))
     } else {
         Ok(number)
     }

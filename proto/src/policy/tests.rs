@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use proptest::prelude::*;
 
 const RECORDED: &str = include_str!("../../tests-data/qconf/scheduler.txt");
@@ -15,7 +15,10 @@ fn conf(changes: &[(&str, &str)]) -> Result<SchedulerConf, Vec<Diagnostic>> {
 #[test]
 fn the_recorded_configuration_prints_as_it_was_read() {
     let conf = SchedulerConf::from_fields(&Fields::parse(RECORDED).unwrap()).unwrap();
-    assert_eq!(conf.to_fields().print(ObjectKind::SchedulerConf, Wrap::At80), RECORDED);
+    assert_eq!(
+        conf.to_fields().print(ObjectKind::SchedulerConf, LineWrap::At80),
+        RECORDED
+    );
     assert_eq!(conf.weight_waiting_time.millionths(), 278_000);
 }
 

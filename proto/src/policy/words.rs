@@ -1,7 +1,7 @@
 //! Attributes of the scheduler configuration with a form of their own.
 
 use crate::id::JobNumber;
-use crate::object::value::{Malformed, Weight, elements, is_none, stored_as_text};
+use crate::object::value::{MalformedValue, Weight, elements, is_none, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +17,13 @@ pub enum QueueSortMethod {
 }
 
 impl FromStr for QueueSortMethod {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "load" => Ok(Self::Load),
             "seqno" => Ok(Self::SequenceNumber),
-            _ => Err(Malformed::new("load or seqno")),
+            _ => Err(MalformedValue::new("load or seqno")),
         }
     }
 }
@@ -50,10 +50,10 @@ pub enum JobInfo {
 }
 
 impl FromStr for JobInfo {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let expected = || Malformed::new("true, false, or job_list and job numbers");
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
+        let expected = || MalformedValue::new("true, false, or job_list and job numbers");
         match text.to_ascii_lowercase().as_str() {
             "true" | "1" => return Ok(Self::Yes),
             "false" | "0" => return Ok(Self::No),
@@ -63,7 +63,7 @@ impl FromStr for JobInfo {
         let jobs: Vec<JobNumber> = numbers
             .into_iter()
             .map(|number| number.parse().map(JobNumber).map_err(|_| expected()))
-            .collect::<Result<_, Malformed>>()?;
+            .collect::<Result<_, MalformedValue>>()?;
         if jobs.is_empty() {
             Err(expected())
         } else {
@@ -114,9 +114,9 @@ impl TicketPolicy {
 pub struct PolicyHierarchy(pub Vec<TicketPolicy>);
 
 impl FromStr for PolicyHierarchy {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut policies = Vec::new();
         let letters = if is_none(text) { "" } else { text };
         for letter in letters.chars() {
@@ -130,7 +130,11 @@ impl FromStr for PolicyHierarchy {
                 .find(|policy| policy.letter() == letter.to_ascii_uppercase());
             match policy {
                 Some(policy) if !policies.contains(&policy) => policies.push(policy),
-                Some(_) | None => return Err(Malformed::new("some of the letters O, F and S, each once, or NONE")),
+                Some(_) | None => {
+                    return Err(MalformedValue::new(
+                        "some of the letters O, F and S, each once, or NONE",
+                    ));
+                }
             }
         }
         Ok(PolicyHierarchy(policies))
@@ -161,10 +165,10 @@ pub struct UsageWeights {
 }
 
 impl FromStr for UsageWeights {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let expected = || Malformed::new("a list like cpu=1,mem=0,io=0");
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
+        let expected = || MalformedValue::new("a list like cpu=1,mem=0,io=0");
         let mut weights = Self {
             cpu: Weight::default(),
             mem: Weight::default(),
@@ -199,10 +203,10 @@ stored_as_text!(UsageWeights);
 pub struct DecayList(pub Vec<(String, i64)>);
 
 impl FromStr for DecayList {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let expected = || Malformed::new("a list like cpu=1440:mem=720, or none");
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
+        let expected = || MalformedValue::new("a list like cpu=1440:mem=720, or none");
         if is_none(text) {
             return Ok(DecayList(Vec::new()));
         }
@@ -221,7 +225,7 @@ impl FromStr for DecayList {
         };
         text.split(':')
             .map(entry)
-            .collect::<Result<_, Malformed>>()
+            .collect::<Result<_, MalformedValue>>()
             .map(DecayList)
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use proptest::prelude::*;
 
 const RECORDED_PROJECT: &str = "name p3\noticket 10\nfshare 0\nacl team deadlineusers\nxacl arusers\n";
@@ -16,16 +16,19 @@ fn user(text: &str) -> Result<User, Vec<Diagnostic>> {
 #[test]
 fn recorded_objects_print_as_they_were_read() {
     let read = project(RECORDED_PROJECT).unwrap();
-    assert_eq!(read.write().print(ObjectKind::Project, Wrap::At80), RECORDED_PROJECT);
+    assert_eq!(
+        read.write().print(ObjectKind::Project, LineWrap::At80),
+        RECORDED_PROJECT
+    );
     let read = user(RECORDED_USER).unwrap();
-    assert_eq!(read.write().print(ObjectKind::User, Wrap::At80), RECORDED_USER);
+    assert_eq!(read.write().print(ObjectKind::User, LineWrap::At80), RECORDED_USER);
 }
 
 #[test]
 fn templates_are_those_of_8_1_9() {
-    let text = Project::template("").write().print(ObjectKind::Project, Wrap::At80);
+    let text = Project::template("").write().print(ObjectKind::Project, LineWrap::At80);
     assert_eq!(text, "name template\noticket 0\nfshare 0\nacl NONE\nxacl NONE\n");
-    let text = User::template("").write().print(ObjectKind::User, Wrap::At80);
+    let text = User::template("").write().print(ObjectKind::User, LineWrap::At80);
     assert_eq!(
         text,
         "name template\noticket 0\nfshare 0\ndelete_time 0\ndefault_project NONE\n"
@@ -75,10 +78,10 @@ proptest! {
         let (oticket, fshare, delete_time) = numbers;
         let acl = NameList(lists.iter().take(4).cloned().collect());
         let xacl = NameList(lists.iter().skip(4).cloned().collect());
-        let default_project = Optional(lists.first().map(|name| name.parse().unwrap()));
+        let default_project = OptionalValue(lists.first().map(|name| name.parse().unwrap()));
         let one = Project { name: name.clone(), oticket, fshare, acl, xacl };
-        prop_assert_eq!(&project(&one.write().print(ObjectKind::Project, Wrap::At80)).unwrap(), &one);
+        prop_assert_eq!(&project(&one.write().print(ObjectKind::Project, LineWrap::At80)).unwrap(), &one);
         let one = User { name, oticket, fshare, delete_time, default_project };
-        prop_assert_eq!(&user(&one.write().print(ObjectKind::User, Wrap::At80)).unwrap(), &one);
+        prop_assert_eq!(&user(&one.write().print(ObjectKind::User, LineWrap::At80)).unwrap(), &one);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::hostgroup::HostOrGroup;
 use crate::id::{HostGroupName, HostName};
-use crate::object::value::Malformed;
+use crate::object::value::MalformedValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -69,20 +69,22 @@ impl<T> Setting<T> {
     ///
     /// The default is missing, a bracket is open, a host or group occurs twice, or `parse` refuses
     /// a value.
-    pub fn parse(text: &str, parse: impl Fn(&str) -> Result<T, Malformed>) -> Result<Self, Malformed> {
+    pub fn parse(text: &str, parse: impl Fn(&str) -> Result<T, MalformedValue>) -> Result<Self, MalformedValue> {
         let (default, rest) = split_default(text);
         if default.is_empty() {
-            return Err(Malformed::new("a value for all hosts in front of the first bracket"));
+            return Err(MalformedValue::new(
+                "a value for all hosts in front of the first bracket",
+            ));
         }
         let parse = |value: &str| parse(value).map_err(|malformed| malformed.in_setting(value));
         let mut setting = Setting::uniform(parse(default)?);
         for bracket in brackets(rest)? {
             let (id, value) = bracket
                 .split_once('=')
-                .ok_or_else(|| Malformed::new("[host=value] or [@group=value]"))?;
+                .ok_or_else(|| MalformedValue::new("[host=value] or [@group=value]"))?;
             let id: HostOrGroup = id.trim_ascii().parse()?;
             if setting.overrides.iter().any(|(earlier, _)| *earlier == id) {
-                return Err(Malformed::new(format!("one value for {id}")));
+                return Err(MalformedValue::new(format!("one value for {id}")));
             }
             setting.overrides.push((id, parse(value.trim_ascii())?));
         }
@@ -171,20 +173,20 @@ pub(crate) fn split_default(text: &str) -> (&str, &str) {
 }
 
 /// What stands in each pair of brackets; commas and blanks separate the pairs.
-pub(crate) fn brackets(text: &str) -> Result<Vec<&str>, Malformed> {
+pub(crate) fn brackets(text: &str) -> Result<Vec<&str>, MalformedValue> {
     let mut found = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let inner = rest
             .strip_prefix('[')
-            .ok_or_else(|| Malformed::new("\"[\" after the comma"))?;
-        let end = closing(inner).ok_or_else(|| Malformed::new("\"]\" at the end of each override"))?;
+            .ok_or_else(|| MalformedValue::new("\"[\" after the comma"))?;
+        let end = closing(inner).ok_or_else(|| MalformedValue::new("\"]\" at the end of each override"))?;
         found.push(&inner[..end]);
         rest = inner[end + 1..].trim_ascii_start();
         if !rest.is_empty() {
             rest = rest
                 .strip_prefix(',')
-                .ok_or_else(|| Malformed::new("a comma between overrides"))?
+                .ok_or_else(|| MalformedValue::new("a comma between overrides"))?
                 .trim_ascii_start();
         }
     }

@@ -2,7 +2,7 @@
 //! (`queue_conf(5)`, ALGORITHMS.md section 16).
 
 use crate::id::QueueName;
-use crate::object::value::{self, Malformed, is_none, stored_as_text};
+use crate::object::value::{self, MalformedValue, is_none, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -40,12 +40,12 @@ pub struct SlotwiseQueue {
     /// Tasks of the queue with the highest number go first.
     pub seq_no: u32,
     /// Which of its tasks goes first.
-    pub action: Preempt,
+    pub action: PreemptionOrder,
 }
 
 /// Which task of a queue gives way first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preempt {
+pub enum PreemptionOrder {
     /// `sr`: the one that has run for the shortest time.
     #[default]
     ShortestRunning,
@@ -64,9 +64,9 @@ impl Subordinates {
 }
 
 impl FromStr for Subordinates {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let text = text.trim_ascii();
         let read = match slotwise(text) {
             Some((most, list)) => Subordinates::Slots {
@@ -84,14 +84,14 @@ impl FromStr for Subordinates {
             .enumerate()
             .find(|(index, name)| names[..*index].contains(name))
         {
-            Some((_, twice)) => Err(Malformed::new(format!("{twice} once"))),
+            Some((_, twice)) => Err(MalformedValue::new(format!("{twice} once"))),
             None => Ok(read),
         }
     }
 }
 
-fn expected() -> Malformed {
-    Malformed::new("QUEUE[=SLOTS],... or slots=N(QUEUE[:SEQ_NO[:sr|lr]],...)")
+fn expected() -> MalformedValue {
+    MalformedValue::new("QUEUE[=SLOTS],... or slots=N(QUEUE[:SEQ_NO[:sr|lr]],...)")
 }
 
 /// The parts of `slots=N(…)`.
@@ -108,7 +108,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty())
 }
 
-fn subordinate(word: &str) -> Result<SubordinateQueue, Malformed> {
+fn subordinate(word: &str) -> Result<SubordinateQueue, MalformedValue> {
     let (queue, threshold) = match word.split_once('=') {
         Some((queue, threshold)) => (queue, Some(count(threshold)?)),
         None => (word, None),
@@ -119,15 +119,15 @@ fn subordinate(word: &str) -> Result<SubordinateQueue, Malformed> {
     })
 }
 
-fn slotwise_queues(list: &str) -> Result<Vec<SlotwiseQueue>, Malformed> {
+fn slotwise_queues(list: &str) -> Result<Vec<SlotwiseQueue>, MalformedValue> {
     words(list).map(slotwise_queue).collect()
 }
 
-fn slotwise_queue(word: &str) -> Result<SlotwiseQueue, Malformed> {
+fn slotwise_queue(word: &str) -> Result<SlotwiseQueue, MalformedValue> {
     let mut queue = SlotwiseQueue {
         queue: QueueName::from(""),
         seq_no: 0,
-        action: Preempt::default(),
+        action: PreemptionOrder::default(),
     };
     let mut parts = word.split(':');
     queue.queue = queue_name(parts.next().unwrap_or_default())?;
@@ -135,14 +135,14 @@ fn slotwise_queue(word: &str) -> Result<SlotwiseQueue, Malformed> {
     if let Some(number) = rest.next_if(|part| part.starts_with(|letter: char| letter.is_ascii_digit())) {
         queue.seq_no = number
             .parse()
-            .map_err(|_| Malformed::new("a sequence number behind the queue"))?;
+            .map_err(|_| MalformedValue::new("a sequence number behind the queue"))?;
     }
     if let Some(action) = rest.next() {
         queue.action = match action.to_ascii_lowercase().as_str() {
-            "sr" => Preempt::ShortestRunning,
-            "lr" => Preempt::LongestRunning,
+            "sr" => PreemptionOrder::ShortestRunning,
+            "lr" => PreemptionOrder::LongestRunning,
             _ => {
-                return Err(Malformed::new(
+                return Err(MalformedValue::new(
                     "sr (shortest running first) or lr (longest running first)",
                 ));
             }
@@ -155,7 +155,7 @@ fn slotwise_queue(word: &str) -> Result<SlotwiseQueue, Malformed> {
     }
 }
 
-fn queue_name(text: &str) -> Result<QueueName, Malformed> {
+fn queue_name(text: &str) -> Result<QueueName, MalformedValue> {
     if is_none(text) {
         Err(expected())
     } else {
@@ -163,8 +163,8 @@ fn queue_name(text: &str) -> Result<QueueName, Malformed> {
     }
 }
 
-fn count(text: &str) -> Result<u32, Malformed> {
-    value::bounded::<1, 9_999_999, u32>(text).map_err(|_| Malformed::new("a number of slots from 1 to 9999999"))
+fn count(text: &str) -> Result<u32, MalformedValue> {
+    value::bounded::<1, 9_999_999, u32>(text).map_err(|_| MalformedValue::new("a number of slots from 1 to 9999999"))
 }
 
 impl fmt::Display for Subordinates {
@@ -194,8 +194,8 @@ impl fmt::Display for SubordinateQueue {
 impl fmt::Display for SlotwiseQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let action = match self.action {
-            Preempt::ShortestRunning => "sr",
-            Preempt::LongestRunning => "lr",
+            PreemptionOrder::ShortestRunning => "sr",
+            PreemptionOrder::LongestRunning => "lr",
         };
         write!(f, "{}:{}:{action}", self.queue, self.seq_no)
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use proptest::prelude::*;
 
 const RECORDED: &[&str] = &[
@@ -23,7 +23,7 @@ fn groups(names: &[&str]) -> BTreeSet<HostGroupName> {
 fn recorded_queues_print_as_they_were_read() {
     for text in RECORDED {
         let queue = ClusterQueue::from_fields(&Fields::parse(text).unwrap()).unwrap();
-        assert_eq!(queue.to_fields().print(ObjectKind::Queue, Wrap::At80), *text);
+        assert_eq!(queue.to_fields().print(ObjectKind::Queue, LineWrap::At80), *text);
     }
 }
 
@@ -31,7 +31,7 @@ fn recorded_queues_print_as_they_were_read() {
 fn the_template_differs_from_8_1_9_in_its_shell_start_mode_alone() {
     let recorded = RECORDED[0].replace("posix_compliant", "unix_behavior");
     let template = ClusterQueue::template(QueueName::from("template"));
-    assert_eq!(template.to_fields().print(ObjectKind::Queue, Wrap::At80), recorded);
+    assert_eq!(template.to_fields().print(ObjectKind::Queue, LineWrap::At80), recorded);
 }
 
 #[test]

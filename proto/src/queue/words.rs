@@ -1,6 +1,6 @@
 //! Attributes of a queue that take one of a few words.
 
-use crate::object::value::{Malformed, elements};
+use crate::object::value::{MalformedValue, elements};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -18,16 +18,16 @@ pub enum ShellStartMode {
 }
 
 impl FromStr for ShellStartMode {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "unix_behavior" => Ok(Self::UnixBehavior),
             "posix_compliant" => Ok(Self::PosixCompliant),
             "script_from_stdin" => Ok(Self::ScriptFromStdin),
             _ => {
                 let what = format!("Invalid value \"{text}\" as shell start mode");
-                Err(Malformed::said(
+                Err(MalformedValue::said(
                     what,
                     "unix_behavior, posix_compliant or script_from_stdin",
                 ))
@@ -59,16 +59,16 @@ pub enum InitialState {
 }
 
 impl FromStr for InitialState {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         match text.to_ascii_lowercase().as_str() {
             "default" => Ok(Self::Default),
             "enabled" => Ok(Self::Enabled),
             "disabled" => Ok(Self::Disabled),
             _ => {
                 let what = format!("Invalid value \"{text}\" as initial state");
-                Err(Malformed::said(what, "default, enabled or disabled"))
+                Err(MalformedValue::said(what, "default, enabled or disabled"))
             }
         }
     }
@@ -94,22 +94,22 @@ pub struct QueueType {
 }
 
 impl FromStr for QueueType {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut qtype = QueueType::default();
         for word in elements(text) {
             match word.to_ascii_uppercase().as_str() {
                 "BATCH" => qtype.batch = true,
                 "INTERACTIVE" => qtype.interactive = true,
                 "PARALLEL" | "CHECKPOINTING" => {
-                    return Err(Malformed::new(
+                    return Err(MalformedValue::new(
                         "BATCH, INTERACTIVE, both or NONE (pe_list and ckpt_list say the rest)",
                     ));
                 }
                 _ => {
                     let what = format!("error parsing queue type from string \"{word}\"");
-                    return Err(Malformed::said(what, "BATCH, INTERACTIVE, both or NONE"));
+                    return Err(MalformedValue::said(what, "BATCH, INTERACTIVE, both or NONE"));
                 }
             }
         }

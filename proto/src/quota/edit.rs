@@ -3,7 +3,7 @@
 use super::{KEYS, QuotaSet, unknown_attribute};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::QuotaName;
-use crate::object::edit::{Edited, Operation, Shape, check_elements};
+use crate::object::edit::{EditResult, Operation, Shape, check_elements};
 use crate::object::value::is_none;
 use crate::object::{Fields, ObjectKind};
 
@@ -33,7 +33,7 @@ pub fn edit(
     operation: Operation,
     key: &str,
     value: &str,
-) -> Result<Edited, Diagnostic> {
+) -> Result<EditResult, Diagnostic> {
     match key {
         "limit" => edit_limits(set, rule, operation, value),
         "name" => Err(Diagnostic::new(Code::Immutable, "cannot change name")
@@ -49,7 +49,7 @@ pub fn edit(
             let mut fields: Fields = set.to_fields();
             fields.set(key, value.trim_ascii());
             QuotaSet::from_fields(&fields).map_err(|mut refusals| refusals.swap_remove(0))?;
-            Ok(Edited {
+            Ok(EditResult {
                 fields,
                 notes: Vec::new(),
                 is_told: true,
@@ -59,7 +59,12 @@ pub fn edit(
     }
 }
 
-fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: &str) -> Result<Edited, Diagnostic> {
+fn edit_limits(
+    set: &QuotaSet,
+    rule: Option<&str>,
+    operation: Operation,
+    value: &str,
+) -> Result<EditResult, Diagnostic> {
     check_elements(operation, Shape::Assignments, "limit", value)?;
     let index = rule
         .and_then(|rule| set.rule_called(rule))
@@ -82,7 +87,7 @@ fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: 
                 ));
             }
         }
-        return Ok(Edited {
+        return Ok(EditResult {
             fields: set.to_fields(),
             notes,
             is_told: true,
@@ -114,7 +119,7 @@ fn edit_limits(set: &QuotaSet, rule: Option<&str>, operation: Operation, value: 
         }
     }
     set.rules[index].check_dynamic()?;
-    Ok(Edited {
+    Ok(EditResult {
         fields: set.to_fields(),
         notes,
         is_told: true,

@@ -4,7 +4,7 @@ use super::{KEYS, QuotaSet, RULE, unknown_attribute};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::object::fields::{CONTINUATION, Field, join_lines, wrapped};
 use crate::object::value::is_none;
-use crate::object::{Fields, Wrap};
+use crate::object::{Fields, LineWrap};
 
 /// The column of values, counted from 0 (measured on 8.1.9).
 const VALUE_COLUMN: usize = 16;
@@ -20,7 +20,7 @@ const KEY_COLUMN: usize = 3;
 /// One refusal for each line that does not follow the form, and for everything in a set that
 /// [`QuotaSet::from_fields`] refuses.
 pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
-    let mut reader = Reader::default();
+    let mut reader = QuotaFileReader::default();
     let mut refusals = Vec::new();
     for (line, text) in join_lines(text, &mut refusals) {
         if is_none(&text) && reader.open.is_none() {
@@ -62,7 +62,7 @@ pub fn parse_sets(text: &str) -> Result<Vec<Fields>, Vec<Diagnostic>> {
 }
 
 /// Sets as `qconf -srqs` prints them.
-pub fn print_sets<'a>(sets: impl IntoIterator<Item = &'a QuotaSet>, wrap: Wrap) -> String {
+pub fn print_sets<'a>(sets: impl IntoIterator<Item = &'a QuotaSet>, wrap: LineWrap) -> String {
     let mut text = String::new();
     for set in sets {
         text.push_str("{\n");
@@ -73,8 +73,8 @@ pub fn print_sets<'a>(sets: impl IntoIterator<Item = &'a QuotaSet>, wrap: Wrap) 
                 &field.key
             };
             let lines = match wrap {
-                Wrap::At80 => wrapped(&field.value, VALUE_COLUMN, KEY_COLUMN),
-                Wrap::SingleLine => vec![field.value.as_str()],
+                LineWrap::At80 => wrapped(&field.value, VALUE_COLUMN, KEY_COLUMN),
+                LineWrap::SingleLine => vec![field.value.as_str()],
             };
             let width = VALUE_COLUMN - KEY_COLUMN;
             text.push_str(&format!("{:KEY_COLUMN$}{key:width$}", ""));
@@ -88,12 +88,12 @@ pub fn print_sets<'a>(sets: impl IntoIterator<Item = &'a QuotaSet>, wrap: Wrap) 
 
 /// The sets so far, and the one that is being read with the line where it begins.
 #[derive(Default)]
-struct Reader {
+struct QuotaFileReader {
     sets: Vec<Fields>,
     open: Option<(u32, Fields)>,
 }
 
-impl Reader {
+impl QuotaFileReader {
     fn line(&mut self, text: &str, line: u32) -> Result<(), Diagnostic> {
         let Some((first, mut fields)) = self.open.take() else {
             let Some(rest) = text.strip_prefix('{') else {

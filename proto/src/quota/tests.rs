@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use crate::object::edit::Operation;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn rule(text: &str) -> Rule {
 
 #[test]
 fn recorded_sets_print_as_they_were_read() {
-    assert_eq!(print_sets(&sets(RECORDED), Wrap::At80), RECORDED);
+    assert_eq!(print_sets(&sets(RECORDED), LineWrap::At80), RECORDED);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn several_sets_in_one_text_with_continuations_and_comments() {
     let printed = "{\n   name         a\n   description  NONE\n   enabled      TRUE\n   limit        users u1 hosts h1 to slots=1\n   \
                    limit        to slots=2\n}\n{\n   name         b\n   description  \"two words\"\n   enabled      FALSE\n   \
                    limit        users {u1,u2} to slots=3\n}\n";
-    assert_eq!(print_sets(&sets, Wrap::SingleLine), printed);
+    assert_eq!(print_sets(&sets, LineWrap::SingleLine), printed);
     assert_eq!(parse_sets("NONE\n"), Ok(Vec::new()));
     assert_eq!(parse_sets(""), Ok(Vec::new()));
 }
@@ -255,9 +255,9 @@ proptest! {
         sets in prop::collection::btree_map("[a-z]{1,6}", (any::<bool>(), prop::collection::vec(rules(), 1..4)), 0..3),
     ) {
         let sets: Vec<QuotaSet> = sets.into_iter().map(|(name, (enabled, rules))| QuotaSet {
-            name: QuotaName::from(name), description: Optional::NONE, enabled: Flag(enabled), rules,
+            name: QuotaName::from(name), description: OptionalValue::NONE, enabled: Flag(enabled), rules,
         }).collect();
-        for wrap in [Wrap::At80, Wrap::SingleLine] {
+        for wrap in [LineWrap::At80, LineWrap::SingleLine] {
             let text = print_sets(&sets, wrap);
             let fields = parse_sets(&text).unwrap();
             let read: Vec<QuotaSet> = fields.iter().map(|fields| QuotaSet::from_fields(fields).unwrap()).collect();

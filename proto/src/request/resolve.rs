@@ -12,7 +12,7 @@ use std::fmt;
 
 /// A request with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resolved {
+pub struct ResolvedRequest {
     /// The full name.
     pub attribute: AttributeName,
     /// What is asked for, for each slot where the attribute is booked for each slot.
@@ -58,7 +58,7 @@ impl fmt::Display for RequestValue {
 
 /// What a list is for, which decides what it may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// `-hard -l` of a job: requestable attributes except slots, nothing negative.
     Hard,
     /// `-soft -l` of a job: likewise, but no consumables.
@@ -73,8 +73,8 @@ impl ResourceList {
     /// # Errors
     /// With all that is wrong: an unknown or not requestable attribute, slots, a missing, negative
     /// or ill-typed value.
-    pub fn resolve(&self, complex: &Complex) -> Result<Vec<Resolved>, Vec<Diagnostic>> {
-        self.resolve_for(complex, Purpose::Hard)
+    pub fn resolve(&self, complex: &Complex) -> Result<Vec<ResolvedRequest>, Vec<Diagnostic>> {
+        self.resolve_for(complex, RequestPurpose::Hard)
     }
 
     /// What the list means for its purpose. An attribute under two of its names counts once, with
@@ -82,8 +82,12 @@ impl ResourceList {
     ///
     /// # Errors
     /// As [`ResourceList::resolve`], as far as the purpose asks for it.
-    pub fn resolve_for(&self, complex: &Complex, purpose: Purpose) -> Result<Vec<Resolved>, Vec<Diagnostic>> {
-        let (mut list, mut refusals): (Vec<Resolved>, _) = (Vec::new(), Vec::new());
+    pub fn resolve_for(
+        &self,
+        complex: &Complex,
+        purpose: RequestPurpose,
+    ) -> Result<Vec<ResolvedRequest>, Vec<Diagnostic>> {
+        let (mut list, mut refusals): (Vec<ResolvedRequest>, _) = (Vec::new(), Vec::new());
         for request in self.iter() {
             match resolve_one(request, complex, purpose) {
                 Ok(resolved) => match list.iter_mut().find(|known| known.attribute == resolved.attribute) {
@@ -97,14 +101,18 @@ impl ResourceList {
     }
 }
 
-fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -> Result<Resolved, Diagnostic> {
+fn resolve_one(
+    request: &ResourceRequest,
+    complex: &Complex,
+    purpose: RequestPurpose,
+) -> Result<ResolvedRequest, Diagnostic> {
     let attribute = complex
         .lookup(&request.name)
         .ok_or_else(|| unknown(&request.name, complex))?;
     check_permission(request, attribute, purpose)?;
     let value = value(request, attribute)?;
     let is_infinite = value.amount().is_some_and(Amount::is_infinite);
-    if is_infinite && attribute.consumable.is_consumable() && purpose != Purpose::Filter {
+    if is_infinite && attribute.consumable.is_consumable() && purpose != RequestPurpose::Filter {
         let what = format!(
             "attribute \"{}\" is not a value that can be set to infinity",
             attribute.name
@@ -112,11 +120,11 @@ fn resolve_one(request: &ResourceRequest, complex: &Complex, purpose: Purpose) -
         return Err(Diagnostic::new(Code::BadValue, what).fix("ask for an amount: what is used up has a bound"));
     }
     let is_negative = value.amount().is_some_and(Amount::is_negative);
-    if is_negative && purpose != Purpose::Filter {
+    if is_negative && purpose != RequestPurpose::Filter {
         let what = format!("denied: negative value for resource \"{}\"", attribute.name);
         return Err(Diagnostic::new(Code::BadValue, what).fix("ask for zero or more"));
     }
-    Ok(Resolved {
+    Ok(ResolvedRequest {
         attribute: attribute.name.clone(),
         value,
     })
@@ -132,9 +140,13 @@ fn unknown(name: &str, complex: &Complex) -> Diagnostic {
 
 /// Refuses an attribute that may not be asked for. As in 8.1.9, one that is not requestable is
 /// named as it was written.
-fn check_permission(request: &ResourceRequest, attribute: &Attribute, purpose: Purpose) -> Result<(), Diagnostic> {
+fn check_permission(
+    request: &ResourceRequest,
+    attribute: &Attribute,
+    purpose: RequestPurpose,
+) -> Result<(), Diagnostic> {
     let name = attribute.name.as_str();
-    if purpose == Purpose::Filter {
+    if purpose == RequestPurpose::Filter {
         return Ok(());
     }
     if name == "slots" {
@@ -145,7 +157,7 @@ fn check_permission(request: &ResourceRequest, attribute: &Attribute, purpose: P
         let what = format!("resource \"{}\" configured as non requestable", request.name);
         return Err(Diagnostic::new(Code::NotRequestable, what));
     }
-    if purpose == Purpose::Soft && attribute.consumable.is_consumable() {
+    if purpose == RequestPurpose::Soft && attribute.consumable.is_consumable() {
         let what = format!("denied: soft requests on consumables like \"{name}\" are not supported");
         return Err(Diagnostic::new(Code::JobRejected, what).fix("write -hard before this -l"));
     }

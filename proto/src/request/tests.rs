@@ -254,9 +254,9 @@ fn site() -> Complex {
     Complex::parse(&format!("{}{own}", Complex::built_in())).unwrap()
 }
 
-fn resolved(text: &str, purpose: Purpose) -> Result<Vec<String>, Vec<String>> {
+fn resolved(text: &str, purpose: RequestPurpose) -> Result<Vec<String>, Vec<String>> {
     let list = ResourceList::parse(text).unwrap();
-    let print = |resolved: Resolved| format!("{}={}", resolved.attribute, resolved.value);
+    let print = |resolved: ResolvedRequest| format!("{}={}", resolved.attribute, resolved.value);
     match list.resolve_for(&site(), purpose) {
         Ok(resolved) => Ok(resolved.into_iter().map(print).collect()),
         Err(refusals) => Err(refusals.into_iter().map(|refusal| refusal.what).collect()),
@@ -278,7 +278,7 @@ fn requests_are_resolved_to_full_names_and_base_units() {
     ];
     for (text, expected) in cases {
         assert_eq!(
-            resolved(text, Purpose::Hard),
+            resolved(text, RequestPurpose::Hard),
             Ok(expected.into_iter().map(str::to_owned).collect()),
             "{text}"
         );
@@ -319,10 +319,14 @@ fn requests_are_refused_in_the_words_of_8_1_9() {
         ("arch=lx|", "Parse error on position 3 of the expression \"lx|\"."),
     ];
     for (text, expected) in cases {
-        assert_eq!(resolved(text, Purpose::Hard), Err(vec![expected.to_owned()]), "{text}");
+        assert_eq!(
+            resolved(text, RequestPurpose::Hard),
+            Err(vec![expected.to_owned()]),
+            "{text}"
+        );
     }
     assert_eq!(
-        resolved("x=1,y=2", Purpose::Hard).map_err(|refusals| refusals.len()),
+        resolved("x=1,y=2", RequestPurpose::Hard).map_err(|refusals| refusals.len()),
         Err(2)
     );
 }
@@ -330,15 +334,15 @@ fn requests_are_refused_in_the_words_of_8_1_9() {
 #[test]
 fn soft_requests_and_filters_have_rules_of_their_own() {
     let soft = "denied: soft requests on consumables like \"lic\" are not supported";
-    assert_eq!(resolved("lic=1", Purpose::Soft), Err(vec![soft.to_owned()]));
-    assert_eq!(resolved("lsa=1", Purpose::Soft), Ok(vec!["lsa=1".to_owned()]));
+    assert_eq!(resolved("lic=1", RequestPurpose::Soft), Err(vec![soft.to_owned()]));
+    assert_eq!(resolved("lsa=1", RequestPurpose::Soft), Ok(vec!["lsa=1".to_owned()]));
     let filter = vec![
         "slots=4".to_owned(),
         "load_avg=100000000".to_owned(),
         "lsa=-1".to_owned(),
     ];
-    assert_eq!(resolved("s=4,load_avg=100,lsa=-1", Purpose::Filter), Ok(filter));
-    assert!(resolved("nosuch=1", Purpose::Filter).is_err());
+    assert_eq!(resolved("s=4,load_avg=100,lsa=-1", RequestPurpose::Filter), Ok(filter));
+    assert!(resolved("nosuch=1", RequestPurpose::Filter).is_err());
 }
 
 #[test]
@@ -353,7 +357,7 @@ fn a_resolved_request_gives_its_amount_or_its_pattern() {
         (None, Some("lx*"))
     );
     let json = serde_json::to_string(&list).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Resolved>>(&json).unwrap(), list);
+    assert_eq!(serde_json::from_str::<Vec<ResolvedRequest>>(&json).unwrap(), list);
 }
 
 proptest! {

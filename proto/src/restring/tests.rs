@@ -115,7 +115,7 @@ fn a_malformed_expression_names_its_position_as_8_1_9_does() {
         let error = Expression::parse(expression).unwrap_err();
         let text = format!("Parse error on position {position} of the expression \"{expression}\".");
         assert_eq!(error.to_string(), text);
-        assert_eq!(error.fault, Fault::Syntax);
+        assert_eq!(error.fault, ExpressionFault::Syntax);
     }
 }
 
@@ -177,14 +177,14 @@ fn case_counts_except_for_cstring_and_host() {
 #[test]
 fn long_and_deep_expressions_are_refused_and_long_values_match_nothing() {
     let long = "a".repeat(LENGTH_LIMIT_BYTES);
-    assert_eq!(Expression::parse(&long).unwrap_err().fault, Fault::TooLong);
+    assert_eq!(Expression::parse(&long).unwrap_err().fault, ExpressionFault::TooLong);
     assert!(Expression::parse(&long[1..]).is_ok());
     assert!(!matches("*", &long, Type::String) && matches("*", &long[1..], Type::String));
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     assert!(Expression::parse(&nested(DEPTH_MAX)).is_ok());
     assert_eq!(
         Expression::parse(&nested(DEPTH_MAX + 1)).unwrap_err().fault,
-        Fault::TooDeep
+        ExpressionFault::TooDeep
     );
     assert!(matches(&format!("{}a*", "!".repeat(2000)), "a", Type::String));
 }

@@ -35,7 +35,7 @@ pub struct Zone {
 
 impl Day {
     /// A day by year, month and day of the month; none if the calendar has no such day.
-    pub fn of(year: i32, month: u32, day: u32) -> Option<Day> {
+    pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Day> {
         if !(1..=12).contains(&month) || day == 0 || day > days_in(year, month) {
             return None;
         }
@@ -151,7 +151,7 @@ mod tests {
             (2026, 13, 1, None),
             (2026, 1, 0, None),
         ] {
-            let found = Day::of(year, month, day).map(|day| (day.0, day.weekday()));
+            let found = Day::from_ymd(year, month, day).map(|day| (day.0, day.weekday()));
             assert_eq!(found, expected, "{day}.{month}.{year}");
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_local_clock_is_put_forward_and_back() {
         let zone = berlin();
-        let march = Day::of(2026, 3, 29).unwrap();
+        let march = Day::from_ymd(2026, 3, 29).unwrap();
         let shown = |seconds| zone.local(Wall::from_seconds(seconds));
         assert_eq!(
             shown(1_774_745_999),
@@ -182,7 +182,7 @@ mod tests {
         };
         assert_eq!(at(march, 9_000), Vec::<i64>::new(), "half past two is skipped");
         assert_eq!(at(march, 10_800), [1_774_746_000]);
-        let october = Day::of(2026, 10, 25).unwrap();
+        let october = Day::from_ymd(2026, 10, 25).unwrap();
         assert_eq!(
             at(october, 9_000),
             [1_792_890_000 - 1800, 1_792_890_000 + 1800],

@@ -1,5 +1,5 @@
 use super::*;
-use crate::object::Wrap;
+use crate::object::LineWrap;
 use proptest::prelude::*;
 
 const RECORDED: &str = "name    dept\ntype    ACL DEPT\nfshare  100\noticket 20\nentries u1,u2,@u3\n";
@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<UserSet, Vec<Diagnostic>> {
 #[test]
 fn a_recorded_set_prints_as_it_was_read() {
     let set = read(RECORDED).unwrap();
-    assert_eq!(set.write().print(ObjectKind::UserSet, Wrap::At80), RECORDED);
+    assert_eq!(set.write().print(ObjectKind::UserSet, LineWrap::At80), RECORDED);
     assert!(set.is_department() && set.has_user("u1") && set.has_group("u3"));
     assert!(!set.has_user("u3") && !set.has_user("@u3") && !set.has_group("u1"));
 }
@@ -68,13 +68,13 @@ proptest! {
         let (fshare, oticket) = shares;
         let set = UserSet { name, purpose: purpose.parse().unwrap(), fshare, oticket, entries: Entries(entries) };
         prop_assume!(!value::is_none(&set.name));
-        let text = set.write().print(ObjectKind::UserSet, Wrap::At80);
+        let text = set.write().print(ObjectKind::UserSet, LineWrap::At80);
         prop_assert_eq!(read(&text).unwrap(), set);
     }
 
     #[test]
     fn no_text_makes_it_panic(value in "\\PC{0,30}") {
         let _ = value.parse::<Entries>();
-        let _ = value.parse::<Purpose>();
+        let _ = value.parse::<UserSetKind>();
     }
 }

@@ -11,7 +11,7 @@ use crate::amount::Type;
 use crate::common::Common;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
-use crate::job::{Granted, JobSpec, Owner};
+use crate::job::{GrantedSlots, JobSpec, Owner};
 use crate::limit::LimitSet;
 use crate::load::SensorStatus;
 use crate::request::TaskRange;
@@ -271,7 +271,7 @@ pub struct StartOrder {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<TaskRange>,
     /// All granted queue instances of the task; the first holds the master slot.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pe: Option<PeName>,

@@ -281,14 +281,14 @@ mod tests {
     #[test]
     fn an_unknown_kind_still_decodes_so_that_it_can_be_refused_singly() {
         #[derive(Serialize)]
-        struct Newer {
+        struct NewerFrame {
             kind: &'static str,
             id: u64,
             #[serde(with = "super::bytes")]
             body: Vec<u8>,
             colour: u8,
         }
-        let bytes = encode(&Newer {
+        let bytes = encode(&NewerFrame {
             kind: "teleport",
             id: 9,
             body: vec![],

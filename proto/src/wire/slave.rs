@@ -45,13 +45,13 @@ pub struct Message {
     /// The slave task.
     pub key: TaskKey,
     /// What is said.
-    pub part: Part,
+    pub part: SlaveMessage,
 }
 
 /// What the two ends and the master say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum SlaveMessage {
     /// The command is there, first and after every break: it has this much of the output.
     Attach {
         /// Bytes of standard output.

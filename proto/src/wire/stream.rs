@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::id::{
     AttributeName, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey, UserName,
 };
-use crate::job::{Granted, Holds, JobSpec};
+use crate::job::{GrantedSlots, Holds, JobSpec};
 use crate::object::{Fields, ObjectKind};
 use crate::request::TaskRange;
 use crate::time::Wall;
@@ -47,7 +47,7 @@ pub struct Subscription {
     /// The name that `qconf -secl` shows.
     pub name: String,
     /// Where to begin.
-    pub start: Start,
+    pub start: StreamStart,
     /// Kinds of [`Change`] by name; empty is all of them.
     pub kinds: Vec<String>,
     /// Whose jobs; empty is everybody's. Where there are any, nothing is told but changes of their
@@ -61,7 +61,7 @@ pub struct Subscription {
 /// Where a stream begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Start {
+pub enum StreamStart {
     /// With everything that is true, as changes that lead to it from nothing, then
     /// [`Change::Complete`], then what changes.
     #[default]
@@ -188,7 +188,7 @@ kinds! {
         /// The attempt.
         task: TaskKey,
         /// Its slots; the first entry holds the master.
-        granted: Vec<Granted>,
+        granted: Vec<GrantedSlots>,
         /// The parallel environment, if any.
         pe: Option<PeName>,
     }
@@ -202,7 +202,7 @@ kinds! {
         /// The attempt.
         task: TaskKey,
         /// What becomes of it.
-        then: Then,
+        then: TaskFate,
         /// How it ended and what it used; none if it never reached a host.
         record: Option<Box<AccountingRecord>>,
     }
@@ -211,7 +211,7 @@ kinds! {
         /// The attempt.
         task: TaskKey,
         /// The cause.
-        cause: Cause,
+        cause: SuspendCause,
         /// Whether it is stopped for that cause now.
         suspended: bool,
     }
@@ -242,14 +242,14 @@ kinds! {
     /// Configuration objects are others, all at once.
     ObjectsChanged "objects-changed" {
         /// Which.
-        objects: Vec<Object>,
+        objects: Vec<ObjectState>,
     }
     /// The queue instances of a host, all of them, with the slots that are configured. Soft.
     Instances "instances" {
         /// The host.
         host: HostName,
         /// Its instances, each with its slots.
-        instances: Vec<Granted>,
+        instances: Vec<GrantedSlots>,
     }
     /// Whether a host takes tasks: its agent is connected. Soft.
     Contact "contact" {
@@ -328,7 +328,7 @@ pub struct JobFacts {
 /// What becomes of a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Then {
+pub enum TaskFate {
     /// It is done.
     Done,
     /// It waits for its next start.
@@ -343,7 +343,7 @@ pub enum Then {
 /// Why a task is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cause {
+pub enum SuspendCause {
     /// People.
     Hand,
     /// A suspend threshold.
@@ -354,7 +354,7 @@ pub enum Cause {
 
 /// A configuration object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Object {
+pub struct ObjectState {
     /// What kind.
     pub kind: ObjectKind,
     /// Which one; empty for kinds that exist once.
@@ -375,7 +375,7 @@ pub enum Order {
         /// The task.
         task: TaskId,
         /// Where; the first entry holds the master.
-        granted: Vec<Granted>,
+        granted: Vec<GrantedSlots>,
         /// The parallel environment, if any.
         pe: Option<PeName>,
     },

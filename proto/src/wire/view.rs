@@ -4,23 +4,23 @@
 mod explanation;
 
 pub use explanation::{
-    Comparison, Explanation, Holder, InFront, Place, Predecessor, PriorityTerm, ReasonContext, WaitReason,
+    Comparison, Explanation, Holder, JobInFront, OrderPosition, Predecessor, PriorityTerm, ReasonContext, WaitReason,
 };
 
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
-use crate::checkpoint::When;
+use crate::checkpoint::CheckpointOccasions;
 use crate::complex::Consumable;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
-use crate::job::{Condition, Granted, Holds, JobSpec, Requests};
+use crate::job::{Condition, GrantedSlots, Holds, JobSpec, Requests};
 use crate::load::SensorStatus;
 use crate::object::Fields;
 use crate::request::TaskRange;
 use crate::reservation::ReservationView;
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
-use crate::usage::{Failed, Usage};
+use crate::usage::{FailedCode, Usage};
 use crate::wire::stream::{EventClient, Item, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ pub enum Data {
     /// A slave task was given to its host.
     Slave(TaskKey),
     /// Why jobs wait: lines about the cluster, without a job, and those about jobs.
-    Reasons(Vec<Waiting>),
+    Reasons(Vec<SchedulingLines>),
 }
 
 /// The eight numbers behind `prior`, in millionths, and the ticket shares.
@@ -306,7 +306,7 @@ pub struct TaskRow {
     /// State.
     pub condition: Condition,
     /// Its slots; the first entry holds the master.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     pub pe: Option<String>,
     /// The ids that it has of resource maps; empty once it has left.
@@ -321,7 +321,7 @@ pub struct TaskRow {
     /// Exit status, once finished.
     pub exit_status: Option<u32>,
     /// Where it failed, once finished.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedCode>,
 }
 
 /// `qstat -j`: everything.
@@ -348,7 +348,7 @@ pub struct JobDetail {
     /// When the state of a checkpointing job is written, by its `-c` or its environment; none of
     /// other jobs.
     #[serde(default)]
-    pub checkpoint_when: Option<When>,
+    pub checkpoint_when: Option<CheckpointOccasions>,
     /// Whether the values of the environment are left out: only the owner, operators and managers
     /// see them.
     #[serde(default)]
@@ -369,7 +369,7 @@ pub struct RequestedAttribute {
 /// Lines of `scheduling info`, and the jobs that they are about: those that have the same lines
 /// together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct SchedulingLines {
     /// The lines, in order.
     pub lines: Vec<String>,
     /// The jobs, oldest first; none where the lines are about the cluster.
@@ -533,7 +533,7 @@ pub struct EndedTask {
     /// Signal that ended it, if one did.
     pub signal: Option<u8>,
     /// Where it failed.
-    pub failed: Failed,
+    pub failed: FailedCode,
     /// Whether it was deleted before it ran.
     pub deleted: bool,
 }

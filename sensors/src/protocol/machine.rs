@@ -12,9 +12,9 @@ pub use status::{Health, Status};
 
 use crate::host::SelfNames;
 use crate::protocol::assembler::Assembler;
-use crate::protocol::reader::{Block, Heard, Limits, Reader};
+use crate::protocol::reader::{Block, Limits, ProtocolItem, Reader};
 use crate::protocol::warning::{Gate, WarningKind};
-use life::{Phase, Step, Then};
+use life::{FollowUp, Phase, Step};
 use proto::time::Tick;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Settings {
 
 /// What of a sensor's values may go into a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fresh {
+pub struct FreshBlock {
     /// The newest complete block.
     pub block: Arc<Block>,
     /// Its age in milliseconds, below the age limit.
@@ -185,11 +185,11 @@ impl Machine {
 
     /// The newest complete block, unless it has reached its age limit or the sensor was ended for
     /// good.
-    pub fn values_for_report(&self, now: Tick) -> Option<Fresh> {
+    pub fn values_for_report(&self, now: Tick) -> Option<FreshBlock> {
         let last = self.last_block.as_ref()?;
         let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.asked));
         let counts = age_ms < self.settings.age_limit_ms() && !self.is_ended();
-        counts.then(|| Fresh {
+        counts.then(|| FreshBlock {
             block: last.block.clone(),
             age_ms,
             sampled_ago_ms,
@@ -270,11 +270,11 @@ impl Machine {
         Action::Write(Request::Collect)
     }
 
-    fn digest(&mut self, heard: Vec<Heard>, now: Tick) -> Vec<Action> {
+    fn digest(&mut self, heard: Vec<ProtocolItem>, now: Tick) -> Vec<Action> {
         let mut actions = Vec::new();
         for item in heard {
             match item {
-                Heard::Line(line, meaning) => {
+                ProtocolItem::Line(line, meaning) => {
                     if self.settings.trace == Trace::Lines {
                         actions.push(Action::Line {
                             text: line.text,
@@ -282,8 +282,8 @@ impl Machine {
                         });
                     }
                 }
-                Heard::Warning(kind, text) => self.warn(kind, text, now, &mut actions),
-                Heard::Block(block) => self.take_block(block, now, &mut actions),
+                ProtocolItem::Warning(kind, text) => self.warn(kind, text, now, &mut actions),
+                ProtocolItem::Block(block) => self.take_block(block, now, &mut actions),
             }
         }
         actions
@@ -348,7 +348,13 @@ impl Machine {
 
     fn is_ended(&self) -> bool {
         match self.phase {
-            Phase::Ended | Phase::Stopping { then: Then::End, .. } | Phase::Starting { then: Some(Then::End) } => true,
+            Phase::Ended
+            | Phase::Stopping {
+                then: FollowUp::End, ..
+            }
+            | Phase::Starting {
+                then: Some(FollowUp::End),
+            } => true,
             Phase::Waiting { .. }
             | Phase::Starting { .. }
             | Phase::Running

@@ -80,7 +80,7 @@ impl Block {
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum ProtocolItem {
     /// One line and what it means.
     Line(Line, Meaning),
     /// A complete block.
@@ -133,7 +133,7 @@ impl Reader {
     }
 
     /// Takes the next bytes and hands what they complete to `hear`.
-    pub fn feed(&mut self, bytes: &[u8], mut hear: impl FnMut(Heard)) {
+    pub fn feed(&mut self, bytes: &[u8], mut hear: impl FnMut(ProtocolItem)) {
         let mut lines = Vec::new();
         self.assembler.push(bytes, |line| lines.push(line));
         for line in lines {
@@ -142,7 +142,7 @@ impl Reader {
     }
 
     /// Ends the stream: a last line without a newline counts.
-    pub fn finish(&mut self, mut hear: impl FnMut(Heard)) {
+    pub fn finish(&mut self, mut hear: impl FnMut(ProtocolItem)) {
         if let Some(line) = self.assembler.finish() {
             self.take(line, &mut hear);
         }
@@ -153,9 +153,9 @@ impl Reader {
         self.open.is_some() || self.held.lines > 0
     }
 
-    fn take(&mut self, line: Line, hear: &mut impl FnMut(Heard)) {
+    fn take(&mut self, line: Line, hear: &mut impl FnMut(ProtocolItem)) {
         let meaning = understand(&line, &self.names);
-        hear(Heard::Line(line.clone(), meaning.clone()));
+        hear(ProtocolItem::Line(line.clone(), meaning.clone()));
         match &meaning {
             Meaning::Blank => {}
             Meaning::Opener => self.begin(hear),
@@ -163,12 +163,12 @@ impl Reader {
             Meaning::Value(value, doubt) => {
                 if let Some(Doubt::EmptyHost) = doubt {
                     let text = format!("empty host field taken for this host: {}", excerpt(&line.text));
-                    hear(Heard::Warning(WarningKind::EmptyHost, text));
+                    hear(ProtocolItem::Warning(WarningKind::EmptyHost, text));
                 }
                 self.put(value.clone(), hear);
             }
             Meaning::NoValue { host, name } => {
-                hear(Heard::Warning(
+                hear(ProtocolItem::Warning(
                     WarningKind::EmptyValue,
                     format!("{name} has no value: {}", excerpt(&line.text)),
                 ));
@@ -193,7 +193,7 @@ impl Reader {
         self.open.as_mut().unwrap_or(&mut self.held)
     }
 
-    fn put(&mut self, value: Value, hear: &mut impl FnMut(Heard)) {
+    fn put(&mut self, value: Value, hear: &mut impl FnMut(ProtocolItem)) {
         let Limits {
             block_values,
             block_bytes,
@@ -206,37 +206,37 @@ impl Reader {
         let is_full = draft.block.values.len() >= block_values || draft.bytes.saturating_add(size) > block_bytes;
         if is_full {
             let text = format!("a block may have {block_values} values and {block_bytes} bytes; the rest is dropped");
-            hear(Heard::Warning(WarningKind::BlockTooLarge, text));
+            hear(ProtocolItem::Warning(WarningKind::BlockTooLarge, text));
             return;
         }
         draft.bytes += size;
         draft.block.values.insert((host, name), text);
     }
 
-    fn begin(&mut self, hear: &mut impl FnMut(Heard)) {
+    fn begin(&mut self, hear: &mut impl FnMut(ProtocolItem)) {
         let held = std::mem::take(&mut self.held);
         if held.lines > 0 {
             let text = format!("{} lines of data before `begin` dropped", held.lines);
-            hear(Heard::Warning(WarningKind::DataBeforeBegin, text));
+            hear(ProtocolItem::Warning(WarningKind::DataBeforeBegin, text));
         }
         if self.open.replace(Draft::default()).is_some() {
             let text = "a block without `end` dropped, because another one began".to_owned();
-            hear(Heard::Warning(WarningKind::UnfinishedBlock, text));
+            hear(ProtocolItem::Warning(WarningKind::UnfinishedBlock, text));
         }
     }
 
-    fn end(&mut self, hear: &mut impl FnMut(Heard)) {
+    fn end(&mut self, hear: &mut impl FnMut(ProtocolItem)) {
         let draft = match self.open.take() {
             Some(draft) => draft,
             None if self.held.lines > 0 || self.is_asked => {
-                hear(Heard::Warning(
+                hear(ProtocolItem::Warning(
                     WarningKind::NoBegin,
                     "a block without `begin`; it counts".to_owned(),
                 ));
                 std::mem::take(&mut self.held)
             }
             None => {
-                hear(Heard::Warning(
+                hear(ProtocolItem::Warning(
                     WarningKind::StrayEnd,
                     "`end` without a block ignored".to_owned(),
                 ));
@@ -244,18 +244,18 @@ impl Reader {
             }
         };
         self.is_asked = false;
-        hear(Heard::Block(draft.block));
+        hear(ProtocolItem::Block(draft.block));
     }
 }
 
-fn not_understood(line: &Line, fault: Fault) -> Heard {
+fn not_understood(line: &Line, fault: Fault) -> ProtocolItem {
     let kind = match fault {
         Fault::TooLong => WarningKind::LineTooLong,
         Fault::FewerThanThreeParts | Fault::EmptyName | Fault::BlankInHost | Fault::BlankInName => {
             WarningKind::NotUnderstood
         }
     };
-    Heard::Warning(
+    ProtocolItem::Warning(
         kind,
         format!("line ignored, because {}: {}", fault.as_str(), excerpt(&line.text)),
     )

@@ -83,7 +83,7 @@ struct Process {
 }
 
 /// One sensor under the machine.
-pub(crate) struct Run {
+pub(crate) struct SensorRun {
     pub(crate) machine: Machine,
     pub(crate) transcript: Transcript,
     /// What it told so far.
@@ -97,7 +97,7 @@ pub(crate) struct Run {
     start: Instant,
 }
 
-impl Run {
+impl SensorRun {
     pub(crate) fn new(sensor: &Path, arguments: &[&str], search_path: &str, settings: Settings) -> Self {
         let settings = Settings {
             trace: Trace::Lines,
@@ -153,7 +153,7 @@ impl Run {
     }
 
     /// Runs until `is_done`; fails the test with the transcript when that never comes.
-    pub(crate) fn until(&mut self, what: &str, is_done: impl Fn(&Run) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, is_done: impl Fn(&SensorRun) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_done(self) {
             assert!(
@@ -279,7 +279,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for SensorRun {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
             signal_group(process.child.id(), Signal::Kill);

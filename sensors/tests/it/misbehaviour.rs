@@ -1,6 +1,6 @@
 //! Sensors that behave well, badly, and worse.
 
-use crate::driver::{Directory, Run, is_group_alive};
+use crate::driver::{Directory, SensorRun, is_group_alive};
 use gridwright_sensors::protocol::{Action, Health, Request, Settings, Signal, WarningKind};
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -27,24 +27,24 @@ fn hasty() -> Settings {
     }
 }
 
-fn run(script: &str, settings: Settings) -> (Directory, Run) {
+fn run(script: &str, settings: Settings) -> (Directory, SensorRun) {
     let directory = Directory::new();
     let sensor = directory.program("sensor", script);
-    let run = Run::new(&sensor, &[], PATH, settings);
+    let run = SensorRun::new(&sensor, &[], PATH, settings);
     (directory, run)
 }
 
-fn health(run: &Run) -> Health {
+fn health(run: &SensorRun) -> Health {
     run.machine.status(run.now()).health
 }
 
-fn warned(run: &Run, kind: WarningKind) -> bool {
+fn warned(run: &SensorRun, kind: WarningKind) -> bool {
     run.seen
         .iter()
         .any(|action| matches!(action, Action::Warn(warning) if warning.kind == kind))
 }
 
-fn ends(mut run: Run) -> Run {
+fn ends(mut run: SensorRun) -> SensorRun {
     run.stop();
     run.until("its end", |run| run.has(&Action::Ended));
     for group in run.groups.clone() {
@@ -122,7 +122,7 @@ fn a_sensor_that_ends_at_once_fails_with_its_status_and_is_started_again() {
 #[test]
 fn a_sensor_that_is_not_there_fails_and_says_so() {
     let directory = Directory::new();
-    let mut run = Run::new(&directory.path().join("nowhere"), &[], PATH, patient());
+    let mut run = SensorRun::new(&directory.path().join("nowhere"), &[], PATH, patient());
     run.until("the failure", |run| health(run) == Health::Failing);
     assert!(
         run.machine

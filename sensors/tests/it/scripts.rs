@@ -1,7 +1,7 @@
 //! The sensors in `sensors/scripts`, each with a stand-in for the command it calls, and without
 //! that command.
 
-use crate::driver::{Directory, Run};
+use crate::driver::{Directory, SensorRun};
 use gridwright_sensors::protocol::{Action, Settings, Signal};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn values(case: &Case<'_>) -> BTreeMap<String, String> {
         quit_wait_ms: 600_000,
         ..Settings::default()
     };
-    let mut run = Run::new(&shipped(case.script), case.arguments, &search_path, settings);
+    let mut run = SensorRun::new(&shipped(case.script), case.arguments, &search_path, settings);
     run.until("the first answer", |run| run.transcript.blocks() == 1);
     run.request();
     run.until("the second answer", |run| run.transcript.blocks() == 2);

@@ -39,7 +39,7 @@ impl Certificate {
     }
 
     /// Of this machine's agent.
-    pub fn of(cell: &Cell) -> Self {
+    pub fn of_agent(cell: &Cell) -> Self {
         let read = |name: &str| std::fs::read_to_string(cell.dir().join("agent").join(name)).unwrap();
         Self::Some(read("host.crt"), read("host.key"))
     }
@@ -137,7 +137,7 @@ fn config(certificate: &Certificate, protocol: &[u8]) -> quinn::ClientConfig {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Credulous));
+        .with_custom_certificate_verifier(Arc::new(CredulousVerifier));
     let mut config = match certificate {
         Certificate::None => builder.with_no_client_auth(),
         Certificate::Some(chain, key) => {
@@ -155,9 +155,9 @@ fn config(certificate: &Certificate, protocol: &[u8]) -> quinn::ClientConfig {
 
 /// Believes every server.
 #[derive(Debug)]
-struct Credulous;
+struct CredulousVerifier;
 
-impl ServerCertVerifier for Credulous {
+impl ServerCertVerifier for CredulousVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

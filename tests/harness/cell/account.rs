@@ -21,12 +21,12 @@ pub struct Account {
     pub gid: u32,
     /// Home directory.
     pub home: PathBuf,
-    made: Made,
+    made: AccountSource,
 }
 
 /// Where an account comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
+enum AccountSource {
     /// It was there.
     Not,
     /// By useradd(8).
@@ -72,7 +72,7 @@ impl Account {
                 .ok()
                 .flatten()
                 .expect("the caller of a test is known to the name service");
-            return Self::from(user, Made::Not);
+            return Self::from(user, AccountSource::Not);
         }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("gwt{}x{}", run(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -89,10 +89,10 @@ impl Account {
             .ok()
             .flatten()
             .expect("useradd has made the account");
-        Self::from(user, Made::ForTheTest)
+        Self::from(user, AccountSource::ForTheTest)
     }
 
-    fn from(user: User, made: Made) -> Self {
+    fn from(user: User, made: AccountSource) -> Self {
         Self {
             name: user.name,
             uid: user.uid.as_raw(),
@@ -120,7 +120,7 @@ impl Account {
             uid,
             gid: uid,
             home: home.to_owned(),
-            made: Made::InExtraUsers,
+            made: AccountSource::InExtraUsers,
         };
         let Self { name, .. } = &account;
         let lines = [
@@ -137,7 +137,7 @@ impl Account {
 
     /// Whether it is another one than the caller's.
     pub fn is_made(&self) -> bool {
-        self.made != Made::Not
+        self.made != AccountSource::Not
     }
 
     /// Gives a file to the account.
@@ -161,14 +161,14 @@ impl Drop for Account {
     fn drop(&mut self) {
         self.end_processes();
         match self.made {
-            Made::Not => {}
+            AccountSource::Not => {}
             // Nothing is left to do about an account that cannot be removed.
-            Made::ForTheTest => drop(
+            AccountSource::ForTheTest => drop(
                 Command::new("userdel")
                     .args(["--force", "--remove", &self.name])
                     .output(),
             ),
-            Made::InExtraUsers => {
+            AccountSource::InExtraUsers => {
                 let is_other = |line: &&str| line.split(':').next() != Some(&self.name);
                 for file in EXTRA_USERS {
                     edit(file, |text| {

@@ -18,7 +18,7 @@ impl Network {
     ///
     /// # Panics
     /// If the system refuses it.
-    pub fn of(hosts: &[&str]) -> Self {
+    pub fn with_hosts(hosts: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("gw{}n{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let network = Self {

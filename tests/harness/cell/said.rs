@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// The answer of a command.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct CommandOutput {
     /// The command, for messages.
     pub command: String,
     /// Exit code; -1 if a signal ended it.
@@ -16,12 +16,12 @@ pub struct Said {
     pub err: String,
 }
 
-impl Said {
+impl CommandOutput {
     /// Runs a command to its end.
     ///
     /// # Panics
     /// If it cannot be started.
-    pub fn of(mut command: Command) -> Self {
+    pub fn run(mut command: Command) -> Self {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let words = command
@@ -64,7 +64,7 @@ impl Said {
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             command,

@@ -6,16 +6,16 @@ use master_core::event::{Event, Record};
 use master_core::state::State;
 use master_core::state::usage::{Account, Amounts};
 use proto::id::TaskKey;
-use proto::usage::Consumed;
+use proto::usage::Consumption;
 use std::collections::BTreeMap;
 
 /// The sums. No host of the workload scales usage, and no job changes its project.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     ended: BTreeMap<Account, [u128; 3]>,
-    running: BTreeMap<Account, BTreeMap<TaskKey, Consumed>>,
+    running: BTreeMap<Account, BTreeMap<TaskKey, Consumption>>,
     /// What slave tasks used that is a part of the record of their job.
-    summed_up: BTreeMap<TaskKey, Consumed>,
+    summed_up: BTreeMap<TaskKey, Consumption>,
     /// Both together, from event to event.
     sums: BTreeMap<Account, [u128; 3]>,
 }
@@ -32,7 +32,7 @@ impl Accounts {
                     add(self.sums.entry(account).or_default(), consumed.since(before));
                     assert_eq!(
                         before.since(*consumed),
-                        Consumed::default(),
+                        Consumption::default(),
                         "{key} has used less than before"
                     );
                 }
@@ -49,11 +49,11 @@ impl Accounts {
                 let of_slaves = self.summed_up.remove(key).unwrap_or_default();
                 let used = record
                     .as_ref()
-                    .map_or_else(Consumed::default, |record| record.usage.into());
+                    .map_or_else(Consumption::default, |record| record.usage.into());
                 let used = used.since(of_slaves);
                 assert_eq!(
                     running.since(used),
-                    Consumed::default(),
+                    Consumption::default(),
                     "accounting tells less of {key} than was charged"
                 );
                 add(self.sums.entry(account.clone()).or_default(), used.since(running));
@@ -68,17 +68,17 @@ impl Accounts {
                     .or_default()
                     .remove(key)
                     .unwrap_or_default();
-                let used = Consumed::from(*usage);
+                let used = Consumption::from(*usage);
                 assert_eq!(
                     running.since(used),
-                    Consumed::default(),
+                    Consumption::default(),
                     "accounting tells less of {key} than was charged"
                 );
                 add(self.sums.entry(account.clone()).or_default(), used.since(running));
                 add(self.ended.entry(account).or_default(), used);
                 if record.is_none() {
                     let sum = self.summed_up.entry(task_of(*key)).or_default();
-                    *sum = Consumed {
+                    *sum = Consumption {
                         cpu_ms: sum.cpu_ms + used.cpu_ms,
                         mem_kib_ms: sum.mem_kib_ms + used.mem_kib_ms,
                         io_bytes: sum.io_bytes + used.io_bytes,
@@ -125,7 +125,7 @@ impl Accounts {
     }
 }
 
-fn add(sums: &mut [u128; 3], used: Consumed) {
+fn add(sums: &mut [u128; 3], used: Consumption) {
     for (sum, used) in sums.iter_mut().zip([used.cpu_ms, used.mem_kib_ms, used.io_bytes]) {
         *sum += u128::from(used);
     }

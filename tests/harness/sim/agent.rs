@@ -3,10 +3,10 @@
 
 use super::agenda::{Happening, HostIndex, LinkId, Side};
 use super::launcher::{Launcher, TaskDirectory};
-use super::link::{Down, Up};
+use super::link::{DownMessage, UpMessage};
 use super::world::World;
 use agent_core::core::{Core, Effect, Input, Now};
-use agent_core::site::Site;
+use agent_core::host_paths::HostPaths;
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
@@ -74,8 +74,8 @@ impl Node {
         format!("boot-{}", self.boot)
     }
 
-    fn site(&self) -> Site {
-        Site {
+    fn site(&self) -> HostPaths {
+        HostPaths {
             environment: Vec::new(),
             host: self.name.clone(),
             root: "/cell".to_owned(),
@@ -168,10 +168,10 @@ impl World {
             marks: Vec::new(),
         };
         self.trace(|| format!("host {host} dials, link {link}: {:?}", hello.tasks));
-        self.send_up(link, Up::Hello(Box::new(hello)));
+        self.send_up(link, UpMessage::Hello(Box::new(hello)));
     }
 
-    pub(super) fn agent_hears(&mut self, id: LinkId, message: Down) {
+    pub(super) fn agent_hears(&mut self, id: LinkId, message: DownMessage) {
         let link = &self.links[&id];
         let (host, life) = (link.host, link.agent_life);
         let node = &mut self.nodes[host];
@@ -183,15 +183,15 @@ impl World {
             return;
         };
         match message {
-            Down::Welcome(welcome) => {
+            DownMessage::Welcome(welcome) => {
                 let held = agent.held.take().unwrap_or_default();
                 (agent.reports, agent.is_full_wanted) = (0, true);
                 held.into_iter()
-                    .for_each(|message| self.send_up(id, Up::Message(Box::new(message))));
+                    .for_each(|message| self.send_up(id, UpMessage::Message(Box::new(message))));
                 self.agent_input(host, Input::Welcome(welcome));
                 self.report_due(host, life, id);
             }
-            Down::Message(message) => {
+            DownMessage::Message(message) => {
                 // A doubled order is not the stream's doing, but the master may repeat itself.
                 if let MasterMessage::Start(order) = &*message {
                     let key = order.key;
@@ -199,7 +199,7 @@ impl World {
                 }
                 self.agent_input(host, Input::Master(message));
             }
-            Down::Close(why) => {
+            DownMessage::Close(why) => {
                 self.trace(|| format!("host {host} is refused: {why}"));
                 self.close_link(id, Side::Agent);
                 self.agent_loses(id);
@@ -294,7 +294,7 @@ impl World {
                     Some(held) => held.push(*message),
                     None => {
                         self.trace(|| format!("host {host} says {message:?}"));
-                        self.send_up(link, Up::Message(message));
+                        self.send_up(link, UpMessage::Message(message));
                     }
                 }
             }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 const MOST_WAITING: usize = 64;
 
 /// Something that can be told what to do.
-pub(super) trait Obeys: Send + 'static {
+pub(super) trait Worker: Send + 'static {
     /// What it is told.
     type Word: Send;
 
@@ -25,7 +25,7 @@ pub(super) trait Obeys: Send + 'static {
 
 /// A value, at home or with its thread.
 #[derive(Debug)]
-pub(super) struct Apart<T: Obeys> {
+pub(super) struct ThreadedValue<T: Worker> {
     /// None while the thread has it.
     home: Option<Box<T>>,
     /// What it was told and has not heard.
@@ -35,13 +35,13 @@ pub(super) struct Apart<T: Obeys> {
 }
 
 #[derive(Debug)]
-struct Thread<T: Obeys> {
+struct Thread<T: Worker> {
     to: SyncSender<Message<T>>,
     back: Receiver<Box<T>>,
     handle: JoinHandle<()>,
 }
 
-enum Message<T: Obeys> {
+enum Message<T: Worker> {
     /// The value is handed over.
     Take(Box<T>),
     Obey(Vec<T::Word>),
@@ -49,10 +49,10 @@ enum Message<T: Obeys> {
     GiveBack,
 }
 
-impl<T: Obeys> Apart<T> {
+impl<T: Worker> ThreadedValue<T> {
     /// A value that obeys on a thread of its own, or at once.
-    pub(super) fn new(value: T, is_apart: bool) -> Apart<T> {
-        Apart {
+    pub(super) fn new(value: T, is_apart: bool) -> ThreadedValue<T> {
+        ThreadedValue {
             home: Some(Box::new(value)),
             words: Vec::new(),
             thread: is_apart.then(Thread::new),
@@ -128,7 +128,7 @@ impl<T: Obeys> Apart<T> {
     }
 }
 
-impl<T: Obeys> Thread<T> {
+impl<T: Worker> Thread<T> {
     fn new() -> Thread<T> {
         let (to, messages) = sync_channel(MOST_WAITING);
         let (give_back, back) = channel();
@@ -157,9 +157,9 @@ mod tests {
 
     /// Keeps what it is told, and cannot bear thirteen.
     #[derive(Debug, Default)]
-    struct Told(Vec<u32>);
+    struct WordRecorder(Vec<u32>);
 
-    impl Obeys for Told {
+    impl Worker for WordRecorder {
         type Word = u32;
 
         const BUNDLE: usize = 4;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn whoever_looks_sees_all_that_was_told_in_its_order() {
         for is_apart in [false, true] {
-            let mut told = Apart::new(Told::default(), is_apart);
+            let mut told = ThreadedValue::new(WordRecorder::default(), is_apart);
             for end in [0, 1, 3, 4, 5, 9] {
                 let first = u32::try_from(told.home().0.len()).unwrap();
                 (first..first + end).for_each(|word| told.tell(word + 100));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_on_the_thread_goes_wrong_for_whoever_speaks_to_it() {
-        let mut told = Apart::new(Told::default(), true);
+        let mut told = ThreadedValue::new(WordRecorder::default(), true);
         (10..14).for_each(|word| told.tell(word));
         let panic = catch_unwind(AssertUnwindSafe(|| told.home().0.len())).unwrap_err();
         assert!(

@@ -10,13 +10,13 @@ use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Consumable};
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskKey, UserName};
-use proto::job::{Granted, JobSpec, Requests};
+use proto::job::{GrantedSlots, JobSpec, Requests};
 use proto::request::ResourceRequest;
 use proto::time::Wall;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which attribute at which level.
-pub(super) type Place = (Level, AttributeName);
+pub(super) type LevelAttribute = (Level, AttributeName);
 
 /// What one task asked for when it was placed, and what it takes of it under the present complex.
 #[derive(Clone, Debug)]
@@ -27,15 +27,15 @@ pub(super) struct Task {
     slots: u32,
     /// That of which it has its slots.
     reservation: Option<ReservationId>,
-    asked: Asked,
-    given: Given,
+    asked: RequestedAmounts,
+    given: TaskSlots,
     pub(super) takes: Sums,
 }
 
 /// The numbers that a job asks for of what the complex knows, by full name, in base units: for each
 /// slot or in all.
 #[derive(Clone, Debug)]
-struct Asked {
+struct RequestedAmounts {
     all: BTreeMap<AttributeName, i64>,
     /// For the master's slot alone.
     master: BTreeMap<AttributeName, i64>,
@@ -45,11 +45,11 @@ struct Asked {
 
 /// The slots of a task as its parallel environment made them when it was placed.
 #[derive(Clone, Debug)]
-pub(super) struct Given(Vec<(Who, QueueInstanceName)>);
+pub(super) struct TaskSlots(Vec<(SlotRole, QueueInstanceName)>);
 
 /// What a slot is to its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(super) enum SlotRole {
     Master,
     Slave,
     /// A slot on the host of the master of whom nothing of what slaves ask is wanted
@@ -60,8 +60,8 @@ pub(super) enum Who {
 /// What an advance reservation keeps.
 #[derive(Clone, Debug)]
 struct Block {
-    asked: Asked,
-    given: Given,
+    asked: RequestedAmounts,
+    given: TaskSlots,
     takes: Sums,
     pe: Option<PeName>,
     from: Wall,
@@ -70,7 +70,7 @@ struct Block {
 }
 
 /// How much is taken of what.
-type Sums = BTreeMap<Place, i64>;
+type Sums = BTreeMap<LevelAttribute, i64>;
 
 /// The sums. While a reservation runs, what it keeps counts, and what its tasks take counts within
 /// it alone.
@@ -95,11 +95,11 @@ fn add(sums: &mut Sums, takes: &Sums, times: i64) {
     }
 }
 
-fn sum(sums: &Sums, place: &Place) -> i64 {
+fn sum(sums: &Sums, place: &LevelAttribute) -> i64 {
     sums.get(place).copied().unwrap_or(0)
 }
 
-fn slots(granted: &[Granted]) -> u32 {
+fn slots(granted: &[GrantedSlots]) -> u32 {
     granted.iter().map(|part| part.slots).sum()
 }
 
@@ -108,25 +108,29 @@ impl Books {
     pub(super) fn would_take(
         config: &Configuration,
         requests: &Requests,
-        granted: &[Granted],
+        granted: &[GrantedSlots],
         pe: Option<&PeName>,
     ) -> Sums {
-        takes(config, &Asked::read(config, requests), &Given::new(config, granted, pe))
+        takes(
+            config,
+            &RequestedAmounts::read(config, requests),
+            &TaskSlots::new(config, granted, pe),
+        )
     }
 
     /// How much is taken by tasks and reservations.
-    pub(super) fn sum(&self, place: &Place) -> i64 {
+    pub(super) fn sum(&self, place: &LevelAttribute) -> i64 {
         sum(&self.sums, place)
     }
 
     /// How much there is within a running reservation, and how much of that is taken.
-    pub(super) fn within(&self, id: ReservationId, place: &Place) -> (i64, i64) {
+    pub(super) fn within(&self, id: ReservationId, place: &LevelAttribute) -> (i64, i64) {
         let taken = self.within.get(&id).map_or(0, |sums| sum(sums, place));
         (sum(&self.blocks[&id].takes, place), taken)
     }
 
     /// The most that reservations keep at any moment of a time, all that begin or run then.
-    pub(super) fn kept(&self, place: &Place, from: Wall, until: Wall) -> i64 {
+    pub(super) fn kept(&self, place: &LevelAttribute, from: Wall, until: Wall) -> i64 {
         let beside: Vec<&Block> = self
             .blocks
             .values()
@@ -196,11 +200,14 @@ impl Books {
         after: &State,
         spec: &JobSpec,
         key: TaskKey,
-        granted: &[Granted],
+        granted: &[GrantedSlots],
         pe: Option<&PeName>,
     ) {
         let config = &after.config;
-        let (asked, given) = (Asked::read(config, &spec.requests), Given::new(config, granted, pe));
+        let (asked, given) = (
+            RequestedAmounts::read(config, &spec.requests),
+            TaskSlots::new(config, granted, pe),
+        );
         let takes = takes(config, &asked, &given);
         let reservation = self.reservation_of(spec);
         let task = Task {
@@ -242,9 +249,9 @@ impl Books {
     /// A reservation was granted.
     pub(super) fn grant(&mut self, id: ReservationId, after: &State) {
         let (config, granted) = (&after.config, &after.reservations[&id]);
-        let asked = Asked::read(config, &granted.spec.requests);
+        let asked = RequestedAmounts::read(config, &granted.spec.requests);
         let (from, until, pe) = (granted.start, granted.end, granted.pe.clone());
-        let given = Given::new(config, &granted.granted, pe.as_ref());
+        let given = TaskSlots::new(config, &granted.granted, pe.as_ref());
         let takes = takes(config, &asked, &given);
         let block = Block {
             asked,
@@ -368,7 +375,7 @@ impl Books {
         }
     }
 
-    fn compare(&self, of: Option<ReservationId>, place: &Place, after: &State) {
+    fn compare(&self, of: Option<ReservationId>, place: &LevelAttribute, after: &State) {
         let sum = match of {
             None => self.sum(place),
             Some(id) => self.within(id, place).1,
@@ -388,8 +395,8 @@ fn ledger(after: &State, of: Option<ReservationId>) -> &Ledger {
     of.map_or(&after.ledger, |id| &after.reservations[&id].ledger)
 }
 
-impl Asked {
-    fn read(config: &Configuration, requests: &Requests) -> Asked {
+impl RequestedAmounts {
+    fn read(config: &Configuration, requests: &Requests) -> RequestedAmounts {
         let read = |request: &ResourceRequest| {
             let attribute = config.complex.lookup(&request.name)?;
             let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;
@@ -397,7 +404,7 @@ impl Asked {
         };
         let [all, master, slaves] = [&requests.hard, &requests.master, &requests.slaves]
             .map(|list| list.iter().filter_map(read).collect::<BTreeMap<_, _>>());
-        Asked { all, master, slaves }
+        RequestedAmounts { all, master, slaves }
     }
 
     /// Whether master and slaves ask for an attribute apart.
@@ -407,7 +414,7 @@ impl Asked {
 
     /// What a slot asks for of a consumable, or takes by default; the kind says how often that
     /// counts.
-    fn of_slot(&self, attribute: &Attribute, who: Who) -> i64 {
+    fn of_slot(&self, attribute: &Attribute, who: SlotRole) -> i64 {
         let default = attribute.default_amount().finite().unwrap_or(0);
         let name = &attribute.name;
         if name.as_str() == "slots" {
@@ -417,35 +424,35 @@ impl Asked {
             return self.all.get(name).copied().unwrap_or(default);
         }
         let own = match who {
-            Who::Master => self.master.get(name),
-            Who::Slave => self.slaves.get(name),
-            Who::Companion => return 0,
+            SlotRole::Master => self.master.get(name),
+            SlotRole::Slave => self.slaves.get(name),
+            SlotRole::Companion => return 0,
         };
         let is_for_each = attribute.consumable == Consumable::Yes;
         own.copied().unwrap_or(if is_for_each { default } else { 0 })
     }
 }
 
-impl Given {
+impl TaskSlots {
     /// The slots one by one, the master's first, with one more for a master that is no task of its
     /// parallel job.
-    pub(super) fn new(config: &Configuration, granted: &[Granted], pe: Option<&PeName>) -> Given {
+    pub(super) fn new(config: &Configuration, granted: &[GrantedSlots], pe: Option<&PeName>) -> TaskSlots {
         let pe = pe.and_then(|pe| config.pes.get(pe));
         let is_extra = pe.is_some_and(|pe| !pe.job_is_first_task.0);
         let beside = if pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) {
-            Who::Companion
+            SlotRole::Companion
         } else {
-            Who::Slave
+            SlotRole::Slave
         };
         let master = granted.first().map(|part| &part.instance);
         let each = granted.iter().flat_map(|part| (0..part.slots).map(|_| &part.instance));
         let others = each.skip(usize::from(!is_extra)).map(|instance| {
             let is_beside = master.is_some_and(|master| master.host == instance.host);
-            (if is_beside { beside } else { Who::Slave }, instance.clone())
+            (if is_beside { beside } else { SlotRole::Slave }, instance.clone())
         });
-        Given(
+        TaskSlots(
             master
-                .map(|master| (Who::Master, master.clone()))
+                .map(|master| (SlotRole::Master, master.clone()))
                 .into_iter()
                 .chain(others)
                 .collect(),
@@ -453,7 +460,7 @@ impl Given {
     }
 
     /// What its slots in a queue instance are.
-    pub(super) fn whose(&self, instance: &QueueInstanceName) -> BTreeSet<Who> {
+    pub(super) fn whose(&self, instance: &QueueInstanceName) -> BTreeSet<SlotRole> {
         self.0
             .iter()
             .filter(|(_, known)| known == instance)
@@ -462,7 +469,7 @@ impl Given {
     }
 }
 
-fn takes(config: &Configuration, asked: &Asked, given: &Given) -> Sums {
+fn takes(config: &Configuration, asked: &RequestedAmounts, given: &TaskSlots) -> Sums {
     let mut takes = Sums::new();
     for attribute in config
         .complex
@@ -471,12 +478,12 @@ fn takes(config: &Configuration, asked: &Asked, given: &Given) -> Sums {
     {
         let is_apart = asked.is_apart(&attribute.name);
         // On a host somebody pays for all, or the master for itself and a slave for the slaves.
-        let mut paid: BTreeSet<(&HostName, Option<Who>)> = BTreeSet::new();
+        let mut paid: BTreeSet<(&HostName, Option<SlotRole>)> = BTreeSet::new();
         for (who, instance) in &given.0 {
             let counts = match attribute.consumable {
                 Consumable::No => false,
                 Consumable::Yes => true,
-                Consumable::Job => *who == Who::Master,
+                Consumable::Job => *who == SlotRole::Master,
                 Consumable::Host => paid.insert((&instance.host, is_apart.then_some(*who))),
             };
             let amount = if counts { asked.of_slot(attribute, *who) } else { 0 };

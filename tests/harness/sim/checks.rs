@@ -4,7 +4,7 @@
 //! [`Witness`](super::witness::Witness) judge it and compare what it changed. Walks over the whole
 //! state are made after some inputs only, because what they would find was changed by an event.
 
-use super::kept::Snap;
+use super::kept::SnapshotJob;
 use super::world::World;
 use master_core::core::Core;
 use master_core::state::State;
@@ -51,7 +51,7 @@ impl World {
         }
         self.check_present();
         if self.random.chance(250) {
-            self.snapshots.tell(Snap::Write(Box::new(self.state().clone())));
+            self.snapshots.tell(SnapshotJob::Write(Box::new(self.state().clone())));
         }
     }
 

@@ -2,7 +2,7 @@
 //! that, and the rules that judge each event against both. Nothing of it decides what happens next
 //! unless somebody looks.
 
-use super::apart::Obeys;
+use super::apart::Worker;
 use super::rules::Rules;
 use super::world::World;
 use master_core::event::Record;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The disk of the master, and the rules that judge what comes to lie there.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct MasterDisk {
     pub(super) log: Vec<Arc<Record>>,
     /// The fold of the log, as the query thread has it.
     pub(super) state: State,
@@ -28,7 +28,7 @@ pub(super) struct Snapshots {
 
 /// What is to be done with the snapshots.
 #[derive(Debug)]
-pub(super) enum Snap {
+pub(super) enum SnapshotJob {
     /// This state is written as one.
     Write(Box<State>),
     /// The state is read as a starting master reads it.
@@ -43,18 +43,18 @@ pub(super) struct Replay {
     is_newest: bool,
 }
 
-impl Obeys for Snapshots {
-    type Word = Snap;
+impl Worker for Snapshots {
+    type Word = SnapshotJob;
 
     const BUNDLE: usize = 1;
 
-    fn obey(&mut self, word: Snap) {
+    fn obey(&mut self, word: SnapshotJob) {
         match word {
-            Snap::Write(state) => {
+            SnapshotJob::Write(state) => {
                 let snapshot = rmp_serde::to_vec_named(&state).expect("a snapshot encodes");
                 self.older = std::mem::replace(&mut self.newest, snapshot);
             }
-            Snap::Read(replay) => drop(self.read(&replay)),
+            SnapshotJob::Read(replay) => drop(self.read(&replay)),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Snapshots {
     }
 }
 
-impl Obeys for Kept {
+impl Worker for MasterDisk {
     type Word = Vec<Arc<Record>>;
 
     const BUNDLE: usize = 1;
@@ -91,10 +91,10 @@ impl Obeys for Kept {
     }
 }
 
-impl Kept {
+impl MasterDisk {
     /// Nothing yet.
-    pub(super) fn new(rules: Rules) -> Kept {
-        Kept {
+    pub(super) fn new(rules: Rules) -> MasterDisk {
+        MasterDisk {
             log: Vec::new(),
             state: State::new(),
             rules,

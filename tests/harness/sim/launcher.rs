@@ -8,7 +8,8 @@ use super::agenda::{Happening, HostIndex};
 use super::world::World;
 use proto::id::{Epoch, TaskKey};
 use proto::launch::{
-    Blame, Cause, Failure, LaunchDocument, LaunchResult, Notice, Order, TaskState, TaskSummary, TaskUsage, unframe,
+    Blame, EndCause, Failure, LaunchDocument, LaunchResult, Notice, TaskOrder, TaskState, TaskSummary, TaskUsage,
+    unframe,
 };
 use std::collections::VecDeque;
 
@@ -205,7 +206,7 @@ impl World {
         vec![Notice::Accepted { key }]
     }
 
-    fn signal(&mut self, host: HostIndex, key: TaskKey, order: Order) -> Vec<Notice> {
+    fn signal(&mut self, host: HostIndex, key: TaskKey, order: TaskOrder) -> Vec<Notice> {
         let (now, boot) = (self.time, self.nodes[host].boot);
         let refused = |text: &str| {
             vec![Notice::Refused {
@@ -222,7 +223,10 @@ impl World {
         match (&mut directory.shepherd, order) {
             (Shepherd::Ended(result), _) => return vec![Notice::Ended(result.clone())],
             (Shepherd::Dead { .. }, _) => {}
-            (Shepherd::Preparing | Shepherd::Running { .. }, Order::Terminate | Order::Kill | Order::Migrate) => {
+            (
+                Shepherd::Preparing | Shepherd::Running { .. },
+                TaskOrder::Terminate | TaskOrder::Kill | TaskOrder::Migrate,
+            ) => {
                 directory.ordered = true;
                 plan = Some(Happening::TaskTerminated { host, key, boot });
             }
@@ -230,7 +234,7 @@ impl World {
                 Shepherd::Running {
                     left_ms, since, run, ..
                 },
-                Order::Suspend,
+                TaskOrder::Suspend,
             ) => {
                 if let Some(since) = since.take() {
                     *left_ms = left_ms.saturating_sub(now - since);
@@ -241,7 +245,7 @@ impl World {
                 Shepherd::Running {
                     left_ms, since, run, ..
                 },
-                Order::Resume,
+                TaskOrder::Resume,
             ) => {
                 if since.is_none() {
                     *since = Some(now);
@@ -250,8 +254,8 @@ impl World {
                     self.soon(left, Happening::TaskEnds { host, key, boot, run });
                 }
             }
-            (Shepherd::Preparing, Order::Suspend | Order::Resume) => {}
-            (Shepherd::Preparing | Shepherd::Running { .. }, Order::User1 | Order::User2) => {}
+            (Shepherd::Preparing, TaskOrder::Suspend | TaskOrder::Resume) => {}
+            (Shepherd::Preparing | Shepherd::Running { .. }, TaskOrder::User1 | TaskOrder::User2) => {}
         }
         if let Some(plan) = plan {
             let wait = self.random.between(1, 3_000);
@@ -335,7 +339,7 @@ impl World {
                 errno: 2,
                 path: String::new(),
             };
-            return self.write_result(host, key, Cause::FailedToStart(failure), false);
+            return self.write_result(host, key, EndCause::FailedToStart(failure), false);
         }
         directory.shepherd = Shepherd::Running {
             started_boot_ms,
@@ -404,7 +408,7 @@ impl World {
             Shepherd::Running {
                 run, since: Some(_), ..
             } if run == of_run => {
-                self.write_result(host, key, Cause::Exited(exit), true);
+                self.write_result(host, key, EndCause::Exited(exit), true);
             }
             Shepherd::Running { .. } | Shepherd::Preparing | Shepherd::Dead { .. } | Shepherd::Ended(_) => {}
         }
@@ -415,13 +419,15 @@ impl World {
             return;
         };
         match directory.shepherd {
-            Shepherd::Running { .. } => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, true),
-            Shepherd::Preparing => self.write_result(host, key, Cause::Signalled { signal: 9, core: false }, false),
+            Shepherd::Running { .. } => {
+                self.write_result(host, key, EndCause::Signalled { signal: 9, core: false }, true)
+            }
+            Shepherd::Preparing => self.write_result(host, key, EndCause::Signalled { signal: 9, core: false }, false),
             Shepherd::Dead { .. } | Shepherd::Ended(_) => {}
         }
     }
 
-    fn write_result(&mut self, host: HostIndex, key: TaskKey, cause: Cause, executed: bool) {
+    fn write_result(&mut self, host: HostIndex, key: TaskKey, cause: EndCause, executed: bool) {
         let (ended_boot_ms, boot_id) = (self.boot_ms(host), self.nodes[host].boot_id());
         let Some(directory) = self.nodes[host].directories.get_mut(&key) else {
             return;
@@ -433,7 +439,7 @@ impl World {
             0
         };
         // Nobody has measured those that were killed.
-        let usage = if matches!(cause, Cause::Exited(_)) {
+        let usage = if matches!(cause, EndCause::Exited(_)) {
             used_in(wallclock_ms)
         } else {
             TaskUsage::default()
@@ -511,9 +517,9 @@ impl World {
             return;
         }
         if directory.shepherd.started_boot_ms().is_some() {
-            return self.write_result(host, key, Cause::ShepherdDied, true);
+            return self.write_result(host, key, EndCause::ShepherdDied, true);
         }
-        self.write_result(host, key, Cause::FailedToStart(Failure::of_shepherd()), false);
+        self.write_result(host, key, EndCause::FailedToStart(Failure::of_shepherd()), false);
     }
 
     /// The machine goes down with everything that runs on it, and comes back with what was on its

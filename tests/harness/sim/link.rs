@@ -12,14 +12,14 @@ const IDLE_MS: u64 = 30_000;
 
 /// On the way to the master.
 #[derive(Clone, Debug)]
-pub(super) enum Up {
+pub(super) enum UpMessage {
     Hello(Box<AgentHello>),
     Message(Box<AgentMessage>),
 }
 
 /// On the way to an agent.
 #[derive(Clone, Debug)]
-pub(super) enum Down {
+pub(super) enum DownMessage {
     Welcome(Box<MasterWelcome>),
     Message(Box<MasterMessage>),
     Close(Box<Diagnostic>),
@@ -31,8 +31,8 @@ pub(super) struct Link {
     pub(super) host: HostIndex,
     pub(super) agent_life: u64,
     pub(super) master_life: u64,
-    up: VecDeque<Up>,
-    down: VecDeque<Down>,
+    up: VecDeque<UpMessage>,
+    down: VecDeque<DownMessage>,
     /// When the last message in each direction arrives, so that the next does not overtake it.
     last: [u64; 2],
     broken: bool,
@@ -72,7 +72,7 @@ impl World {
         self.link_count
     }
 
-    pub(super) fn send_up(&mut self, id: LinkId, message: Up) {
+    pub(super) fn send_up(&mut self, id: LinkId, message: UpMessage) {
         let delay = self.delay();
         let now = self.time;
         let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else {
@@ -90,7 +90,7 @@ impl World {
         );
     }
 
-    pub(super) fn send_down(&mut self, id: LinkId, message: Down) {
+    pub(super) fn send_down(&mut self, id: LinkId, message: DownMessage) {
         let delay = self.delay();
         let now = self.time;
         let Some(link) = self.links.get_mut(&id).filter(|link| !link.broken) else {

@@ -3,8 +3,8 @@
 //! effects leave. It may die anywhere in between.
 
 use super::agenda::{Happening, LinkId, Side};
-use super::kept::Snap;
-use super::link::{Down, Up};
+use super::kept::SnapshotJob;
+use super::link::{DownMessage, UpMessage};
 use super::planner::{News, Planner};
 use super::rival::RIVAL;
 use super::world::World;
@@ -26,7 +26,7 @@ const FIRST_WALL: i64 = 1_800_000_000_000;
 
 /// What leaves once a turn is durable.
 #[derive(Debug)]
-enum Out {
+enum TurnOutput {
     Effect(Effect),
     Welcome(ConnectionId, Box<MasterWelcome>),
 }
@@ -40,7 +40,7 @@ pub(super) struct Master {
     first: Tick,
     waiting: VecDeque<Input>,
     /// What a turn led to, while it is being made durable.
-    syncing: Option<(Vec<Arc<Record>>, Vec<Out>)>,
+    syncing: Option<(Vec<Arc<Record>>, Vec<TurnOutput>)>,
     turn_planned: bool,
     timers_armed: u64,
     connections: BTreeSet<LinkId>,
@@ -106,7 +106,7 @@ impl World {
             self.snapshots.home().read(&replay)
         };
         if is_apart {
-            self.snapshots.tell(Snap::Read(replay));
+            self.snapshots.tell(SnapshotJob::Read(replay));
         }
         self.trace(|| format!("master starts after event {logged}"));
         let last = state.now;
@@ -201,7 +201,7 @@ impl World {
         self.soon(wait, Happening::MasterSynced { life });
     }
 
-    fn handle(&mut self, master: &mut Master, input: Input, records: &mut Vec<Arc<Record>>, out: &mut Vec<Out>) {
+    fn handle(&mut self, master: &mut Master, input: Input, records: &mut Vec<Arc<Record>>, out: &mut Vec<TurnOutput>) {
         let connected = match &input {
             Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
             _ => None,
@@ -223,11 +223,11 @@ impl World {
                 config: master.core.agent_config(&host),
                 wall_ms: self.wall().0,
             };
-            out.push(Out::Welcome(connection, Box::new(welcome)));
+            out.push(TurnOutput::Welcome(connection, Box::new(welcome)));
         }
         self.check_core(&master.core);
         records.extend(events);
-        out.extend(effects.into_iter().map(Out::Effect));
+        out.extend(effects.into_iter().map(TurnOutput::Effect));
     }
 
     pub(super) fn master_synced(&mut self, life: u64) {
@@ -255,8 +255,10 @@ impl World {
         self.keep(records);
         for out in out.into_iter().take(left) {
             match out {
-                Out::Effect(effect) => self.perform(effect),
-                Out::Welcome(ConnectionId(link), welcome) => self.master_says(link, Down::Welcome(welcome)),
+                TurnOutput::Effect(effect) => self.perform(effect),
+                TurnOutput::Welcome(ConnectionId(link), welcome) => {
+                    self.master_says(link, DownMessage::Welcome(welcome))
+                }
             }
         }
         if dies {
@@ -280,7 +282,7 @@ impl World {
         }
     }
 
-    fn master_says(&mut self, link: LinkId, message: Down) {
+    fn master_says(&mut self, link: LinkId, message: DownMessage) {
         if self
             .master
             .as_ref()
@@ -296,9 +298,9 @@ impl World {
         }
         match effect {
             Effect::Reply { to, reply } => self.reply_leaves(to, reply),
-            Effect::Send { connection, message } => self.master_says(connection.0, Down::Message(message)),
+            Effect::Send { connection, message } => self.master_says(connection.0, DownMessage::Message(message)),
             Effect::Disconnect { connection, why } => {
-                self.master_says(connection.0, Down::Close(Box::new(why)));
+                self.master_says(connection.0, DownMessage::Close(Box::new(why)));
                 self.close_link(connection.0, Side::Master);
                 self.master_loses(connection.0);
             }
@@ -337,7 +339,7 @@ impl World {
         }
     }
 
-    pub(super) fn master_hears(&mut self, id: LinkId, message: Up) {
+    pub(super) fn master_hears(&mut self, id: LinkId, message: UpMessage) {
         let link = &self.links[&id];
         if link.master_life != self.master_life {
             return;
@@ -346,7 +348,7 @@ impl World {
         let Some(master) = &mut self.master else { return };
         let connection = ConnectionId(id);
         match message {
-            Up::Hello(hello) => {
+            UpMessage::Hello(hello) => {
                 master.connections.insert(id);
                 self.input(Input::AgentConnected {
                     connection,
@@ -354,7 +356,7 @@ impl World {
                     hello,
                 });
             }
-            Up::Message(message) => {
+            UpMessage::Message(message) => {
                 if master.connections.contains(&id) {
                     self.input(Input::AgentMessage { connection, message });
                 }

@@ -2,14 +2,14 @@
 //! taken between slices, orders go into the core's queue behind what came meanwhile.
 
 use super::agenda::Happening;
-use super::apart::{Apart, Obeys};
+use super::apart::{ThreadedValue, Worker};
 use super::promises::Promises;
 use super::world::World;
 use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
 use master_core::sched::order::Order;
-use master_core::sched::{Reserving, Scheduler, Slice};
+use master_core::sched::{ReservationMode, Scheduler, Slice};
 use master_core::state::State;
 use proto::time::{Now, Zone};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) struct Mind {
 /// When the scheduler acts.
 #[derive(Debug)]
 pub(super) struct Planner {
-    mind: Apart<Mind>,
+    mind: ThreadedValue<Mind>,
     planned: u64,
     next: Option<u64>,
     tickets_after: u64,
@@ -61,7 +61,7 @@ impl Planner {
             had_news: false,
             promises: Promises::default(),
         };
-        let mind = Apart::new(mind, is_apart);
+        let mind = ThreadedValue::new(mind, is_apart);
         Self {
             mind,
             planned: 0,
@@ -87,7 +87,7 @@ impl Planner {
     }
 }
 
-impl Obeys for Mind {
+impl Worker for Mind {
     type Word = News;
 
     const BUNDLE: usize = 64;
@@ -113,13 +113,13 @@ impl Obeys for Mind {
 
 impl Mind {
     /// A slice of a pass, if one is under way or wanted.
-    fn step(&mut self, now: Now, budget: usize, reserving: Reserving) -> Option<Slice> {
+    fn step(&mut self, now: Now, budget: usize, reserving: ReservationMode) -> Option<Slice> {
         if !self.is_planning && !std::mem::take(&mut self.is_wanted) {
             return None;
         }
         if !std::mem::replace(&mut self.is_planning, true) {
             self.scheduler.begin(now, reserving);
-            (self.is_anew, self.had_news) = (reserving == Reserving::Anew, false);
+            (self.is_anew, self.had_news) = (reserving == ReservationMode::Anew, false);
         }
         let slice = self.scheduler.next(budget);
         self.is_planning = !slice.finished;
@@ -177,9 +177,9 @@ impl World {
         }
         master.planner.next = None;
         let reserving = if self.time < master.planner.reserve_after {
-            Reserving::Keep
+            ReservationMode::Keep
         } else {
-            Reserving::Anew
+            ReservationMode::Anew
         };
         let mind = master.planner.mind.home();
         match mind.step(now, budget, reserving) {

@@ -12,19 +12,19 @@
 use master_core::sched::model::Model;
 use master_core::state::eligible::eligible;
 use proto::id::{SubmitSeq, TaskId};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// By what tasks are in order where nothing but `-p` counts: that, then as they were submitted.
-type Turn = (i32, SubmitSeq, TaskId);
+type OrderKey = (i32, SubmitSeq, TaskId);
 
 /// How a task is after a pass that has made reservations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
+enum PromisedState {
     Waits,
-    Kept { at: Tick, granted: Vec<Granted> },
-    Runs(Vec<Granted>),
+    Kept { at: Tick, granted: Vec<GrantedSlots> },
+    Runs(Vec<GrantedSlots>),
 }
 
 /// A task counts from its order on, and from its durable record on once that is there: its end
@@ -34,7 +34,7 @@ const ORDER_MS: u64 = 200;
 /// What was promised, to be judged against the next pass.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
-    known: BTreeMap<Turn, Standing>,
+    known: BTreeMap<OrderKey, PromisedState>,
     /// How many reservations were looked at again, with nothing that would excuse a delay.
     judged: u64,
 }
@@ -43,10 +43,10 @@ impl Promises {
     /// Judges what a finished pass has made of the promises before it.
     pub(super) fn read(&mut self, model: &Model, now: Now) {
         let mut present = standings(model, now);
-        let turns: BTreeSet<Turn> = self.known.keys().chain(present.keys()).copied().collect();
+        let turns: BTreeSet<OrderKey> = self.known.keys().chain(present.keys()).copied().collect();
         for turn in turns {
             let (before, after) = (self.known.get(&turn), present.get_mut(&turn));
-            if let Some(Standing::Kept { at, .. }) = before {
+            if let Some(PromisedState::Kept { at, .. }) = before {
                 self.judged += 1;
                 assert!(
                     is_in_time(*at, after.as_deref()),
@@ -67,28 +67,30 @@ impl Promises {
     }
 }
 
-fn is_in_time(at: Tick, after: Option<&Standing>) -> bool {
+fn is_in_time(at: Tick, after: Option<&PromisedState>) -> bool {
     match after {
-        Some(Standing::Kept { at: new, .. }) => *new <= at.plus_ms(ORDER_MS),
-        Some(Standing::Waits) => false,
-        Some(Standing::Runs(_)) | None => true,
+        Some(PromisedState::Kept { at: new, .. }) => *new <= at.plus_ms(ORDER_MS),
+        Some(PromisedState::Waits) => false,
+        Some(PromisedState::Runs(_)) | None => true,
     }
 }
 
 /// Whether a task takes what was known, when and where it was known; if not, those after it may
 /// have to move. What moved a little for an order is still promised for the time at which it was
 /// promised first.
-fn is_as_before(before: Option<&Standing>, after: Option<&mut Standing>, now: Tick) -> bool {
+fn is_as_before(before: Option<&PromisedState>, after: Option<&mut PromisedState>, now: Tick) -> bool {
     let is_at = |new: Tick, at: Tick| at <= new && new <= at.plus_ms(ORDER_MS);
     match (before, after) {
-        (None | Some(Standing::Waits), None | Some(Standing::Waits)) => true,
-        (Some(Standing::Runs(before)), Some(Standing::Runs(after))) => before == after,
+        (None | Some(PromisedState::Waits), None | Some(PromisedState::Waits)) => true,
+        (Some(PromisedState::Runs(before)), Some(PromisedState::Runs(after))) => before == after,
         // It has ended.
-        (Some(Standing::Runs(_)), None) => true,
-        (Some(Standing::Kept { at, granted }), Some(Standing::Runs(after))) => granted == after && is_at(now, *at),
+        (Some(PromisedState::Runs(_)), None) => true,
+        (Some(PromisedState::Kept { at, granted }), Some(PromisedState::Runs(after))) => {
+            granted == after && is_at(now, *at)
+        }
         (
-            Some(Standing::Kept { at, granted }),
-            Some(Standing::Kept {
+            Some(PromisedState::Kept { at, granted }),
+            Some(PromisedState::Kept {
                 at: new,
                 granted: other,
             }),
@@ -104,7 +106,7 @@ fn is_as_before(before: Option<&Standing>, after: Option<&mut Standing>, now: Ti
 }
 
 /// All tasks that run, are about to, or could.
-fn standings(model: &Model, now: Now) -> BTreeMap<Turn, Standing> {
+fn standings(model: &Model, now: Now) -> BTreeMap<OrderKey, PromisedState> {
     let state = model.state();
     let tasks = state
         .jobs
@@ -117,12 +119,12 @@ fn standings(model: &Model, now: Now) -> BTreeMap<Turn, Standing> {
         let runs = runs.or_else(|| Some(model.planned(job.seq, task)?.granted().to_vec()));
         let kept = model.reservations().get(&(job.seq, task));
         let standing = match (runs, kept) {
-            (Some(granted), _) => Standing::Runs(granted),
-            (None, Some(kept)) => Standing::Kept {
+            (Some(granted), _) => PromisedState::Runs(granted),
+            (None, Some(kept)) => PromisedState::Kept {
                 at: kept.at,
                 granted: kept.granted.clone(),
             },
-            (None, None) if eligible(state, job, task, now).is_ok() => Standing::Waits,
+            (None, None) if eligible(state, job, task, now).is_ok() => PromisedState::Waits,
             (None, None) => return None,
         };
         Some((turn, standing))

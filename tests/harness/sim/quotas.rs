@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 type Share = (usize, Vec<String>);
 
 /// What tasks take of what sets limit, by the name of a set.
-type Sums = BTreeMap<String, BTreeMap<(Share, AttributeName), i64>>;
+type QuotaSums = BTreeMap<String, BTreeMap<(Share, AttributeName), i64>>;
 
 /// What the placed tasks take of each limit, from event to event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Quotas(Sums);
+pub(super) struct Quotas(QuotaSums);
 
 impl Quotas {
     /// The sums over all placed tasks.

@@ -6,7 +6,7 @@ use super::agenda::Happening;
 use super::world::World;
 use master_core::sched::order::Order;
 use proto::id::{PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use std::collections::VecDeque;
 
 /// Its name as a scheduler.
@@ -35,7 +35,7 @@ impl Rival {
 struct Start {
     seq: SubmitSeq,
     task: TaskId,
-    granted: Vec<Granted>,
+    granted: Vec<GrantedSlots>,
     pe: Option<PeName>,
 }
 
@@ -100,7 +100,7 @@ impl World {
         Some(Start {
             seq,
             task,
-            granted: vec![Granted { instance, slots }],
+            granted: vec![GrantedSlots { instance, slots }],
             pe: pe.map(|pe| pe.name.as_str().into()),
         })
     }
@@ -131,10 +131,10 @@ impl World {
     }
 
     /// A slot of each queue instance.
-    fn everywhere(&self) -> Vec<Granted> {
+    fn everywhere(&self) -> Vec<GrantedSlots> {
         let resolved = self.state().config.resolved.keys();
         resolved
-            .map(|instance| Granted {
+            .map(|instance| GrantedSlots {
                 instance: instance.clone(),
                 slots: 1,
             })
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// Everything that waits, at one place at once.
-    fn flood(&self, granted: &[Granted]) -> Vec<Order> {
+    fn flood(&self, granted: &[GrantedSlots]) -> Vec<Order> {
         let jobs = self.state().jobs.values();
         let tasks = jobs.flat_map(|job| job.present().iter().map(|task| (job, task)).collect::<Vec<_>>());
         tasks
@@ -153,7 +153,7 @@ impl World {
                 Start {
                     seq: job.seq,
                     task,
-                    granted: vec![Granted { instance, slots }],
+                    granted: vec![GrantedSlots { instance, slots }],
                     pe,
                 }
                 .into()

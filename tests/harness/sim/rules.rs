@@ -3,10 +3,10 @@
 //! else.
 
 use super::accounts::Accounts;
-use super::books::{Books, Given, Place, Who};
+use super::books::{Books, LevelAttribute, SlotRole, TaskSlots};
 use super::quotas::Quotas;
 use super::slaves::Slaves;
-use master_core::event::{Actor, Event, Record, StoredObject, Then};
+use master_core::event::{Actor, Event, Record, StoredObject, TaskFate};
 use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::config::Configuration;
@@ -16,13 +16,13 @@ use proto::amount::Amount;
 use proto::calendar::CalendarState;
 use proto::complex::Consumable;
 use proto::id::{PeName, ReservationId, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, HoldChange, Holds, JobSpec, Requests};
+use proto::job::{GrantedSlots, HoldChange, Holds, JobSpec, Requests};
 use proto::object::ObjectKind;
 use proto::pe::AllocationRule;
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;
 use proto::time::{Now, Tick};
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Rules {
             Event::TaskEnded {
                 key,
                 record: Some(kept),
-                then: Then::Requeued,
+                then: TaskFate::Requeued,
                 ..
             } if record.actor != Actor::Master => {
                 let (job, task, placement) = before.placed(*key).expect("it was placed");
@@ -190,8 +190,9 @@ impl Rules {
                     .as_ref()
                     .is_some_and(|ended| ended.exit_status == APPLICATION_ERROR);
                 let is_asked_by_people = job.rescheduling.remove(&key.task);
-                let is_again = |ended: &AccountingRecord| ended.failed == Failed::RESCHEDULING && !is_asked_by_people;
-                if *then == Then::Requeued && ended.as_deref().is_some_and(is_again) {
+                let is_again =
+                    |ended: &AccountingRecord| ended.failed == FailedCode::RESCHEDULING && !is_asked_by_people;
+                if *then == TaskFate::Requeued && ended.as_deref().is_some_and(is_again) {
                     let interval_s = after
                         .config
                         .scheduler
@@ -274,7 +275,7 @@ impl Rules {
         );
     }
 
-    fn end(&mut self, key: TaskKey, then: &Then, after: &State) {
+    fn end(&mut self, key: TaskKey, then: &TaskFate, after: &State) {
         let job = self.jobs.get_mut(&key.seq).expect("the job of a task is there");
         assert_eq!(
             job.placed.remove(&key.task),
@@ -282,9 +283,9 @@ impl Rules {
             "{key} ended and is not the present attempt"
         );
         match then {
-            Then::Done => drop(job.holds.remove(&key.task)),
-            Then::Error { .. } => drop(job.errors.insert(key.task)),
-            Then::Requeued => {}
+            TaskFate::Done => drop(job.holds.remove(&key.task)),
+            TaskFate::Error { .. } => drop(job.errors.insert(key.task)),
+            TaskFate::Requeued => {}
         }
         if self.books.is_alone(key) {
             self.quotas.end(&after.config, self.books.task(key));
@@ -342,14 +343,14 @@ impl Rules {
         );
     }
 
-    fn may_be_placed(&self, key: TaskKey, granted: &[Granted], pe: Option<&PeName>, before: &State, now: Now) {
+    fn may_be_placed(&self, key: TaskKey, granted: &[GrantedSlots], pe: Option<&PeName>, before: &State, now: Now) {
         let job = self
             .jobs
             .get(&key.seq)
             .unwrap_or_else(|| panic!("{key} was placed, and its job is not there"));
         self.may_start(key, job, before, now);
         has_right_shape(key, &job.spec, granted, pe, &before.config);
-        let given = Given::new(&before.config, granted, pe);
+        let given = TaskSlots::new(&before.config, granted, pe);
         for part in granted {
             may_use(key, part, pe, before);
             suits_slots(key, &job.spec, part, &given.whose(&part.instance), &before.config);
@@ -390,7 +391,7 @@ impl Rules {
     }
 
     /// A task of a reservation takes what that keeps and nothing else. No quota counts it.
-    fn fits_within(&self, key: TaskKey, id: ReservationId, takes: &BTreeMap<Place, i64>, before: &State) {
+    fn fits_within(&self, key: TaskKey, id: ReservationId, takes: &BTreeMap<LevelAttribute, i64>, before: &State) {
         for (place, amount) in takes {
             if capacity(&before.config, place).is_some() {
                 let (kept, taken) = self.books.within(id, place);
@@ -494,7 +495,13 @@ impl Rules {
 }
 
 /// The number of slots and what the parallel environment says about them.
-fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option<&PeName>, config: &Configuration) {
+fn has_right_shape(
+    key: TaskKey,
+    spec: &JobSpec,
+    granted: &[GrantedSlots],
+    pe: Option<&PeName>,
+    config: &Configuration,
+) {
     let slots: u32 = granted.iter().map(|part| part.slots).sum();
     let instances: BTreeSet<_> = granted.iter().map(|part| &part.instance).collect();
     // A master that is no task, and asks for something else than the tasks do, may be where none
@@ -510,7 +517,7 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
         .and_then(|pe| config.pes.get(pe))
         .is_none_or(|pe| pe.job_is_first_task.0);
     let may_be_empty = |index: usize| index == 0 && is_apart && !is_task;
-    let has_slots = |(index, part): (usize, &Granted)| part.slots > 0 || may_be_empty(index);
+    let has_slots = |(index, part): (usize, &GrantedSlots)| part.slots > 0 || may_be_empty(index);
     assert!(
         !granted.is_empty() && granted.iter().enumerate().all(has_slots),
         "{key} was placed on no slots"
@@ -537,7 +544,7 @@ fn has_right_shape(key: TaskKey, spec: &JobSpec, granted: &[Granted], pe: Option
 }
 
 /// What a queue instance says.
-fn may_use(key: TaskKey, part: &Granted, pe: Option<&PeName>, before: &State) {
+fn may_use(key: TaskKey, part: &GrantedSlots, pe: Option<&PeName>, before: &State) {
     let (instance, config) = (&part.instance, &before.config);
     let settings = config
         .resolved
@@ -566,7 +573,7 @@ fn may_use(key: TaskKey, part: &Granted, pe: Option<&PeName>, before: &State) {
 
 /// What the job asks for of a queue instance: for all its slots, for the master's and for those of
 /// its slaves.
-fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Who>, config: &Configuration) {
+fn suits_slots(key: TaskKey, spec: &JobSpec, part: &GrantedSlots, slots: &BTreeSet<SlotRole>, config: &Configuration) {
     let (instance, asked) = (&part.instance, &spec.requests);
     let meant = |wanted: &String| *wanted == instance.queue.as_str() || *wanted == instance.to_string();
     let has = |attribute: &str| {
@@ -577,22 +584,22 @@ fn suits_slots(key: TaskKey, spec: &JobSpec, part: &Granted, slots: &BTreeSet<Wh
     // What is charged once for a job need not be where its slaves are.
     let is_needed = |attribute: &str| {
         let known = config.complex.lookup(attribute);
-        slots.contains(&Who::Master) || known.is_some_and(|known| known.consumable != Consumable::Job)
+        slots.contains(&SlotRole::Master) || known.is_some_and(|known| known.consumable != Consumable::Job)
     };
     // Beside queues of the master, those of the job are not about it.
-    let is_of_master = !asked.master_queues.is_empty() && !slots.contains(&Who::Slave);
+    let is_of_master = !asked.master_queues.is_empty() && !slots.contains(&SlotRole::Slave);
     let of_all = if is_of_master { &Vec::new() } else { &asked.hard_queues };
     for (whose, is_here, queues, resources) in [
         ("its slots", true, of_all, &asked.hard),
         (
             "its master",
-            slots.contains(&Who::Master),
+            slots.contains(&SlotRole::Master),
             &asked.master_queues,
             &asked.master,
         ),
         (
             "its slaves",
-            slots.contains(&Who::Slave),
+            slots.contains(&SlotRole::Slave),
             &asked.slave_queues,
             &asked.slaves,
         ),
@@ -634,7 +641,7 @@ fn value<'a>(config: &'a Configuration, level: &Level, attribute: &str) -> Optio
 }
 
 /// How much there is of a consumable at a level; none if nothing limits it there.
-fn capacity(config: &Configuration, (level, attribute): &Place) -> Option<i64> {
+fn capacity(config: &Configuration, (level, attribute): &LevelAttribute) -> Option<i64> {
     if let (Level::Instance(instance), "slots") = (level, attribute.as_str()) {
         return Some(i64::from(
             config.resolved.get(instance).map_or(0, |settings| settings.slots),

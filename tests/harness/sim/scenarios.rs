@@ -2,7 +2,7 @@
 
 use super::agenda::HostIndex;
 use super::launcher::Shepherd;
-use super::link::Up;
+use super::link::UpMessage;
 use super::workload::job;
 use super::world::{Plan, World};
 use proto::id::{JobNumber, TaskKey};
@@ -133,7 +133,7 @@ fn news_that_a_task_runs_after_it_has_ended_revive_nothing() {
         key,
         state: TaskReportState::Running { for_ms: 5 },
     });
-    world.send_up(link, Up::Message(Box::new(late)));
+    world.send_up(link, UpMessage::Message(Box::new(late)));
     let later = world.time + 60_000;
     until(&mut world, |world| world.time > later);
     assert_eq!(world.kept.here().log.len(), logged, "nothing became true by it");

@@ -2,16 +2,16 @@
 //! under test.
 
 use super::agenda::HostIndex;
-use master_core::event::{Actor, Event, Record, Then};
+use master_core::event::{Actor, Event, Record, TaskFate};
 use proto::id::{HostName, JobNumber, RequestId, SubmitSeq, TaskId, TaskKey, UserName};
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use proto::request::TaskRange;
 use proto::wire::client::Reply;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A job of which not all has left.
 #[derive(Debug)]
-pub(super) struct Present {
+pub(super) struct PresentJob {
     pub(super) number: JobNumber,
     pub(super) owner: UserName,
     /// Its tasks that have not left.
@@ -20,8 +20,8 @@ pub(super) struct Present {
 
 /// What the log says was given to an attempt.
 #[derive(Debug)]
-pub(super) struct Placed {
-    pub(super) granted: Vec<Granted>,
+pub(super) struct PlacedAttempt {
+    pub(super) granted: Vec<GrantedSlots>,
     pub(super) is_parallel: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Witness {
     /// Slots on each host that processes occupy now.
     occupied: BTreeMap<HostName, u32>,
     /// What the log says was given to each attempt.
-    placed: BTreeMap<TaskKey, Placed>,
+    placed: BTreeMap<TaskKey, PlacedAttempt>,
     /// Attempts that ended with an accounting record.
     accounted: BTreeSet<TaskKey>,
     /// Attempts that were taken back before they reached a host.
@@ -44,7 +44,7 @@ pub(super) struct Witness {
     /// long. They may still run.
     forced: BTreeSet<TaskKey>,
     /// Jobs that have not left, as the events add them up.
-    present: BTreeMap<SubmitSeq, Present>,
+    present: BTreeMap<SubmitSeq, PresentJob>,
     /// The durable answers, and what submitted a job.
     answers: BTreeMap<RequestId, Reply>,
     submitted: BTreeSet<RequestId>,
@@ -69,7 +69,7 @@ impl Witness {
             Event::SlavePlaced { key, instance, .. } => {
                 self.place(
                     *key,
-                    &[Granted {
+                    &[GrantedSlots {
                         instance: instance.clone(),
                         slots: 0,
                     }],
@@ -137,7 +137,7 @@ impl Witness {
             Some(range) => range.iter().collect(),
             None => BTreeSet::from([TaskId(1)]),
         };
-        let present = Present {
+        let present = PresentJob {
             number,
             owner: spec.owner.user.clone(),
             tasks,
@@ -157,8 +157,8 @@ impl Witness {
         }
     }
 
-    fn place(&mut self, key: TaskKey, granted: &[Granted], is_parallel: bool) {
-        let placed = Placed {
+    fn place(&mut self, key: TaskKey, granted: &[GrantedSlots], is_parallel: bool) {
+        let placed = PlacedAttempt {
             granted: granted.to_vec(),
             is_parallel,
         };
@@ -166,7 +166,7 @@ impl Witness {
     }
 
     /// What an attempt was given that has not ended.
-    pub(super) fn placed(&self, key: TaskKey) -> Option<&Placed> {
+    pub(super) fn placed(&self, key: TaskKey) -> Option<&PlacedAttempt> {
         self.placed.get(&key).filter(|_| !self.is_over(key))
     }
 
@@ -175,14 +175,14 @@ impl Witness {
             .instance
             .host;
         let by_host = matches!(actor, Actor::Agent(by) if by == host);
-        self.end(key, has_record || self.is_summed_up, &Then::Requeued, by_host);
+        self.end(key, has_record || self.is_summed_up, &TaskFate::Requeued, by_host);
     }
 
     fn is_over(&self, key: TaskKey) -> bool {
         self.accounted.contains(&key) || self.withdrawn.contains(&key)
     }
 
-    fn end(&mut self, key: TaskKey, has_record: bool, then: &Then, by_host: bool) {
+    fn end(&mut self, key: TaskKey, has_record: bool, then: &TaskFate, by_host: bool) {
         let granted = self.placed.get(&key);
         assert!(granted.is_some(), "{key} ended and was never placed");
         assert!(!self.is_over(key), "{key} ended twice");
@@ -202,7 +202,7 @@ impl Witness {
             );
             self.withdrawn.insert(key);
         }
-        if *then == Then::Done {
+        if *then == TaskFate::Done {
             let present = self.present.get_mut(&key.seq).expect("the job of a task is there");
             assert!(present.tasks.remove(&key.task), "{key} left twice");
         }
@@ -265,7 +265,7 @@ impl Witness {
     }
 
     /// The jobs that have not left.
-    pub(super) fn present(&self) -> &BTreeMap<SubmitSeq, Present> {
+    pub(super) fn present(&self) -> &BTreeMap<SubmitSeq, PresentJob> {
         &self.present
     }
 

@@ -2,9 +2,9 @@
 
 use super::agenda::{Agenda, Happening, HostIndex, LinkId};
 use super::agent::Node;
-use super::apart::Apart;
+use super::apart::ThreadedValue;
 use super::faults::{Counts, Faults};
-use super::kept::{Kept, Snapshots};
+use super::kept::{MasterDisk, Snapshots};
 use super::link::Link;
 use super::master::Master;
 use super::random::Random;
@@ -249,8 +249,8 @@ pub struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) link_count: LinkId,
-    pub(super) kept: Apart<Kept>,
-    pub(super) snapshots: Apart<Snapshots>,
+    pub(super) kept: ThreadedValue<MasterDisk>,
+    pub(super) snapshots: ThreadedValue<Snapshots>,
     pub(super) master: Option<Master>,
     pub(super) master_life: u64,
     pub(super) wall_offset: i64,
@@ -280,8 +280,8 @@ impl World {
             nodes: names.iter().cloned().map(Node::new).collect(),
             links: BTreeMap::new(),
             link_count: 0,
-            kept: Apart::new(Kept::new(Rules::new(plan.checks.every_events)), plan.is_apart),
-            snapshots: Apart::new(Snapshots::default(), plan.is_apart),
+            kept: ThreadedValue::new(MasterDisk::new(Rules::new(plan.checks.every_events)), plan.is_apart),
+            snapshots: ThreadedValue::new(Snapshots::default(), plan.is_apart),
             master: None,
             master_life: 0,
             wall_offset: 0,

@@ -3,7 +3,7 @@ mod shares;
 
 use super::*;
 use crate::testing::{key, order, site, spec};
-use proto::launch::{Cause, TaskUsage};
+use proto::launch::{EndCause, TaskUsage};
 
 const NOW: Now<'static> = Now {
     boot_ms: 5000,
@@ -122,7 +122,7 @@ fn result_of(effects: &[Effect]) -> TaskResult {
 fn ended(key: TaskKey) -> LaunchResult {
     LaunchResult {
         key,
-        cause: Cause::Exited(0),
+        cause: EndCause::Exited(0),
         after: None,
         executed: true,
         ordered: false,
@@ -359,7 +359,7 @@ fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
             _ => None,
         })
         .collect();
-    assert_eq!(results, [Failed(18)]);
+    assert_eq!(results, [FailedCode(18)]);
 }
 
 #[test]
@@ -422,9 +422,9 @@ fn a_start_that_the_host_could_not_make_is_told_as_its_own_fault_and_has_it_exam
         let told = result_of(&effects);
         // The fault of a queue is told by the code of the failure: the master closes its instance.
         let expected = match blame {
-            Blame::Job => (Blame::Job, Failed::BEFORE_JOB),
-            Blame::Host => (Blame::Host, Failed::BEFORE_PROLOG),
-            Blame::Queue => (Blame::Job, Failed::BEFORE_PROLOG),
+            Blame::Job => (Blame::Job, FailedCode::BEFORE_JOB),
+            Blame::Host => (Blame::Host, FailedCode::BEFORE_PROLOG),
+            Blame::Queue => (Blame::Job, FailedCode::BEFORE_PROLOG),
         };
         assert_eq!(((told.blame, told.failed), told.reason.as_str()), (expected, "no"));
     }

@@ -65,7 +65,7 @@ fn the_environment_of_the_agent_is_inherited_only_where_it_is_wanted_and_never_i
 #[test]
 fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() {
     let made = |use_cgroups| {
-        let site = Site {
+        let site = HostPaths {
             cgroup_parent: Some("/sys/fs/cgroup/gw".to_owned()),
             ..site()
         };
@@ -271,8 +271,8 @@ fn limits_reach_both_the_process_and_the_task() {
     let made = document(&wanted, &spec());
     let one = ProcessLimit {
         resource: Resource::AddressSpace,
-        soft: Bound::Finite(1 << 30),
-        hard: Bound::Finite(1 << 30),
+        soft: BoundValue::Finite(1 << 30),
+        hard: BoundValue::Finite(1 << 30),
     };
     assert_eq!(made.limits, [one]);
     assert_eq!(
@@ -312,7 +312,7 @@ fn what_is_started_follows_b_shell_and_s() {
 
 #[test]
 fn methods_are_signals_or_commands() {
-    let texts = Texts::of(&site(), &order(key(1, 1)), &spec());
+    let texts = Texts::from_order(&site(), &order(key(1, 1)), &spec());
     assert_eq!(method(Some("SIGTERM"), &texts), Method::Signal(15));
     assert_eq!(method(Some("12"), &texts), Method::Signal(12));
     assert_eq!(
@@ -334,7 +334,7 @@ fn methods_are_signals_or_commands() {
 #[test]
 fn a_name_that_looks_like_a_variable_is_not_replaced() {
     for name in ["$fs_stdin_file_staging", "${fs_stdin_host}", "$job_id"] {
-        let texts = Texts::of(
+        let texts = Texts::from_order(
             &site(),
             &order(key(1, 1)),
             &JobSpec {
@@ -369,11 +369,11 @@ fn where_only_a_master_is_that_is_no_task_no_task_is_started() {
         host: "node2".into(),
     };
     order.granted = vec![
-        Granted {
+        GrantedSlots {
             slots: 0,
             ..order.granted[0].clone()
         },
-        Granted {
+        GrantedSlots {
             instance: elsewhere,
             slots: 3,
         },
@@ -409,15 +409,21 @@ fn a_soft_limit_alone_leaves_the_hard_one_as_it_is() {
         limits.first().map(|limit| (limit.soft, limit.hard))
     };
     let seconds = |seconds| Some(Amount::from_base(seconds));
-    assert_eq!(limits(seconds(5), None), Some((Bound::Finite(5), Bound::Infinity)));
+    assert_eq!(
+        limits(seconds(5), None),
+        Some((BoundValue::Finite(5), BoundValue::Infinity))
+    );
     assert_eq!(
         limits(seconds(5), Some(Amount::INFINITY)),
-        Some((Bound::Finite(5), Bound::Infinity))
+        Some((BoundValue::Finite(5), BoundValue::Infinity))
     );
-    assert_eq!(limits(None, seconds(5)), Some((Bound::Finite(5), Bound::Finite(5))));
+    assert_eq!(
+        limits(None, seconds(5)),
+        Some((BoundValue::Finite(5), BoundValue::Finite(5)))
+    );
     assert_eq!(
         limits(seconds(9), seconds(5)),
-        Some((Bound::Finite(5), Bound::Finite(5)))
+        Some((BoundValue::Finite(5), BoundValue::Finite(5)))
     );
     assert_eq!(limits(None, None), None);
 }

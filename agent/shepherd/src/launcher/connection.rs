@@ -77,7 +77,7 @@ impl Connection {
         let mut chunk = [0; 1 << 14];
         self.drop_taken();
         loop {
-            let sys::Received { count, descriptors } = match sys::receive(&self.stream, &mut chunk) {
+            let sys::SocketRead { count, descriptors } = match sys::receive(&self.stream, &mut chunk) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 received => received?,

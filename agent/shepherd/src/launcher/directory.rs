@@ -85,7 +85,7 @@ pub fn adopt(folder: &Path, boot: &str) -> io::Result<()> {
 }
 
 fn now(folder: &Path, boot: &str) -> io::Result<DirectoryIdentity> {
-    Ok(DirectoryIdentity::of(folder, &fs::metadata(".")?, boot))
+    Ok(DirectoryIdentity::from_metadata(folder, &fs::metadata(".")?, boot))
 }
 
 /// Reads the recorded directory. A damaged file counts as absent, as in a cell of an earlier

@@ -27,13 +27,13 @@ const MAX_BYTES: usize = 4096;
 /// The launcher's side.
 pub struct Identities {
     answers: OwnedFd,
-    teller: Teller,
+    teller: AnswerPipe,
     known: BTreeMap<String, (Identity, u64)>,
 }
 
 /// What a task's child tells its answer with.
 #[derive(Clone, Debug)]
-pub struct Teller(Rc<OwnedFd>);
+pub struct AnswerPipe(Rc<OwnedFd>);
 
 impl Identities {
     /// Knows nobody yet.
@@ -45,13 +45,13 @@ impl Identities {
         let (answers, teller) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_DIRECT)?;
         Ok(Identities {
             answers,
-            teller: Teller(Rc::new(teller)),
+            teller: AnswerPipe(Rc::new(teller)),
             known: BTreeMap::new(),
         })
     }
 
     /// For the next shepherd.
-    pub fn teller(&self) -> Teller {
+    pub fn teller(&self) -> AnswerPipe {
         self.teller.clone()
     }
 
@@ -76,7 +76,7 @@ impl Identities {
     }
 }
 
-impl Teller {
+impl AnswerPipe {
     /// The descriptor, which only processes of root may hold.
     pub fn descriptor(&self) -> &OwnedFd {
         &self.0

@@ -22,7 +22,7 @@ pub struct Orphans {
 }
 
 /// The processes that a launcher forked itself.
-pub struct Own<'a> {
+pub struct OwnProcesses<'a> {
     /// Whether it forked this one.
     pub is_own: &'a dyn Fn(i32) -> bool,
     /// The processes of the launcher that are load sensors.
@@ -34,7 +34,7 @@ pub struct Own<'a> {
 impl Orphans {
     /// Sends SIGKILL to every orphan and what is below it, and counts the orphans that live. `uid`
     /// is the user of a task that ended: a process of that user does not belong to a sensor.
-    pub fn end(&mut self, own: &Own<'_>, uid: Option<u32>) -> u32 {
+    pub fn end(&mut self, own: &OwnProcesses<'_>, uid: Option<u32>) -> u32 {
         let found = self.find(own, uid);
         for orphan in &found {
             // First the parent: what it forks meanwhile comes to us.
@@ -47,7 +47,7 @@ impl Orphans {
     }
 
     /// Waits no longer for those that live still, and counts them.
-    pub fn give_up(&mut self, own: &Own<'_>, uid: Option<u32>) -> u32 {
+    pub fn give_up(&mut self, own: &OwnProcesses<'_>, uid: Option<u32>) -> u32 {
         let found = self.find(own, uid);
         self.given_up
             .extend(found.iter().map(|process| (process.pid, process.start_ticks)));
@@ -74,7 +74,7 @@ impl Orphans {
         self.given_up.retain(|(known, _)| *known != pid);
     }
 
-    fn find(&mut self, own: &Own<'_>, uid: Option<u32>) -> Vec<ProcessStat> {
+    fn find(&mut self, own: &OwnProcesses<'_>, uid: Option<u32>) -> Vec<ProcessStat> {
         if !own.single_user {
             own.sensors.iter().for_each(|&pid| self.know_sensor(pid));
         }
@@ -83,7 +83,7 @@ impl Orphans {
         others.filter(|process| !self.is_spared(process, own, uid)).collect()
     }
 
-    fn is_spared(&self, process: &ProcessStat, own: &Own<'_>, uid: Option<u32>) -> bool {
+    fn is_spared(&self, process: &ProcessStat, own: &OwnProcesses<'_>, uid: Option<u32>) -> bool {
         let real_uid = proc::real_uid(process.pid);
         let is_of_task = uid.is_some() && real_uid == uid && !own.single_user;
         // Nobody enters the session of another: what is in a sensor's was begun by it, whatever its
@@ -129,7 +129,7 @@ mod tests {
     fn what_is_in_the_session_of_a_sensor_is_spared_also_when_a_task_of_its_user_ends() {
         let process = proc::stat(std::process::id() as i32).unwrap();
         let uid = proc::real_uid(process.pid);
-        let own = |sensors| Own {
+        let own = |sensors| OwnProcesses {
             is_own: &|_| false,
             sensors,
             single_user: false,

@@ -49,10 +49,10 @@ impl RootCommands {
     /// The command is not listed. The text names it and says how to list it. The queue is to blame,
     /// unless the command is a listed one but for the job's name, which its owner chooses.
     pub fn check(&self, command: &str, document: &LaunchDocument, folder: &Path) -> Result<(), Refusal> {
-        self.check_facts(command, &Facts::of(document, folder))
+        self.check_facts(command, &TaskFacts::from_document(document, folder))
     }
 
-    fn check_facts(&self, command: &str, facts: &Facts) -> Result<(), Refusal> {
+    fn check_facts(&self, command: &str, facts: &TaskFacts) -> Result<(), Refusal> {
         let given: Vec<&str> = command.split_ascii_whitespace().collect();
         if self.lines.iter().any(|line| is_admitted(line, &given, facts)) {
             return Ok(());
@@ -79,18 +79,18 @@ impl RootCommands {
 
 /// The facts about a task that the launcher itself knows.
 #[derive(Clone)]
-struct Facts {
+struct TaskFacts {
     known: [(&'static str, String); 5],
     /// `None` stands for any name.
     job_name: Option<String>,
     task: String,
 }
 
-impl Facts {
-    fn of(document: &LaunchDocument, folder: &Path) -> Self {
+impl TaskFacts {
+    fn from_document(document: &LaunchDocument, folder: &Path) -> Self {
         let root = folder.to_string_lossy().into_owned();
         let host_file = format!("{root}/{}/{}/pe_hostfile", crate::task_dir::TASKS, document.key);
-        Facts {
+        TaskFacts {
             known: [
                 ("job_id", document.job_number.to_string()),
                 ("job_owner", document.account.user.clone()),
@@ -153,7 +153,7 @@ enum Piece {
     Any,
 }
 
-fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
+fn is_admitted(line: &[String], given: &[&str], facts: &TaskFacts) -> bool {
     admits(
         line,
         given,
@@ -164,7 +164,7 @@ fn is_admitted(line: &[String], given: &[&str], facts: &Facts) -> bool {
 
 /// Whether a text is what a listed word stands for. A value in front makes no option of a word that
 /// is none.
-fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
+fn is_word(word: &str, text: &str, facts: &TaskFacts) -> bool {
     let pieces = pieces(word, facts);
     let begins_with_value = !matches!(pieces.first(), Some(Piece::Text(_)) | None);
     !(begins_with_value && text.starts_with('-')) && fits(&pieces, text)
@@ -172,10 +172,10 @@ fn is_word(word: &str, text: &str, facts: &Facts) -> bool {
 
 /// Whether a command is a listed one but for the job's name. A name may be an option, or several
 /// words.
-fn differs_by_name(line: &[String], given: &[&str], facts: &Facts) -> bool {
+fn differs_by_name(line: &[String], given: &[&str], facts: &TaskFacts) -> bool {
     let pieces = pieces(
         &line.join(" "),
-        &Facts {
+        &TaskFacts {
             job_name: None,
             ..facts.clone()
         },
@@ -218,7 +218,7 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// Splits a listed word at its pseudo variables, `$name` and `${name}`.
-fn pieces(word: &str, facts: &Facts) -> Vec<Piece> {
+fn pieces(word: &str, facts: &TaskFacts) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest = word;
     while let Some(at) = rest.find('$') {
@@ -257,8 +257,8 @@ mod tests {
     use super::*;
     use proto::launch::Blame;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> TaskFacts {
+        TaskFacts {
             known: [
                 ("job_id", "7".to_owned()),
                 ("job_owner", "ann".to_owned()),
@@ -380,7 +380,7 @@ mod tests {
             ("$HOME", true),
             ("a", true),
         ] {
-            let facts = Facts {
+            let facts = TaskFacts {
                 job_name: Some(name.to_owned()),
                 ..facts()
             };

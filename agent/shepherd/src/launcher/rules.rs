@@ -100,7 +100,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(path: &Path) -> Option<Self> {
+    fn of_file(path: &Path) -> Option<Self> {
         // Not of a link: its target may be exchanged, and the reader takes none that others could
         // exchange.
         let found = std::fs::metadata(path).ok()?;
@@ -190,7 +190,7 @@ impl Rules {
     }
 
     fn list_states(&self) -> ListStates {
-        [ROOT_COMMANDS, ROOT_SENSORS].map(|name| FileState::of(&self.etc.join(name)))
+        [ROOT_COMMANDS, ROOT_SENSORS].map(|name| FileState::of_file(&self.etc.join(name)))
     }
 
     fn read_lists(&mut self) -> io::Result<()> {

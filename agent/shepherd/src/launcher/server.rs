@@ -12,20 +12,20 @@ use super::orphans::Orphans;
 use super::refusals::Refusals;
 use super::results::Results;
 use super::shepherds::Shepherds;
-use super::tracking::Tracking;
+use super::tracking::TrackingGroups;
 use crate::journal::Journal;
 use crate::log::Log;
 use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, Host};
-use crate::sys::{self, Wait, Waited};
-use crate::task_dir::{self, Spares, TaskDir};
+use crate::sys::{self, ReapedChild, Wait};
+use crate::task_dir::{self, SpareDirectories, TaskDir};
 use health::Health;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{getsockopt, sockopt};
 use proto::id::TaskKey;
-use proto::launch::{LaunchDocument, Notice, Order, Request};
+use proto::launch::{LaunchDocument, Notice, Request, TaskOrder};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
@@ -59,14 +59,14 @@ pub struct Server {
     shepherds: Shepherds,
     tasks: BTreeMap<TaskKey, Task>,
     /// Tasks to start once the present requests are read: they share one sync.
-    starting: Vec<Starting>,
+    starting: Vec<PendingStart>,
     journal: Journal,
-    spares: Spares,
+    spares: SpareDirectories,
     results: Results,
     children: BTreeMap<i32, Child>,
     sensors: BTreeMap<i32, u64>,
     identities: Identities,
-    tracking: Tracking,
+    tracking: TrackingGroups,
     orphans: Orphans,
     refusals: Refusals,
     /// Whether it was said that tasks keep a higher nice value than their queue's.
@@ -96,7 +96,7 @@ struct Task {
     /// The main process and the boot clock at its execve.
     executed: Option<(i32, u64)>,
     /// The order that counts of those that came before its shepherd could be reached.
-    waiting: Option<Order>,
+    waiting: Option<TaskOrder>,
     /// Whether an undertaker is at work on it.
     burying: bool,
     /// The traces from the launch document. They replace a record that cannot be read.
@@ -115,7 +115,7 @@ struct ShepherdEnd {
 }
 
 /// A task whose directory is made.
-struct Starting {
+struct PendingStart {
     document: LaunchDocument,
     /// What came beside it: a script, or three streams.
     attached: Vec<OwnedFd>,
@@ -132,7 +132,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, SIGNALS))?;
-        let tracking = Tracking::new(host.rules.tracking_gids.clone());
+        let tracking = TrackingGroups::new(host.rules.tracking_gids.clone());
         let journal = Journal::open(&host.boot_id)?;
         Ok(Server {
             host,
@@ -147,7 +147,7 @@ impl Server {
             tasks: BTreeMap::new(),
             starting: Vec::new(),
             journal,
-            spares: Spares::new()?,
+            spares: SpareDirectories::new()?,
             results: Results::default(),
             children: BTreeMap::new(),
             sensors: BTreeMap::new(),
@@ -489,7 +489,7 @@ impl Server {
     }
 
     /// Processes of a dead shepherd come to us as orphans and are in neither table.
-    fn child_ended(&mut self, waited: &Waited) {
+    fn child_ended(&mut self, waited: &ReapedChild) {
         if let Some(id) = self.sensors.remove(&waited.pid) {
             let status = shell_status(waited.status);
             self.tell(&Notice::SensorEnded {
@@ -555,7 +555,7 @@ impl Server {
             return Ok(());
         }
         let task = self.tasks.entry(key).or_default();
-        if let Some(traces) = dir.read_launch().as_ref().map(Traces::of) {
+        if let Some(traces) = dir.read_launch().as_ref().map(Traces::from_document) {
             traces
                 .tracking_gid
                 .into_iter()

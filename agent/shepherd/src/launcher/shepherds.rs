@@ -30,11 +30,11 @@ pub struct Shepherds {
 struct Shepherd {
     key: Option<TaskKey>,
     connection: Connection,
-    own: Option<Own>,
+    own: Option<ForkedShepherd>,
 }
 
 /// What is known of a shepherd that this launcher forked.
-pub struct Own {
+pub struct ForkedShepherd {
     /// The process.
     pub pid: i32,
     /// As whom the name service knew its user when it was forked; it serves tasks of no other.
@@ -43,7 +43,7 @@ pub struct Own {
 
 impl Shepherds {
     /// Adds one with its task.
-    pub fn add(&mut self, token: u64, key: TaskKey, connection: Connection, own: Option<Own>) {
+    pub fn add(&mut self, token: u64, key: TaskKey, connection: Connection, own: Option<ForkedShepherd>) {
         self.all.insert(
             token,
             Shepherd {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// Which task has which group. A group belongs to one task at a time.
-pub struct Tracking {
+pub struct TrackingGroups {
     range: Option<RangeInclusive<u32>>,
     given: BTreeMap<TaskKey, u32>,
     /// The group given last: the next task gets a later one, so that what lingers of an old task is
@@ -18,10 +18,10 @@ pub struct Tracking {
     last: u32,
 }
 
-impl Tracking {
+impl TrackingGroups {
     /// No group is given yet; without a range none ever is.
     pub fn new(range: Option<RangeInclusive<u32>>) -> Self {
-        Tracking {
+        TrackingGroups {
             range,
             given: BTreeMap::new(),
             last: 0,
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn each_task_has_a_group_of_its_own_until_it_has_ended() {
-        let mut tracking = Tracking::new(Some(20_000..=20_002));
+        let mut tracking = TrackingGroups::new(Some(20_000..=20_002));
         tracking.keep(key(9), 20_001);
         assert_eq!(
             [1, 2, 3].map(|seq| tracking.give(key(seq))),
@@ -77,6 +77,6 @@ mod tests {
 
     #[test]
     fn a_host_without_a_range_gives_no_group() {
-        assert_eq!(Tracking::new(None).give(key(1)), None);
+        assert_eq!(TrackingGroups::new(None).give(key(1)), None);
     }
 }

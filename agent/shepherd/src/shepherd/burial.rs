@@ -7,7 +7,7 @@ use crate::sys;
 use crate::task_dir::TaskDir;
 use crate::task_dir::record::Contents;
 use proto::id::TaskKey;
-use proto::launch::{Cause, Failure, LaunchDocument, LaunchResult, TaskUsage, TmpDir};
+use proto::launch::{EndCause, Failure, LaunchDocument, LaunchResult, TaskUsage, TmpDir};
 use std::io;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub struct Traces {
 
 impl Traces {
     /// Returns the traces of the task in a launch document.
-    pub fn of(document: &LaunchDocument) -> Self {
+    pub fn from_document(document: &LaunchDocument) -> Self {
         let account = &document.account;
         Traces {
             uid: account.uid,
@@ -85,7 +85,7 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
     let traces = contents
         .launch
         .as_ref()
-        .map(Traces::of)
+        .map(Traces::from_document)
         .or_else(|| burial.traces.clone());
     let left = end_remains(host, &contents, traces.as_ref(), key)?;
     dir.write_result(&result(host, burial, &contents, left))?;
@@ -117,9 +117,9 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
     LaunchResult {
         key: burial.key,
         cause: if executed {
-            Cause::ShepherdDied
+            EndCause::ShepherdDied
         } else {
-            Cause::FailedToStart(failure)
+            EndCause::FailedToStart(failure)
         },
         after: None,
         executed,

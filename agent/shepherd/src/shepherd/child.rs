@@ -12,7 +12,7 @@ use super::environment::{self, Places};
 use super::evidence;
 use super::plan::{self, Invocation, ScriptPlace};
 use super::report::Reporter;
-use super::streams::{self, Opened};
+use super::streams::{self, StandardStreams};
 use super::tmpdir;
 use crate::account::{self, Identity};
 use crate::proc;
@@ -24,14 +24,14 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
 use proto::launch::pairs::Record;
-use proto::launch::{Bound, ExecRecord, Failed, Failure, Procedure, ProcedureKind, Streams};
+use proto::launch::{BoundValue, ExecRecord, FailedCodes, Failure, Procedure, ProcedureKind, Streams};
 use proto::text;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// What a child is to run.
-pub enum Errand<'a> {
+pub enum ChildCommand<'a> {
     /// The job itself.
     Job,
     /// A prolog, epilog or procedure of the parallel environment.
@@ -47,13 +47,15 @@ pub enum Errand<'a> {
     },
 }
 
-impl Errand<'_> {
+impl ChildCommand<'_> {
     /// Milliseconds from fork until the program runs. The name service and the user's file systems
     /// answer within them.
     pub fn setup_ms(&self) -> u64 {
         match self {
-            Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) => 60_000,
-            Errand::Look { .. } => LOOK_MS,
+            ChildCommand::Job | ChildCommand::Procedure(..) | ChildCommand::Method(_) | ChildCommand::Checkpoint(_) => {
+                60_000
+            }
+            ChildCommand::Look { .. } => LOOK_MS,
         }
     }
 }
@@ -62,10 +64,10 @@ impl Errand<'_> {
 pub const LOOK_MS: u64 = 5_000;
 
 /// Runs the errand in this process. Never returns.
-pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
+pub fn run(context: &Context, errand: &ChildCommand<'_>, reporter: OwnedFd, shepherd: i32) -> ! {
     // The reporter moves out of the way of the numbers that a script may need.
     let reporter = Reporter::new(sys::duplicate_above(reporter.as_raw_fd(), 10).unwrap_or(reporter));
-    if let Errand::Look { from } = errand {
+    if let ChildCommand::Look { from } = errand {
         let said = look(context, errand, *from, &reporter);
         sys::exit_now(i32::from(!said.unwrap_or(false)));
     }
@@ -78,7 +80,7 @@ pub fn run(context: &Context, errand: &Errand<'_>, reporter: OwnedFd, shepherd: 
 
 /// Reads the end of standard error with the rights of the task's user. The time of the set-up ends
 /// behind it.
-fn look(context: &Context, errand: &Errand<'_>, from: u64, reporter: &Reporter) -> Result<bool, Failure> {
+fn look(context: &Context, errand: &ChildCommand<'_>, from: u64, reporter: &Reporter) -> Result<bool, Failure> {
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
     become_user(context, &identity)?;
@@ -96,19 +98,19 @@ fn look(context: &Context, errand: &Errand<'_>, from: u64, reporter: &Reporter) 
 }
 
 /// Everything that can be made before the limits are in force.
-struct Ready {
+struct PreparedChild {
     program: Program,
-    streams: Opened,
+    streams: StandardStreams,
     script: Option<OwnedFd>,
     exec: Option<File>,
     record: Vec<u8>,
     exec_failure: Vec<u8>,
 }
 
-fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Result<Ready, Failure> {
+fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) -> Result<PreparedChild, Failure> {
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
-    let is_job = matches!(errand, Errand::Job);
+    let is_job = matches!(errand, ChildCommand::Job);
     let exec = if is_job { Some(open_exec(context)?) } else { None };
     let record = if is_job {
         exec_record(context, &identity).encode()
@@ -141,14 +143,14 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
         reporter.error_file(bytes);
     }
     let (invocation, script) = invocation_for(context, errand, &places)?;
-    let mut environment = environment::of(context, &identity, &places);
+    let mut environment = environment::process_environment(context, &identity, &places);
     if let (Some(planned), Some(made)) = (planned, &made) {
         environment::name_directory(&mut environment, planned, made);
     }
     let program = plan::program(&invocation, &environment, root_file(context, errand)?)?;
     let streams = with_script_input(context, &invocation, streams)?;
     let exec_failure = exec_failure(&invocation).encode();
-    Ok(Ready {
+    Ok(PreparedChild {
         program,
         streams,
         script,
@@ -158,7 +160,7 @@ fn prepare(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Resul
     })
 }
 
-impl Ready {
+impl PreparedChild {
     fn execute(mut self, context: &Context, reporter: &Reporter, shepherd: i32) {
         if let Err(error) = self.write_record().and_then(|()| self.place_descriptors()) {
             return reporter.failed(&unprepared("cannot finish the set-up", error));
@@ -192,7 +194,7 @@ impl Ready {
     /// Puts 0, 1, 2 and perhaps the script at 3 in place and marks all others for closing.
     fn place_descriptors(&self) -> io::Result<()> {
         sys::close_on_exec_from(3)?;
-        let Opened { stdin, stdout, stderr } = &self.streams;
+        let StandardStreams { stdin, stdout, stderr } = &self.streams;
         for (fd, to) in [(stdin, 0), (stdout, 1), (stderr, 2)] {
             sys::place(fd.as_raw_fd(), to)?;
         }
@@ -208,14 +210,14 @@ impl Ready {
     }
 }
 
-fn identity_for(context: &Context, errand: &Errand<'_>) -> Result<Identity, Failure> {
+fn identity_for(context: &Context, errand: &ChildCommand<'_>) -> Result<Identity, Failure> {
     let account = &context.document.account;
     if context.rules.single_user {
         return task_identity(context);
     }
     let named = match errand {
-        Errand::Job | Errand::Method(_) | Errand::Checkpoint(_) | Errand::Look { .. } => None,
-        Errand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
+        ChildCommand::Job | ChildCommand::Method(_) | ChildCommand::Checkpoint(_) | ChildCommand::Look { .. } => None,
+        ChildCommand::Procedure(_, procedure) => procedure.user.as_deref().filter(|user| *user != account.user),
     };
     let Some(user) = named else {
         return task_identity(context);
@@ -325,7 +327,9 @@ fn raise_hard_limits(context: &Context) {
     for limit in &context.document.limits {
         let resource = sys::resource_number(limit.resource);
         let (soft, hard) = sys::limit_in_force(resource);
-        let Bound::Finite(wanted) = limit.hard else { continue };
+        let BoundValue::Finite(wanted) = limit.hard else {
+            continue;
+        };
         if wanted > hard {
             let _ = sys::set_raw_limit(resource, soft, wanted);
         }
@@ -350,12 +354,16 @@ fn drop_rights(bounding_set: Option<u64>) -> Result<(), Failure> {
 
 /// The directory and files of a task for a procedure of another user, with the rights of the task's
 /// own user: that user can put a link anywhere in the way.
-fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) -> Result<(Opened, Places), Failure> {
+fn open_as_owner(
+    context: &Context,
+    errand: &ChildCommand<'_>,
+    reporter: &Reporter,
+) -> Result<(StandardStreams, Places), Failure> {
     let nowhere = || {
         nix::unistd::chdir("/").map_err(|errno| no_cwd("/", errno.into()))?;
         streams::nowhere("/")
     };
-    let Ok(owner) = identity_for(context, &Errand::Job) else {
+    let Ok(owner) = identity_for(context, &ChildCommand::Job) else {
         return nowhere();
     };
     setgroups(&owner.groups).map_err(|errno| unprepared("cannot set the groups", errno.into()))?;
@@ -374,10 +382,10 @@ fn open_as_owner(context: &Context, errand: &Errand<'_>, reporter: &Reporter) ->
 fn enter_and_open(
     context: &Context,
     identity: &Identity,
-    errand: &Errand<'_>,
+    errand: &ChildCommand<'_>,
     reporter: &Reporter,
-) -> Result<(Opened, Places), Failure> {
-    let is_job = matches!(errand, Errand::Job);
+) -> Result<(StandardStreams, Places), Failure> {
+    let is_job = matches!(errand, ChildCommand::Job);
     let folder = match enter(context, identity)? {
         Ok(folder) => folder,
         Err(failure) if is_job => return Err(failure),
@@ -391,7 +399,7 @@ fn enter_and_open(
         };
     }
     let waits = || wait_as_job(reporter);
-    let waits: Option<streams::Waits<'_>> = if is_job { Some(&waits) } else { None };
+    let waits: Option<streams::PipeHook<'_>> = if is_job { Some(&waits) } else { None };
     match streams::open(streams_of(context, errand), identity, &folder, waits) {
         Err(_) if !is_job => streams::nowhere(&folder),
         other => other,
@@ -422,43 +430,45 @@ fn wait_as_job(reporter: &Reporter) {
 
 /// The files that a process of the task writes to: those of the parallel environment are its
 /// procedures' alone.
-fn streams_of<'a>(context: &'a Context, errand: &Errand<'_>) -> &'a Streams {
+fn streams_of<'a>(context: &'a Context, errand: &ChildCommand<'_>) -> &'a Streams {
     let document = &context.document;
     match errand {
-        Errand::Procedure(ProcedureKind::PeStart | ProcedureKind::PeStop, _) => {
+        ChildCommand::Procedure(ProcedureKind::PeStart | ProcedureKind::PeStop, _) => {
             document.pe_streams.as_ref().unwrap_or(&document.streams)
         }
-        Errand::Job | Errand::Procedure(..) | Errand::Method(_) | Errand::Checkpoint(_) | Errand::Look { .. } => {
-            &document.streams
-        }
+        ChildCommand::Job
+        | ChildCommand::Procedure(..)
+        | ChildCommand::Method(_)
+        | ChildCommand::Checkpoint(_)
+        | ChildCommand::Look { .. } => &document.streams,
     }
 }
 
 fn invocation_for(
     context: &Context,
-    errand: &Errand<'_>,
+    errand: &ChildCommand<'_>,
     places: &Places,
 ) -> Result<(Invocation, Option<OwnedFd>), Failure> {
     let given = environment::given(context);
     let path_variable = environment::search_path(&given);
     match errand {
-        Errand::Job => {
+        ChildCommand::Job => {
             let (place, kept) = place_script(context)?;
             Ok((
                 plan::invocation(&context.document.start, place.as_ref(), path_variable)?,
                 kept,
             ))
         }
-        Errand::Procedure(_, procedure) => {
+        ChildCommand::Procedure(_, procedure) => {
             let merge = streams_of(context, errand).merge;
             Ok((
                 plan::procedure_line(&procedure.command, places, merge, path_variable)?,
                 None,
             ))
         }
-        Errand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
-        Errand::Checkpoint(command) => Ok((plan::shell_line(command), None)),
-        Errand::Look { .. } => Err(refused("nothing is executed to look at a file".into())),
+        ChildCommand::Method(command) => Ok((plan::command_line(command, path_variable)?, None)),
+        ChildCommand::Checkpoint(command) => Ok((plan::shell_line(command), None)),
+        ChildCommand::Look { .. } => Err(refused("nothing is executed to look at a file".into())),
     }
 }
 
@@ -482,7 +492,11 @@ fn place_script(context: &Context) -> Result<(Option<ScriptPlace>, Option<OwnedF
     Ok((Some(place("/dev/fd/3")), Some(kept)))
 }
 
-fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened) -> Result<Opened, Failure> {
+fn with_script_input(
+    context: &Context,
+    invocation: &Invocation,
+    streams: StandardStreams,
+) -> Result<StandardStreams, Failure> {
     let Some(script) = context.script.as_ref().filter(|_| invocation.script_on_stdin) else {
         return Ok(streams);
     };
@@ -491,12 +505,12 @@ fn with_script_input(context: &Context, invocation: &Invocation, streams: Opened
         Ok(file) => file.into(),
         Err(_) => script.memory.try_clone().map_err(cannot)?,
     };
-    Ok(Opened { stdin, ..streams })
+    Ok(StandardStreams { stdin, ..streams })
 }
 
 /// The file of a procedure that root runs: it and the way to it must be root's.
-fn root_file(context: &Context, errand: &Errand<'_>) -> Result<Option<TrustedFile>, Failure> {
-    let Errand::Procedure(_, Procedure { user, command, .. }) = errand else {
+fn root_file(context: &Context, errand: &ChildCommand<'_>) -> Result<Option<TrustedFile>, Failure> {
+    let ChildCommand::Procedure(_, Procedure { user, command, .. }) = errand else {
         return Ok(None);
     };
     if user.as_deref() != Some("root") || context.rules.single_user {
@@ -512,7 +526,7 @@ fn exec_failure(invocation: &Invocation) -> Failure {
     let Invocation { what, .. } = invocation;
     let path = what.clone();
     Failure {
-        failed: Failed::NO_SHELL,
+        failed: FailedCodes::NO_SHELL,
         text: format!("cannot execute {what:?}"),
         errno: 0,
         path,
@@ -528,7 +542,7 @@ fn unprepared(what: &str, error: io::Error) -> Failure {
 /// procedure.
 fn refused(text: String) -> Failure {
     Failure {
-        failed: Failed::PROLOG,
+        failed: FailedCodes::PROLOG,
         text,
         errno: 0,
         path: String::new(),
@@ -546,7 +560,7 @@ fn of_procedure(failure: Failure) -> Failure {
 
 fn no_cwd(path: &str, error: io::Error) -> Failure {
     Failure {
-        failed: Failed::NO_CWD,
+        failed: FailedCodes::NO_CWD,
         text: format!("error: can't chdir to {path}: {error}"),
         errno: error.raw_os_error().unwrap_or(0),
         path: path.to_owned(),

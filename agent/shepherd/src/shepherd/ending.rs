@@ -1,7 +1,7 @@
 //! Signals to the whole task: announcement, termination, suspension, as a small state machine over
 //! the boot clock.
 
-use proto::launch::{Order, Termination};
+use proto::launch::{TaskOrder, Termination};
 
 /// What the supervisor has to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,18 +65,18 @@ impl Ending {
     }
 
     /// Applies an order at `now` (boot milliseconds).
-    pub fn order(&mut self, order: Order, termination: &Termination, now: u64) -> Vec<Action> {
+    pub fn order(&mut self, order: TaskOrder, termination: &Termination, now: u64) -> Vec<Action> {
         match order {
-            Order::Terminate => self.begin(termination, now),
-            Order::Kill => {
+            TaskOrder::Terminate => self.begin(termination, now),
+            TaskOrder::Kill => {
                 self.stage = Stage::Ending {
                     kill: true,
                     repeat_at: now + REPEAT_KILL_MS,
                 };
                 vec![Action::Kill]
             }
-            Order::Suspend => self.suspend(termination, now),
-            Order::Resume => {
+            TaskOrder::Suspend => self.suspend(termination, now),
+            TaskOrder::Resume => {
                 let announced = self.suspend_at.take().is_some();
                 let was = std::mem::take(&mut self.suspended);
                 if announced && !was {
@@ -86,9 +86,9 @@ impl Ending {
                 }
             }
             // What migrates is ended by its command, or killed.
-            Order::Migrate => Vec::new(),
-            Order::User1 => vec![Action::Signal(libc::SIGUSR1)],
-            Order::User2 => vec![Action::Signal(libc::SIGUSR2)],
+            TaskOrder::Migrate => Vec::new(),
+            TaskOrder::User1 => vec![Action::Signal(libc::SIGUSR1)],
+            TaskOrder::User2 => vec![Action::Signal(libc::SIGUSR2)],
         }
     }
 
@@ -195,17 +195,17 @@ mod tests {
     fn termination_is_announced_only_to_jobs_that_asked_for_it() {
         let mut ending = Ending::default();
         assert_eq!(
-            ending.order(Order::Terminate, &termination(false), 0),
+            ending.order(TaskOrder::Terminate, &termination(false), 0),
             [Action::Terminate]
         );
         let mut ending = Ending::default();
         assert_eq!(
-            ending.order(Order::Terminate, &termination(true), 0),
+            ending.order(TaskOrder::Terminate, &termination(true), 0),
             [Action::Announce(libc::SIGUSR2)]
         );
         assert_eq!(ending.due(9_999), []);
         assert_eq!(ending.due(10_000), [Action::Terminate]);
-        assert_eq!(ending.order(Order::Terminate, &termination(true), 10_001), []);
+        assert_eq!(ending.order(TaskOrder::Terminate, &termination(true), 10_001), []);
     }
 
     #[test]
@@ -224,19 +224,22 @@ mod tests {
     fn a_resume_takes_back_an_announced_suspension() {
         let mut ending = Ending::default();
         assert_eq!(
-            ending.order(Order::Suspend, &termination(true), 0),
+            ending.order(TaskOrder::Suspend, &termination(true), 0),
             [Action::Announce(libc::SIGUSR1)]
         );
-        assert_eq!(ending.order(Order::Resume, &termination(true), 1), []);
+        assert_eq!(ending.order(TaskOrder::Resume, &termination(true), 1), []);
         assert_eq!(ending.due(20_000), []);
     }
 
     #[test]
     fn a_suspended_task_is_woken_to_end() {
         let mut ending = Ending::default();
-        assert_eq!(ending.order(Order::Suspend, &termination(false), 0), [Action::Suspend]);
         assert_eq!(
-            ending.order(Order::Terminate, &termination(false), 0),
+            ending.order(TaskOrder::Suspend, &termination(false), 0),
+            [Action::Suspend]
+        );
+        assert_eq!(
+            ending.order(TaskOrder::Terminate, &termination(false), 0),
             [Action::Terminate, Action::Signal(libc::SIGCONT)]
         );
     }
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn a_kill_is_repeated_until_the_task_is_gone() {
         let mut ending = Ending::default();
-        assert_eq!(ending.order(Order::Kill, &termination(true), 0), [Action::Kill]);
+        assert_eq!(ending.order(TaskOrder::Kill, &termination(true), 0), [Action::Kill]);
         assert_eq!(ending.due(500), [Action::Kill]);
         assert_eq!(ending.next_at(), Some(1_000));
     }

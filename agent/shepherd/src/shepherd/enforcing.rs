@@ -1,15 +1,15 @@
 //! Limits while the job runs: the clock, the samples of the whole task, and the limit that is to
 //! blame.
 
-use super::child::{Errand, LOOK_MS};
+use super::child::{ChildCommand, LOOK_MS};
 use super::ending::Action;
 use super::evidence;
-use super::evidence::Facts;
+use super::evidence::EndFacts;
 use super::probe::{self, Probe};
 use super::sampler;
-use super::supervisor::{ChildEnd, FIRST_SAMPLE_MS, Running, Supervisor};
-use crate::sys::{self, Waited};
-use proto::launch::{Cause, Evidence, LimitHit, Notice, Order, TaskUsage};
+use super::supervisor::{ChildEnd, FIRST_SAMPLE_MS, RunningJob, Supervisor};
+use crate::sys::{self, ReapedChild};
+use proto::launch::{EndCause, HostEvidence, HostLimitHit, Notice, TaskOrder, TaskUsage};
 use std::io;
 use std::time::Instant;
 
@@ -72,7 +72,7 @@ impl Supervisor<'_> {
         self.job = Some(job);
     }
 
-    fn plan_sample(&mut self, job: &mut Running, now: u64) {
+    fn plan_sample(&mut self, job: &mut RunningJob, now: u64) {
         let interval = u64::from(self.context.document.sample_interval_ms);
         if job.sample_step >= interval {
             let notice = Notice::Usage {
@@ -90,7 +90,7 @@ impl Supervisor<'_> {
         job.next_sample = now + step;
     }
 
-    fn keep_clock(&mut self, job: &Running, now: u64) {
+    fn keep_clock(&mut self, job: &RunningJob, now: u64) {
         if self.ending.is_settled() {
             return;
         }
@@ -100,11 +100,11 @@ impl Supervisor<'_> {
         let reached = |limit: Option<u64>| limit.filter(|&limit| ran_s >= limit);
         let actions = if let Some(bound) = reached(limits.h_rt_s) {
             let actions = self.ending.begin(termination, now);
-            self.blame(evidence::hit("h_rt", bound, ran_s, Evidence::Certain));
+            self.blame(evidence::hit("h_rt", bound, ran_s, HostEvidence::Certain));
             actions
         } else if let Some(bound) = reached(limits.s_rt_s) {
             self.soft_clock
-                .get_or_insert_with(|| evidence::hit("s_rt", bound, ran_s, Evidence::Certain));
+                .get_or_insert_with(|| evidence::hit("s_rt", bound, ran_s, HostEvidence::Certain));
             self.ending.begin_soft(termination, now)
         } else {
             return;
@@ -135,7 +135,10 @@ impl Supervisor<'_> {
         if let Some(hit) = first_over(&hard) {
             self.blame(hit);
             let now = sys::boot_ms();
-            for action in self.ending.order(Order::Kill, &self.context.document.termination, now) {
+            for action in self
+                .ending
+                .order(TaskOrder::Kill, &self.context.document.termination, now)
+            {
                 self.act(action);
             }
             return;
@@ -161,22 +164,28 @@ impl Supervisor<'_> {
     }
 
     /// Finds the limit behind the end of a job that the shepherd did not end itself.
-    pub(super) fn judge(&mut self, cause: &Cause, main: &Waited, usage: &TaskUsage, oom_kills: u64) -> io::Result<()> {
+    pub(super) fn judge(
+        &mut self,
+        cause: &EndCause,
+        main: &ReapedChild,
+        usage: &TaskUsage,
+        oom_kills: u64,
+    ) -> io::Result<()> {
         if self.limit.is_some() || self.ordered {
             return Ok(());
         }
         if let Some(hit) = self.soft_clock.take() {
             // A job that ended well may have been about to.
-            let evidence = if *cause == Cause::Exited(0) {
-                Evidence::Likely
+            let evidence = if *cause == EndCause::Exited(0) {
+                HostEvidence::Likely
             } else {
-                Evidence::Certain
+                HostEvidence::Certain
             };
-            self.limit = Some(LimitHit { evidence, ..hit });
+            self.limit = Some(HostLimitHit { evidence, ..hit });
             return Ok(());
         }
         let cpu_us = sampler::micros(&main.rusage.ru_utime) + sampler::micros(&main.rusage.ru_stime);
-        self.limit = evidence::judge(&Facts {
+        self.limit = evidence::judge(&EndFacts {
             document: &self.context.document,
             cause,
             usage,
@@ -186,7 +195,7 @@ impl Supervisor<'_> {
             oom_kills,
             around: self.around.as_ref(),
         });
-        if self.limit.is_none() && *cause != Cause::Exited(0) {
+        if self.limit.is_none() && *cause != EndCause::Exited(0) {
             self.limit = self.refused_memory()?;
         }
         Ok(())
@@ -194,12 +203,12 @@ impl Supervisor<'_> {
 
     /// A program that fails at its first large allocation never comes near a limit: its own words
     /// on standard error are looked for.
-    fn refused_memory(&mut self) -> io::Result<Option<LimitHit>> {
+    fn refused_memory(&mut self) -> io::Result<Option<HostLimitHit>> {
         let hit = evidence::refused_memory(&self.context.document, self.sampler.peaks());
         let (Some(hit), Some(from)) = (hit, self.error_file_bytes) else {
             return Ok(None);
         };
-        let ended = self.run_child(&Errand::Look { from }, Some(LOOK_MS))?;
+        let ended = self.run_child(&ChildCommand::Look { from }, Some(LOOK_MS))?;
         // A look that hangs in the kernel counts as left behind.
         self.end_remains()?;
         let has_said = matches!(ended, ChildEnd::Ended(waited) if waited.status == 0);
@@ -207,14 +216,14 @@ impl Supervisor<'_> {
     }
 
     /// The first limit that ends the job is the one that counts.
-    fn blame(&mut self, hit: LimitHit) {
+    fn blame(&mut self, hit: HostLimitHit) {
         self.limit.get_or_insert(hit);
     }
 }
 
-fn first_over(limits: &[(&str, Option<u64>, u64)]) -> Option<LimitHit> {
+fn first_over(limits: &[(&str, Option<u64>, u64)]) -> Option<HostLimitHit> {
     limits.iter().find_map(|&(name, bound, reached)| {
         let bound = bound.filter(|&bound| reached > bound || (reached == bound && name.ends_with("cpu")))?;
-        Some(evidence::hit(name, bound, reached, Evidence::Certain))
+        Some(evidence::hit(name, bound, reached, HostEvidence::Certain))
     })
 }

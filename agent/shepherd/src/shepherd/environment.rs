@@ -52,7 +52,7 @@ pub struct Places {
 }
 
 /// The environment of a process of the task.
-pub fn of(context: &Context, identity: &Identity, places: &Places) -> Vec<String> {
+pub fn process_environment(context: &Context, identity: &Identity, places: &Places) -> Vec<String> {
     let is_owner = identity.uid == context.document.account.uid;
     let mut environment = if is_owner {
         owners(context, identity)

@@ -4,18 +4,20 @@
 //! kernel or a peak near the bound there is no hit at all.
 
 use super::sampler::Peaks;
-use crate::cgroup::{GroupAround, GroupKills};
-use proto::launch::{Bound, Cause, Evidence, LaunchDocument, LimitHit, ProcessLimit, Resource, TaskUsage};
+use crate::cgroup::{GroupKills, InheritedCgroup};
+use proto::launch::{
+    BoundValue, EndCause, HostEvidence, HostLimitHit, LaunchDocument, ProcessLimit, Resource, TaskUsage,
+};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// What is known when the main process has ended.
-pub struct Facts<'a> {
+pub struct EndFacts<'a> {
     /// What was asked for.
     pub document: &'a LaunchDocument,
     /// How the main process ended.
-    pub cause: &'a Cause,
+    pub cause: &'a EndCause,
     /// What the task used.
     pub usage: &'a TaskUsage,
     /// CPU milliseconds of the main process and what it waited for.
@@ -23,23 +25,23 @@ pub struct Facts<'a> {
     /// The largest values of one process.
     pub peaks: Peaks,
     /// A soft limit of the whole task at which SIGXCPU was sent.
-    pub soft: Option<&'a LimitHit>,
+    pub soft: Option<&'a HostLimitHit>,
     /// Processes of the task's own cgroup killed for want of memory.
     pub oom_kills: u64,
     /// Such processes of the group around the task, while it ran.
-    pub around: Option<&'a GroupAround>,
+    pub around: Option<&'a InheritedCgroup>,
 }
 
 /// The limit behind the end of a task that the shepherd did not end itself.
-pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
+pub fn judge(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
     if facts.oom_kills > 0 {
         return Some(out_of_memory(facts));
     }
     match facts.cause {
-        Cause::Signalled { signal, .. } => by_signal(facts, *signal),
+        EndCause::Signalled { signal, .. } => by_signal(facts, *signal),
         // A shell reports the signal of its child as 128 + signal; a program may return that number
         // by itself.
-        Cause::Exited(code) if *code > 128 => {
+        EndCause::Exited(code) if *code > 128 => {
             let hit = by_signal(facts, i32::from(*code) - 128)?;
             // Only a limit of the processor is proved by what was used, and only if that was all of
             // it.
@@ -49,14 +51,14 @@ pub fn judge(facts: &Facts<'_>) -> Option<LimitHit> {
             } else {
                 hit.evidence.min_likely()
             };
-            Some(LimitHit { evidence, ..hit })
+            Some(HostLimitHit { evidence, ..hit })
         }
-        Cause::Exited(0) | Cause::FailedToStart(_) | Cause::ShepherdDied => None,
-        Cause::Exited(_) => memory_near(facts),
+        EndCause::Exited(0) | EndCause::FailedToStart(_) | EndCause::ShepherdDied => None,
+        EndCause::Exited(_) => memory_near(facts),
     }
 }
 
-fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
+fn by_signal(facts: &EndFacts<'_>, signal: i32) -> Option<HostLimitHit> {
     match signal {
         libc::SIGXCPU => facts
             .soft
@@ -66,7 +68,7 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
         libc::SIGXFSZ => {
             let limit = find(facts, Resource::FileSize)?;
             let name = if limit.soft == limit.hard { "h_fsize" } else { "s_fsize" };
-            finite(limit.soft).map(|bound| hit(name, bound, bound, Evidence::Certain))
+            finite(limit.soft).map(|bound| hit(name, bound, bound, HostEvidence::Certain))
         }
         libc::SIGSEGV | libc::SIGABRT | libc::SIGBUS => memory_near(facts).or_else(|| unseen_stack(facts, signal)),
         _ => memory_near(facts),
@@ -75,7 +77,7 @@ fn by_signal(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
 
 /// SIGKILL has many senders. One that the kernel counted for want of memory explains it better than
 /// a part of the processor time.
-fn by_kill(facts: &Facts<'_>) -> Option<LimitHit> {
+fn by_kill(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
     let by_cpu = cpu(facts, "h_cpu", |limit| limit.hard, true);
     if by_cpu
         .as_ref()
@@ -88,13 +90,18 @@ fn by_kill(facts: &Facts<'_>) -> Option<LimitHit> {
 
 /// A CPU limit of each process. SIGXCPU is the kernel's own word; SIGKILL has other causes too, so
 /// it counts only as far as CPU time was used.
-fn cpu(facts: &Facts<'_>, name: &str, bound: fn(&ProcessLimit) -> Bound, needs_proof: bool) -> Option<LimitHit> {
+fn cpu(
+    facts: &EndFacts<'_>,
+    name: &str,
+    bound: fn(&ProcessLimit) -> BoundValue,
+    needs_proof: bool,
+) -> Option<HostLimitHit> {
     let limit = find(facts, Resource::Cpu)?;
     let bound = finite(bound(limit))?;
     let evidence = if needs_proof {
         proof_of_use(facts.main_cpu_ms, bound)?
     } else {
-        Evidence::Certain
+        HostEvidence::Certain
     };
     let name = if limit.soft == limit.hard { "h_cpu" } else { name };
     let used_s = facts.main_cpu_ms.saturating_add(500) / 1000;
@@ -117,30 +124,30 @@ fn missing_ms(used_ms: u64, bound_s: u64) -> u64 {
 /// The kernel counts whole ticks, and on a loaded host it charges a process for more than it used.
 /// So the limit is certain from a tenth, but at least a second, below it. From half of it the limit
 /// is likely.
-fn proof_of_use(used_ms: u64, bound_s: u64) -> Option<Evidence> {
+fn proof_of_use(used_ms: u64, bound_s: u64) -> Option<HostEvidence> {
     let bound_ms = bound_s.saturating_mul(1000);
     let half_ms = bound_ms / 2;
     let certain_ms = bound_ms.saturating_sub((bound_ms / 10).max(RESOLUTION_MS)).max(half_ms);
     match used_ms {
-        used if used >= certain_ms => Some(Evidence::Certain),
-        used if used >= half_ms => Some(Evidence::Likely),
+        used if used >= certain_ms => Some(HostEvidence::Certain),
+        used if used >= half_ms => Some(HostEvidence::Likely),
         _ => None,
     }
 }
 
 /// The kernel killed a process for want of memory in the group that the task shares with others of
 /// its host.
-fn by_group_around(facts: &Facts<'_>) -> Option<LimitHit> {
+fn by_group_around(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
     let GroupKills { count, bound } = facts.around?.kills();
     let reached = facts.usage.maxrss_bytes;
-    (count > 0).then(|| hit(GROUP_MEMORY, bound.unwrap_or(0), reached, Evidence::Likely))
+    (count > 0).then(|| hit(GROUP_MEMORY, bound.unwrap_or(0), reached, HostEvidence::Likely))
 }
 
 /// The name of a memory limit that is the host's and no attribute.
 const GROUP_MEMORY: &str = "memory of the host's group";
 
 /// Limits at which an allocation fails: likely, when the peak came within a tenth of the bound.
-fn memory_near(facts: &Facts<'_>) -> Option<LimitHit> {
+fn memory_near(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
     let seen = [
         ("vmem", Resource::AddressSpace, facts.peaks.address_space),
         ("data", Resource::Data, facts.peaks.data),
@@ -150,23 +157,23 @@ fn memory_near(facts: &Facts<'_>) -> Option<LimitHit> {
         let limit = find(facts, resource)?;
         let bound = finite(limit.soft)?;
         let near = peak >= bound - bound / 10;
-        near.then(|| hit(&prefixed(limit, name), bound, peak, Evidence::Likely))
+        near.then(|| hit(&prefixed(limit, name), bound, peak, HostEvidence::Likely))
     })
 }
 
 /// A stack overflow is a SIGSEGV like any other; between two samples its size is not seen.
-fn unseen_stack(facts: &Facts<'_>, signal: i32) -> Option<LimitHit> {
+fn unseen_stack(facts: &EndFacts<'_>, signal: i32) -> Option<HostLimitHit> {
     let limit = find(facts, Resource::Stack).filter(|_| signal == libc::SIGSEGV)?;
     let bound = finite(limit.soft)?;
     Some(hit(
         &prefixed(limit, "stack"),
         bound,
         facts.peaks.stack,
-        Evidence::Unknown,
+        HostEvidence::Unknown,
     ))
 }
 
-fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
+fn out_of_memory(facts: &EndFacts<'_>) -> HostLimitHit {
     let limits = &facts.document.task_limits;
     let (name, bound) = match (limits.h_rss_bytes, limits.h_vmem_bytes) {
         (Some(bytes), _) => ("h_rss", bytes),
@@ -176,12 +183,12 @@ fn out_of_memory(facts: &Facts<'_>) -> LimitHit {
             facts.around.and_then(|around| around.kills().bound).unwrap_or(0),
         ),
     };
-    hit(name, bound, facts.usage.maxrss_bytes.max(bound), Evidence::Certain)
+    hit(name, bound, facts.usage.maxrss_bytes.max(bound), HostEvidence::Certain)
 }
 
 /// The memory limit that an allocation of a failed job ran into, if the job itself says that memory
 /// was missing. A limit of which less than a quarter was seen in use is not to blame.
-pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHit> {
+pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<HostLimitHit> {
     let seen = [
         ("vmem", Resource::AddressSpace, peaks.address_space),
         ("data", Resource::Data, peaks.data),
@@ -189,7 +196,7 @@ pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<LimitHi
     seen.into_iter().find_map(|(name, resource, peak)| {
         let limit = document.limits.iter().find(|limit| limit.resource == resource)?;
         let bound = finite(limit.soft)?;
-        may_have_refused(bound, peak).then(|| hit(&prefixed(limit, name), bound, peak, Evidence::Likely))
+        may_have_refused(bound, peak).then(|| hit(&prefixed(limit, name), bound, peak, HostEvidence::Likely))
     })
 }
 
@@ -255,20 +262,20 @@ fn prefixed(limit: &ProcessLimit, name: &str) -> String {
     format!("{prefix}_{name}")
 }
 
-fn find<'a>(facts: &Facts<'a>, resource: Resource) -> Option<&'a ProcessLimit> {
+fn find<'a>(facts: &EndFacts<'a>, resource: Resource) -> Option<&'a ProcessLimit> {
     facts.document.limits.iter().find(|limit| limit.resource == resource)
 }
 
-fn finite(bound: Bound) -> Option<u64> {
+fn finite(bound: BoundValue) -> Option<u64> {
     match bound {
-        Bound::Finite(value) => Some(value),
-        Bound::Infinity => None,
+        BoundValue::Finite(value) => Some(value),
+        BoundValue::Infinity => None,
     }
 }
 
 /// A limit that was reached.
-pub fn hit(limit: &str, bound: u64, reached: u64, evidence: Evidence) -> LimitHit {
-    LimitHit {
+pub fn hit(limit: &str, bound: u64, reached: u64, evidence: HostEvidence) -> HostLimitHit {
+    HostLimitHit {
         limit: limit.to_owned(),
         bound,
         reached,
@@ -277,15 +284,15 @@ pub fn hit(limit: &str, bound: u64, reached: u64, evidence: Evidence) -> LimitHi
 }
 
 /// Weakens evidence that came second hand.
-trait SecondHand {
+trait IndirectEvidence {
     fn min_likely(self) -> Self;
 }
 
-impl SecondHand for Evidence {
+impl IndirectEvidence for HostEvidence {
     fn min_likely(self) -> Self {
         match self {
-            Evidence::Certain | Evidence::Likely => Evidence::Likely,
-            Evidence::Unknown => Evidence::Unknown,
+            HostEvidence::Certain | HostEvidence::Likely => HostEvidence::Likely,
+            HostEvidence::Unknown => HostEvidence::Unknown,
         }
     }
 }
@@ -324,14 +331,14 @@ mod tests {
     #[test]
     fn a_limit_of_the_processor_is_certain_only_near_its_end() {
         for (used_ms, bound_s, expected) in [
-            (60_000, 100, Some(Evidence::Likely)),
-            (89_999, 100, Some(Evidence::Likely)),
-            (90_000, 100, Some(Evidence::Certain)),
+            (60_000, 100, Some(HostEvidence::Likely)),
+            (89_999, 100, Some(HostEvidence::Likely)),
+            (90_000, 100, Some(HostEvidence::Certain)),
             (49_999, 100, None),
-            (18_000_000, 36_000, Some(Evidence::Likely)),
-            (2_000, 3, Some(Evidence::Certain)),
-            (1_600, 3, Some(Evidence::Likely)),
-            (500, 1, Some(Evidence::Certain)),
+            (18_000_000, 36_000, Some(HostEvidence::Likely)),
+            (2_000, 3, Some(HostEvidence::Certain)),
+            (1_600, 3, Some(HostEvidence::Likely)),
+            (500, 1, Some(HostEvidence::Certain)),
             (499, 1, None),
         ] {
             assert_eq!(proof_of_use(used_ms, bound_s), expected, "{used_ms} of {bound_s}");

@@ -4,7 +4,7 @@ use super::environment::Places;
 use crate::account::{self, Identity};
 use crate::sys::Program;
 use crate::trusted::TrustedFile;
-use proto::launch::{Failed, Failure, Start, StartMode};
+use proto::launch::{FailedCodes, Failure, Start, StartMode};
 use proto::text;
 use std::ffi::CString;
 
@@ -251,7 +251,7 @@ pub fn program(invocation: &Invocation, environment: &[String], file: Option<Tru
         })
     };
     make().map_err(|_| Failure {
-        failed: Failed::BEFORE_JOB,
+        failed: FailedCodes::BEFORE_JOB,
         text: "an argument or environment entry holds a NUL byte".into(),
         errno: 0,
         path: String::new(),
@@ -281,7 +281,7 @@ pub fn expand(path: &str, identity: &Identity) -> String {
 
 fn no_shell(text: String) -> Failure {
     Failure {
-        failed: Failed::NO_SHELL,
+        failed: FailedCodes::NO_SHELL,
         text,
         errno: 0,
         path: String::new(),
@@ -383,7 +383,7 @@ mod tests {
     fn a_windows_line_end_is_named() {
         let failure = interpreter(b"#!/bin/bash\r\necho\r\n").expect_err("refused");
         assert!(
-            failure.text.contains("CR LF") && failure.failed == Failed::NO_SHELL,
+            failure.text.contains("CR LF") && failure.failed == FailedCodes::NO_SHELL,
             "{}",
             failure.text
         );

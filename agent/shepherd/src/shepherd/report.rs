@@ -8,7 +8,7 @@
 //! in force already.
 
 use proto::launch::pairs::Record;
-use proto::launch::{Failed, Failure, ProcessLimit, RefusedLimit};
+use proto::launch::{FailedCodes, Failure, HostRefusedLimit, ProcessLimit};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -81,7 +81,7 @@ impl Reporter {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetupReport {
     /// Limits that were refused.
-    pub refused: Vec<RefusedLimit>,
+    pub refused: Vec<HostRefusedLimit>,
     /// Why the program does not run; `None` if it does.
     pub failure: Option<Failure>,
     /// Whether the child died without a word about why.
@@ -100,7 +100,7 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
                 let errno = i32::from_le_bytes([*a, *b, *c, *d]);
                 let index = u32::from_le_bytes([*e, *f, *g, *h]) as usize;
                 if let Some(&ProcessLimit { resource, soft, hard }) = limits.get(index) {
-                    report.refused.push(RefusedLimit {
+                    report.refused.push(HostRefusedLimit {
                         resource,
                         soft,
                         hard,
@@ -139,7 +139,7 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
     if !executing {
         let text = "the child died before it could execute the program".to_owned();
         report.failure = Some(Failure {
-            failed: Failed::BEFORE_JOB,
+            failed: FailedCodes::BEFORE_JOB,
             text,
             errno: 0,
             path: String::new(),
@@ -172,7 +172,7 @@ fn unknown(errno: i32) -> Failure {
         io::Error::from_raw_os_error(errno)
     );
     Failure {
-        failed: Failed::BEFORE_JOB,
+        failed: FailedCodes::BEFORE_JOB,
         text,
         errno,
         path: String::new(),
@@ -182,14 +182,14 @@ fn unknown(errno: i32) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::launch::{Bound, Resource};
+    use proto::launch::{BoundValue, Resource};
 
     #[test]
     fn refused_limits_and_the_failure_of_execve_are_both_read() {
         let limit = ProcessLimit {
             resource: Resource::Core,
-            soft: Bound::Infinity,
-            hard: Bound::Infinity,
+            soft: BoundValue::Infinity,
+            hard: BoundValue::Infinity,
         };
         let failure = Failure {
             failed: 27,

@@ -5,8 +5,8 @@
 //! at a cost proportional to the task, and it is root, so `hidepid=2` hides nothing from it.
 
 use crate::proc::{self, ProcessStat};
-use crate::sys::Waited;
-use proto::launch::{Bound, LaunchDocument, Resource, TaskLimits, TaskUsage};
+use crate::sys::ReapedChild;
+use proto::launch::{BoundValue, LaunchDocument, Resource, TaskLimits, TaskUsage};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -28,13 +28,13 @@ pub struct Sampler {
     wants_peaks: bool,
     reaped_cpu_us: u64,
     /// The processes of the last sample.
-    seen: BTreeMap<i32, Seen>,
+    seen: BTreeMap<i32, ProcessSample>,
     page_bytes: u64,
 }
 
 /// A process at its last sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
+struct ProcessSample {
     start_ticks: u64,
     cpu_ticks: u64,
     rss_bytes: u64,
@@ -47,7 +47,7 @@ impl Sampler {
         let wants_peaks = document
             .limits
             .iter()
-            .any(|limit| fails_by_itself.contains(&limit.resource) && limit.soft != Bound::Infinity);
+            .any(|limit| fails_by_itself.contains(&limit.resource) && limit.soft != BoundValue::Infinity);
         let page_bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
             .ok()
             .flatten()
@@ -126,7 +126,7 @@ impl Sampler {
     fn add_integral(&mut self, processes: &[ProcessStat]) {
         let mut seen = BTreeMap::new();
         for process in processes {
-            let now = Seen {
+            let now = ProcessSample {
                 start_ticks: process.start_ticks,
                 cpu_ticks: process.own_cpu_ticks,
                 rss_bytes: process.rss_pages * self.page_bytes,
@@ -135,7 +135,7 @@ impl Sampler {
                 .seen
                 .get(&process.pid)
                 .filter(|before| before.start_ticks == now.start_ticks);
-            let before = before.copied().unwrap_or(Seen {
+            let before = before.copied().unwrap_or(ProcessSample {
                 cpu_ticks: 0,
                 rss_bytes: 0,
                 ..now
@@ -164,13 +164,13 @@ impl Sampler {
     }
 
     /// Adds what a process used that this shepherd reaped, with all that it had waited for.
-    pub fn add_reaped(&mut self, waited: &Waited) {
+    pub fn add_reaped(&mut self, waited: &ReapedChild) {
         self.reaped_cpu_us += micros(&waited.rusage.ru_utime) + micros(&waited.rusage.ru_stime);
         self.raise_cpu(self.reaped_cpu_us / 1000);
     }
 
     /// Adds the rusage of the main process and closes the account.
-    pub fn finish(&mut self, main: &Waited) -> TaskUsage {
+    pub fn finish(&mut self, main: &ReapedChild) -> TaskUsage {
         let rusage = &main.rusage;
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         let usage = &mut self.usage;
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_address_space_of_a_task_without_a_sample_is_unknown() {
         let mut sampler = Sampler::of_pages(false, 1000);
-        let mut main = Waited::killed(1);
+        let mut main = ReapedChild::killed(1);
         main.rusage.ru_maxrss = 8_000;
         let used = sampler.finish(&main);
         assert_eq!((used.maxvmem_bytes, used.maxrss_bytes), (0, 8_000 * 1024));

@@ -1,11 +1,11 @@
 //! The state of a checkpointing job: when it is written, by what, and whether that went well
 //! (checkpoint(5)).
 
-use super::child::Errand;
+use super::child::ChildCommand;
 use super::ending::Action;
 use super::supervisor::{Supervisor, spawn};
 use crate::sys;
-use proto::launch::{Cause, Checkpointing, Method, Order};
+use proto::launch::{Checkpointing, EndCause, Method, TaskOrder};
 use std::io;
 
 /// Milliseconds that a command may take after the job has ended, as procedures may.
@@ -99,7 +99,7 @@ impl Supervisor<'_> {
             method @ Method::Command(_) if self.running().is_some() => self.save(method),
             Method::Default | Method::Signal(_) | Method::Command(_) => {
                 let termination = &self.context.document.termination;
-                let actions = self.ending.order(Order::Kill, termination, now);
+                let actions = self.ending.order(TaskOrder::Kill, termination, now);
                 actions.into_iter().for_each(|action| self.act(action));
             }
         }
@@ -120,7 +120,7 @@ impl Supervisor<'_> {
     /// Starts a command beside the job; none if that fails, which is only noted.
     fn spawn_checkpoint(&self, command: &str) -> Option<i32> {
         let command = command.replace("$job_pid", &self.job.map_or(0, |job| job.pid).to_string());
-        match spawn(self.context, &Errand::Checkpoint(&command)) {
+        match spawn(self.context, &ChildCommand::Checkpoint(&command)) {
             Ok((pid, _setup)) => Some(pid),
             Err(error) => {
                 crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
@@ -136,8 +136,9 @@ impl Supervisor<'_> {
     }
 
     /// Removes the state of a job that does not go on from it, as in 8.1.9 also after its deletion.
-    pub(super) fn clean_saved(&mut self, cause: &Cause) -> io::Result<()> {
-        let goes_on = self.saving.migrating && !matches!(cause, Cause::Exited(_)) || *cause == Cause::ShepherdDied;
+    pub(super) fn clean_saved(&mut self, cause: &EndCause) -> io::Result<()> {
+        let goes_on =
+            self.saving.migrating && !matches!(cause, EndCause::Exited(_)) || *cause == EndCause::ShepherdDied;
         self.saving.saved &= goes_on;
         let clean = self
             .context

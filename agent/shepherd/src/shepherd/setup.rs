@@ -7,7 +7,7 @@ use crate::sys;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use proto::launch::{Failed, Failure, ProcessLimit};
+use proto::launch::{FailedCodes, Failure, ProcessLimit};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -90,7 +90,7 @@ impl Supervisor<'_> {
         if is_at_users_files {
             let text = format!("{NOT_PREPARED}: the user's working directory or files could not be opened in time");
             return hung(Failure {
-                failed: Failed::BEFORE_JOB,
+                failed: FailedCodes::BEFORE_JOB,
                 text,
                 errno: 0,
                 path: String::new(),

@@ -5,7 +5,7 @@ use super::plan::expand;
 use crate::account::Identity;
 use crate::sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use proto::launch::{Failed, Failure, OutputPath, Streams};
+use proto::launch::{FailedCodes, Failure, OutputPath, Streams};
 use proto::text;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 /// The three descriptors, each at 3 or above and closed on exec.
-pub struct Opened {
+pub struct StandardStreams {
     /// Standard input.
     pub stdin: OwnedFd,
     /// Standard output.
@@ -24,7 +24,7 @@ pub struct Opened {
 }
 
 /// Called before a named pipe is opened, which waits for its other end.
-pub type Waits<'a> = &'a dyn Fn();
+pub type PipeHook<'a> = &'a dyn Fn();
 
 /// Opens all three and says which they are; relative paths start at `folder`, the present working
 /// directory. Only a job reads its input and waits for the other end of a named pipe: it says so by
@@ -36,8 +36,8 @@ pub fn open(
     streams: &Streams,
     identity: &Identity,
     folder: &str,
-    waits: Option<Waits<'_>>,
-) -> Result<(Opened, Places), Failure> {
+    waits: Option<PipeHook<'_>>,
+) -> Result<(StandardStreams, Places), Failure> {
     let (stdin, input) = match streams.stdin.as_ref().filter(|_| waits.is_some()) {
         None => (read(NOTHING)?, NOTHING.to_owned()),
         Some(path) => {
@@ -66,7 +66,7 @@ pub fn open(
         stderr: stderr_path,
     };
     Ok((
-        Opened {
+        StandardStreams {
             stdin: stdin.into(),
             stdout: stdout.into(),
             stderr: stderr.into(),
@@ -79,9 +79,9 @@ pub fn open(
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] where no descriptor is free.
-pub fn given([stdin, stdout, stderr]: &[OwnedFd; 3], folder: &str) -> Result<(Opened, Places), Failure> {
+pub fn given([stdin, stdout, stderr]: &[OwnedFd; 3], folder: &str) -> Result<(StandardStreams, Places), Failure> {
     let copy = |stream: &OwnedFd| stream.try_clone().map_err(|error| cannot_open("connected", "", &error));
-    let opened = Opened {
+    let opened = StandardStreams {
         stdin: copy(stdin)?,
         stdout: copy(stdout)?,
         stderr: copy(stderr)?,
@@ -105,14 +105,14 @@ const NOTHING: &str = "/dev/null";
 ///
 /// # Errors
 /// [`Failed::OPEN_FILE`] on a host without it.
-pub fn nowhere(folder: &str) -> Result<(Opened, Places), Failure> {
+pub fn nowhere(folder: &str) -> Result<(StandardStreams, Places), Failure> {
     let write = || {
         OpenOptions::new()
             .write(true)
             .open(NOTHING)
             .map_err(|error| cannot_open("output", NOTHING, &error))
     };
-    let opened = Opened {
+    let opened = StandardStreams {
         stdin: read(NOTHING)?.into(),
         stdout: write()?.into(),
         stderr: write()?.into(),
@@ -149,7 +149,7 @@ const INPUT_PAUSE: Duration = Duration::from_millis(20);
 /// Opens the job's input. A file that was made on another host a moment ago is not visible over NFS
 /// at once, and a job may start before the shell that submitted it has run its next command: so a
 /// missing file is waited for, briefly.
-fn read_awaited(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+fn read_awaited(path: &str, waits: Option<PipeHook<'_>>) -> io::Result<File> {
     let end = Instant::now() + INPUT_PATIENCE;
     loop {
         match open_file(OpenOptions::new().read(true), path, waits) {
@@ -166,7 +166,7 @@ fn append(
     output: &OutputPath,
     identity: &Identity,
     start: &str,
-    waits: Option<Waits<'_>>,
+    waits: Option<PipeHook<'_>>,
 ) -> Result<(File, String), Failure> {
     let mut path = expand(&output.path, identity);
     let in_folder = |folder: &str| format!("{}/{}", folder.trim_end_matches('/'), output.default_name);
@@ -192,13 +192,13 @@ fn append(
     ))
 }
 
-fn append_to(path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+fn append_to(path: &str, waits: Option<PipeHook<'_>>) -> io::Result<File> {
     open_file(OpenOptions::new().append(true).create(true).mode(0o644), path, waits)
 }
 
 /// Opens a file. A procedure does not wait for the other end of a named pipe, and does not take the
 /// job's place there: it opens without waiting, and looks at what it has opened.
-fn open_file(options: &mut OpenOptions, path: &str, waits: Option<Waits<'_>>) -> io::Result<File> {
+fn open_file(options: &mut OpenOptions, path: &str, waits: Option<PipeHook<'_>>) -> io::Result<File> {
     let path = text::to_os(path);
     let Some(waits) = waits else {
         return waiting(options.custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK).open(path)?);
@@ -258,9 +258,9 @@ fn cannot_open(what: &str, path: &str, error: &io::Error) -> Failure {
     Failure {
         // That the system has no more descriptors is not for the user to mend.
         failed: if sys::is_exhaustion(errno) {
-            Failed::BEFORE_PROLOG
+            FailedCodes::BEFORE_PROLOG
         } else {
-            Failed::OPEN_FILE
+            FailedCodes::OPEN_FILE
         },
         text: format!("error: can't open {what} file \"{path}\": {error}"),
         errno,

@@ -6,7 +6,7 @@
 mod result;
 
 use super::Context;
-use super::child::{self, Errand};
+use super::child::{self, ChildCommand};
 use super::ending::{Action, Ending};
 use super::peers::Peers;
 use super::probe::Probe;
@@ -14,9 +14,9 @@ use super::report::SetupReport;
 use super::sampler::Sampler;
 use super::saving::Saving;
 use super::setup::Setup;
-use crate::cgroup::GroupAround;
+use crate::cgroup::InheritedCgroup;
 use crate::proc::{self, ProcessStat};
-use crate::sys::{self, Fork, Wait, Waited};
+use crate::sys::{self, Fork, ReapedChild, Wait};
 use crate::task_dir::spool::Additions;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -25,8 +25,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
-    Cause, Failed, Failure, LimitHit, Method, Notice, Order, Procedure, ProcedureEnd, ProcedureKind, RefusedLimit,
-    Request, Start, TaskUsage,
+    EndCause, FailedCodes, Failure, HostLimitHit, HostRefusedLimit, Method, Notice, Procedure, ProcedureEnd,
+    ProcedureKind, Request, Start, TaskOrder, TaskUsage,
 };
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -61,16 +61,16 @@ pub struct Supervisor<'a> {
     shuts_down: bool,
     pub(super) ending: Ending,
     pub(super) sampler: Sampler,
-    pub(super) job: Option<Running>,
+    pub(super) job: Option<RunningJob>,
     /// The main process, held so that its group can be signalled while any member of it lives.
     pub(super) main: Option<OwnedFd>,
     /// Whether the job and all it left behind have ended: what follows is not on its account.
     pub(super) is_over: bool,
-    pub(super) limit: Option<LimitHit>,
-    pub(super) soft_hit: Option<LimitHit>,
+    pub(super) limit: Option<HostLimitHit>,
+    pub(super) soft_hit: Option<HostLimitHit>,
     /// `s_rt`, once it is reached: to blame only if the job ends of it, and no hard limit comes
     /// first.
-    pub(super) soft_clock: Option<LimitHit>,
+    pub(super) soft_clock: Option<HostLimitHit>,
     pub(super) ordered: bool,
     /// Looks for many new processes while a job with a memory limit runs.
     pub(super) probe: Option<Probe>,
@@ -84,11 +84,11 @@ pub struct Supervisor<'a> {
     pub(super) left: u32,
     /// Whether a process of ours goes on behind this shepherd's end.
     pub(super) has_remover: bool,
-    refused: Vec<RefusedLimit>,
+    refused: Vec<HostRefusedLimit>,
     procedures: Vec<ProcedureEnd>,
     pub(super) saving: Saving,
     /// The memory group of the host that the job shares, as it was when the job started.
-    pub(super) around: Option<GroupAround>,
+    pub(super) around: Option<InheritedCgroup>,
     /// The length of standard error before the job wrote to it, if it is a file.
     pub(super) error_file_bytes: Option<u64>,
     /// What a person should know of the end.
@@ -97,7 +97,7 @@ pub struct Supervisor<'a> {
 
 /// The job after its execve.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub(super) pid: i32,
     pub(super) started_boot_ms: u64,
     pub(super) next_sample: u64,
@@ -109,7 +109,7 @@ pub(super) enum ChildEnd {
     /// It never reached execve.
     NotStarted(Failure),
     /// It ran and ended.
-    Ended(Box<Waited>),
+    Ended(Box<ReapedChild>),
 }
 
 impl<'a> Supervisor<'a> {
@@ -168,7 +168,7 @@ impl<'a> Supervisor<'a> {
         let (cause, usage, wallclock_ms) = match before {
             Err(failure) => {
                 self.context.dir.spool().note_failure(failure.failed, &failure.text);
-                (Cause::FailedToStart(failure), TaskUsage::default(), 0)
+                (EndCause::FailedToStart(failure), TaskUsage::default(), 0)
             }
             Ok(()) => self.run_job()?,
         };
@@ -190,7 +190,7 @@ impl<'a> Supervisor<'a> {
         }
         let text = "the task was ended by an order before its job started".to_owned();
         Err(Failure {
-            failed: Failed::BEFORE_JOB,
+            failed: FailedCodes::BEFORE_JOB,
             text,
             errno: 0,
             path: String::new(),
@@ -200,7 +200,7 @@ impl<'a> Supervisor<'a> {
     /// A failure for which the job goes into error, behind time, user and process as 8.1.9 tells
     /// it.
     fn stamped(&self, failure: Failure) -> Failure {
-        if ![Failed::OPEN_FILE, Failed::NO_SHELL, Failed::NO_CWD].contains(&failure.failed) {
+        if ![FailedCodes::OPEN_FILE, FailedCodes::NO_SHELL, FailedCodes::NO_CWD].contains(&failure.failed) {
             return failure;
         }
         Failure {
@@ -209,13 +209,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn run_job(&mut self) -> io::Result<(Cause, TaskUsage, u64)> {
+    fn run_job(&mut self) -> io::Result<(EndCause, TaskUsage, u64)> {
         self.sampler = Sampler::new(&self.context.document);
-        let main = match self.run_child(&Errand::Job, None)? {
+        let main = match self.run_child(&ChildCommand::Job, None)? {
             ChildEnd::NotStarted(failure) => {
                 let failure = self.stamped(failure);
                 self.context.dir.spool().note_failure(failure.failed, &failure.text);
-                return Ok((Cause::FailedToStart(failure), TaskUsage::default(), 0));
+                return Ok((EndCause::FailedToStart(failure), TaskUsage::default(), 0));
             }
             ChildEnd::Ended(main) => main,
         };
@@ -235,7 +235,7 @@ impl<'a> Supervisor<'a> {
             .dir
             .spool()
             .note_end(status, main.status, wallclock_ms, &usage);
-        if cause == Cause::Exited(APPLICATION_ERROR) {
+        if cause == EndCause::Exited(APPLICATION_ERROR) {
             let text = format!("exit_status of job start = {APPLICATION_ERROR}");
             self.notes.push(stamp(nix::unistd::Uid::effective().as_raw(), &text));
         }
@@ -244,17 +244,17 @@ impl<'a> Supervisor<'a> {
 
     /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs
     /// again if it may.
-    fn unless_shut_down(&mut self, cause: Cause) -> Cause {
+    fn unless_shut_down(&mut self, cause: EndCause) -> EndCause {
         self.take_signals();
         let by_sigterm = matches!(
             cause,
-            Cause::Signalled {
+            EndCause::Signalled {
                 signal: libc::SIGTERM,
                 ..
-            } | Cause::Exited(SHELL_SIGTERM)
+            } | EndCause::Exited(SHELL_SIGTERM)
         );
         let is_lost = self.shuts_down && by_sigterm && !self.ending.has_begun();
-        if is_lost { Cause::ShepherdDied } else { cause }
+        if is_lost { EndCause::ShepherdDied } else { cause }
     }
 
     /// Runs a procedure in front of the job. What it adds to the environment holds for all behind
@@ -272,7 +272,7 @@ impl<'a> Supervisor<'a> {
     fn procedure(&mut self, kind: ProcedureKind, procedure: Option<&Procedure>) -> Result<(), Failure> {
         let Some(procedure) = procedure else { return Ok(()) };
         let timeout_ms = (procedure.timeout_s > 0).then(|| u64::from(procedure.timeout_s) * 1000);
-        let ended = self.run_child(&Errand::Procedure(kind, procedure), timeout_ms);
+        let ended = self.run_child(&ChildCommand::Procedure(kind, procedure), timeout_ms);
         // What a procedure leaves behind must not run beside the job.
         let ended = ended.and_then(|ended| self.end_remains().map(|()| ended));
         let code = failed_code(kind);
@@ -285,8 +285,8 @@ impl<'a> Supervisor<'a> {
         self.procedures.push(ProcedureEnd { kind, status });
         let code = match status {
             0 => return Ok(()),
-            99 => Failed::RESCHEDULE,
-            100 => Failed::APPLICATION_ERROR,
+            99 => FailedCodes::RESCHEDULE,
+            100 => FailedCodes::APPLICATION_ERROR,
             _ => code,
         };
         // In the words of 8.1.9.
@@ -314,7 +314,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Forks a child for the errand and attends to everything until it ends.
-    pub(super) fn run_child(&mut self, errand: &Errand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
+    pub(super) fn run_child(&mut self, errand: &ChildCommand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
         let (pid, setup) = match spawn(self.context, errand) {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -327,7 +327,7 @@ impl<'a> Supervisor<'a> {
         };
         self.killed_at = None;
         let setup = self.await_setup(pid, setup, errand.setup_ms());
-        let is_job = matches!(errand, Errand::Job);
+        let is_job = matches!(errand, ChildCommand::Job);
         if is_job && setup.has_begun() {
             self.job_started(pid);
         }
@@ -354,7 +354,7 @@ impl<'a> Supervisor<'a> {
 
     fn job_started(&mut self, pid: i32) {
         self.context.dir.spool().note_job(pid);
-        self.around = GroupAround::find();
+        self.around = InheritedCgroup::find();
         let now = sys::boot_ms();
         let interval = u64::from(self.context.document.sample_interval_ms);
         let first = if interval == 0 {
@@ -363,7 +363,7 @@ impl<'a> Supervisor<'a> {
             FIRST_SAMPLE_MS.min(interval)
         };
         let next_sample = now.saturating_add(first);
-        self.job = Some(Running {
+        self.job = Some(RunningJob {
             pid,
             started_boot_ms: now,
             next_sample,
@@ -378,7 +378,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The loop itself: until child `pid` has ended.
-    pub(super) fn attend(&mut self, pid: i32, mut deadline: Option<u64>) -> io::Result<Box<Waited>> {
+    pub(super) fn attend(&mut self, pid: i32, mut deadline: Option<u64>) -> io::Result<Box<ReapedChild>> {
         loop {
             // First reap: a short job has often ended before the first wait.
             if let Some(waited) = self.reap(pid) {
@@ -390,7 +390,7 @@ impl<'a> Supervisor<'a> {
                 self.act(Action::Kill);
             }
             if self.is_stuck(pid, now) {
-                return Ok(Box::new(Waited::killed(pid)));
+                return Ok(Box::new(ReapedChild::killed(pid)));
             }
             self.keep_limits(now);
             self.keep_saving(now);
@@ -405,7 +405,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reaps everything that has ended; answers when the child that is waited for is among it.
-    pub(super) fn reap(&mut self, pid: i32) -> Option<Box<Waited>> {
+    pub(super) fn reap(&mut self, pid: i32) -> Option<Box<ReapedChild>> {
         let mut found = None;
         while let Wait::Ended(waited) = sys::wait_any() {
             self.sampler.add_reaped(&waited);
@@ -434,7 +434,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The job, until it has ended.
-    pub(super) fn running(&self) -> Option<Running> {
+    pub(super) fn running(&self) -> Option<RunningJob> {
         self.job.filter(|_| !self.is_over)
     }
 
@@ -493,12 +493,12 @@ impl<'a> Supervisor<'a> {
             if let Request::Signal { order, key: of } = request
                 && of == key
             {
-                if order == Order::Migrate {
+                if order == TaskOrder::Migrate {
                     self.ordered = true;
                     self.migrate(now);
                     continue;
                 }
-                self.ordered |= matches!(order, Order::Terminate | Order::Kill);
+                self.ordered |= matches!(order, TaskOrder::Terminate | TaskOrder::Kill);
                 for action in self.ending.order(order, &self.context.document.termination, now) {
                     self.act(action);
                 }
@@ -545,7 +545,7 @@ impl<'a> Supervisor<'a> {
                 let pid = self.job.map_or(0, |job| job.pid);
                 let command = command.replace("$job_pid", &pid.to_string());
                 // The method is a child like any other: reaped by the loop, ended with the task.
-                if let Err(error) = spawn(self.context, &Errand::Method(&command)) {
+                if let Err(error) = spawn(self.context, &ChildCommand::Method(&command)) {
                     crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
                 }
             }
@@ -553,7 +553,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-pub(super) fn spawn(context: &Context, errand: &Errand<'_>) -> io::Result<(i32, OwnedFd)> {
+pub(super) fn spawn(context: &Context, errand: &ChildCommand<'_>) -> io::Result<(i32, OwnedFd)> {
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let me = std::process::id() as i32;
     match sys::fork()? {
@@ -571,26 +571,26 @@ pub(super) fn signal_all(processes: &[ProcessStat], signal: i32) {
     processes.iter().for_each(|process| proc::signal(process, signal));
 }
 
-fn cause_of(status: i32) -> Cause {
+fn cause_of(status: i32) -> EndCause {
     match WaitStatus::from_raw(Pid::from_raw(1), status) {
-        Ok(WaitStatus::Signaled(_, signal, core)) => Cause::Signalled {
+        Ok(WaitStatus::Signaled(_, signal, core)) => EndCause::Signalled {
             signal: signal as i32,
             core,
         },
-        Ok(WaitStatus::Exited(_, code)) => Cause::Exited(code as u8),
+        Ok(WaitStatus::Exited(_, code)) => EndCause::Exited(code as u8),
         // A real-time signal is no `Signal` of nix.
-        _ => Cause::Signalled {
+        _ => EndCause::Signalled {
             signal: status & 0x7f,
             core: status & 0x80 != 0,
         },
     }
 }
 
-fn shell_status(cause: &Cause) -> i32 {
+fn shell_status(cause: &EndCause) -> i32 {
     match cause {
-        Cause::Exited(code) => i32::from(*code),
-        Cause::Signalled { signal, .. } => 128 + signal,
-        Cause::FailedToStart(_) | Cause::ShepherdDied => -1,
+        EndCause::Exited(code) => i32::from(*code),
+        EndCause::Signalled { signal, .. } => 128 + signal,
+        EndCause::FailedToStart(_) | EndCause::ShepherdDied => -1,
     }
 }
 
@@ -601,10 +601,10 @@ fn stamp(uid: u32, text: &str) -> String {
 
 fn failed_code(kind: ProcedureKind) -> u8 {
     match kind {
-        ProcedureKind::Prolog => Failed::PROLOG,
-        ProcedureKind::PeStart => Failed::PE_START,
-        ProcedureKind::PeStop => Failed::PE_STOP,
-        ProcedureKind::Epilog => Failed::EPILOG,
+        ProcedureKind::Prolog => FailedCodes::PROLOG,
+        ProcedureKind::PeStart => FailedCodes::PE_START,
+        ProcedureKind::PeStop => FailedCodes::PE_STOP,
+        ProcedureKind::Epilog => FailedCodes::EPILOG,
     }
 }
 
@@ -616,11 +616,11 @@ fn of_procedure(kind: ProcedureKind, failure: Failure) -> Failure {
     let is_after_job = matches!(kind, ProcedureKind::PeStop | ProcedureKind::Epilog);
     match failure.failed {
         _ if failure.is_hosts_fault() => failure,
-        Failed::BEFORE_JOB | Failed::NO_USER if is_after_job => Failure {
-            failed: Failed::AFTER_JOB,
+        FailedCodes::BEFORE_JOB | FailedCodes::NO_USER if is_after_job => Failure {
+            failed: FailedCodes::AFTER_JOB,
             ..failure
         },
-        Failed::BEFORE_JOB | Failed::NO_USER | Failed::QUEUE_SETTING => failure,
+        FailedCodes::BEFORE_JOB | FailedCodes::NO_USER | FailedCodes::QUEUE_SETTING => failure,
         _ => Failure {
             failed: failed_code(kind),
             ..failure
@@ -645,16 +645,16 @@ mod tests {
     fn a_procedure_that_the_files_of_a_user_keep_from_starting_is_not_the_queues_fault() {
         let (prolog, epilog) = (ProcedureKind::Prolog, ProcedureKind::Epilog);
         for (kind, failed, expected) in [
-            (prolog, Failed::BEFORE_JOB, Failed::BEFORE_JOB),
-            (prolog, Failed::NO_USER, Failed::NO_USER),
-            (prolog, Failed::QUEUE_SETTING, Failed::QUEUE_SETTING),
-            (prolog, Failed::BEFORE_PROLOG, Failed::BEFORE_PROLOG),
-            (prolog, Failed::NO_SHELL, Failed::PROLOG),
-            (epilog, Failed::BEFORE_JOB, Failed::AFTER_JOB),
-            (epilog, Failed::NO_USER, Failed::AFTER_JOB),
-            (epilog, Failed::BEFORE_PROLOG, Failed::BEFORE_PROLOG),
-            (epilog, Failed::NO_SHELL, Failed::EPILOG),
-            (epilog, Failed::PROLOG, Failed::EPILOG),
+            (prolog, FailedCodes::BEFORE_JOB, FailedCodes::BEFORE_JOB),
+            (prolog, FailedCodes::NO_USER, FailedCodes::NO_USER),
+            (prolog, FailedCodes::QUEUE_SETTING, FailedCodes::QUEUE_SETTING),
+            (prolog, FailedCodes::BEFORE_PROLOG, FailedCodes::BEFORE_PROLOG),
+            (prolog, FailedCodes::NO_SHELL, FailedCodes::PROLOG),
+            (epilog, FailedCodes::BEFORE_JOB, FailedCodes::AFTER_JOB),
+            (epilog, FailedCodes::NO_USER, FailedCodes::AFTER_JOB),
+            (epilog, FailedCodes::BEFORE_PROLOG, FailedCodes::BEFORE_PROLOG),
+            (epilog, FailedCodes::NO_SHELL, FailedCodes::EPILOG),
+            (epilog, FailedCodes::PROLOG, FailedCodes::EPILOG),
         ] {
             let made = of_procedure(kind, procedure_failure(failed, "it hangs".to_owned()));
             assert_eq!((made.failed, made.text.as_str()), (expected, "it hangs"), "{failed}");

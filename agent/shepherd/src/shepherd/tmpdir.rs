@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use proto::id::TaskKey;
-use proto::launch::{Failed, Failure, TmpDir};
+use proto::launch::{FailedCodes, Failure, TmpDir};
 use std::ffi::CStr;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -78,12 +78,12 @@ fn create_one(tmpdir: &TmpDir, uid: u32) -> Result<(), Failure> {
 /// job is to blame if only its user cannot: nobody else's jobs may wait for that.
 fn failed_code(errno: i32, base: &Path, uid: u32) -> u8 {
     match errno {
-        libc::ENOENT | libc::ENOTDIR | libc::ELOOP if !is_of_user(base, uid) => Failed::QUEUE_SETTING,
-        libc::EACCES if is_closed(base) && !is_of_user(base, uid) => Failed::QUEUE_SETTING,
-        libc::ENAMETOOLONG => Failed::QUEUE_SETTING,
-        libc::ENOSPC | libc::EDQUOT | libc::EROFS | libc::EIO | libc::ESTALE => Failed::BEFORE_PROLOG,
-        errno if sys::is_exhaustion(errno) => Failed::BEFORE_PROLOG,
-        _ => Failed::BEFORE_JOB,
+        libc::ENOENT | libc::ENOTDIR | libc::ELOOP if !is_of_user(base, uid) => FailedCodes::QUEUE_SETTING,
+        libc::EACCES if is_closed(base) && !is_of_user(base, uid) => FailedCodes::QUEUE_SETTING,
+        libc::ENAMETOOLONG => FailedCodes::QUEUE_SETTING,
+        libc::ENOSPC | libc::EDQUOT | libc::EROFS | libc::EIO | libc::ESTALE => FailedCodes::BEFORE_PROLOG,
+        errno if sys::is_exhaustion(errno) => FailedCodes::BEFORE_PROLOG,
+        _ => FailedCodes::BEFORE_JOB,
     }
 }
 
@@ -354,15 +354,15 @@ mod tests {
         };
         assert_eq!(
             create(&missing, 0, &key()).expect_err("missing").failed,
-            Failed::QUEUE_SETTING
+            FailedCodes::QUEUE_SETTING
         );
         // A place that is closed to all but root.
         let closed = Path::new("/proc/1/fd");
         for (errno, expected) in [
-            (libc::EACCES, Failed::QUEUE_SETTING),
-            (libc::ENOSPC, Failed::BEFORE_PROLOG),
-            (libc::EMFILE, Failed::BEFORE_PROLOG),
-            (libc::EEXIST, Failed::BEFORE_JOB),
+            (libc::EACCES, FailedCodes::QUEUE_SETTING),
+            (libc::ENOSPC, FailedCodes::BEFORE_PROLOG),
+            (libc::EMFILE, FailedCodes::BEFORE_PROLOG),
+            (libc::EEXIST, FailedCodes::BEFORE_JOB),
         ] {
             assert_eq!(failed_code(errno, closed, 2_000), expected, "{errno}");
         }
@@ -375,10 +375,10 @@ mod tests {
         let own = nix::unistd::Uid::effective().as_raw();
         let code = |errno: i32, path: &Path, uid: u32| failed_code(errno, path, uid);
         for (mode, expected) in [
-            (0o777, Failed::BEFORE_JOB),
-            (0o1777, Failed::BEFORE_JOB),
-            (0o755, Failed::QUEUE_SETTING),
-            (0o700, Failed::QUEUE_SETTING),
+            (0o777, FailedCodes::BEFORE_JOB),
+            (0o1777, FailedCodes::BEFORE_JOB),
+            (0o755, FailedCodes::QUEUE_SETTING),
+            (0o700, FailedCodes::QUEUE_SETTING),
         ] {
             fs::set_permissions(&base, fs::Permissions::from_mode(mode)).expect("set");
             assert_eq!(code(libc::EACCES, &base, own + 1), expected, "{mode:o}");
@@ -387,17 +387,20 @@ mod tests {
         if nix::unistd::Uid::effective().is_root() {
             std::os::unix::fs::chown(&base, None, Some(64_990)).expect("given");
             fs::set_permissions(&base, fs::Permissions::from_mode(0o770)).expect("set");
-            assert_eq!(code(libc::EACCES, &base, 2_000), Failed::BEFORE_JOB);
+            assert_eq!(code(libc::EACCES, &base, 2_000), FailedCodes::BEFORE_JOB);
             // A place that its user made and removed.
             std::os::unix::fs::chown(&base, Some(2_000), None).expect("given");
             for errno in [libc::EACCES, libc::ENOENT, libc::ENOTDIR, libc::ELOOP] {
                 assert_eq!(
                     code(errno, &base.join("gone/deep"), 2_000),
-                    Failed::BEFORE_JOB,
+                    FailedCodes::BEFORE_JOB,
                     "{errno}"
                 );
             }
-            assert_eq!(code(libc::ENOENT, &base.join("gone"), 2_001), Failed::QUEUE_SETTING);
+            assert_eq!(
+                code(libc::ENOENT, &base.join("gone"), 2_001),
+                FailedCodes::QUEUE_SETTING
+            );
         }
         fs::remove_dir_all(&base).expect("cleaned");
     }

@@ -9,7 +9,7 @@
 
 use crate::sys;
 use nix::unistd::Uid;
-use proto::launch::{Bound, LaunchDocument, OutputPath, Procedure, Resource, Start, StartMode, TaskUsage};
+use proto::launch::{BoundValue, LaunchDocument, OutputPath, Procedure, Resource, Start, StartMode, TaskUsage};
 use proto::text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -291,7 +291,7 @@ fn config(document: &LaunchDocument, script: Option<&str>) -> String {
         put("tmpdir", &format!("{}/{}", tmpdir.base, tmpdir.name));
         put("queue_tmpdir", &tmpdir.base);
     }
-    let start = Starting::of(&document.start);
+    let start = StartConfig::from_start(&document.start);
     put("handle_as_binary", flag(start.is_command));
     put("no_shell", flag(start.shell.is_none()));
     put("ckpt_job", flag(document.checkpoint.is_some()));
@@ -338,7 +338,7 @@ fn config(document: &LaunchDocument, script: Option<&str>) -> String {
 }
 
 /// A start in the words of `config`.
-struct Starting<'a> {
+struct StartConfig<'a> {
     is_command: bool,
     is_login: bool,
     shell: Option<&'a str>,
@@ -347,8 +347,8 @@ struct Starting<'a> {
     args: &'a [String],
 }
 
-impl<'a> Starting<'a> {
-    fn of(start: &'a Start) -> Self {
+impl<'a> StartConfig<'a> {
+    fn from_start(start: &'a Start) -> Self {
         let (shell, is_login, mode, args) = match start {
             Start::Script {
                 shell,
@@ -373,7 +373,7 @@ impl<'a> Starting<'a> {
         } else {
             args
         };
-        Starting {
+        StartConfig {
             is_command,
             is_login,
             shell,
@@ -385,13 +385,15 @@ impl<'a> Starting<'a> {
 }
 
 fn limits(document: &LaunchDocument) -> Vec<(String, String)> {
-    let shown = |bound: Bound| match bound {
-        Bound::Finite(value) => value.to_string(),
-        Bound::Infinity => "INFINITY".to_owned(),
+    let shown = |bound: BoundValue| match bound {
+        BoundValue::Finite(value) => value.to_string(),
+        BoundValue::Infinity => "INFINITY".to_owned(),
     };
     let pair = |resource: &Resource| {
         let found = document.limits.iter().find(|limit| limit.resource == *resource);
-        let (hard, soft) = found.map_or((Bound::Infinity, Bound::Infinity), |limit| (limit.hard, limit.soft));
+        let (hard, soft) = found.map_or((BoundValue::Infinity, BoundValue::Infinity), |limit| {
+            (limit.hard, limit.soft)
+        });
         let name = resource.as_str();
         [(format!("h_{name}"), shown(hard)), (format!("s_{name}"), shown(soft))]
     };

@@ -35,7 +35,7 @@ impl Account {
     pub fn take() -> Self {
         if !Uid::effective().is_root() {
             let user = User::from_uid(Uid::effective()).unwrap().unwrap();
-            return Self::of(&user, None);
+            return Self::from_user(&user, None);
         }
         let _making = making();
         let users = open("gridwright-test-account.users");
@@ -46,10 +46,10 @@ impl Account {
                 .status();
             assert!(made.unwrap().success(), "useradd");
         }
-        Self::of(&User::from_name(NAME).unwrap().unwrap(), Some(users))
+        Self::from_user(&User::from_name(NAME).unwrap().unwrap(), Some(users))
     }
 
-    fn of(user: &User, users: Option<File>) -> Self {
+    fn from_user(user: &User, users: Option<File>) -> Self {
         let gid = user.gid.as_raw();
         let group = gridwright_shepherd::account::group_name(gid).unwrap_or_default();
         Account {

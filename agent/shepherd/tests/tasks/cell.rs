@@ -6,9 +6,9 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use proto::id::{CellId, SubmitSeq, TaskId, TaskKey};
 use proto::launch::{
-    Blame, Bound, Cause, LaunchDocument, LaunchResult, Method, Notice, Order, OutputPath, ProcessLimit, Request,
-    Resource, Security, Start, StartMode, Streams, TaskLimits, TaskState, TaskSummary, Termination, TmpDir, frame,
-    unframe,
+    Blame, BoundValue, EndCause, LaunchDocument, LaunchResult, Method, Notice, OutputPath, ProcessLimit, Request,
+    Resource, Security, Start, StartMode, Streams, TaskLimits, TaskOrder, TaskState, TaskSummary, Termination, TmpDir,
+    frame, unframe,
 };
 use std::fs::{self, File};
 use std::io::{IoSlice, Read, Write};
@@ -285,7 +285,7 @@ impl Cell {
         key
     }
 
-    pub fn order(&mut self, key: TaskKey, order: Order) {
+    pub fn order(&mut self, key: TaskKey, order: TaskOrder) {
         self.send(&Request::Signal { key, order });
     }
 
@@ -441,7 +441,7 @@ impl Drop for Cell {
                 .map(|task| task.key)
                 .collect();
             for key in running {
-                self.order(key, Order::Kill);
+                self.order(key, TaskOrder::Kill);
                 self.ended(key);
             }
         }
@@ -454,8 +454,8 @@ impl Drop for Cell {
 pub fn limit(resource: Resource, value: u64) -> ProcessLimit {
     ProcessLimit {
         resource,
-        soft: Bound::Finite(value),
-        hard: Bound::Finite(value),
+        soft: BoundValue::Finite(value),
+        hard: BoundValue::Finite(value),
     }
 }
 
@@ -474,7 +474,7 @@ pub fn tmpdir(base: &str, name: &str) -> Option<TmpDir> {
 
 pub fn failed(result: &LaunchResult) -> (u8, String) {
     match &result.cause {
-        Cause::FailedToStart(failure) => (failure.failed, failure.text.clone()),
+        EndCause::FailedToStart(failure) => (failure.failed, failure.text.clone()),
         other => panic!("{other:?}"),
     }
 }

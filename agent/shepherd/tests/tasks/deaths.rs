@@ -5,7 +5,7 @@ use gridwright_shepherd::proc;
 use gridwright_shepherd::task_dir::record::Contents;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
-use proto::launch::{Blame, Cause, Notice, Order, StartMode};
+use proto::launch::{Blame, EndCause, Notice, StartMode, TaskOrder};
 use std::os::fd::AsRawFd;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_new_launcher_finds_the_tasks_of_a_killed_one() {
     assert!(is_alive(pid));
     assert_eq!(cell.found(key), pid);
     std::fs::write(cell.work.join("go"), "").unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::Exited(6));
+    assert_eq!(cell.ended(key).cause, EndCause::Exited(6));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_task_that_ended_without_a_launcher_is_listed_with_its_result() {
     let tasks = cell.list();
     assert_eq!(
         tasks[0].result.as_ref().map(|result| result.cause.clone()),
-        Some(Cause::Exited(9))
+        Some(EndCause::Exited(9))
     );
 }
 
@@ -48,7 +48,7 @@ fn an_order_reaches_a_task_through_a_new_launcher() {
     cell.executed(key);
     cell.restart_launcher();
     cell.found(key);
-    cell.order(key, Order::Kill);
+    cell.order(key, TaskOrder::Kill);
     assert!(cell.ended(key).ordered);
 }
 
@@ -62,7 +62,7 @@ fn a_task_whose_shepherd_is_killed_is_ended_whole_and_recorded_once() {
     let shepherd = proc::stat(main).unwrap().parent;
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(shepherd), nix::sys::signal::Signal::SIGKILL).unwrap();
     let result = cell.ended(key);
-    assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
+    assert_eq!((&result.cause, result.executed), (&EndCause::ShepherdDied, true));
     assert!(!is_alive(main) && !is_alive(escaped));
     cell.list();
     let ends = cell
@@ -88,7 +88,7 @@ fn a_task_whose_shepherd_and_launcher_are_killed_is_ended_by_the_next_launcher()
     cell.restart_launcher();
     until("the record", || {
         let result = cell.list().pop()?.result?;
-        (result.cause == Cause::ShepherdDied).then_some(())
+        (result.cause == EndCause::ShepherdDied).then_some(())
     });
     assert!(!is_alive(escaped));
 }
@@ -104,7 +104,7 @@ fn a_task_that_the_shutdown_of_the_host_ends_is_lost_as_in_a_crash() {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM).unwrap();
     }
     let result = cell.ended(key);
-    assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true));
+    assert_eq!((&result.cause, result.executed), (&EndCause::ShepherdDied, true));
 }
 
 #[test]
@@ -164,12 +164,15 @@ fn a_launcher_without_descriptors_refuses_starts_sleeps_and_finds_what_ended_onc
     until("the end of the shepherd", || (!is_alive(shepherd)).then_some(()));
     drop(held);
 
-    assert_eq!(cell.ended(orphan).cause, Cause::ShepherdDied);
+    assert_eq!(cell.ended(orphan).cause, EndCause::ShepherdDied);
     until("a launcher that finds itself well again", || {
         cell.trouble().is_none().then_some(())
     });
     let document = cell.script_document(StartMode::UnixBehavior, "/bin/sh", &[]);
-    assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 4\n").cause, Cause::Exited(4));
+    assert_eq!(
+        cell.run_script(document, "#!/bin/sh\nexit 4\n").cause,
+        EndCause::Exited(4)
+    );
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn a_start_on_record_of_another_boot_counts_as_executed_even_if_its_directory_is
     for end in ends {
         assert_eq!(
             (&end.cause, end.executed, end.boot_id.as_str()),
-            (&Cause::ShepherdDied, true, "b0")
+            (&EndCause::ShepherdDied, true, "b0")
         );
     }
 }
@@ -219,7 +222,7 @@ fn a_start_on_record_of_this_boot_that_no_shepherd_took_up_can_be_asked_for_agai
     cell.restart_launcher();
     assert_eq!(cell.list(), []);
     cell.launch(document);
-    assert_eq!(cell.ended(key).cause, Cause::Exited(3));
+    assert_eq!(cell.ended(key).cause, EndCause::Exited(3));
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn a_launcher_that_cannot_write_its_journal_anew_goes_on_in_the_one_that_is_ther
     std::fs::create_dir(cell.dir.join("tasks/journal.new")).unwrap();
     cell.restart_launcher();
     let after = cell.run("exit 2");
-    assert_eq!(after.cause, Cause::Exited(2));
+    assert_eq!(after.cause, EndCause::Exited(2));
     std::fs::remove_dir(cell.dir.join("tasks/journal.new")).unwrap();
     let journal = std::fs::read(cell.dir.join("tasks/journal")).unwrap();
     let text = String::from_utf8_lossy(&journal);
@@ -288,7 +291,7 @@ fn a_start_that_cannot_be_recorded_is_refused_as_the_hosts_fault_until_the_journ
     );
     std::fs::remove_dir(&draft).unwrap();
     assert_eq!(cell.trouble(), None);
-    assert_eq!(cell.run("exit 2").cause, Cause::Exited(2));
+    assert_eq!(cell.run("exit 2").cause, EndCause::Exited(2));
     let listed: Vec<_> = cell.list().into_iter().map(|task| task.key).collect();
     assert!(listed.contains(&before) && !listed.contains(&refused));
 }
@@ -330,7 +333,11 @@ fn a_task_that_was_released_is_lost_if_its_record_is_damaged_and_never_one_that_
         damage(&cell.dir.join(format!("tasks/{key}/record")));
         kill(shepherd, Signal::SIGKILL).unwrap();
         let result = cell.ended(key);
-        assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true), "{name}");
+        assert_eq!(
+            (&result.cause, result.executed),
+            (&EndCause::ShepherdDied, true),
+            "{name}"
+        );
     }
 }
 
@@ -354,10 +361,14 @@ fn a_damaged_record_is_no_start_that_can_be_asked_for_again_from_a_new_launcher(
         let result = until("the record", || {
             cell.list().into_iter().find(|task| task.key == key)?.result
         });
-        assert_eq!((&result.cause, result.executed), (&Cause::ShepherdDied, true), "{name}");
+        assert_eq!(
+            (&result.cause, result.executed),
+            (&EndCause::ShepherdDied, true),
+            "{name}"
+        );
         cell.heard.clear();
         cell.launch(document);
-        assert_eq!(cell.ended(key).cause, Cause::ShepherdDied, "{name}");
+        assert_eq!(cell.ended(key).cause, EndCause::ShepherdDied, "{name}");
     }
     assert_eq!(
         std::fs::read_to_string(cell.work.join("ran")).unwrap(),
@@ -392,7 +403,10 @@ fn what_a_dead_shepherd_left_is_ended_also_with_a_session_and_an_environment_of_
     let escaped: i32 = cell.read_when_there("daemon").parse().unwrap();
     kill(shepherd, Signal::SIGKILL).unwrap();
     let result = cell.ended(key);
-    assert_eq!((&result.cause, result.left_processes), (&Cause::ShepherdDied, Some(0)));
+    assert_eq!(
+        (&result.cause, result.left_processes),
+        (&EndCause::ShepherdDied, Some(0))
+    );
     assert!(!is_alive(escaped));
 }
 
@@ -404,7 +418,7 @@ fn a_task_counts_as_ended_whole_only_if_its_launcher_saw_its_shepherd_die() {
     cell.found(key);
     kill(shepherd, Signal::SIGKILL).unwrap();
     let result = cell.ended(key);
-    assert_eq!((&result.cause, result.left_processes), (&Cause::ShepherdDied, None));
+    assert_eq!((&result.cause, result.left_processes), (&EndCause::ShepherdDied, None));
 }
 
 #[test]
@@ -422,7 +436,7 @@ fn processes_of_other_users_live_on_whatever_their_environment_says() {
     };
     let mut of_root = marked().unwrap();
     kill(shepherd, Signal::SIGKILL).unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    assert_eq!(cell.ended(key).cause, EndCause::ShepherdDied);
     assert_eq!(of_root.try_wait().unwrap(), None);
     of_root.kill().unwrap();
     of_root.wait().unwrap();
@@ -457,7 +471,7 @@ fn helpers_of_load_sensors_live_on_when_a_shepherd_dies() {
     let helper: i32 = line.trim().parse().unwrap();
     let (key, _, shepherd) = running(&mut cell, "sleep 1000");
     kill(shepherd, Signal::SIGKILL).unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    assert_eq!(cell.ended(key).cause, EndCause::ShepherdDied);
     assert!(is_alive(helper));
     kill(Pid::from_raw(helper), Signal::SIGKILL).unwrap();
 }
@@ -473,6 +487,6 @@ fn a_temporary_directory_goes_also_if_the_record_that_names_it_is_lost() {
     until("the job's file", || made.join("file").exists().then_some(()));
     std::fs::remove_file(cell.dir.join(format!("tasks/{key}/record"))).unwrap();
     kill(shepherd, Signal::SIGKILL).unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::ShepherdDied);
+    assert_eq!(cell.ended(key).cause, EndCause::ShepherdDied);
     until("the removal", || (!made.exists()).then_some(()));
 }

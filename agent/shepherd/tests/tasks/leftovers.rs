@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, is_alive, tmpdir, until};
 use gridwright_shepherd::proc;
-use proto::launch::{Cause, LaunchDocument, Order};
+use proto::launch::{EndCause, LaunchDocument, TaskOrder};
 use std::fs;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ fn a_temporary_directory_goes_whatever_its_job_made_of_it() {
         let result = cell.run_document(document);
         assert_eq!(
             (&result.cause, is_there(&made)),
-            (&Cause::Exited(0), false),
+            (&EndCause::Exited(0), false),
             "{command}"
         );
         assert!(kept.join("file").exists(), "{command}");
@@ -57,7 +57,7 @@ fn what_of_a_temporary_directory_cannot_be_removed_keeps_nothing_else_and_is_rec
     cell.read_when_there("there");
     fs::create_dir(made.join("of-root")).unwrap();
     fs::write(made.join("of-root/file"), "x").unwrap();
-    cell.order(key, Order::Kill);
+    cell.order(key, TaskOrder::Kill);
     let result = cell.ended(key);
     let left: Vec<_> = fs::read_dir(&made)
         .unwrap()
@@ -85,7 +85,7 @@ fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_u
     let mut command = std::process::Command::new("/bin/sh");
     std::os::unix::process::CommandExt::uid(&mut command, cell.account.uid);
     let mut filler = command.args(["-c", filler]).current_dir(&cell.work).spawn().unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::Exited(0));
+    assert_eq!(cell.ended(key).cause, EndCause::Exited(0));
     fs::remove_file(cell.work.join("filled")).unwrap();
     filler.wait().unwrap();
     // What the filler made last may have come behind the removal.
@@ -94,11 +94,11 @@ fn a_temporary_directory_that_somebody_fills_faster_than_it_goes_does_not_hold_u
 
 /// A process that takes no signal, not even SIGKILL, as one that waits for a file system that is
 /// gone: frozen by the first version of control groups. `None` on a host without them.
-struct Frozen {
+struct FrozenProcess {
     group: PathBuf,
 }
 
-impl Frozen {
+impl FrozenProcess {
     fn new(pid: i32) -> Option<Self> {
         let parent = std::path::Path::new("/sys/fs/cgroup/freezer");
         if !nix::unistd::Uid::effective().is_root() || !parent.join("cgroup.procs").exists() {
@@ -113,11 +113,11 @@ impl Frozen {
                 .ok()
                 .filter(|state| state == "FROZEN\n")
         });
-        Some(Frozen { group })
+        Some(FrozenProcess { group })
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenProcess {
     fn drop(&mut self) {
         let _ = fs::write(self.group.join("freezer.state"), "THAWED");
         until("the end of what was frozen", || fs::remove_dir(&self.group).ok());
@@ -130,19 +130,19 @@ fn a_process_that_takes_no_signal_does_not_hold_the_slot_of_its_task() {
     let document = cell.shell("sleep 1000 & echo $! > child; wait");
     let key = cell.launch(document);
     let child: i32 = cell.read_when_there("child").parse().unwrap();
-    let Some(frozen) = Frozen::new(child) else {
-        cell.order(key, Order::Kill);
+    let Some(frozen) = FrozenProcess::new(child) else {
+        cell.order(key, TaskOrder::Kill);
         cell.ended(key);
         return;
     };
-    cell.order(key, Order::Kill);
+    cell.order(key, TaskOrder::Kill);
     let result = cell.ended(key);
     assert_eq!(
         (&result.cause, result.left_processes),
-        (&Cause::Signalled { signal: 9, core: false }, Some(1))
+        (&EndCause::Signalled { signal: 9, core: false }, Some(1))
     );
     assert!(is_alive(child));
-    assert_eq!(cell.run("exit 3").cause, Cause::Exited(3));
+    assert_eq!(cell.run("exit 3").cause, EndCause::Exited(3));
     drop(frozen);
     assert!(!is_alive(child));
 }
@@ -155,12 +155,12 @@ fn a_process_that_takes_no_signal_is_counted_when_its_shepherd_is_dead() {
     let main = cell.executed(key);
     let child: i32 = cell.read_when_there("child").parse().unwrap();
     let shepherd = nix::unistd::Pid::from_raw(proc::stat(main).unwrap().parent);
-    let frozen = Frozen::new(child);
+    let frozen = FrozenProcess::new(child);
     nix::sys::signal::kill(shepherd, nix::sys::signal::Signal::SIGKILL).unwrap();
     let result = cell.ended(key);
     let expected = u32::from(frozen.is_some());
     assert_eq!(
         (&result.cause, result.left_processes),
-        (&Cause::ShepherdDied, Some(expected))
+        (&EndCause::ShepherdDied, Some(expected))
     );
 }

@@ -1,11 +1,11 @@
 //! Limits, orders and the evidence for what ended a task.
 
 use super::cell::{Cell, direct, is_alive, limit, until};
-use proto::launch::{Bound, Cause, Evidence, LimitHit, Order, ProcessLimit, Resource};
+use proto::launch::{BoundValue, EndCause, HostEvidence, HostLimitHit, ProcessLimit, Resource, TaskOrder};
 
 const MIB: u64 = 1 << 20;
 
-fn named(hit: &Option<LimitHit>) -> Option<(&str, Evidence)> {
+fn named(hit: &Option<HostLimitHit>) -> Option<(&str, HostEvidence)> {
     hit.as_ref().map(|hit| (hit.limit.as_str(), hit.evidence))
 }
 
@@ -22,12 +22,12 @@ fn a_file_over_h_fsize_is_certain() {
     let result = cell.run_document(document);
     assert_eq!(
         result.cause,
-        Cause::Signalled {
+        EndCause::Signalled {
             signal: libc::SIGXFSZ,
             core: false
         }
     );
-    assert_eq!(named(&result.limit), Some(("h_fsize", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("h_fsize", HostEvidence::Certain)));
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn processes_that_together_exceed_h_vmem_are_ended_for_certain() {
     let mut document = cell.shell(&format!("{} & {} & wait", holder(60), holder(60)));
     document.task_limits.h_vmem_bytes = Some(100 * MIB);
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
-    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Certain)));
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_vmem", HostEvidence::Certain)));
     assert!(result.limit.unwrap().reached > 100 * MIB && result.usage.maxvmem_bytes > 100 * MIB);
 }
 
@@ -47,7 +47,7 @@ fn processes_that_together_exceed_h_rss_are_ended_for_certain() {
     let mut document = cell.shell(&format!("{} & {} & wait", holder(60), holder(60)));
     document.task_limits.h_rss_bytes = Some(100 * MIB);
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("h_rss", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("h_rss", HostEvidence::Certain)));
 }
 
 #[test]
@@ -59,7 +59,11 @@ fn an_allocation_that_fails_near_the_address_space_limit_is_likely() {
     let mut document = cell.shell(program);
     document.limits = vec![limit(Resource::AddressSpace, 112 * MIB)];
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Likely)), "{result:?}");
+    assert_eq!(
+        named(&result.limit),
+        Some(("h_vmem", HostEvidence::Likely)),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -84,7 +88,7 @@ fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one(
         std::fs::write(&errors, "MemoryError\n").unwrap();
         std::os::unix::fs::chown(&errors, Some(cell.account.uid), None).unwrap();
         let result = cell.run_document(document);
-        let expected = is_blamed.then_some(("h_vmem", Evidence::Likely));
+        let expected = is_blamed.then_some(("h_vmem", HostEvidence::Likely));
         assert_eq!(named(&result.limit), expected, "{command}");
     }
     // Samples saw it far from its limit.
@@ -125,8 +129,8 @@ fn h_rt_announces_and_then_kills() {
     document.termination.notify = true;
     let result = cell.run_document(document);
     assert_eq!(cell.output(&result, 'o'), "told\n");
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
-    assert_eq!(named(&result.limit), Some(("h_rt", Evidence::Certain)));
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_rt", HostEvidence::Certain)));
     assert!(result.wallclock_ms >= 6000, "{}", result.wallclock_ms);
 }
 
@@ -139,14 +143,14 @@ fn s_rt_tells_the_program_behind_the_shell_and_kills_after_the_grace() {
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, cell.output(&result, 'o').as_str()),
-        (&Cause::Exited(4), "told\n")
+        (&EndCause::Exited(4), "told\n")
     );
-    assert_eq!(named(&result.limit), Some(("s_rt", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("s_rt", HostEvidence::Certain)));
     let mut document = cell.document(direct(&["sh", "-c", "trap '' USR1; while :; do sleep 0.1; done"]));
     document.task_limits.s_rt_s = Some(5);
     assert_eq!(
         cell.run_document(document).cause,
-        Cause::Signalled { signal: 9, core: false }
+        EndCause::Signalled { signal: 9, core: false }
     );
 }
 
@@ -158,19 +162,27 @@ fn cpu_limits_hold_for_a_process_and_for_all_together() {
     let result = cell.run_document(document);
     // A kernel that counts whole ticks ends it a little early now and then: that is no proof
     // against the limit.
-    assert_eq!(named(&result.limit), Some(("h_cpu", Evidence::Certain)), "{result:?}");
+    assert_eq!(
+        named(&result.limit),
+        Some(("h_cpu", HostEvidence::Certain)),
+        "{result:?}"
+    );
     // Behind a shell that tells the signal of its child in its exit code.
     let mut document = cell.shell("sh -c 'while :; do :; done'; exit $?");
     document.limits = vec![limit(Resource::Cpu, 1)];
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, named(&result.limit)),
-        (&Cause::Exited(137), Some(("h_cpu", Evidence::Certain)))
+        (&EndCause::Exited(137), Some(("h_cpu", HostEvidence::Certain)))
     );
     let mut document = cell.shell("sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & wait");
     document.task_limits.h_cpu_s = Some(1);
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("h_cpu", Evidence::Certain)), "{result:?}");
+    assert_eq!(
+        named(&result.limit),
+        Some(("h_cpu", HostEvidence::Certain)),
+        "{result:?}"
+    );
     assert!(result.usage.cpu_ms >= 1000);
 }
 
@@ -182,12 +194,12 @@ fn a_soft_cpu_limit_sends_sigxcpu() {
     let result = cell.run_document(document);
     assert!(matches!(
         result.cause,
-        Cause::Signalled {
+        EndCause::Signalled {
             signal: libc::SIGXCPU,
             ..
         }
     ));
-    assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("s_cpu", HostEvidence::Certain)));
 }
 
 #[test]
@@ -209,14 +221,14 @@ fn every_pair_of_soft_and_hard_limits_is_in_force_in_the_job() {
     let mut document = cell.document(direct(&["cat", "/proc/self/limits"]));
     let bounds = |&(resource, _, soft, hard): &(Resource, &str, u64, u64)| ProcessLimit {
         resource,
-        soft: Bound::Finite(soft),
-        hard: Bound::Finite(hard),
+        soft: BoundValue::Finite(soft),
+        hard: BoundValue::Finite(hard),
     };
     document.limits = pairs.iter().map(bounds).collect();
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, &result.refused_limits),
-        (&Cause::Exited(0), &Vec::new())
+        (&EndCause::Exited(0), &Vec::new())
     );
     let output = cell.output(&result, 'o');
     for (_, name, soft, hard) in pairs {
@@ -235,8 +247,8 @@ fn a_soft_limit_alone_is_told_by_its_signal_and_leaves_the_hard_one() {
     let mut cell = Cell::start();
     let soft = |resource, value| ProcessLimit {
         resource,
-        soft: Bound::Finite(value),
-        hard: Bound::Infinity,
+        soft: BoundValue::Finite(value),
+        hard: BoundValue::Infinity,
     };
     let mut document = cell.shell("ulimit -Hn; ulimit -Sn");
     document.limits = vec![soft(Resource::OpenFiles, 50)];
@@ -252,14 +264,14 @@ fn a_soft_limit_alone_is_told_by_its_signal_and_leaves_the_hard_one() {
     assert!(
         matches!(
             result.cause,
-            Cause::Signalled {
+            EndCause::Signalled {
                 signal: libc::SIGXCPU,
                 ..
             }
         ),
         "{result:?}"
     );
-    assert_eq!(named(&result.limit), Some(("s_cpu", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("s_cpu", HostEvidence::Certain)));
 }
 
 #[test]
@@ -277,14 +289,14 @@ fn soft_limits_of_the_whole_task_send_sigxcpu() {
         assert!(
             matches!(
                 result.cause,
-                Cause::Signalled {
+                EndCause::Signalled {
                     signal: libc::SIGXCPU,
                     ..
                 }
             ),
             "{name}: {result:?}"
         );
-        assert_eq!(named(&result.limit), Some((name, Evidence::Certain)));
+        assert_eq!(named(&result.limit), Some((name, HostEvidence::Certain)));
     }
 }
 
@@ -292,19 +304,19 @@ fn soft_limits_of_the_whole_task_send_sigxcpu() {
 fn a_soft_file_size_is_named_as_such_and_core_files_stay_within_theirs() {
     let mut cell = Cell::start();
     let mut document = cell.document(direct(&["dd", "if=/dev/zero", "of=big", "bs=64k", "count=100"]));
-    let soft = Bound::Finite(MIB);
+    let soft = BoundValue::Finite(MIB);
     document.limits = vec![ProcessLimit {
         resource: Resource::FileSize,
         soft,
-        hard: Bound::Finite(2 * MIB),
+        hard: BoundValue::Finite(2 * MIB),
     }];
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("s_fsize", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("s_fsize", HostEvidence::Certain)));
     let mut document = cell.shell("kill -QUIT $$");
     document.limits = vec![limit(Resource::Core, 0)];
     assert_eq!(
         cell.run_document(document).cause,
-        Cause::Signalled {
+        EndCause::Signalled {
             signal: libc::SIGQUIT,
             core: false
         }
@@ -318,14 +330,18 @@ fn programs_that_run_into_their_data_or_stack_limit_are_blamed_on_it_with_what_i
     let mut document = cell.shell(grow);
     document.limits = vec![limit(Resource::Data, 102 * MIB)];
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("h_data", Evidence::Likely)), "{result:?}");
+    assert_eq!(
+        named(&result.limit),
+        Some(("h_data", HostEvidence::Likely)),
+        "{result:?}"
+    );
     let mut document = cell.shell("ulimit -c 0; exec bash -c 'f() { f; }; f'");
     document.limits = vec![limit(Resource::Stack, MIB)];
     let result = cell.run_document(document);
     assert!(
         matches!(
             result.cause,
-            Cause::Signalled {
+            EndCause::Signalled {
                 signal: libc::SIGSEGV,
                 ..
             }
@@ -341,14 +357,14 @@ fn a_limit_that_cannot_be_set_is_reported_and_the_job_runs() {
     let hard = gridwright_shepherd::sys::limit_in_force(libc::RLIMIT_NOFILE).1;
     let mut document = cell.shell("ulimit -n");
     // More than any kernel allows, so refused for root too.
-    let wanted = Bound::Finite(hard.max(1 << 40) + 1);
+    let wanted = BoundValue::Finite(hard.max(1 << 40) + 1);
     document.limits = vec![ProcessLimit {
         resource: Resource::OpenFiles,
         soft: wanted,
         hard: wanted,
     }];
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Exited(0));
+    assert_eq!(result.cause, EndCause::Exited(0));
     assert_eq!(result.refused_limits.len(), 1);
     assert_eq!(result.refused_limits[0].errno, libc::EPERM);
 }
@@ -359,7 +375,7 @@ fn processes_that_leave_session_and_parent_are_ended_with_the_job() {
     let document = cell.shell("setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 0.3");
     let key = cell.launch(document);
     let pid: i32 = cell.read_when_there("escaped").parse().unwrap();
-    assert_eq!(cell.ended(key).cause, Cause::Exited(0));
+    assert_eq!(cell.ended(key).cause, EndCause::Exited(0));
     assert!(!is_alive(pid));
 }
 
@@ -370,14 +386,14 @@ fn orders_suspend_resume_and_end_the_whole_task() {
     let key = cell.launch(document);
     let child: i32 = cell.read_when_there("child").parse().unwrap();
     let state = |wanted: u8| move || gridwright_shepherd::proc::stat(child).filter(|stat| stat.state == wanted);
-    cell.order(key, Order::Suspend);
+    cell.order(key, TaskOrder::Suspend);
     until("the stopped child", state(b'T'));
-    cell.order(key, Order::Resume);
+    cell.order(key, TaskOrder::Resume);
     until("the running child", state(b'S'));
-    cell.order(key, Order::Terminate);
+    cell.order(key, TaskOrder::Terminate);
     let result = cell.ended(key);
     assert!(result.ordered && !is_alive(child));
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
 }
 
 #[test]
@@ -388,15 +404,15 @@ fn a_job_that_a_hard_limit_ended_is_not_blamed_on_the_soft_one_before() {
     (document.task_limits.s_rt_s, document.task_limits.h_rt_s) = (Some(1), Some(2));
     document.termination.notify_s = 1000;
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
-    assert_eq!(named(&result.limit), Some(("h_rt", Evidence::Certain)));
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_rt", HostEvidence::Certain)));
     let mut document = cell.document(direct(&goes_on));
     document.task_limits.s_rt_s = Some(1);
     document.termination.notify_s = 1000;
     let number = document.job_number;
     let key = cell.launch(document);
     cell.read_when_there(&format!("job.o{number}"));
-    cell.order(key, Order::Terminate);
+    cell.order(key, TaskOrder::Terminate);
     let result = cell.ended(key);
     assert_eq!(
         (result.ordered, result.limit),
@@ -414,7 +430,7 @@ fn a_trap_in_the_command_line_of_a_job_is_called() {
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, cell.output(&result, 'o').as_str()),
-        (&Cause::Exited(4), "told\n")
+        (&EndCause::Exited(4), "told\n")
     );
     let mut document = cell.shell(&format!("echo > up; {}", traps("USR2")));
     document.termination.notify = true;
@@ -425,11 +441,11 @@ fn a_trap_in_the_command_line_of_a_job_is_called() {
     until("the trap", || {
         gridwright_shepherd::proc::catches(main, libc::SIGUSR2).then_some(())
     });
-    cell.order(key, Order::Terminate);
+    cell.order(key, TaskOrder::Terminate);
     let result = cell.ended(key);
     assert_eq!(
         (&result.cause, cell.output(&result, 'o').as_str()),
-        (&Cause::Exited(4), "told\n")
+        (&EndCause::Exited(4), "told\n")
     );
 }
 
@@ -439,8 +455,8 @@ fn a_task_with_too_many_processes_is_ended_whole() {
     let mut document = cell.shell("for i in $(seq 30); do sleep 1000 & done; wait");
     document.task_limits.h_maxproc = Some(20);
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
-    assert_eq!(named(&result.limit), Some(("h_maxproc", Evidence::Certain)));
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
+    assert_eq!(named(&result.limit), Some(("h_maxproc", HostEvidence::Certain)));
     let mut document = cell.shell("for i in $(seq 5); do sleep 0.5 & done; wait");
     document.task_limits.h_maxproc = Some(20);
     assert_eq!(cell.run_document(document).limit, None);
@@ -456,7 +472,7 @@ fn a_program_that_only_forks_is_ended_by_the_memory_limit_of_its_task() {
     let mut document = cell.shell(bomb);
     document.task_limits.h_vmem_bytes = Some(100 * MIB);
     let result = cell.run_document(document);
-    assert_eq!(named(&result.limit), Some(("h_vmem", Evidence::Certain)));
+    assert_eq!(named(&result.limit), Some(("h_vmem", HostEvidence::Certain)));
     // An ordinary user's shepherd waits its turn among all processes: how far the task comes by
     // then has no bound.
     if nix::unistd::Uid::effective().is_root() {

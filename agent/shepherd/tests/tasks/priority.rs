@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, until};
 use nix::unistd::Uid;
-use proto::launch::{Order, Request};
+use proto::launch::{Request, TaskOrder};
 use std::fs;
 
 /// The nice value of a process or thread, field 19 of its `stat`.
@@ -47,7 +47,7 @@ fn the_nice_value_of_all_processes_of_a_task_follows_the_agent() {
         set(&mut cell, None, 3);
     }
     assert_eq!(nice("self"), Some(ours), "and nobody else's");
-    cell.order(key, Order::Kill);
+    cell.order(key, TaskOrder::Kill);
     cell.ended(key);
 }
 

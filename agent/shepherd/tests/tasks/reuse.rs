@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, until};
 use gridwright_shepherd::proc;
-use proto::launch::{Cause, LaunchResult, Notice, Order, Procedure, Request};
+use proto::launch::{EndCause, LaunchResult, Notice, Procedure, Request, TaskOrder};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ fn a_task_begins_as_fresh_as_with_a_shepherd_of_its_own() {
     odd.environment.push("ODD=1".into());
     odd.limits = vec![super::cell::limit(proto::launch::Resource::OpenFiles, 32)];
     let key = cell.launch(odd);
-    assert_eq!(cell.ended(key).cause, Cause::Exited(5));
+    assert_eq!(cell.ended(key).cause, EndCause::Exited(5));
     let second = cell.run(plain);
     assert_eq!(cell.output(&first, 'o'), cell.output(&second, 'o'));
     assert!(second.usage.cpu_ms <= first.usage.cpu_ms + 1_000, "{:?}", second.usage);
@@ -51,8 +51,8 @@ fn an_order_for_an_ended_task_is_not_the_next_ones() {
     let document = cell.shell("sleep 0.3");
     let second = cell.launch(document);
     cell.executed(second);
-    cell.order(first, Order::Kill);
-    assert_eq!(cell.ended(second).cause, Cause::Exited(0));
+    cell.order(first, TaskOrder::Kill);
+    assert_eq!(cell.ended(second).cause, EndCause::Exited(0));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_idle_shepherd_that_is_killed_costs_no_task() {
         until("its end", || {
             proc::stat(pid).is_none_or(|stat| stat.is_gone()).then_some(())
         });
-        assert_eq!(cell.run("true").cause, Cause::Exited(0));
+        assert_eq!(cell.run("true").cause, EndCause::Exited(0));
     }
 }
 
@@ -83,7 +83,7 @@ fn a_document_that_an_idle_shepherd_cannot_take_at_once_runs_with_another() {
         let result = cell.run_document(large);
         assert_eq!(
             (&result.cause, cell.output(&result, 'o').as_str()),
-            (&Cause::Exited(0), "10\n")
+            (&EndCause::Exited(0), "10\n")
         );
     }
 }

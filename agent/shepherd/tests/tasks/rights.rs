@@ -1,7 +1,7 @@
 //! A job inherits nothing of the daemons.
 
 use super::cell::{Cell, direct};
-use proto::launch::Cause;
+use proto::launch::EndCause;
 use std::process::Command;
 
 /// The lines of `/proc/self/status` that tell what a process may do.
@@ -98,7 +98,7 @@ fn each_task_has_a_group_of_the_hosts_own_range_also_after_the_launcher_was_kill
     cell.found(first);
     for name in ["second", "third"] {
         let document = cell.shell(&format!("id -G >{name}"));
-        assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+        assert_eq!(cell.run_document(document).cause, EndCause::Exited(0));
         assert_eq!(group(&cell, name).as_deref(), Some("64998"), "{name}");
     }
     let document = cell.shell("id -G >fourth; sleep 1000");
@@ -132,5 +132,8 @@ fn limits_hold_where_proc_hides_other_users() {
     let result = cell.run_document(document);
     assert_eq!(result.limit.map(|hit| hit.limit), Some("h_vmem".into()));
     let document = cell.script_document(proto::launch::StartMode::UnixBehavior, "/bin/sh", &[]);
-    assert_eq!(cell.run_script(document, "#!/bin/sh\nexit 3\n").cause, Cause::Exited(3));
+    assert_eq!(
+        cell.run_script(document, "#!/bin/sh\nexit 3\n").cause,
+        EndCause::Exited(3)
+    );
 }

@@ -3,7 +3,7 @@
 
 use super::cell::{Cell, direct, failed};
 use nix::unistd::{Uid, chown};
-use proto::launch::{Blame, Cause, LaunchDocument, LaunchResult, Notice, Procedure, Request, SensorSpec};
+use proto::launch::{Blame, EndCause, LaunchDocument, LaunchResult, Notice, Procedure, Request, SensorSpec};
 use std::fs::{self, Permissions};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -30,16 +30,16 @@ fn write_script(path: &Path, text: &str) {
 }
 
 /// A folder of root's beside the cell, and what a cell lists of it.
-struct Site {
+struct RootFolder {
     folder: PathBuf,
 }
 
-impl Site {
+impl RootFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("gridwright-root-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        Site { folder }
+        RootFolder { folder }
     }
 
     fn path(&self, name: &str) -> String {
@@ -47,7 +47,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for RootFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -104,7 +104,7 @@ fn a_prolog_of_root_adds_variables_for_the_job() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("additions");
+    let site = RootFolder::new("additions");
     let lines = [
         "GPU=0,3",
         "TMPDIR=/scratch",
@@ -131,7 +131,7 @@ fn the_start_of_a_parallel_environment_sees_what_the_prolog_added() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("between");
+    let site = RootFolder::new("between");
     write_script(
         &site.folder.join("prolog"),
         "#!/bin/sh\necho GPU=0,3 >> $SGE_JOB_SPOOL_DIR/environment\n",
@@ -154,7 +154,7 @@ fn what_a_prolog_of_root_gives_away_is_not_the_next_tasks() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("given");
+    let site = RootFolder::new("given");
     let gives = "#!/bin/sh\nchmod 777 $SGE_JOB_SPOOL_DIR\nchmod 666 $SGE_JOB_SPOOL_DIR/error\n";
     write_script(&site.folder.join("prolog"), gives);
     let mut cell = Cell::start_with(&[("root-commands", &site.path("prolog"))]);
@@ -183,7 +183,7 @@ fn a_user_neither_adds_variables_nor_reads_those_of_others() {
     let key = cell.launch(document);
     let result = cell.ended(key);
     assert!(
-        matches!(result.cause, Cause::FailedToStart(_)),
+        matches!(result.cause, EndCause::FailedToStart(_)),
         "root alone writes there: {result:?}"
     );
     let document = cell.shell("echo started > started; sleep 600");
@@ -219,7 +219,7 @@ fn a_user_neither_adds_variables_nor_reads_those_of_others() {
         (true, false)
     );
     assert_eq!((read_as(own, "config"), read_as(other, "config")), (true, true));
-    cell.order(key, proto::launch::Order::Kill);
+    cell.order(key, proto::launch::TaskOrder::Kill);
     cell.ended(key);
 }
 
@@ -256,7 +256,7 @@ fn an_agent_does_not_choose_the_arguments_of_a_command_of_root() {
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, cell.output(&result, 'o').as_str()),
-        (&Cause::Exited(0), "8")
+        (&EndCause::Exited(0), "8")
     );
 }
 
@@ -265,7 +265,7 @@ fn a_script_of_root_finds_the_files_beside_it_and_may_be_named_by_a_link() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("beside");
+    let site = RootFolder::new("beside");
     fs::create_dir(site.folder.join("v1")).unwrap();
     write_script(
         &site.folder.join("v1/prolog"),
@@ -279,7 +279,7 @@ fn a_script_of_root_finds_the_files_beside_it_and_may_be_named_by_a_link() {
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, cell.output(&result, 'o').as_str()),
-        (&Cause::Exited(0), "found prolog a b\n")
+        (&EndCause::Exited(0), "found prolog a b\n")
     );
 }
 
@@ -288,7 +288,7 @@ fn root_runs_nothing_that_a_user_could_have_exchanged() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("exchanged");
+    let site = RootFolder::new("exchanged");
     let names = [
         "of-user/tool",
         "shared/tool",
@@ -339,7 +339,7 @@ fn rules_that_others_could_have_written_keep_the_launcher_from_starting() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("rules");
+    let site = RootFolder::new("rules");
     fs::create_dir(site.folder.join("etc")).unwrap();
     let etc = site.folder.join("etc");
     let start = || {
@@ -395,7 +395,7 @@ fn a_sensor_is_its_users_or_roots_with_every_directory_on_the_way() {
     if !Uid::effective().is_root() {
         return;
     }
-    let site = Site::new("sensor");
+    let site = RootFolder::new("sensor");
     let mut cell = Cell::start();
     let user = Some(cell.account.uid.into());
     let script = "#!/bin/sh\n. $(dirname $0)/words && exit $CODE\n";

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, direct, failed, tmpdir};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use proto::launch::{Cause, Failed, Notice, OutputPath, Procedure, Request, SensorSpec, StartMode};
+use proto::launch::{EndCause, FailedCodes, Notice, OutputPath, Procedure, Request, SensorSpec, StartMode};
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -15,11 +15,11 @@ fn exit_codes_and_signals_are_reported_as_they_are() {
         let result = cell.run(&format!("exit {code}"));
         assert_eq!(
             (result.cause, result.executed, result.limit),
-            (Cause::Exited(code), true, None)
+            (EndCause::Exited(code), true, None)
         );
     }
     let result = cell.run("kill -9 $$");
-    assert_eq!(result.cause, Cause::Signalled { signal: 9, core: false });
+    assert_eq!(result.cause, EndCause::Signalled { signal: 9, core: false });
     assert_eq!(result.limit, None);
 }
 
@@ -59,7 +59,7 @@ fn scripts_start_as_their_mode_says() {
         let result = cell.run_script(document, script);
         assert_eq!(
             (&result.cause, cell.output(&result, 'o').as_str()),
-            (&Cause::Exited(0), expected),
+            (&EndCause::Exited(0), expected),
             "{script}"
         );
     }
@@ -124,7 +124,7 @@ fn a_windows_line_end_in_the_first_line_is_named() {
     let result = cell.run_script(document, "#!/bin/bash\r\necho\r\n");
     let (code, text) = failed(&result);
     assert!(
-        code == Failed::NO_SHELL && text.contains("CR LF") && !result.executed,
+        code == FailedCodes::NO_SHELL && text.contains("CR LF") && !result.executed,
         "{text}"
     );
 }
@@ -171,12 +171,12 @@ fn the_users_own_mistakes_have_the_codes_of_grid_engine() {
     closed_output.streams.stdout.path = "closed".into();
     let no_program = cell.document(direct(&["nosuchprogram"]));
     let cases = [
-        (no_folder, Failed::NO_CWD),
-        (no_output, Failed::OPEN_FILE),
-        (closed_output, Failed::OPEN_FILE),
-        (no_input, Failed::OPEN_FILE),
-        (no_shell, Failed::NO_SHELL),
-        (no_program, Failed::NO_SHELL),
+        (no_folder, FailedCodes::NO_CWD),
+        (no_output, FailedCodes::OPEN_FILE),
+        (closed_output, FailedCodes::OPEN_FILE),
+        (no_input, FailedCodes::OPEN_FILE),
+        (no_shell, FailedCodes::NO_SHELL),
+        (no_program, FailedCodes::NO_SHELL),
     ];
     for (document, code) in cases {
         let result = cell.run_document(document);
@@ -203,7 +203,7 @@ fn unknown_users_and_disagreeing_numbers_are_refused_with_both_numbers() {
         text.contains(&theirs.to_string()) && text.contains(&ours.to_string()),
         "{text}"
     );
-    assert_eq!(code, Failed::NO_USER);
+    assert_eq!(code, FailedCodes::NO_USER);
     let mut document = cell.shell("true");
     // Root's group would be below min_gid; this one belongs to nobody here.
     document.account.gid = 64_990;
@@ -213,7 +213,7 @@ fn unknown_users_and_disagreeing_numbers_are_refused_with_both_numbers() {
         text.contains("64990") && text.contains(&cell.account.gid.to_string()),
         "{text}"
     );
-    assert_eq!((code, result.executed), (Failed::NO_USER, false));
+    assert_eq!((code, result.executed), (FailedCodes::NO_USER, false));
     let mut document = cell.shell("true");
     document.account.uid = 0;
     let key = cell.launch(document);
@@ -247,7 +247,7 @@ fn told_paths(cell: &mut Cell, change: impl FnOnce(&mut Cell, &mut proto::launch
     document.environment.push("SGE_STDOUT_PATH=/of/another/job".into());
     change(cell, &mut document);
     let folder = format!("{}/", cell.work.display());
-    assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+    assert_eq!(cell.run_document(document).cause, EndCause::Exited(0));
     let told = fs::read_to_string(cell.work.join("told")).unwrap();
     told.lines()
         .map(|line| line.strip_prefix(&folder).unwrap_or(line).to_owned())
@@ -281,7 +281,7 @@ fn a_temporary_directory_lives_as_long_as_the_task() {
     nix::unistd::chown(&base, Some(cell.account.uid.into()), None).unwrap();
     document.tmpdir = tmpdir(&base.to_string_lossy(), "7.1.all.q");
     let result = cell.run_document(document);
-    assert_eq!(result.cause, Cause::Exited(0));
+    assert_eq!(result.cause, EndCause::Exited(0));
     assert!(base.exists() && !base.join("7.1.all.q").exists());
 }
 
@@ -300,7 +300,7 @@ fn a_temporary_directory_is_removed_without_the_groups_of_root() {
     fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o775)).unwrap();
     let mut document = cell.shell("true");
     document.tmpdir = tmpdir(&shared.to_string_lossy(), "7.1.all.q");
-    assert_eq!(cell.run_document(document).cause, Cause::Exited(0));
+    assert_eq!(cell.run_document(document).cause, EndCause::Exited(0));
     assert!(shared.join("7.1.all.q").exists());
 }
 
@@ -341,7 +341,7 @@ fn procedures_follow_their_exit_code_rules() {
     let result = cell.run_document(document);
     assert_eq!(
         (&result.cause, result.after.map(|failure| failure.failed)),
-        (&Cause::Exited(5), Some(Failed::EPILOG))
+        (&EndCause::Exited(5), Some(FailedCodes::EPILOG))
     );
 }
 
@@ -367,7 +367,7 @@ fn procedures_of_the_parallel_environment_have_files_of_their_own() {
     }
     document.pe_streams = Some(own);
     let number = document.job_number;
-    assert_eq!(cell.run_document(document.clone()).cause, Cause::Exited(0));
+    assert_eq!(cell.run_document(document.clone()).cause, EndCause::Exited(0));
     let work = cell.work.display().to_string();
     let read = |name: String| fs::read_to_string(cell.work.join(name)).unwrap();
     let files = |kind: &str| format!("/dev/null {work}/job.{kind}o{number} {work}/job.{kind}e{number} 0");
@@ -412,7 +412,7 @@ fn the_epilog_of_a_task_that_was_killed_runs_to_its_end() {
     document.epilog = slow_procedure(&cell);
     let key = cell.launch(document);
     cell.executed_of(key);
-    cell.order(key, proto::launch::Order::Kill);
+    cell.order(key, proto::launch::TaskOrder::Kill);
     let result = cell.ended(key);
     assert_eq!(
         (result.after.as_ref(), cell.output(&result, 'o').as_str()),
@@ -429,7 +429,7 @@ fn the_epilog_is_not_on_the_clock_of_the_job() {
     let result = cell.run_document(document);
     assert_eq!(
         (result.cause.clone(), result.limit.as_ref(), result.after.as_ref()),
-        (Cause::Exited(0), None, None)
+        (EndCause::Exited(0), None, None)
     );
     assert_eq!(cell.output(&result, 'o'), "done\n");
 }
@@ -455,18 +455,18 @@ fn a_job_that_opens_a_named_pipe_runs_and_waits_for_its_other_end() {
     let result = cell.ended(key);
     assert_eq!(
         (cell.output(&result, 'o').as_str(), result.cause),
-        ("through\n", Cause::Exited(0))
+        ("through\n", EndCause::Exited(0))
     );
     // An order ends one that waits in vain, and nothing was started.
     let mut document = cell.shell("touch started");
     document.streams.stdout.path = name;
     let key = cell.launch(document);
     cell.executed(key);
-    cell.order(key, proto::launch::Order::Terminate);
+    cell.order(key, proto::launch::TaskOrder::Terminate);
     let result = cell.ended(key);
     assert_eq!(
         result.cause,
-        Cause::Signalled {
+        EndCause::Signalled {
             signal: libc::SIGKILL,
             core: false
         }
@@ -545,7 +545,7 @@ fn a_root_procedure_opens_the_files_of_a_task_with_the_rights_of_its_user() {
     });
     let result = cell.run_document(document);
     assert_eq!(fs::read_to_string(&target).unwrap(), "");
-    assert_eq!(failed(&result).0, Failed::OPEN_FILE);
+    assert_eq!(failed(&result).0, FailedCodes::OPEN_FILE);
 }
 
 #[test]
@@ -623,7 +623,7 @@ fn a_state_directory_with_a_long_name_works() {
         .join(format!("gridwright-{}", std::process::id()))
         .join("d".repeat(120));
     let mut cell = Cell::start_in(deep.clone());
-    assert_eq!(cell.run("true").cause, Cause::Exited(0));
+    assert_eq!(cell.run("true").cause, EndCause::Exited(0));
     drop(cell);
     fs::remove_dir(deep.parent().unwrap()).unwrap();
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 /// What the daemon does with one connection.
-enum Turn {
+enum DaemonAction {
     /// Reads the request and closes.
     Drop,
     /// Refuses under the id 0 without reading, as an agent does that has no master.
@@ -20,13 +20,13 @@ enum Turn {
 
 /// A daemon that treats one connection after the other as told; it ends with the requests that it
 /// read.
-struct Daemon {
+struct FakeDaemon {
     dir: PathBuf,
     thread: JoinHandle<Vec<ClientMessage>>,
 }
 
-impl Daemon {
-    fn start(name: &str, turns: Vec<Turn>) -> Self {
+impl FakeDaemon {
+    fn start(name: &str, turns: Vec<DaemonAction>) -> Self {
         let dir = std::env::temp_dir().join(format!("gridwright-client-{name}-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("run/agent")).unwrap();
         let socket = dir.join("run/agent/agent.sock");
@@ -41,7 +41,7 @@ impl Daemon {
     }
 
     fn client(&self) -> Client {
-        Client::connect(&Site::at(&self.dir), "test").unwrap()
+        Client::connect(&CellAddress::at(&self.dir), "test").unwrap()
     }
 
     fn messages(self) -> Vec<ClientMessage> {
@@ -68,8 +68,8 @@ impl Daemon {
     }
 }
 
-fn serve(mut stream: UnixStream, turn: &Turn) -> Option<ClientMessage> {
-    if let Turn::NoMaster = turn {
+fn serve(mut stream: UnixStream, turn: &DaemonAction) -> Option<ClientMessage> {
+    if let DaemonAction::NoMaster = turn {
         let refusal = Diagnostic::new(Code::NoMaster, "error: no connection to the master");
         blocking::send(&mut stream, Kind::Refusal, 0, &refusal, FRAME_LIMIT).unwrap();
         return None;
@@ -79,28 +79,36 @@ fn serve(mut stream: UnixStream, turn: &Turn) -> Option<ClientMessage> {
         Kind::Hello
     );
     let frame = match blocking::recv(&mut stream, FRAME_LIMIT).unwrap() {
-        None if matches!(turn, Turn::Silence) => return None,
+        None if matches!(turn, DaemonAction::Silence) => return None,
         frame => frame.unwrap(),
     };
     let message = frame.message().unwrap();
     match turn {
-        Turn::Answer => {
+        DaemonAction::Answer => {
             let reply = Reply::answers(vec![Answer::Done("done".to_owned())]);
             blocking::send(&mut stream, Kind::Reply, frame.id, &reply, FRAME_LIMIT).unwrap();
         }
-        Turn::Unknown => {
+        DaemonAction::Unknown => {
             let refusal = Diagnostic::new(Code::OutcomeUnknown, "error: no answer");
             blocking::send(&mut stream, Kind::Refusal, frame.id, &refusal, FRAME_LIMIT).unwrap();
         }
-        Turn::Silence => while let Ok(Some(_)) = blocking::recv(&mut stream, FRAME_LIMIT) {},
-        Turn::Drop | Turn::NoMaster => {}
+        DaemonAction::Silence => while let Ok(Some(_)) = blocking::recv(&mut stream, FRAME_LIMIT) {},
+        DaemonAction::Drop | DaemonAction::NoMaster => {}
     }
     Some(message)
 }
 
 #[test]
 fn a_change_is_repeated_while_the_agent_looks_for_the_master() {
-    let daemon = Daemon::start("repeat", vec![Turn::Drop, Turn::NoMaster, Turn::NoMaster, Turn::Answer]);
+    let daemon = FakeDaemon::start(
+        "repeat",
+        vec![
+            DaemonAction::Drop,
+            DaemonAction::NoMaster,
+            DaemonAction::NoMaster,
+            DaemonAction::Answer,
+        ],
+    );
     let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
     assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
     let ids = daemon.requests();
@@ -109,7 +117,7 @@ fn a_change_is_repeated_while_the_agent_looks_for_the_master() {
 
 #[test]
 fn without_a_master_the_first_attempt_is_the_last() {
-    let daemon = Daemon::start("first", vec![Turn::NoMaster]);
+    let daemon = FakeDaemon::start("first", vec![DaemonAction::NoMaster]);
     let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
     assert!(matches!(reply.answers.as_slice(), [Answer::Refused(refusal)] if refusal.code == Code::NoMaster));
     assert_eq!(daemon.requests(), []);
@@ -117,7 +125,7 @@ fn without_a_master_the_first_attempt_is_the_last() {
 
 #[test]
 fn a_change_that_nobody_answered_ends_with_its_outcome_unknown() {
-    let daemon = Daemon::start("unknown", vec![Turn::Drop]);
+    let daemon = FakeDaemon::start("unknown", vec![DaemonAction::Drop]);
     let mut client = daemon.client();
     client.repeat_for = Duration::ZERO;
     let refusal = client.change(Command::TriggerScheduling).unwrap_err();
@@ -127,7 +135,7 @@ fn a_change_that_nobody_answered_ends_with_its_outcome_unknown() {
 
 #[test]
 fn a_change_that_was_never_sent_has_no_master() {
-    let daemon = Daemon::start("gone", vec![Turn::Drop]);
+    let daemon = FakeDaemon::start("gone", vec![DaemonAction::Drop]);
     let mut client = daemon.client();
     client.repeat_for = Duration::ZERO;
     assert!(client.change(Command::TriggerScheduling).is_err());
@@ -140,7 +148,7 @@ fn a_change_that_was_never_sent_has_no_master() {
 
 #[test]
 fn an_interrupt_ends_a_change_that_nobody_answers() {
-    let daemon = Daemon::start("interrupted", vec![Turn::Silence]);
+    let daemon = FakeDaemon::start("interrupted", vec![DaemonAction::Silence]);
     let interrupt = Interrupt::hold().unwrap();
     let mut client = daemon.client();
     nix::sys::pthread::pthread_kill(nix::sys::pthread::pthread_self(), nix::sys::signal::Signal::SIGTERM).unwrap();
@@ -151,7 +159,7 @@ fn an_interrupt_ends_a_change_that_nobody_answers() {
 
 #[test]
 fn a_last_request_does_not_wait_for_a_daemon_that_is_silent() {
-    let daemon = Daemon::start("last", vec![Turn::Silence, Turn::Silence]);
+    let daemon = FakeDaemon::start("last", vec![DaemonAction::Silence, DaemonAction::Silence]);
     let client = daemon.client();
     let mut last = client.hurried(Duration::from_millis(50)).unwrap();
     drop(client);
@@ -165,7 +173,7 @@ fn a_last_request_does_not_wait_for_a_daemon_that_is_silent() {
 
 #[test]
 fn a_change_that_an_agent_passed_on_in_vain_is_repeated() {
-    let daemon = Daemon::start("vain", vec![Turn::Unknown, Turn::Answer]);
+    let daemon = FakeDaemon::start("vain", vec![DaemonAction::Unknown, DaemonAction::Answer]);
     let reply = daemon.client().change(Command::TriggerScheduling).unwrap();
     assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
     let ids = daemon.requests();
@@ -174,8 +182,13 @@ fn a_change_that_an_agent_passed_on_in_vain_is_repeated() {
 
 #[test]
 fn a_wait_goes_on_with_the_next_master() {
-    let turns = vec![Turn::Drop, Turn::NoMaster, Turn::Drop, Turn::Answer];
-    let daemon = Daemon::start("wait", turns);
+    let turns = vec![
+        DaemonAction::Drop,
+        DaemonAction::NoMaster,
+        DaemonAction::Drop,
+        DaemonAction::Answer,
+    ];
+    let daemon = FakeDaemon::start("wait", turns);
     let interrupt = Interrupt::hold().unwrap();
     let reply = daemon.client().wait(Query::Status, &interrupt).unwrap().unwrap();
     assert_eq!(reply.answers, [Answer::Done("done".to_owned())]);
@@ -184,7 +197,7 @@ fn a_wait_goes_on_with_the_next_master() {
 
 #[test]
 fn a_wait_ends_when_no_master_comes_back() {
-    let daemon = Daemon::start("lost", vec![Turn::Drop]);
+    let daemon = FakeDaemon::start("lost", vec![DaemonAction::Drop]);
     let mut client = daemon.client();
     client.look_for = Duration::ZERO;
     let refusal = client.wait(Query::Status, &Interrupt::hold().unwrap()).unwrap_err();
@@ -193,7 +206,7 @@ fn a_wait_ends_when_no_master_comes_back() {
 
 #[test]
 fn a_connection_that_was_closed_while_nothing_was_asked_is_made_again() {
-    let daemon = Daemon::start("idle", vec![Turn::Answer, Turn::Answer]);
+    let daemon = FakeDaemon::start("idle", vec![DaemonAction::Answer, DaemonAction::Answer]);
     let mut client = daemon.client();
     for _ in 0..2 {
         let reply = client.change(Command::TriggerScheduling).unwrap();

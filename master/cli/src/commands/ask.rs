@@ -1,10 +1,10 @@
 //! What the commands that only ask have in common: lists of options, selection of queues, the three
 //! formats, and the answers.
 
-use crate::args::Parsed;
+use crate::args::CommandLine;
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::fail::Fail;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::ObjectKind;
@@ -29,7 +29,7 @@ impl Format {
     ///
     /// # Errors
     /// A format that there is not.
-    pub fn of(parsed: &Parsed) -> Result<Self, Fail> {
+    pub fn from_command_line(parsed: &CommandLine) -> Result<Self, Fail> {
         match parsed.value("-fmt") {
             Some("json") => Ok(Format::Json),
             Some("xml") => Ok(Format::Xml),
@@ -47,14 +47,14 @@ impl Format {
 /// # Errors
 /// See [`Client::connect`].
 pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
-    connect_at(&Site::from_environment(), program, format)
+    connect_at(&CellAddress::from_environment(), program, format)
 }
 
 /// Connects to the master of a cell, for answers that are written in `format`.
 ///
 /// # Errors
 /// See [`Client::connect`].
-pub fn connect_at(site: &Site, program: &str, format: Format) -> Result<Client, Fail> {
+pub fn connect_at(site: &CellAddress, program: &str, format: Format) -> Result<Client, Fail> {
     let client = Client::connect(site, program)?;
     Ok(match format {
         Format::Text => client,
@@ -63,7 +63,7 @@ pub fn connect_at(site: &Site, program: &str, format: Format) -> Result<Client, 
 }
 
 /// Everything that all uses of an option named, taken apart at commas.
-pub fn list(parsed: &Parsed, name: &str) -> Vec<String> {
+pub fn list(parsed: &CommandLine, name: &str) -> Vec<String> {
     let uses = parsed.given.iter().filter(|given| given.name == name);
     let words = uses.flat_map(|given| &given.values).flat_map(|value| value.split(','));
     words
@@ -74,13 +74,13 @@ pub fn list(parsed: &Parsed, name: &str) -> Vec<String> {
 }
 
 /// The list of an option that may stand without one: none where it is not given, empty for all.
-pub fn optional_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
+pub fn optional_list(parsed: &CommandLine, name: &str) -> Option<Vec<String>> {
     parsed.has(name).then(|| list(parsed, name))
 }
 
 /// The list of the last use of an option, taken apart at commas and blanks: none where it is not
 /// given, empty for all.
-pub fn last_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
+pub fn last_list(parsed: &CommandLine, name: &str) -> Option<Vec<String>> {
     let last = parsed.given.iter().rev().find(|given| given.name == name)?;
     let words = last.values.iter().flat_map(|value| value.split([',', ' ']));
     Some(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
@@ -90,7 +90,7 @@ pub fn last_list(parsed: &Parsed, name: &str) -> Option<Vec<String>> {
 ///
 /// # Errors
 /// As [`ResourceList::parse`].
-pub fn resources(parsed: &Parsed) -> Result<Vec<ResourceRequest>, Fail> {
+pub fn resources(parsed: &CommandLine) -> Result<Vec<ResourceRequest>, Fail> {
     let mut all = ResourceList::default();
     for given in parsed.given.iter().filter(|given| given.name == "-l") {
         for value in &given.values {
@@ -104,7 +104,7 @@ pub fn resources(parsed: &Parsed) -> Result<Vec<ResourceRequest>, Fail> {
 ///
 /// # Errors
 /// A state letter that there is not, or as [`resources`].
-pub fn queue_filter(parsed: &Parsed) -> Result<QueueFilter, Fail> {
+pub fn queue_filter(parsed: &CommandLine) -> Result<QueueFilter, Fail> {
     let states = state_letters(parsed, "-qs", "acdosuACDES")?;
     Ok(QueueFilter {
         queues: list(parsed, "-q"),
@@ -122,7 +122,7 @@ pub fn queue_filter(parsed: &Parsed) -> Result<QueueFilter, Fail> {
 ///
 /// # Errors
 /// A letter that is not one of `known`, in the words of 8.1.9.
-pub fn state_letters(parsed: &Parsed, name: &str, known: &str) -> Result<String, Fail> {
+pub fn state_letters(parsed: &CommandLine, name: &str, known: &str) -> Result<String, Fail> {
     let letters = list(parsed, name).concat();
     match letters.chars().find(|letter| !known.contains(*letter)) {
         None => Ok(last_list(parsed, name).unwrap_or_default().concat()),

@@ -3,7 +3,7 @@
 
 use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, HostName, JobNumber, QueueInstanceName, QueueName, SubmitSeq, TaskId, UserName};
-use proto::job::{Condition, Granted, Holds, PeRequest, Phase, Requests};
+use proto::job::{Condition, GrantedSlots, Holds, PeRequest, Phase, Requests};
 use proto::request::{ResourceRequest, SlotRange, TaskRange};
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -75,7 +75,7 @@ pub fn task(job: &JobRow, number: u32, queue: &str, slots: u32, started: Wall) -
             phase: Phase::Running,
             ..Condition::default()
         },
-        granted: vec![Granted {
+        granted: vec![GrantedSlots {
             instance: instance(queue),
             slots,
         }],

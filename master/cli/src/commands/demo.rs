@@ -6,7 +6,7 @@ mod interrupt;
 mod steps;
 mod tour;
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -21,7 +21,7 @@ pub const DEMO: CommandDef = CommandDef {
         flag("--keep", "leave the directory behind"),
         with(
             "--sabotage",
-            Values::One,
+            ValueCount::One,
             "STEP",
             "leave out what a step shows, so that it must fail (used by the tests)",
         ),

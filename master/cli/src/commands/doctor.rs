@@ -2,9 +2,9 @@
 
 mod checks;
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
+use crate::cell_address::place::{self, Purpose};
 use crate::commands::{Outcome, up};
-use crate::site::place::{self, Purpose};
 use crate::{exit, output};
 use checks::Finding;
 use proto::diagnostic::{Code, Diagnostic};
@@ -16,7 +16,7 @@ pub const DOCTOR: CommandDef = CommandDef {
     operands: Operands::None,
     options: &[
         place::DIR,
-        with("-fmt", Values::One, "text|json", "how to print (default: text)"),
+        with("-fmt", ValueCount::One, "text|json", "how to print (default: text)"),
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],

@@ -2,13 +2,13 @@
 
 use crate::accounts;
 use crate::args::{CommandDef, Operands, flag};
+use crate::cell_address::CellAddress;
+use crate::cell_address::place::{self, Purpose};
 use crate::client::Client;
 use crate::commands::{Outcome, up};
 use crate::daemons::{self, Daemon, earlier, wait_for};
-use crate::directory::{self, Standing};
+use crate::directory::{self, DirectoryRelation};
 use crate::fail::Fail;
-use crate::site::Site;
-use crate::site::place::{self, Purpose};
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Command, JobSelection};
@@ -57,7 +57,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     check_caller(&dir)?;
     accounts::check_place(&dir)?;
     // Its locks and pid files name the daemons of the original.
-    if let Standing::Copy(recorded) = directory::standing(&dir) {
+    if let DirectoryRelation::Copy(recorded) = directory::standing(&dir) {
         output::data(&format!(
             "nothing runs in {}: it is a copy of {}\n",
             dir.display(),
@@ -153,7 +153,7 @@ fn kill_jobs(dir: &Path) -> Result<(), Fail> {
 }
 
 fn kill_jobs_of_the_cell(dir: &Path) -> Result<(), Fail> {
-    let mut client = Client::connect(&Site::at(dir), "gridwright down")?;
+    let mut client = Client::connect(&CellAddress::at(dir), "gridwright down")?;
     let everybody = JobSelection {
         users: vec!["*".to_owned()],
         ..JobSelection::default()

@@ -1,8 +1,8 @@
 //! `gridwright env`: what a shell needs to find the cell and the q* commands.
 
 use crate::args::{CommandDef, Operands, flag};
+use crate::cell_address::place::{self, Purpose};
 use crate::commands::{Outcome, up};
-use crate::site::place::{self, Purpose};
 use crate::{directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 

@@ -1,19 +1,21 @@
 //! `gridwright events`: what happens in the cell, as it happens.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, TaskKey, UserName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::request::TaskRange;
 use proto::wire::client::{Answer, Query};
-use proto::wire::stream::{Cause, Change, Item, Object, Source, Start, Subscription, Then, VERSION};
+use proto::wire::stream::{
+    Change, Item, ObjectState, Source, StreamStart, Subscription, SuspendCause, TaskFate, VERSION,
+};
 use proto::wire::view::Data;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -37,38 +39,38 @@ pub const EVENTS: CommandDef = CommandDef {
     options: &[
         with(
             "--every",
-            Values::One,
+            ValueCount::One,
             "SECONDS",
             "gather news, and print of what changes often the latest (default: 0)",
         ),
         with(
             "--fmt",
-            Values::One,
+            ValueCount::One,
             "text|json",
             "how to print: a line for people, or one JSON object a line",
         ),
-        with("-fmt", Values::One, "text|json", "the same"),
+        with("-fmt", ValueCount::One, "text|json", "the same"),
         with(
             "--from",
-            Values::One,
+            ValueCount::One,
             "SEQ",
             "begin with the event of that number, which is in the log",
         ),
         flag("--full", "begin with everything that is true now"),
-        with("--kind", Values::One, "KIND,...", "only events of these kinds"),
+        with("--kind", ValueCount::One, "KIND,...", "only events of these kinds"),
         with(
             "--name",
-            Values::One,
+            ValueCount::One,
             "NAME",
             "the name that qconf -secl shows (default: events)",
         ),
         with(
             "--owner",
-            Values::One,
+            ValueCount::One,
             "USER,...",
             "only what becomes of jobs of these users; of their own all may ask",
         ),
-        crate::site::place::DIR,
+        crate::cell_address::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -99,7 +101,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         every_s,
     };
     Reader {
-        site: Site::of(&parsed),
+        site: CellAddress::from_command_line(&parsed),
         subscription,
         is_json,
         clock: Clock::local(),
@@ -110,7 +112,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 
 /// One run: what is asked for, how it is printed, and how far it has come.
 struct Reader {
-    site: Site,
+    site: CellAddress,
     subscription: Subscription,
     is_json: bool,
     clock: Clock,
@@ -135,7 +137,7 @@ impl Reader {
             let Some(seen) = self.seen.filter(|_| lost.elapsed() < LOOK_FOR) else {
                 return Err(error.into());
             };
-            self.subscription.start = Start::From(EventSeq(seen.0 + 1));
+            self.subscription.start = StreamStart::From(EventSeq(seen.0 + 1));
             std::thread::sleep(PAUSE);
         }
     }
@@ -171,7 +173,7 @@ impl Reader {
     }
 }
 
-fn is_json(parsed: &Parsed) -> Result<bool, Fail> {
+fn is_json(parsed: &CommandLine) -> Result<bool, Fail> {
     match parsed.value("--fmt").or(parsed.value("-fmt")) {
         None | Some("text") => Ok(false),
         Some("json") => Ok(true),
@@ -179,7 +181,7 @@ fn is_json(parsed: &Parsed) -> Result<bool, Fail> {
     }
 }
 
-fn start(parsed: &Parsed) -> Result<Start, Fail> {
+fn start(parsed: &CommandLine) -> Result<StreamStart, Fail> {
     match (parsed.value("--from"), parsed.has("--full")) {
         (Some(_), true) => {
             let what = "gridwright events: --from and --full do not go together";
@@ -188,12 +190,12 @@ fn start(parsed: &Parsed) -> Result<Start, Fail> {
                 Diagnostic::new(Code::BadSyntax, what).fix("leave one of them out"),
             ))
         }
-        (Some(text), false) => text.parse().map(|seq| Start::From(EventSeq(seq))).map_err(|_| {
+        (Some(text), false) => text.parse().map(|seq| StreamStart::From(EventSeq(seq))).map_err(|_| {
             Fail::bad_value(format!("error: \"{text}\" is no number of an event"))
                 .fix("a number, as in the first column")
         }),
-        (None, true) => Ok(Start::Full),
-        (None, false) => Ok(Start::Now),
+        (None, true) => Ok(StreamStart::Full),
+        (None, false) => Ok(StreamStart::Now),
     }
 }
 
@@ -300,8 +302,8 @@ fn about(change: &Change) -> String {
 }
 
 /// The first objects by name, and how many more there are.
-fn names(objects: &[Object]) -> String {
-    let name = |object: &Object| format!("{} {}", object.kind, object.name).trim_end().to_owned();
+fn names(objects: &[ObjectState]) -> String {
+    let name = |object: &ObjectState| format!("{} {}", object.kind, object.name).trim_end().to_owned();
     let names: Vec<String> = objects.iter().take(NAMES).map(name).collect();
     let more = match objects.len().saturating_sub(NAMES) {
         0 => String::new(),
@@ -319,7 +321,7 @@ fn ranges(tasks: &[TaskRange]) -> String {
     format!("tasks {}", tasks.join(","))
 }
 
-fn places(granted: &[Granted]) -> String {
+fn places(granted: &[GrantedSlots]) -> String {
     let places: Vec<String> = granted
         .iter()
         .map(|granted| format!("{}:{}", granted.instance, granted.slots))
@@ -327,19 +329,19 @@ fn places(granted: &[Granted]) -> String {
     places.join(" ")
 }
 
-fn next(then: &Then) -> String {
+fn next(then: &TaskFate) -> String {
     match then {
-        Then::Done => String::new(),
-        Then::Pending => ", pending again".to_owned(),
-        Then::Error { reason } => format!(", in error: {reason}"),
+        TaskFate::Done => String::new(),
+        TaskFate::Pending => ", pending again".to_owned(),
+        TaskFate::Error { reason } => format!(", in error: {reason}"),
     }
 }
 
-fn cause_name(cause: Cause) -> &'static str {
+fn cause_name(cause: SuspendCause) -> &'static str {
     match cause {
-        Cause::Hand => "by hand",
-        Cause::Threshold => "threshold",
-        Cause::Preemption => "superordinate queue",
+        SuspendCause::Hand => "by hand",
+        SuspendCause::Threshold => "threshold",
+        SuspendCause::Preemption => "superordinate queue",
     }
 }
 
@@ -362,7 +364,7 @@ mod tests {
             queue: "all.q".into(),
             host: "h1".into(),
         };
-        let granted = vec![Granted { instance, slots: 2 }];
+        let granted = vec![GrantedSlots { instance, slots: 2 }];
         Item {
             seq: EventSeq(12),
             time: Wall(1_800_000_000_500),

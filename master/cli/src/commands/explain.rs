@@ -6,7 +6,7 @@ mod target;
 mod tests;
 mod text;
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
@@ -18,7 +18,7 @@ use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Query;
 use proto::wire::view::{Data, Explanation};
-use target::Chosen;
+use target::TargetJob;
 
 pub const EXPLAIN: CommandDef = CommandDef {
     name: "gridwright explain",
@@ -32,17 +32,17 @@ pub const EXPLAIN: CommandDef = CommandDef {
         ),
         with(
             "-t",
-            Values::One,
+            ValueCount::One,
             "task_id_range",
             "only these tasks of the preceding JOB",
         ),
         with(
             "-fmt",
-            Values::One,
+            ValueCount::One,
             "text|json",
             "how to print (default: text); json is one line for each job",
         ),
-        crate::site::place::DIR,
+        crate::cell_address::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -82,7 +82,11 @@ pub fn run(words: Vec<String>) -> Outcome {
         clock: Clock::local(),
     };
     let format = if style.is_json { Format::Json } else { Format::Text };
-    let mut client = ask::connect_at(&crate::site::Site::of(&parsed), "gridwright explain", format)?;
+    let mut client = ask::connect_at(
+        &crate::cell_address::CellAddress::from_command_line(&parsed),
+        "gridwright explain",
+        format,
+    )?;
     let mut code = exit::OK;
     for word in words {
         code = code.max(match target::jobs(&mut client, word) {
@@ -104,7 +108,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 /// Explains one job; what has left is found in the accounting.
-fn explain(client: &mut Client, job: &Chosen, style: &Style) -> Outcome {
+fn explain(client: &mut Client, job: &TargetJob, style: &Style) -> Outcome {
     let reply = client.query(Query::Explain {
         job: job.number,
         tasks: job.tasks.clone(),
@@ -129,7 +133,7 @@ fn explain(client: &mut Client, job: &Chosen, style: &Style) -> Outcome {
     Ok(exit::OK)
 }
 
-fn present(explanation: &Explanation, job: &Chosen, style: &Style) {
+fn present(explanation: &Explanation, job: &TargetJob, style: &Style) {
     if style.is_json {
         output::data(&json::line(
             &serde_json::json!({ "version": 1, "explanation": explanation }),

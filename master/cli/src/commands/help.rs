@@ -1,7 +1,7 @@
 //! `gridwright help`, `--help`, `--version`: what there is, a line for each command, and the ways
 //! in which people ask for it.
 
-use super::{COMMANDS, Entry};
+use super::{COMMANDS, CommandEntry};
 use crate::{exit, output};
 use std::io::IsTerminal;
 
@@ -69,11 +69,12 @@ fn product() -> String {
 }
 
 fn overview() -> String {
-    let (classic, own): (Vec<&Entry>, Vec<&Entry>) = COMMANDS.iter().partition(|entry| entry.name.starts_with('q'));
-    let lines = |entries: &[&Entry]| -> String {
+    let (classic, own): (Vec<&CommandEntry>, Vec<&CommandEntry>) =
+        COMMANDS.iter().partition(|entry| entry.name.starts_with('q'));
+    let lines = |entries: &[&CommandEntry]| -> String {
         entries
             .iter()
-            .map(|Entry { name, line, .. }| format!("   {name:<12}{line}\n"))
+            .map(|CommandEntry { name, line, .. }| format!("   {name:<12}{line}\n"))
             .collect()
     };
     format!(

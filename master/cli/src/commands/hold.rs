@@ -1,11 +1,11 @@
 //! `qhold` and `qrls`: set and release holds of jobs and tasks.
 
-use crate::args::{CommandDef, Operands, OptionDef, Values, flag, with};
+use crate::args::{CommandDef, Operands, OptionDef, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::job::selection::{join_task_options, selection};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::Code;
 use proto::job::{HoldChange, Holds, JobChanges};
@@ -20,18 +20,23 @@ const NOT_OWNER: u8 = 18;
 const OPTIONS: &[OptionDef] = &[
     with(
         "-h",
-        Values::One,
+        ValueCount::One,
         "hold_list",
         "which holds: letters of u (user, the default), o (operator), s (system)",
     ),
     flag("-help", "print this help"),
     with(
         "-t",
-        Values::One,
+        ValueCount::One,
         "task_id_range",
         "only these tasks of the preceding JOB",
     ),
-    with("-u", Values::One, "user_list", "jobs of these users; * is everybody"),
+    with(
+        "-u",
+        ValueCount::One,
+        "user_list",
+        "jobs of these users; * is everybody",
+    ),
 ];
 
 const EXIT_CODES: &str = "0 done; 3 no such job; 4 several tasks of a job that is not an array; \
@@ -84,7 +89,8 @@ fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange
         holds: Some(change(holds)),
         ..JobChanges::default()
     });
-    let reply = Client::connect(&Site::from_environment(), command.name)?.change(Command::Alter { jobs, changes })?;
+    let reply =
+        Client::connect(&CellAddress::from_environment(), command.name)?.change(Command::Alter { jobs, changes })?;
     output::answers(&reply.answers);
     Ok(reply
         .answers

@@ -3,12 +3,12 @@
 mod list;
 mod remove;
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
+use crate::cell_address::place::DIR;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::site::Site;
-use crate::site::place::DIR;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Command;
@@ -26,7 +26,12 @@ pub const HOST: CommandDef = CommandDef {
     options: &[
         DIR,
         flag("--dry-run", "remove: show what names the host and change nothing"),
-        with("-fmt", Values::One, "text|json", "list: how to print (default: text)"),
+        with(
+            "-fmt",
+            ValueCount::One,
+            "text|json",
+            "list: how to print (default: text)",
+        ),
         flag(
             "--force",
             "remove: also with tasks running there, which are deleted and may go on there for a while",
@@ -72,7 +77,7 @@ fn each(hosts: &[&str], mut act: impl FnMut(&str) -> Outcome) -> Outcome {
     Ok(exit::OK)
 }
 
-fn change(parsed: &Parsed, command: Command) -> Outcome {
-    let mut client = Client::connect(&Site::of(parsed), "gridwright host")?;
+fn change(parsed: &CommandLine, command: Command) -> Outcome {
+    let mut client = Client::connect(&CellAddress::from_command_line(parsed), "gridwright host")?;
     Ok(output::answers(&client.change(command)?.answers))
 }

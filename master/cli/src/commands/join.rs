@@ -1,9 +1,9 @@
 //! `gridwright join`: makes this machine a host of a cell.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::place::{self, Purpose};
 use crate::commands::{Outcome, up};
 use crate::fail::Fail;
-use crate::site::place::{self, Purpose};
 use crate::{daemons, directory, exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::view::CellStatus;
@@ -20,19 +20,19 @@ pub const JOIN: CommandDef = CommandDef {
         place::DIR,
         with(
             "--token-file",
-            Values::One,
+            ValueCount::One,
             "FILE",
             "where the token is; - is standard input. On the command line every user of this host could read it",
         ),
         with(
             "--host",
-            Values::One,
+            ValueCount::One,
             "NAME",
             "the name of this host (default: hostname)",
         ),
         with(
             "--wait",
-            Values::One,
+            ValueCount::One,
             "SECONDS",
             "how long its first load report may take (default: 60)",
         ),
@@ -57,7 +57,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let patience = up::patience(&parsed, "gridwright join")?;
     let dir = up::directory(&parsed, Purpose::Make)?;
     up::go_where_all_reach_us("join", &dir, words)?;
-    let is_copy = matches!(directory::standing(&dir), directory::Standing::Copy(_));
+    let is_copy = matches!(directory::standing(&dir), directory::DirectoryRelation::Copy(_));
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     command.args(["join", master, "-"]).arg("--dir").arg(&dir);
     if place::is_environment_of_other(&dir) {
@@ -96,19 +96,25 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 /// Where the token is.
-enum Token<'a> {
+enum TokenSource<'a> {
     Word(&'a str),
     File(&'a str),
     Input,
 }
 
 /// The master and the token that the command line names.
-fn given(parsed: &Parsed) -> Result<(&str, Token<'_>), Fail> {
-    let token = |word| if word == "-" { Token::Input } else { Token::Word(word) };
+fn given(parsed: &CommandLine) -> Result<(&str, TokenSource<'_>), Fail> {
+    let token = |word| {
+        if word == "-" {
+            TokenSource::Input
+        } else {
+            TokenSource::Word(word)
+        }
+    };
     match (parsed.operands.as_slice(), parsed.value("--token-file")) {
         ([master, word], None) => Ok((master, token(word))),
-        ([master], Some("-")) => Ok((master, Token::Input)),
-        ([master], Some(file)) => Ok((master, Token::File(file))),
+        ([master], Some("-")) => Ok((master, TokenSource::Input)),
+        ([master], Some(file)) => Ok((master, TokenSource::File(file))),
         _ => {
             let what = "gridwright join: write gridwright join MASTER[:PORT] --token-file FILE";
             let fix = "make a token on the master: gridwright token create; the word - in place of the file is standard input";
@@ -117,7 +123,7 @@ fn given(parsed: &Parsed) -> Result<(&str, Token<'_>), Fail> {
     }
 }
 
-impl Token<'_> {
+impl TokenSource<'_> {
     /// The first line of where it is.
     fn read(&self) -> Result<String, Fail> {
         let refuse = |place: &str, error: std::io::Error| {
@@ -129,11 +135,11 @@ impl Token<'_> {
             )
         };
         match self {
-            Token::Word(word) => Ok((*word).to_owned()),
-            Token::File(file) => std::fs::File::open(file)
+            TokenSource::Word(word) => Ok((*word).to_owned()),
+            TokenSource::File(file) => std::fs::File::open(file)
                 .and_then(first_line)
                 .map_err(|error| refuse(file, error)),
-            Token::Input => first_line(std::io::stdin()).map_err(|error| refuse("standard input", error)),
+            TokenSource::Input => first_line(std::io::stdin()).map_err(|error| refuse("standard input", error)),
         }
     }
 }

@@ -11,16 +11,16 @@ mod table;
 #[cfg(test)]
 pub mod tests;
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
-use entry::Entry;
+use entry::AccountingEntry;
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::QueueInstanceName;
@@ -38,48 +38,53 @@ pub const QACCT: CommandDef = CommandDef {
     options: &[
         with(
             "-ar",
-            Values::Optional,
+            ValueCount::Optional,
             "[ar_id]",
             "list [matching] advance reservations",
         ),
-        with("-A", Values::Optional, "[account_string]", "list [matching] account"),
-        with("-b", Values::One, "begin_time", "jobs started after"),
-        with("-d", Values::One, "days", "jobs started during the last d days"),
-        with("-D", Values::Optional, "[department]", "list [matching] department"),
-        with("-e", Values::One, "end_time", "jobs started before"),
+        with(
+            "-A",
+            ValueCount::Optional,
+            "[account_string]",
+            "list [matching] account",
+        ),
+        with("-b", ValueCount::One, "begin_time", "jobs started after"),
+        with("-d", ValueCount::One, "days", "jobs started during the last d days"),
+        with("-D", ValueCount::Optional, "[department]", "list [matching] department"),
+        with("-e", ValueCount::One, "end_time", "jobs started before"),
         flag("-E", "select job end time, not start"),
-        with("-f", Values::One, "acctfile", "use a classic accounting file"),
-        with("-fmt", Values::One, "text|json", "how to write the answer"),
-        with("-g", Values::Optional, "[groupname]", "list [matching] group"),
-        with("-h", Values::Optional, "[host]", "list [matching] host"),
+        with("-f", ValueCount::One, "acctfile", "use a classic accounting file"),
+        with("-fmt", ValueCount::One, "text|json", "how to write the answer"),
+        with("-g", ValueCount::Optional, "[groupname]", "list [matching] group"),
+        with("-h", ValueCount::Optional, "[host]", "list [matching] host"),
         flag("-help", "print this help"),
         with(
             "-j",
-            Values::Optional,
+            ValueCount::Optional,
             "[job_id|job_name|pattern,...]",
             "list all [matching] jobs",
         ),
         with(
             "-l",
-            Values::One,
+            ValueCount::One,
             "attr=val,...",
             "jobs of queues that offer these resources",
         ),
         flag("-m", "list only master tasks (there are no others yet)"),
-        with("-o", Values::Optional, "[owner]", "list [matching] owner"),
-        with("-u", Values::Optional, "[owner]", "list [matching] owner"),
+        with("-o", ValueCount::Optional, "[owner]", "list [matching] owner"),
+        with("-u", ValueCount::Optional, "[owner]", "list [matching] owner"),
         with(
             "-pe",
-            Values::Optional,
+            ValueCount::Optional,
             "[pe_name]",
             "list [matching] parallel environment",
         ),
-        with("-P", Values::Optional, "[project]", "list [matching] project"),
-        with("-q", Values::Optional, "[queue]", "list [matching] queue"),
-        with("-slots", Values::Optional, "[slots]", "list [matching] job slots"),
+        with("-P", ValueCount::Optional, "[project]", "list [matching] project"),
+        with("-q", ValueCount::Optional, "[queue]", "list [matching] queue"),
+        with("-slots", ValueCount::Optional, "[slots]", "list [matching] job slots"),
         with(
             "-t",
-            Values::One,
+            ValueCount::One,
             "taskid[-taskid[:step]]",
             "list all [matching] tasks (requires -j option)",
         ),
@@ -95,13 +100,13 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let clock = Clock::local();
-    let format = Format::of(&parsed)?;
-    let mut selection = Selection::of(&parsed, &clock)?;
+    let format = Format::from_command_line(&parsed)?;
+    let mut selection = Selection::from_command_line(&parsed, &clock)?;
     if parsed.has("-l") {
         selection.only_in(&suitable_queues(&parsed)?);
     }
     resolve_group(&mut selection)?;
-    let mut found = Found {
+    let mut found = AccountingResult {
         entries: Vec::new(),
         sums: Sums::new(selection.columns()),
         skipped: Vec::new(),
@@ -110,7 +115,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         Some(path) => file::read(path, |entry| found.take(&mut selection, vec![entry]))?,
         None => ask_master(ask::connect("qacct", format)?, &mut selection, &mut found)?,
     }
-    let Found { entries, sums, skipped } = found;
+    let AccountingResult { entries, sums, skipped } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
         output::note(&format!(
@@ -123,7 +128,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let shown = match (selection.jobs(), format) {
         (Some(_), _) => blocks(&entries, &selection, format, &clock),
         (None, Format::Json) => {
-            output::data(&json::Document::new().with("usage", &table::json(sums)).finish());
+            output::data(&json::JsonDocument::new().with("usage", &table::json(sums)).finish());
             Ok(exit::OK)
         }
         (None, Format::Text | Format::Xml) => {
@@ -139,15 +144,15 @@ pub fn run(words: Vec<String>) -> Outcome {
 }
 
 /// What was chosen: the entries themselves for `-j`, else their sums alone.
-struct Found {
-    entries: Vec<Entry>,
+struct AccountingResult {
+    entries: Vec<AccountingEntry>,
     sums: Sums,
     /// Refusals about records that the master cannot read.
     skipped: Vec<Answer>,
 }
 
-impl Found {
-    fn take(&mut self, selection: &mut Selection, entries: Vec<Entry>) {
+impl AccountingResult {
+    fn take(&mut self, selection: &mut Selection, entries: Vec<AccountingEntry>) {
         let chosen = selection.choose(entries);
         if selection.jobs().is_some() {
             self.entries.extend(chosen);
@@ -158,7 +163,7 @@ impl Found {
 }
 
 /// Asks the master for what the selection may choose from, and takes it part by part.
-fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) -> Result<(), Fail> {
+fn ask_master(mut client: Client, selection: &mut Selection, found: &mut AccountingResult) -> Result<(), Fail> {
     let filter: AccountingFilter = selection.question();
     let names = selection.hosts();
     if !names.is_empty()
@@ -171,7 +176,7 @@ fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) 
     client.query_parts(Query::Accounting(filter), |part| match part.data {
         Some(Data::Accounting(records)) => {
             found.skipped.extend(part.answers);
-            found.take(selection, records.into_iter().map(Entry::from).collect());
+            found.take(selection, records.into_iter().map(AccountingEntry::from).collect());
         }
         _ => rest = part,
     })?;
@@ -180,8 +185,8 @@ fn ask_master(mut client: Client, selection: &mut Selection, found: &mut Found) 
 }
 
 /// The queue instances that there are, and those that offer what `-l` asks for.
-fn suitable_queues(parsed: &Parsed) -> Result<[BTreeSet<QueueInstanceName>; 2], Fail> {
-    let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+fn suitable_queues(parsed: &CommandLine) -> Result<[BTreeSet<QueueInstanceName>; 2], Fail> {
+    let mut client = Client::connect(&CellAddress::from_environment(), "qacct")?;
     let all = instances(&mut client, QueueFilter::default())?;
     let resources = ask::resources(parsed)?;
     Ok([
@@ -212,7 +217,7 @@ fn resolve_group(selection: &mut Selection) -> Result<(), Fail> {
     let Some(pattern) = selection.group_pattern().map(str::to_owned) else {
         return Ok(());
     };
-    let mut client = Client::connect(&Site::from_environment(), "qacct")?;
+    let mut client = Client::connect(&CellAddress::from_environment(), "qacct")?;
     let found = instances(
         &mut client,
         QueueFilter {
@@ -234,11 +239,11 @@ fn resolve_group(selection: &mut Selection) -> Result<(), Fail> {
 }
 
 /// `-j`: a block for each record; a job without one is named and makes the exit code 1.
-fn blocks(entries: &[Entry], selection: &Selection, format: Format, clock: &Clock) -> Outcome {
+fn blocks(entries: &[AccountingEntry], selection: &Selection, format: Format, clock: &Clock) -> Outcome {
     match format {
         Format::Json => {
             let records: Vec<&AccountingRecord> = entries.iter().map(|entry| &entry.record).collect();
-            output::data(&json::Document::new().with("accounting", &records).finish());
+            output::data(&json::JsonDocument::new().with("accounting", &records).finish());
         }
         Format::Text | Format::Xml => output::data(&block::render(entries, clock)),
     }

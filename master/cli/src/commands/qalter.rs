@@ -1,15 +1,15 @@
 //! `qalter` changes jobs, `qresub` submits copies of them.
 
 use super::qsub::build;
-use crate::args::{CommandDef, Given, OptionDef, Parsed};
+use crate::args::{CommandDef, CommandLine, GivenOption, OptionDef};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::job::options::{JobOption, QALTER, QRESUB, Row, TABLE, Taker};
+use crate::job::options::{JobOption, JobOptionRow, QALTER, QRESUB, TABLE, Taker};
 use crate::job::request::JobRequest;
 use crate::job::selection::{join_task_options, selection};
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{HoldChange, Holds, JobChanges, Validation};
@@ -35,8 +35,8 @@ static QRESUB_PARSER: LazyLock<CommandDef> = LazyLock::new(|| parser(&QRESUB, Ta
 /// A command with the options of the others that are about jobs besides its own, which are called
 /// unknown by name.
 fn parser(command: &CommandDef, taker: Taker) -> CommandDef {
-    let is_taken = |row: &Row| row.takers.contains(&taker);
-    let is_read = |row: &&Row| {
+    let is_taken = |row: &JobOptionRow| row.takers.contains(&taker);
+    let is_read = |row: &&JobOptionRow| {
         let is_named = TABLE
             .iter()
             .any(|other| is_taken(other) && other.def.name == row.def.name);
@@ -64,7 +64,7 @@ pub fn alter(words: Vec<String>) -> Outcome {
     }
     let mut request = JobRequest::new("qalter");
     request.apply_line(&parsed.given)?;
-    let site = Site::from_environment();
+    let site = CellAddress::from_environment();
     request.map_directory(&site)?;
     let users = if parsed.has("-uall") {
         Some("*")
@@ -127,8 +127,8 @@ fn changes(request: JobRequest, args: Option<Vec<String>>) -> JobChanges {
 }
 
 /// A command line without options that the command does not have.
-fn only_of(command: &CommandDef, parsed: Parsed) -> Result<Parsed, Fail> {
-    let is_known = |given: &&Given| command.options.iter().any(|option| option.name == given.name);
+fn only_of(command: &CommandDef, parsed: CommandLine) -> Result<CommandLine, Fail> {
+    let is_known = |given: &&GivenOption| command.options.iter().any(|option| option.name == given.name);
     let others: Vec<String> = parsed
         .given
         .iter()
@@ -147,7 +147,7 @@ fn only_of(command: &CommandDef, parsed: Parsed) -> Result<Parsed, Fail> {
     }
 }
 
-fn unknown_option(given: &Given) -> String {
+fn unknown_option(given: &GivenOption) -> String {
     format!("Unknown option {} {}", given.name, given.values.join(" "))
         .trim_end()
         .to_owned()
@@ -173,7 +173,8 @@ pub fn resubmit(words: Vec<String>) -> Outcome {
         holds,
         ..JobChanges::default()
     });
-    let reply = Client::connect(&Site::from_environment(), "qresub")?.change(Command::Resubmit { jobs, changes })?;
+    let reply =
+        Client::connect(&CellAddress::from_environment(), "qresub")?.change(Command::Resubmit { jobs, changes })?;
     output::answers(&reply.answers);
     if let Some(Data::Submitted { number, name, array }) = &reply.data {
         output::data(&super::qsub::confirmation(*number, name, *array, false));

@@ -29,7 +29,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{Given, Parsed};
+use crate::args::{CommandLine, GivenOption};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
@@ -37,7 +37,7 @@ pub use options::QCONF;
 use options::{DRY_RUN, Verb, verb};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::ObjectKind;
-use session::{Format, Session};
+use session::{DataFormat, Session};
 
 /// Runs `qconf`: its options in the order given. The exit code is that of the last one that failed.
 pub fn run(words: Vec<String>) -> Outcome {
@@ -53,7 +53,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     perform(&mut Session::from_environment(format(&parsed)?)?, &parsed)
 }
 
-fn perform(session: &mut Session, parsed: &Parsed) -> Outcome {
+fn perform(session: &mut Session, parsed: &CommandLine) -> Outcome {
     session.dry_run = parsed.has(DRY_RUN);
     if let Some(given) = parsed
         .given
@@ -72,14 +72,14 @@ fn perform(session: &mut Session, parsed: &Parsed) -> Outcome {
 }
 
 /// A refusal ends the option, not the command; without the master nothing can follow.
-fn one(session: &mut Session, given: &Given) -> Outcome {
+fn one(session: &mut Session, given: &GivenOption) -> Outcome {
     match perform_one(session, given) {
         Err(fail) if !is_fatal(&fail) => Ok(printed(&fail)),
         outcome => outcome,
     }
 }
 
-fn perform_one(session: &mut Session, given: &Given) -> Outcome {
+fn perform_one(session: &mut Session, given: &GivenOption) -> Outcome {
     let values = given.values.as_slice();
     match verb(given.name) {
         Verb::List { kind, nothing } => show::list(session, kind, nothing),
@@ -236,10 +236,10 @@ fn exit_code(code: u8) -> u8 {
 }
 
 /// `-fmt`.
-fn format(parsed: &Parsed) -> Result<Format, Fail> {
+fn format(parsed: &CommandLine) -> Result<DataFormat, Fail> {
     match parsed.value("-fmt") {
-        None | Some("text") => Ok(Format::Text),
-        Some("json") => Ok(Format::Json),
+        None | Some("text") => Ok(DataFormat::Text),
+        Some("json") => Ok(DataFormat::Json),
         Some(other) => {
             let refusal = Diagnostic::new(Code::BadSyntax, format!("error: unknown format \"{other}\""));
             Err(Fail::new(exit::FAILED, refusal.fix("write -fmt json or -fmt text")))

@@ -1,11 +1,11 @@
 //! `qdel`: deletes jobs and tasks.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::job::selection::{join_task_options, selection};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Command;
 
@@ -22,13 +22,13 @@ pub const QDEL: CommandDef = CommandDef {
         flag("-help", "print this help"),
         with(
             "-t",
-            Values::One,
+            ValueCount::One,
             "task_id_range",
             "delete only these tasks of the preceding JOB",
         ),
         with(
             "-u",
-            Values::One,
+            ValueCount::One,
             "user_list",
             "delete the jobs of these users; * is everybody",
         ),
@@ -52,7 +52,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         jobs,
         force: parsed.has("-f"),
     };
-    let reply = Client::connect(&Site::from_environment(), "qdel")?.change(command)?;
+    let reply = Client::connect(&CellAddress::from_environment(), "qdel")?.change(command)?;
     Ok(output::answers(&reply.answers))
 }
 

@@ -1,15 +1,15 @@
 //! `qevent`: runs scripts when jobs and tasks end.
 
-use crate::args::{CommandDef, Operands, Values, flag, unsupported, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, unsupported, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::{Outcome, ask};
 use crate::fail::Fail;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::SubmitSeq;
 use proto::wire::client::{Answer, Query};
-use proto::wire::stream::{Change, Item, Start, Subscription, Then};
+use proto::wire::stream::{Change, Item, StreamStart, Subscription, TaskFate};
 use proto::wire::view::Data;
 use std::ops::ControlFlow;
 use std::process::Command;
@@ -33,7 +33,7 @@ pub const QEVENT: CommandDef = CommandDef {
         ),
         with(
             "-trigger",
-            Values::Two,
+            ValueCount::Two,
             "event script",
             "run the script with the event, the job and the task; JB_END: a job is gone, JB_TASK_END: a task has ended",
         ),
@@ -62,14 +62,16 @@ impl Event {
 
     /// What an element of the stream is, and of which task. `last` is the task that has ended last:
     /// the end of its job comes right behind it. Of a job that left before it ran the task is 0.
-    fn of(item: &Item, last: &mut Option<(SubmitSeq, u32)>) -> Option<(Event, u32)> {
+    fn of_item(item: &Item, last: &mut Option<(SubmitSeq, u32)>) -> Option<(Event, u32)> {
         match &item.change {
             Change::JobFinished { job } => {
                 let task = last.take().filter(|(of, _)| of == job).map_or(0, |(_, task)| task);
                 Some((Event::Job, task))
             }
             Change::TaskEnded {
-                task, then: Then::Done, ..
+                task,
+                then: TaskFate::Done,
+                ..
             } => {
                 *last = Some((task.seq, task.task.0));
                 Some((Event::Task, task.task.0))
@@ -96,7 +98,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let kinds = ["job-finished", "task-ended"].map(str::to_owned).into();
     let all = Subscription {
         name: "qevent".to_owned(),
-        start: Start::Now,
+        start: StreamStart::Now,
         kinds,
         ..Subscription::default()
     };
@@ -135,7 +137,7 @@ fn write_pid() -> Result<(), Fail> {
 
 /// Reads to the end, which is a refusal.
 fn read(subscription: Subscription, triggers: &[(Event, String)]) -> Result<Diagnostic, Fail> {
-    let mut client = Client::connect(&Site::from_environment(), "qevent")?;
+    let mut client = Client::connect(&CellAddress::from_environment(), "qevent")?;
     let mut end = Diagnostic::new(Code::NoMaster, "error: the master tells no more events");
     let mut last = None;
     client.query_while(Query::Events(subscription), |part| {
@@ -152,7 +154,7 @@ fn read(subscription: Subscription, triggers: &[(Event, String)]) -> Result<Diag
 
 /// Runs the scripts for one element, one after the other.
 fn start(item: &Item, triggers: &[(Event, String)], last: &mut Option<(SubmitSeq, u32)>) {
-    let (Some((event, task)), Some(job)) = (Event::of(item, last), item.job) else {
+    let (Some((event, task)), Some(job)) = (Event::of_item(item, last), item.job) else {
         return;
     };
     for (_, script) in triggers.iter().filter(|(wanted, _)| *wanted == event) {
@@ -204,10 +206,13 @@ mod tests {
         };
         let finished = item(Change::JobFinished { job: SubmitSeq(4) });
         let mut last = None;
-        assert_eq!(Event::of(&finished, &mut last), Some((Event::Job, 0)));
-        assert_eq!(Event::of(&ended(Then::Done), &mut last), Some((Event::Task, 3)));
-        assert_eq!(Event::of(&ended(Then::Pending), &mut last), None);
-        assert_eq!(Event::of(&finished, &mut last), Some((Event::Job, 3)));
+        assert_eq!(Event::of_item(&finished, &mut last), Some((Event::Job, 0)));
+        assert_eq!(
+            Event::of_item(&ended(TaskFate::Done), &mut last),
+            Some((Event::Task, 3))
+        );
+        assert_eq!(Event::of_item(&ended(TaskFate::Pending), &mut last), None);
+        assert_eq!(Event::of_item(&finished, &mut last), Some((Event::Job, 3)));
     }
 
     #[test]

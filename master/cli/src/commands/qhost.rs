@@ -7,7 +7,7 @@ mod tests;
 mod text;
 mod xml;
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
@@ -29,25 +29,25 @@ pub const QHOST: CommandDef = CommandDef {
     options: &[
         with(
             "-F",
-            Values::Optional,
+            ValueCount::Optional,
             "[resource_attribute]",
             "show (selected) resources",
         ),
-        with("-h", Values::One, "hostlist", "display only selected hosts"),
+        with("-h", ValueCount::One, "hostlist", "display only selected hosts"),
         flag("-help", "print this help"),
         flag("-j", "display jobs hosted by host"),
-        with("-l", Values::One, "attr=val,...", "request the given resources"),
+        with("-l", ValueCount::One, "attr=val,...", "request the given resources"),
         flag("-ncb", "suppress host topology based information"),
         flag("-cb", "view host topology based information (the default)"),
         flag("-q", "display queues hosted by host"),
         with(
             "-u",
-            Values::One,
+            ValueCount::One,
             "user[,user,...]",
             "display jobs of these users (implies -j)",
         ),
         flag("-xml", "display the information in XML format"),
-        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|xml|json", "how to write the answer"),
     ],
     exit_codes: "0 printed; 1 refused, a wrong option, or a host of -h does not exist",
 };
@@ -66,7 +66,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    fn of(parsed: &Parsed) -> Self {
+    fn from_command_line(parsed: &CommandLine) -> Self {
         Self {
             queues: parsed.has("-q"),
             // Who names users wants to see their jobs.
@@ -79,7 +79,7 @@ impl Parts {
 
 /// Everything that is shown.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct HostListing {
     /// In display order.
     pub hosts: Vec<HostView>,
     /// In display order, of all hosts.
@@ -95,13 +95,13 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QHOST.help());
         return Ok(exit::OK);
     }
-    let format = Format::of(&parsed)?;
+    let format = Format::from_command_line(&parsed)?;
     let filter = HostFilter {
         hosts: ask::list(&parsed, "-h"),
         resources: ask::resources(&parsed)?,
         attributes: ask::optional_list(&parsed, "-F"),
     };
-    let parts = Parts::of(&parsed);
+    let parts = Parts::from_command_line(&parsed);
     let mut client = ask::connect("qhost", format)?;
     let shown = ask_all(&mut client, &parsed, filter, parts)?;
     let clock = Clock::local();
@@ -113,7 +113,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     Ok(exit::OK)
 }
 
-fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Parts) -> Result<Shown, Fail> {
+fn ask_all(client: &mut Client, parsed: &CommandLine, filter: HostFilter, parts: Parts) -> Result<HostListing, Fail> {
     ask::check_resources(client, &filter.resources)?;
     let selects = !filter.resources.is_empty();
     let mut hosts = ask::hosts(client, Query::Hosts(filter))?;
@@ -131,7 +131,7 @@ fn ask_all(client: &mut Client, parsed: &Parsed, filter: HostFilter, parts: Part
         true => ask::jobs(client, Query::Jobs(of_users))?,
         false => Vec::new(),
     };
-    Ok(Shown { hosts, queues, jobs })
+    Ok(HostListing { hosts, queues, jobs })
 }
 
 /// Queue instances by their hosts, in display order.
@@ -143,8 +143,8 @@ fn queues_by_host(queues: &[QueueView]) -> BTreeMap<&HostName, Vec<&QueueView>> 
     by_host
 }
 
-fn as_json(shown: &Shown, parts: Parts) -> String {
-    let mut document = json::Document::new().with("hosts", &shown.hosts);
+fn as_json(shown: &HostListing, parts: Parts) -> String {
+    let mut document = json::JsonDocument::new().with("hosts", &shown.hosts);
     if parts.queues {
         document = document.with("queues", &shown.queues);
     }

@@ -1,11 +1,11 @@
 //! `qmod`: enables, disables, suspends, resumes, clears errors and reschedules.
 
-use crate::args::{CommandDef, Operands, OptionDef, Values, flag, with};
+use crate::args::{CommandDef, Operands, OptionDef, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::job::empty;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Command, ModifyAction};
@@ -29,7 +29,7 @@ const ACTIONS: [(&str, ModifyAction); 14] = [
 ];
 
 const fn list(name: &'static str, placeholder: &'static str, help: &'static str) -> OptionDef {
-    with(name, Values::AtLeast(1), placeholder, help)
+    with(name, ValueCount::AtLeast(1), placeholder, help)
 }
 
 pub const QMOD: CommandDef = CommandDef {
@@ -70,7 +70,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::note(&QMOD.help());
         return Ok(exit::FAILED);
     }
-    let mut client = Client::connect(&Site::from_environment(), "qmod")?;
+    let mut client = Client::connect(&CellAddress::from_environment(), "qmod")?;
     let mut code = exit::OK;
     for given in actions {
         let action = action(given.name)?;

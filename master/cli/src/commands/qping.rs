@@ -3,14 +3,14 @@
 //! Components are asked through the site's own socket: host, port and id are not dialled, but have
 //! to be those of the component. Message traces of 8.1.9 (`-dump`) are deliberately absent.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, unsupported, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, unsupported, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format, unexpected};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::{self, Clock};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
@@ -31,11 +31,11 @@ pub const QPING: CommandDef = CommandDef {
             "the daemons' logs tell connections: log/ of the cell",
         ),
         flag("-f", "show full status information, again and again"),
-        with("-fmt", Values::One, "text|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|json", "how to write the answer"),
         flag("-help", "print this help"),
         with(
             "-i",
-            Values::One,
+            ValueCount::One,
             "interval",
             "seconds between two questions (default 1)",
         ),
@@ -72,9 +72,9 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let interval = interval(&parsed)?;
-    let format = Format::of(&parsed)?;
+    let format = Format::from_command_line(&parsed)?;
     let clock = Clock::local();
-    let mut named = Endpoint::of(&parsed.operands)?;
+    let mut named = Endpoint::from_operands(&parsed.operands)?;
     let is_full = parsed.has("-info") || parsed.has("-f");
     let is_once = parsed.has("-info") || format == Format::Json;
     let mut message = 0_u64;
@@ -84,7 +84,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         let endpoint = named.get_or_insert_with(|| Endpoint::of_master(&status));
         endpoint.must_be_of(&status)?;
         if format == Format::Json {
-            output::data(&json::Document::new().with("status", &status).finish());
+            output::data(&json::JsonDocument::new().with("status", &status).finish());
             return Ok(exit::OK);
         }
         let health = if endpoint.is_agent() {
@@ -104,7 +104,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
 }
 
-fn interval(parsed: &Parsed) -> Result<Duration, Fail> {
+fn interval(parsed: &CommandLine) -> Result<Duration, Fail> {
     let text = parsed.value("-i").unwrap_or("1");
     let seconds = text.parse::<u64>().ok().filter(|seconds| *seconds > 0);
     let seconds = seconds
@@ -125,7 +125,7 @@ fn ask_status(endpoint: Option<&Endpoint>, format: Format) -> Result<CellStatus,
 
 /// What the master knows of a host's agent.
 fn agent(endpoint: &Endpoint) -> Result<Health, Fail> {
-    let mut client = Client::connect(&Site::from_environment(), "qping")?;
+    let mut client = Client::connect(&CellAddress::from_environment(), "qping")?;
     let filter = HostFilter {
         hosts: vec![endpoint.host.clone()],
         ..HostFilter::default()
@@ -142,7 +142,7 @@ fn agent(endpoint: &Endpoint) -> Result<Health, Fail> {
 
 impl Endpoint {
     /// The four operands; none if there are none.
-    fn of(operands: &[String]) -> Result<Option<Self>, Fail> {
+    fn from_operands(operands: &[String]) -> Result<Option<Self>, Fail> {
         match operands {
             [] => Ok(None),
             [host, port, component, id] => Ok(Some(Self {
@@ -348,7 +348,7 @@ mod tests {
             ("n1", "6445", "execd", true),
         ] {
             let words = [host, port, component, "1"].map(str::to_owned);
-            let endpoint = Endpoint::of(&words).unwrap().unwrap();
+            let endpoint = Endpoint::from_operands(&words).unwrap().unwrap();
             assert_eq!(
                 endpoint.must_be_of(&status).is_ok(),
                 answers,
@@ -360,14 +360,14 @@ mod tests {
     #[test]
     fn operands_are_all_four_or_none() {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(Endpoint::of(&[]).unwrap(), None);
+        assert_eq!(Endpoint::from_operands(&[]).unwrap(), None);
         assert!(
-            Endpoint::of(&words("vm 6444 qmaster 1"))
+            Endpoint::from_operands(&words("vm 6444 qmaster 1"))
                 .unwrap()
                 .is_some_and(|endpoint| !endpoint.is_agent())
         );
         for bad in ["vm", "vm 6444 qmaster"] {
-            assert!(Endpoint::of(&words(bad)).is_err(), "{bad}");
+            assert!(Endpoint::from_operands(&words(bad)).is_err(), "{bad}");
         }
     }
 }

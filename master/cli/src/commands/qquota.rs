@@ -1,6 +1,6 @@
 //! `qquota`: what is in use of the limits of resource quota sets.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
@@ -20,22 +20,32 @@ pub const QQUOTA: CommandDef = CommandDef {
         flag("-help", "print this help"),
         with(
             "-h",
-            Values::One,
+            ValueCount::One,
             "wc_host_list|wc_hostgroup_list",
             "display only selected hosts",
         ),
-        with("-l", Values::One, "resource_attributes", "request the given resources"),
-        with("-u", Values::Optional, "user_list", "display only selected users"),
+        with(
+            "-l",
+            ValueCount::One,
+            "resource_attributes",
+            "request the given resources",
+        ),
+        with("-u", ValueCount::Optional, "user_list", "display only selected users"),
         with(
             "-pe",
-            Values::One,
+            ValueCount::One,
             "wc_pe_list",
             "display only selected parallel environments",
         ),
-        with("-P", Values::One, "wc_project_list", "display only selected projects"),
-        with("-q", Values::One, "wc_cqueue_list", "display only selected queues"),
+        with(
+            "-P",
+            ValueCount::One,
+            "wc_project_list",
+            "display only selected projects",
+        ),
+        with("-q", ValueCount::One, "wc_cqueue_list", "display only selected queues"),
         flag("-xml", "display the information in XML format"),
-        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|xml|json", "how to write the answer"),
     ],
     exit_codes: "0 printed, perhaps nothing; 1 refused or a wrong option",
 };
@@ -50,7 +60,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QQUOTA.help());
         return Ok(exit::OK);
     }
-    let format = Format::of(&parsed)?;
+    let format = Format::from_command_line(&parsed)?;
     let users = ask::list(&parsed, "-u");
     let filter = QuotaFilter {
         users: if users.is_empty() {
@@ -74,7 +84,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     output::data(&match format {
         Format::Text => text(&rows),
         Format::Xml => xml(&rows),
-        Format::Json => json::Document::new().with("quotas", &rows).finish(),
+        Format::Json => json::JsonDocument::new().with("quotas", &rows).finish(),
     });
     Ok(exit::OK)
 }

@@ -1,9 +1,9 @@
 //! `qrdel`: deletes advance reservations.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::{Outcome, ask};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Command;
 
@@ -17,7 +17,7 @@ pub const QRDEL: CommandDef = CommandDef {
         flag("-help", "print this help"),
         with(
             "-u",
-            Values::One,
+            ValueCount::One,
             "user_list",
             "delete the reservations of these users; * is everybody",
         ),
@@ -43,6 +43,6 @@ pub fn run(words: Vec<String>) -> Outcome {
         users: ask::list(&parsed, "-u"),
         force: parsed.has("-f"),
     };
-    let reply = Client::connect(&Site::from_environment(), "qrdel")?.change(command)?;
+    let reply = Client::connect(&CellAddress::from_environment(), "qrdel")?.change(command)?;
     Ok(output::answers(&reply.answers))
 }

@@ -3,13 +3,13 @@
 
 mod talk;
 
-use crate::args::{CommandDef, Operands, OptionDef, Values, flag, with};
+use crate::args::{CommandDef, Operands, OptionDef, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::job::environment::{exported, named};
 use crate::job::request::variables;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
@@ -29,7 +29,12 @@ const OPTIONS: &[OptionDef] = &[
     ),
     flag("-noshell", "start the command without a shell"),
     flag("-nostdin", "the command's standard input is /dev/null"),
-    with("-v", Values::One, "variable_list", "export these environment variables"),
+    with(
+        "-v",
+        ValueCount::One,
+        "variable_list",
+        "export these environment variables",
+    ),
     flag("-verbose", "say on stderr what is done"),
     flag("-V", "export all environment variables"),
 ];
@@ -77,7 +82,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         use_shell,
         has_input,
     });
-    let site = Site::from_environment();
+    let site = CellAddress::from_environment();
     let request = SlaveRequest {
         task: TaskKey { pe_task: 0, ..task },
         host: host.clone(),
@@ -115,7 +120,7 @@ fn own_task() -> Result<TaskKey, Diagnostic> {
 
 /// Has the slave task started. The connection ends here: one host has few ways to the master, and a
 /// job may start many.
-fn start(site: &Site, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
+fn start(site: &CellAddress, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
     let mut client = Client::inside(site, QRSH.name, task)?.with_raw_values();
     let reply = client.change(Command::StartSlave(Box::new(request)))?;
     match (reply.data, reply.answers.iter().find_map(|answer| answer.refusal())) {

@@ -1,6 +1,6 @@
 //! `qrstat`: shows advance reservations.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
@@ -23,12 +23,22 @@ pub const QRSTAT: CommandDef = CommandDef {
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
-        with("-ar", Values::One, "ar_id_list", "show all about these reservations"),
+        with(
+            "-ar",
+            ValueCount::One,
+            "ar_id_list",
+            "show all about these reservations",
+        ),
         flag("-explain", "show what fails in them"),
         flag("-help", "print this help"),
-        with("-u", Values::One, "user_list", "those of these users; * is everybody"),
+        with(
+            "-u",
+            ValueCount::One,
+            "user_list",
+            "those of these users; * is everybody",
+        ),
         flag("-xml", "display the information in XML format"),
-        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|xml|json", "how to write the answer"),
     ],
     exit_codes: "0 printed, perhaps nothing; 1 refused, a wrong option, or no such reservation",
 };
@@ -40,7 +50,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QRSTAT.help());
         return Ok(exit::OK);
     }
-    let format = Format::of(&parsed)?;
+    let format = Format::from_command_line(&parsed)?;
     let ids = ids(&parsed)?;
     let users = ask::list(&parsed, "-u");
     let users = if users.is_empty() && ids.is_empty() {
@@ -70,7 +80,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         Format::Text if is_full => views.iter().map(|view| block(view, &clock)).collect(),
         Format::Text => table(&views, parsed.has("-explain"), &clock),
         Format::Xml => xml(&views, &missing, is_full, &clock),
-        Format::Json => json::Document::new().with("reservations", &views).finish(),
+        Format::Json => json::JsonDocument::new().with("reservations", &views).finish(),
     });
     if missing.is_empty() {
         return Ok(exit::OK);
@@ -85,7 +95,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     Ok(exit::FAILED)
 }
 
-fn ids(parsed: &Parsed) -> Result<Vec<ReservationId>, Fail> {
+fn ids(parsed: &CommandLine) -> Result<Vec<ReservationId>, Fail> {
     let id = |text: String| {
         text.parse().map(ReservationId).map_err(|_| {
             let what = "error: ERROR! invalid id, must be an unsigned integer";

@@ -1,12 +1,12 @@
 //! `qrsub`: reserves slots for a time to come.
 
-use crate::args::Given;
+use crate::args::GivenOption;
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::job::options::QRSUB;
 use crate::job::request::{JobRequest, list};
-use crate::site::Site;
 use crate::{exit, output};
 use nix::unistd::User;
 use proto::amount::{Amount, Type};
@@ -29,7 +29,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::FAILED);
     }
     let spec = specification(&parsed.given).map_err(plain)?;
-    let reply = Client::connect(&Site::from_environment(), "qrsub")?.change(Command::Reserve(Box::new(spec)))?;
+    let reply = Client::connect(&CellAddress::from_environment(), "qrsub")?.change(Command::Reserve(Box::new(spec)))?;
     let code = output::answers(&reply.answers);
     if let Some(Data::Reserved(id)) = reply.data {
         output::data(&format!("Your advance reservation {id} has been granted\n"));
@@ -46,7 +46,7 @@ fn plain(fail: Fail) -> Fail {
 }
 
 /// What the options ask for.
-fn specification(given: &[Given]) -> Result<ReservationSpec, Fail> {
+fn specification(given: &[GivenOption]) -> Result<ReservationSpec, Fail> {
     let mut request = JobRequest::new("qrsub");
     let (mut end, mut duration_s, mut users) = (None, None, Vec::new());
     let (mut hard_error, mut verify) = (false, false);

@@ -3,13 +3,13 @@
 //! 8.1.9's reads the file `schedule` behind a helper that has to run all the time. This one asks
 //! the master: it needs neither that nor `MONITOR=1`, and works on every host.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask;
 use crate::fail::Fail;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Answer, Query, QueueFilter};
@@ -27,15 +27,25 @@ pub const QSCHED: CommandDef = CommandDef {
         flag("-f", "all that is known of each (--full)"),
         flag("-h", "print this help (--help)"),
         flag("-help", "print this help"),
-        with("-j", Values::One, "jid_list", "these jobs, or tasks as 7.1 (--jid=)"),
+        with(
+            "-j",
+            ValueCount::One,
+            "jid_list",
+            "these jobs, or tasks as 7.1 (--jid=)",
+        ),
         flag(
             "-q",
             "by queue instance: what is free, and the tasks for which something is kept there (--queues)",
         ),
-        with("-s", Values::One, "j", "by job number in place of start time (--sort=)"),
+        with(
+            "-s",
+            ValueCount::One,
+            "j",
+            "by job number in place of start time (--sort=)",
+        ),
         with(
             "-u",
-            Values::One,
+            ValueCount::One,
             "user_list",
             "those of these users; * is everybody (--user=)",
         ),
@@ -71,7 +81,7 @@ pub fn run(words: Vec<String>) -> Outcome {
             Diagnostic::new(Code::BadSyntax, what).fix("write -s j"),
         ));
     }
-    let mut client = Client::connect(&Site::from_environment(), "qsched")?;
+    let mut client = Client::connect(&CellAddress::from_environment(), "qsched")?;
     let reply = client.query(Query::Kept)?;
     if let Some(Answer::Refused(refusal)) = reply.answers.into_iter().next() {
         return Err(refusal.into());
@@ -123,7 +133,7 @@ fn short(words: Vec<String>) -> Vec<String> {
     words.into_iter().flat_map(short).collect()
 }
 
-fn is_meant(parsed: &Parsed, task: &KeptTask) -> bool {
+fn is_meant(parsed: &CommandLine, task: &KeptTask) -> bool {
     let (users, jobs) = (ask::list(parsed, "-u"), ask::list(parsed, "-j"));
     let is_of = |user: &String| user == "*" || *user == task.user.as_str();
     let is_own = users.is_empty() && (!jobs.is_empty() || ask::login_name() == task.user.as_str());

@@ -1,6 +1,6 @@
 //! `qselect`: names of queue instances, for `qmod`, `qconf -mattr` and the like.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
@@ -15,27 +15,27 @@ pub const QSELECT: CommandDef = CommandDef {
     operands: Operands::None,
     options: &[
         flag("-help", "print this help"),
-        with("-l", Values::One, "resource_list", "request the given resources"),
+        with("-l", ValueCount::One, "resource_list", "request the given resources"),
         with(
             "-pe",
-            Values::One,
+            ValueCount::One,
             "pe_list",
             "only queues with one of these parallel environments",
         ),
-        with("-q", Values::One, "wc_queue_list", "only these queues"),
+        with("-q", ValueCount::One, "wc_queue_list", "only these queues"),
         with(
             "-qs",
-            Values::One,
+            ValueCount::One,
             "{a|c|d|o|s|u|A|C|D|E|S}",
             "only queues in the given state(s)",
         ),
         with(
             "-U",
-            Values::One,
+            ValueCount::One,
             "user_list",
             "only queues where these users have access",
         ),
-        with("-fmt", Values::One, "text|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|json", "how to write the answer"),
     ],
     exit_codes: "0 printed; 1 nothing matches, refused, or a wrong option",
 };
@@ -48,7 +48,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QSELECT.help());
         return Ok(exit::OK);
     }
-    let format = Format::of(&parsed)?;
+    let format = Format::from_command_line(&parsed)?;
     let filter = ask::queue_filter(&parsed)?;
     let mut client = ask::connect("qselect", format)?;
     ask::check_pes(&mut client, &filter.pes)?;
@@ -71,7 +71,7 @@ fn render(views: &[QueueView], format: Format) -> String {
         .map(|view| format!("{}@{}", view.queue, view.host))
         .collect();
     match format {
-        Format::Json => json::Document::new().with("queue_instances", &names).finish(),
+        Format::Json => json::JsonDocument::new().with("queue_instances", &names).finish(),
         Format::Text | Format::Xml => names.iter().map(|name| format!("{name}\n")).collect(),
     }
 }

@@ -19,9 +19,9 @@ mod summary;
 mod tests;
 mod xml;
 
-pub use shown::{Role, Shown, by_host, with_letters};
+pub use shown::{JobLine, Role, by_host, with_letters};
 
-use crate::args::{CommandDef, Operands, Values, detailed, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, detailed, flag, with};
 use crate::client::Client;
 use crate::commands::ask::{self, Format};
 use crate::commands::{Outcome, ask::unexpected};
@@ -43,46 +43,46 @@ pub const QSTAT: CommandDef = CommandDef {
         flag("-ext", "view additional attributes"),
         with(
             "-explain",
-            Values::One,
+            ValueCount::One,
             "a|c|A|E",
             "reason for queue a(larm), c(onfiguration), suspend A(larm), E(rror)",
         ),
         flag("-f", "full output"),
         with(
             "-F",
-            Values::Optional,
+            ValueCount::Optional,
             "[resource_attributes]",
             "full output and (selected) resources of queues",
         ),
-        with("-fmt", Values::One, "text|xml|json", "how to write the answer"),
+        with("-fmt", ValueCount::One, "text|xml|json", "how to write the answer"),
         with(
             "-g",
-            Values::One,
+            ValueCount::One,
             "{c|d|t}",
             "c: cluster queue summary, d: every array task, t: every slot",
         ),
         flag("-help", "print this help"),
         with(
             "-j",
-            Values::Optional,
+            ValueCount::Optional,
             "[job_identifier_list]",
             "everything about jobs, and why they wait",
         ),
-        with("-l", Values::One, "resource_list", "request the given resources"),
+        with("-l", ValueCount::One, "resource_list", "request the given resources"),
         flag("-ne", "hide empty queues"),
         flag("-ncb", "suppress binding"),
         flag("-cb", "view binding (the default)"),
         with(
             "-pe",
-            Values::One,
+            ValueCount::One,
             "pe_list",
             "only queues with one of these parallel environments",
         ),
-        with("-q", Values::One, "wc_queue_list", "only these queues"),
+        with("-q", ValueCount::One, "wc_queue_list", "only these queues"),
         detailed(
             with(
                 "-qs",
-                Values::One,
+                ValueCount::One,
                 "{a|c|d|o|s|u|A|C|D|E|S}",
                 "only queues in the given state(s)",
             ),
@@ -92,7 +92,7 @@ pub const QSTAT: CommandDef = CommandDef {
         detailed(
             with(
                 "-s",
-                Values::One,
+                ValueCount::One,
                 "{p|r|s|z|h[uosdja]|a}",
                 "only pending, running, suspended, finished or held jobs",
             ),
@@ -101,12 +101,12 @@ pub const QSTAT: CommandDef = CommandDef {
         ),
         flag("-t", "show task information (implies -g t)"),
         detailed(
-            with("-u", Values::One, "user_list", "jobs of these users, '*' for all"),
+            with("-u", ValueCount::One, "user_list", "jobs of these users, '*' for all"),
             "Default: the jobs of the caller.",
         ),
         with(
             "-U",
-            Values::One,
+            ValueCount::One,
             "user_list",
             "only queues where these users have access",
         ),
@@ -124,7 +124,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&QSTAT.help());
         return Ok(exit::OK);
     }
-    let mut options = Options::of(&parsed, &ask::login_name())?;
+    let mut options = Options::from_command_line(&parsed, &ask::login_name())?;
     options.queues.load_value = std::env::var("SGE_LOAD_AVG").unwrap_or_default();
     let mut client = ask::connect("qstat", options.format)?;
     ask::check_pes(&mut client, &options.queues.pes)?;
@@ -153,7 +153,9 @@ fn jobs(client: &mut Client, options: &Options) -> Outcome {
     output::data(&match options.format {
         Format::Text => list::render(&rows, &order, options, &clock),
         Format::Xml => xml::list(&rows, &order, options, &clock),
-        Format::Json => json::Document::new().with("jobs", &shown::with_letters(&rows)).finish(),
+        Format::Json => json::JsonDocument::new()
+            .with("jobs", &shown::with_letters(&rows))
+            .finish(),
     });
     Ok(exit::OK)
 }
@@ -165,7 +167,7 @@ fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
     output::data(&match options.format {
         Format::Text => full::render(&queues, &rows, options, &clock),
         Format::Xml => xml::full(&queues, &rows, options, &clock),
-        Format::Json => json::Document::new()
+        Format::Json => json::JsonDocument::new()
             .with("queues", &queues)
             .with("jobs", &shown::with_letters(&rows))
             .finish(),
@@ -176,11 +178,11 @@ fn jobs_by_queue(client: &mut Client, options: &Options) -> Outcome {
 fn cluster_queues(client: &mut Client, options: &Options) -> Outcome {
     let queues = selected_queues(client, options)?;
     // As in 8.1.9 they are in the summary whatever else is selected, also by -pe.
-    let summaries = summary::of(&queues, &ask::queues_without_hosts(client)?);
+    let summaries = summary::cluster_queues(&queues, &ask::queues_without_hosts(client)?);
     output::data(&match options.format {
         Format::Text => summary::text(&summaries, options.columns),
         Format::Xml => summary::xml(&summaries, options.columns),
-        Format::Json => json::Document::new().with("cluster_queues", &summaries).finish(),
+        Format::Json => json::JsonDocument::new().with("cluster_queues", &summaries).finish(),
     });
     Ok(exit::OK)
 }
@@ -258,7 +260,7 @@ fn every_reason(client: &mut Client, options: &Options) -> Outcome {
     output::data(&match options.format {
         Format::Text => reasons.text(),
         Format::Xml => reasons.xml(),
-        Format::Json => json::Document::new().with("scheduling_info", &reasons).finish(),
+        Format::Json => json::JsonDocument::new().with("scheduling_info", &reasons).finish(),
     });
     Ok(exit::OK)
 }

@@ -3,7 +3,8 @@
 pub mod build;
 mod wait;
 
-use crate::args::Parsed;
+use crate::args::CommandLine;
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::fail::Fail;
@@ -13,13 +14,12 @@ use crate::job::request::{JobRequest, rejected};
 use crate::job::script;
 use crate::job::sources::{self, Origin, Source};
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{Program, confirmed_name};
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::view::Data;
-use wait::Wait;
+use wait::WaitRequest;
 
 /// Runs `qsub` with the words behind its name.
 pub fn run(words: Vec<String>) -> Outcome {
@@ -29,7 +29,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     refuse_bad_options(&command_line)?;
-    let site = Site::from_environment();
+    let site = CellAddress::from_environment();
     let Submission {
         request,
         program,
@@ -61,7 +61,7 @@ pub fn run(words: Vec<String>) -> Outcome {
                 return Ok(exit::OK);
             };
             let JobRequest { immediate, sync, .. } = request;
-            Wait {
+            WaitRequest {
                 job: *number,
                 is_array: array.is_some(),
                 immediate,
@@ -84,7 +84,7 @@ fn interrupted() -> Diagnostic {
 
 /// Refuses what the command line gets wrong before a script is looked for, which a missing argument
 /// may have swallowed.
-fn refuse_bad_options(command_line: &Parsed) -> Result<(), Fail> {
+fn refuse_bad_options(command_line: &CommandLine) -> Result<(), Fail> {
     if command_line.operands == ["--"] {
         let refusal = Diagnostic::new(Code::BadSyntax, "qsub: -- option must be followed by job arguments");
         return Err(Fail::new(
@@ -107,7 +107,7 @@ struct Submission {
 }
 
 /// Reads the request files and the script, and adds up what they and the command line say.
-fn submission(site: &Site, command_line: &Parsed) -> Result<Submission, Fail> {
+fn submission(site: &CellAddress, command_line: &CommandLine) -> Result<Submission, Fail> {
     let files = sources::request_files(&site.dir().join("default/common"))?;
     let mut submission = merged(files, command_line)?;
     submission.request.map_directory(site)?;
@@ -117,7 +117,7 @@ fn submission(site: &Site, command_line: &Parsed) -> Result<Submission, Fail> {
 /// Adds up what the request files, the script and the command line say. The request files and the
 /// command line say whether there is a script to read; the lines of a script that was read may make
 /// its path a command.
-fn merged(files: Source, command_line: &Parsed) -> Result<Submission, Fail> {
+fn merged(files: Source, command_line: &CommandLine) -> Result<Submission, Fail> {
     let line = Source::command_line(command_line.given.clone());
     let without_script = sources::after_clear(vec![files.clone(), line.clone()]);
     let binary = last_yes_no(&without_script, "-b");
@@ -182,7 +182,7 @@ fn command_required() -> Fail {
 }
 
 /// What is to run: the file or command named first, or standard input.
-fn program(command_line: &Parsed, binary: bool) -> Result<Program, Fail> {
+fn program(command_line: &CommandLine, binary: bool) -> Result<Program, Fail> {
     match command_line.operands.first() {
         Some(command) if binary && command == "-" => {
             let refusal = Diagnostic::new(Code::BadSyntax, "qsub: invalid option argument \"-\"");

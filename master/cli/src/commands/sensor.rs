@@ -1,12 +1,12 @@
 //! `gridwright sensor check` and `sensor status`.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
-use crate::site::Site;
 use crate::{daemons, exit, output};
 use proto::amount::{Amount, Type};
 use proto::diagnostic::{Code, Diagnostic};
@@ -27,11 +27,11 @@ pub const STATUS: CommandDef = CommandDef {
     options: &[
         with(
             "-fmt",
-            Values::One,
+            ValueCount::One,
             "text|json",
             "how to print the status (default: text)",
         ),
-        crate::site::place::DIR,
+        crate::cell_address::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -47,17 +47,17 @@ pub const CHECK: CommandDef = CommandDef {
     options: &[
         with(
             "--deadline",
-            Values::One,
+            ValueCount::One,
             "SECONDS",
             "how long an answer may take (default: 60)",
         ),
         with(
             "--user",
-            Values::One,
+            ValueCount::One,
             "NAME|UID:GID",
             "as whom to run it (default: as the cell's sensors; root only)",
         ),
-        crate::site::place::DIR,
+        crate::cell_address::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -87,7 +87,8 @@ pub fn run(words: Vec<String>) -> Outcome {
     let is_json = is_json(&parsed)?;
     let hosts = parsed.operands[1..].to_vec();
     let format = if is_json { Format::Json } else { Format::Text };
-    let reply = ask::connect_at(&Site::of(&parsed), "gridwright sensor", format)?.query(Query::Sensors { hosts })?;
+    let reply = ask::connect_at(&CellAddress::from_command_line(&parsed), "gridwright sensor", format)?
+        .query(Query::Sensors { hosts })?;
     if let Some(Data::Sensors(sensors)) = &reply.data {
         if is_json {
             output::data(&json::line(&serde_json::json!({ "version": 1, "sensors": sensors })));
@@ -112,7 +113,7 @@ pub fn run(words: Vec<String>) -> Outcome {
 ///
 /// # Errors
 /// A format that there is not.
-pub fn is_json(parsed: &Parsed) -> Result<bool, Fail> {
+pub fn is_json(parsed: &CommandLine) -> Result<bool, Fail> {
     match parsed.value("-fmt") {
         None | Some("text") => Ok(false),
         Some("json") => Ok(true),
@@ -135,7 +136,7 @@ fn check(words: Vec<String>) -> Outcome {
         ));
     }
     let mut command = Command::new(daemons::program("gridwright-agent")?);
-    let site = Site::of(&parsed);
+    let site = CellAddress::from_command_line(&parsed);
     command.arg("sensor-check").arg("--dir").arg(site.dir());
     if let Some(text) = parsed.value("--deadline") {
         let seconds = text.parse::<u32>().ok().filter(|seconds| *seconds > 0);
@@ -175,7 +176,7 @@ fn run_with_input(command: &mut Command, input: Option<&str>) -> std::io::Result
 }
 
 /// What the checker has to know of the cell, line by line. `None` if the cell does not answer.
-fn cell_facts(site: &Site) -> Option<String> {
+fn cell_facts(site: &CellAddress) -> Option<String> {
     let mut client = Client::connect(site, "gridwright sensor").ok()?;
     let mut object = |kind| {
         let query = Query::Object {

@@ -1,12 +1,12 @@
 //! `gridwright shares`: what each part of the share tree is entitled to, ought to get and has.
 
-use crate::args::{CommandDef, Operands, Values, flag, with};
+use crate::args::{CommandDef, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::value::{cut, fraction, millionths};
-use crate::site::Site;
 use crate::{exit, output};
 use proto::wire::client::Query;
 use proto::wire::view::{Data, ShareNode};
@@ -21,12 +21,12 @@ pub const SHARES: CommandDef = CommandDef {
     options: &[
         with(
             "-fmt",
-            Values::One,
+            ValueCount::One,
             "text|json|tab",
             "how to print (default: text); tab: the columns of sge_share_mon",
         ),
         flag("-h", "with -fmt tab: print the names of the columns first"),
-        crate::site::place::DIR,
+        crate::cell_address::place::DIR,
         flag("-help", "print this help"),
         flag("--help", "print this help"),
     ],
@@ -57,7 +57,7 @@ const COLUMNS: [&str; 19] = [
 ];
 
 /// How the answer is written.
-enum Form {
+enum ShareFormat {
     Text,
     Json,
     Tab { with_names: bool },
@@ -71,29 +71,29 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let form = match parsed.value("-fmt") {
-        None | Some("text") => Form::Text,
-        Some("json") => Form::Json,
-        Some("tab") => Form::Tab {
+        None | Some("text") => ShareFormat::Text,
+        Some("json") => ShareFormat::Json,
+        Some("tab") => ShareFormat::Tab {
             with_names: parsed.has("-h"),
         },
         Some(other) => {
             return Err(Fail::bad_value(format!("error: unknown format \"{other}\"")).fix("text, json or tab"));
         }
     };
-    let format = if matches!(form, Form::Json) {
+    let format = if matches!(form, ShareFormat::Json) {
         Format::Json
     } else {
         Format::Text
     };
-    let mut client = ask::connect_at(&Site::of(&parsed), "gridwright shares", format)?;
+    let mut client = ask::connect_at(&CellAddress::from_command_line(&parsed), "gridwright shares", format)?;
     let nodes = match ask::data(&mut client, Query::Shares)? {
         Some(Data::Shares(nodes)) => nodes,
         other => return ask::unexpected(other.as_ref()),
     };
     output::data(&match form {
-        Form::Text => in_text(&nodes),
-        Form::Json => json::line(&serde_json::json!({ "version": 1, "shares": nodes })),
-        Form::Tab { with_names } => in_columns(&nodes, now_s(), with_names),
+        ShareFormat::Text => in_text(&nodes),
+        ShareFormat::Json => json::line(&serde_json::json!({ "version": 1, "shares": nodes })),
+        ShareFormat::Tab { with_names } => in_columns(&nodes, now_s(), with_names),
     });
     Ok(exit::OK)
 }

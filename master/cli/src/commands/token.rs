@@ -1,14 +1,14 @@
 //! `gridwright token`: the right for a host to join is made, listed and taken away.
 
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
+use crate::cell_address::place::DIR;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::{self, Clock};
-use crate::site::Site;
-use crate::site::place::DIR;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::time::Wall;
@@ -23,22 +23,27 @@ pub const TOKEN: CommandDef = CommandDef {
     operands: Operands::Anywhere,
     options: &[
         DIR,
-        with("-fmt", Values::One, "text|json", "list: how to print (default: text)"),
+        with(
+            "-fmt",
+            ValueCount::One,
+            "text|json",
+            "list: how to print (default: text)",
+        ),
         with(
             "--uses",
-            Values::One,
+            ValueCount::One,
             "N",
             "create: how many hosts may join with it (default: 1)",
         ),
         with(
             "--valid",
-            Values::One,
+            ValueCount::One,
             "TIME",
             "create: how long, in seconds or as 90s, 30m, 1h, 7d (default: 1h)",
         ),
         with(
             "--hosts",
-            Values::One,
+            ValueCount::One,
             "PATTERN",
             "create: which names may join with it (default: *)",
         ),
@@ -83,7 +88,7 @@ fn usage(what: &str, fix: &str) -> Fail {
     Fail::new(exit::USAGE, Diagnostic::new(Code::BadSyntax, what).fix(fix))
 }
 
-fn create(parsed: &Parsed) -> Outcome {
+fn create(parsed: &CommandLine) -> Outcome {
     let uses = parsed.value("--uses").map_or(Ok(1), |text| {
         let bad = || Fail::bad_value(format!("gridwright token: --uses {text} is not a number of hosts"));
         text.parse::<u32>()
@@ -94,7 +99,7 @@ fn create(parsed: &Parsed) -> Outcome {
         seconds(text).ok_or_else(|| bad().fix("give seconds, or a number with s, m, h or d, such as 30m"))
     })?;
     let host_pattern = parsed.value("--hosts").unwrap_or("*").to_owned();
-    let mut client = Client::connect(&Site::of(parsed), "gridwright token")?;
+    let mut client = Client::connect(&CellAddress::from_command_line(parsed), "gridwright token")?;
     let reply = client.change(Command::CreateToken {
         uses,
         valid_s,
@@ -118,15 +123,15 @@ fn seconds(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit_s)
 }
 
-fn list(parsed: &Parsed) -> Outcome {
-    let format = Format::of(parsed)?;
-    let mut client = ask::connect_at(&Site::of(parsed), "gridwright token", format)?;
+fn list(parsed: &CommandLine) -> Outcome {
+    let format = Format::from_command_line(parsed)?;
+    let mut client = ask::connect_at(&CellAddress::from_command_line(parsed), "gridwright token", format)?;
     let tokens = match ask::data(&mut client, Query::Tokens)? {
         Some(Data::Tokens(tokens)) => tokens,
         other => return ask::unexpected(other.as_ref()),
     };
     match format {
-        Format::Json => output::data(&json::Document::new().with("tokens", &tokens).finish()),
+        Format::Json => output::data(&json::JsonDocument::new().with("tokens", &tokens).finish()),
         Format::Text | Format::Xml => output::data(&table(&tokens, time::now(), &Clock::local())),
     }
     Ok(exit::OK)
@@ -154,8 +159,8 @@ fn table(tokens: &[TokenView], now: Wall, clock: &Clock) -> String {
     }
 }
 
-fn revoke(parsed: &Parsed, ids: &[&str]) -> Outcome {
-    let mut client = Client::connect(&Site::of(parsed), "gridwright token")?;
+fn revoke(parsed: &CommandLine, ids: &[&str]) -> Outcome {
+    let mut client = Client::connect(&CellAddress::from_command_line(parsed), "gridwright token")?;
     let mut code = exit::OK;
     for id in ids {
         // Who has the token itself may give that.

@@ -7,16 +7,16 @@ mod restarts;
 mod signals;
 mod watching;
 
-use crate::accounts::{self, Recorded};
-use crate::args::{CommandDef, Operands, Parsed, Values, flag, with};
+use crate::accounts::{self, RecordedAccounts};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::cell_address::CellAddress;
+use crate::cell_address::place::{self, Purpose, is_cell};
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::daemons::{self, Daemon, POLL, State, earlier};
 use crate::fail::Fail;
 use crate::folder::Folder;
 use crate::keys::{self, OpenKey};
-use crate::site::Site;
-use crate::site::place::{self, Purpose, is_cell};
 use crate::{exit, output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -24,7 +24,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::wire::client::Query;
 use proto::wire::view::{CellStatus, Data};
-use reporting::Reporting;
+use reporting::HostReports;
 use restarts::Restarts;
 use signals::Signals;
 use std::os::unix::process::CommandExt;
@@ -42,25 +42,25 @@ pub const UP: CommandDef = CommandDef {
         place::DIR,
         with(
             "--slots",
-            Values::One,
+            ValueCount::One,
             "N",
             "slots of this host in a new cell, and of each simulated host (default: processors)",
         ),
         with(
             "--sim-hosts",
-            Values::One,
+            ValueCount::One,
             "N",
             "run N more hosts that only pretend to run jobs",
         ),
         with(
             "--sim-load",
-            Values::One,
+            ValueCount::One,
             "FILE",
             "load values of the simulated hosts, name=value a line",
         ),
         with(
             "--port",
-            Values::One,
+            ValueCount::One,
             "PORT",
             "UDP port of a new cell (default: $SGE_QMASTER_PORT if it is of this cell, else 6444, else a free one)",
         ),
@@ -78,7 +78,7 @@ pub const UP: CommandDef = CommandDef {
         ),
         with(
             "--wait",
-            Values::One,
+            ValueCount::One,
             "SECONDS",
             "how long the first load report may take (default: 60)",
         ),
@@ -169,7 +169,7 @@ pub fn go_where_all_reach_us(verb: &str, dir: &Path, words: Vec<String>) -> Resu
 }
 
 /// A number given to an option.
-fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
+fn number(parsed: &CommandLine, name: &str) -> Result<Option<u32>, Fail> {
     let Some(text) = parsed.value(name) else {
         return Ok(None);
     };
@@ -182,7 +182,7 @@ fn number(parsed: &Parsed, name: &str) -> Result<Option<u32>, Fail> {
 ///
 /// # Errors
 /// The path is relative and there is no current directory.
-pub fn directory(parsed: &Parsed, purpose: Purpose) -> Result<PathBuf, Fail> {
+pub fn directory(parsed: &CommandLine, purpose: Purpose) -> Result<PathBuf, Fail> {
     let dir = place::directory(parsed.value("--dir"), purpose);
     std::path::absolute(&dir).map_err(|error| {
         let refusal = Diagnostic::new(Code::SystemRefused, "error: the state directory has no absolute path");
@@ -197,7 +197,7 @@ pub fn directory(parsed: &Parsed, purpose: Purpose) -> Result<PathBuf, Fail> {
 /// The cell that is brought up.
 struct Cell {
     dir: PathBuf,
-    accounts: Option<Recorded>,
+    accounts: Option<RecordedAccounts>,
     simulated: u32,
     sim_args: Vec<String>,
     children: Vec<(Daemon, Child)>,
@@ -208,7 +208,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn new(parsed: &Parsed) -> Result<Self, Fail> {
+    fn new(parsed: &CommandLine) -> Result<Self, Fail> {
         let dir = directory(parsed, Purpose::Make)?;
         let simulated = number(parsed, "--sim-hosts")?.unwrap_or(0);
         if simulated > SIMULATED_MAX {
@@ -261,7 +261,7 @@ impl Cell {
         }
     }
 
-    fn create_if_new(&mut self, parsed: &Parsed) -> Result<(), Fail> {
+    fn create_if_new(&mut self, parsed: &CommandLine) -> Result<(), Fail> {
         if !is_cell(&self.dir) {
             let mut command = Command::new(daemons::program("gridwright-master")?);
             command.arg("init").arg("--dir").arg(&self.dir);
@@ -307,7 +307,7 @@ impl Cell {
             ));
         }
         if nix::unistd::getuid().is_root() {
-            let recorded = Recorded::of(&self.dir)?;
+            let recorded = RecordedAccounts::read_or_choose(&self.dir)?;
             recorded.hand_over(&self.dir)?;
             self.accounts = Some(recorded);
         }
@@ -346,9 +346,9 @@ impl Cell {
     fn spawn(&mut self, daemon: Daemon) -> Result<(), Fail> {
         self.restarts.note_start(daemon, Instant::now());
         let dir = self.dir.display().to_string();
-        let accounts = self.accounts.map(Recorded::daemons);
+        let accounts = self.accounts.map(RecordedAccounts::daemons);
         let agent = accounts.map(|accounts| (accounts.agent.to_string(), accounts.group.to_string()));
-        let sensor = self.accounts.map(Recorded::sensor_user);
+        let sensor = self.accounts.map(RecordedAccounts::sensor_user);
         let mut args = match daemon {
             Daemon::Master | Daemon::Agent => vec!["run", "--dir", &dir, "--daemon"],
             Daemon::Launcher => vec!["launch", "--dir", &dir, "--daemon"],
@@ -441,7 +441,7 @@ impl Cell {
             return None;
         }
         // A master that has not yet noticed the end of an agent still counts its host.
-        let is_in = Reporting::of(&self.dir, self.agent_started).is_some_and(|own| own.is_in() == Ok(true));
+        let is_in = HostReports::of_directory(&self.dir, self.agent_started).is_some_and(|own| own.is_in() == Ok(true));
         self.status().filter(|status| is_in && status.hosts_reporting >= wanted)
     }
 
@@ -479,7 +479,7 @@ impl Cell {
     }
 
     fn not_up(&self, daemon: Daemon) -> Fail {
-        let host = Reporting::of(&self.dir, None)
+        let host = HostReports::of_directory(&self.dir, None)
             .map(|own| format!(" of host {}", own.host()))
             .unwrap_or_default();
         let what = format!("error: no load report{host} within {} s", self.patience.as_secs());
@@ -506,7 +506,7 @@ impl Cell {
                 State::Gone => return format!("the {} does not run. {}", daemon.name(), tail(&daemon.log(&self.dir))),
             }
         }
-        let refusal = Reporting::of(&self.dir, None).and_then(|own| own.is_in().err());
+        let refusal = HostReports::of_directory(&self.dir, None).and_then(|own| own.is_in().err());
         let words = tail(&daemon.log(&self.dir));
         match refusal {
             Some(refusal) if words.is_empty() => refusal.to_string(),
@@ -544,7 +544,7 @@ pub fn start_existing(dir: &Path, patience: Duration) -> Result<CellStatus, Fail
 ///
 /// # Errors
 /// If it is no number of seconds.
-pub fn patience(parsed: &Parsed, command: &str) -> Result<Duration, Fail> {
+pub fn patience(parsed: &CommandLine, command: &str) -> Result<Duration, Fail> {
     let Some(text) = parsed.value("--wait") else {
         return Ok(PATIENCE);
     };
@@ -556,7 +556,7 @@ pub fn patience(parsed: &Parsed, command: &str) -> Result<Duration, Fail> {
 
 /// The name that the cell has for the host whose state directory is `dir`.
 pub fn host_of(dir: &Path) -> Option<HostName> {
-    Reporting::of(dir, None).map(|own| own.host().clone())
+    HostReports::of_directory(dir, None).map(|own| own.host().clone())
 }
 
 /// Whether the master has a load report of the host whose state directory is `dir`.
@@ -564,12 +564,12 @@ pub fn host_of(dir: &Path) -> Option<HostName> {
 /// # Errors
 /// Why the master could not be asked, or its refusal.
 pub fn has_reported(dir: &Path) -> Result<bool, Diagnostic> {
-    Reporting::of(dir, None).map_or(Ok(false), |own| own.is_in())
+    HostReports::of_directory(dir, None).map_or(Ok(false), |own| own.is_in())
 }
 
 /// The state of the cell, if its master answers.
 pub fn status_of(dir: &Path) -> Option<CellStatus> {
-    let reply = Client::connect(&Site::at(dir), "gridwright")
+    let reply = Client::connect(&CellAddress::at(dir), "gridwright")
         .ok()?
         .query(Query::Status)
         .ok()?;

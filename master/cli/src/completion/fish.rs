@@ -1,7 +1,7 @@
 //! The script for fish: one `complete` for each command and option.
 
 use super::{Completed, Names, Source, commands};
-use crate::args::{OptionDef, Values};
+use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
 /// The whole script.
@@ -54,7 +54,7 @@ fn complete(text: &mut String, command: &Completed, begin: &str) {
     for option in &command.options {
         let source = Source::of_option(option);
         let value = match (&source, option.values) {
-            (None, _) | (_, Values::Optional) => String::new(),
+            (None, _) | (_, ValueCount::Optional) => String::new(),
             (Some(source), _) => format!(" {}", candidates(source, true)),
         };
         let _ = writeln!(text, "{begin} {}{value} -d {}", name(option), quoted(option.help));

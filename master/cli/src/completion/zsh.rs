@@ -1,7 +1,7 @@
 //! The script for zsh: a call of `_arguments` for each command.
 
 use super::{Completed, Names, Source, commands};
-use crate::args::{OptionDef, Values};
+use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
 const ENGINE: &str = r#"
@@ -85,9 +85,9 @@ fn spec(option: &OptionDef) -> String {
         .replace(']', "\\]")
         .replace(':', "\\:");
     let value = Source::of_option(option).map_or_else(String::new, |source| {
-        let optional = if option.values == Values::Optional { ":" } else { "" };
+        let optional = if option.values == ValueCount::Optional { ":" } else { "" };
         let placeholder = option.placeholder.replace(':', "\\:");
-        let second = if option.values == Values::Two { ": : " } else { "" };
+        let second = if option.values == ValueCount::Two { ": : " } else { "" };
         format!(":{optional}{placeholder}:{}{second}", action(&source))
     });
     format!("*{}[{help}]{value}", option.name)

@@ -1,8 +1,8 @@
 //! `sge_aliases(5)`: under which path a working directory is found on other hosts.
 
+use crate::cell_address::CellAddress;
 use crate::exit;
 use crate::fail::Fail;
-use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::job::HostPath;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// A file that is there and cannot be read, or a line that is not of four words.
-pub fn of_directory(site: &Site, directory: &str, submit_host: &HostName) -> Result<Vec<HostPath>, Fail> {
+pub fn of_directory(site: &CellAddress, directory: &str, submit_host: &HostName) -> Result<Vec<HostPath>, Fail> {
     let own = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".sge_aliases"));
     let mut found = Vec::new();
     for file in [site.dir().join("default/common/sge_aliases")].into_iter().chain(own) {

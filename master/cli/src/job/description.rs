@@ -2,7 +2,7 @@
 //! little.
 
 use crate::output::time::Clock;
-use proto::checkpoint::{Occasion, When};
+use proto::checkpoint::{CheckpointOccasions, Occasion};
 use proto::job::{HostPath, JobSpec, MailEvents, Program, Validation};
 use proto::request::ResourceRequest;
 use proto::time::Wall;
@@ -43,7 +43,7 @@ pub struct Description<'a> {
     /// The account, if it is shown.
     pub account: Option<&'a str>,
     /// When the state of a checkpointing job is written, if that is known.
-    pub checkpoint_when: Option<When>,
+    pub checkpoint_when: Option<CheckpointOccasions>,
     /// Whether nothing but a verification was asked for, which shows the script too.
     pub verifies: bool,
     /// Whether the values of the environment are not known, but its names.
@@ -230,12 +230,12 @@ pub fn if_set(moment: Option<Wall>) -> Option<Wall> {
 /// The letters in the order of 8.1.9's job, which is not that of its environments, in a field of
 /// its own width.
 fn occasions(
-    When {
+    CheckpointOccasions {
         suspended,
         shutdown,
         periodic,
         unknown,
-    }: When,
+    }: CheckpointOccasions,
 ) -> String {
     let letters = [('m', periodic), ('s', shutdown), ('x', suspended), ('r', unknown)];
     letters

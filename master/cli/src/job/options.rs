@@ -12,7 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{self, CommandDef, Operands, OptionDef, Values, flag, unsupported, with};
+use crate::args::{self, CommandDef, Operands, OptionDef, ValueCount, flag, unsupported, with};
 use std::sync::LazyLock;
 
 pub use rules::{ListRule, Rule};
@@ -160,7 +160,7 @@ pub enum Taker {
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct JobOptionRow {
     /// Which option it is.
     pub option: JobOption,
     /// Name, values, help.
@@ -173,7 +173,7 @@ pub struct Row {
     pub replaces_earlier_sources: bool,
 }
 
-impl Row {
+impl JobOptionRow {
     /// How the lists of the option make one.
     ///
     /// # Panics
@@ -195,15 +195,15 @@ impl Row {
 
 /// The row of an option of `qsub`, `qalter` or `qresub` as it was given: `-h` without a value is
 /// another option than `-h` with one. `qrsub` has the same rows but for `-d -e -he -u -w`.
-pub fn row_of(name: &str, has_value: bool) -> Option<&'static Row> {
+pub fn row_of(name: &str, has_value: bool) -> Option<&'static JobOptionRow> {
     TABLE
         .iter()
-        .find(|row| row.def.name == name && (row.def.values != Values::None) == has_value)
+        .find(|row| row.def.name == name && (row.def.values != ValueCount::None) == has_value)
 }
 
 /// The option list of a command.
 pub fn of_taker(taker: Taker) -> &'static [OptionDef] {
-    let detailed = |row: &Row| args::detailed(row.def, details::of(taker, row.option));
+    let detailed = |row: &JobOptionRow| args::detailed(row.def, details::of(taker, row.option));
     TABLE
         .iter()
         .filter(|row| row.takers.contains(&taker))

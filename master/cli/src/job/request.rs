@@ -6,13 +6,13 @@ mod laws;
 mod tests;
 mod values;
 
-use super::options::{JobOption, Row, row_of};
+use super::options::{JobOption, JobOptionRow, row_of};
 use super::sources::Source;
 use super::{aliases, empty};
-use crate::args::Given;
+use crate::args::GivenOption;
+use crate::cell_address::CellAddress;
 use crate::exit;
 use crate::fail::Fail;
-use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::job::{ContextChange, HostPath, JobChanges};
@@ -91,7 +91,7 @@ impl JobRequest {
     ///
     /// # Errors
     /// A file of path aliases that cannot be read.
-    pub fn map_directory(&mut self, site: &Site) -> Result<(), Fail> {
+    pub fn map_directory(&mut self, site: &CellAddress) -> Result<(), Fail> {
         if let Some(directory) = &self.changes.directory {
             let host = nix::unistd::gethostname()
                 .ok()
@@ -122,7 +122,7 @@ impl JobRequest {
     ///
     /// # Errors
     /// As [`JobRequest::apply`]; a `-scope` that is about nothing.
-    pub fn apply_line(&mut self, given: &[Given]) -> Result<(), Fail> {
+    pub fn apply_line(&mut self, given: &[GivenOption]) -> Result<(), Fail> {
         self.start_anew();
         given.iter().try_for_each(|given| self.apply(given))?;
         let mut last = given
@@ -154,7 +154,7 @@ impl JobRequest {
     ///
     /// # Errors
     /// A value that does not parse, with the exit code of 8.1.9.
-    pub fn apply(&mut self, given: &Given) -> Result<(), Fail> {
+    pub fn apply(&mut self, given: &GivenOption) -> Result<(), Fail> {
         let name = given.name;
         let value = given.values.first().map_or("", String::as_str);
         let Some(row) = row_of(name, !given.values.is_empty()) else {
@@ -173,7 +173,7 @@ impl JobRequest {
         self.apply_option(row, name, value, given.values.get(1).map_or("", String::as_str))
     }
 
-    fn apply_option(&mut self, row: &Row, name: &str, value: &str, second: &str) -> Result<(), Fail> {
+    fn apply_option(&mut self, row: &JobOptionRow, name: &str, value: &str, second: &str) -> Result<(), Fail> {
         use JobOption as O;
         let rule = || row.list_rule();
         let files = || values::path_list(self.command, name, value);
@@ -269,7 +269,7 @@ impl JobRequest {
         Ok(())
     }
 
-    fn apply_queues(&mut self, row: &Row, value: &str) -> Result<(), Fail> {
+    fn apply_queues(&mut self, row: &JobOptionRow, value: &str) -> Result<(), Fail> {
         self.check_scope_of_soft("-q", value)?;
         let changes = &mut self.changes;
         let side = match self.scope {

@@ -113,7 +113,7 @@ fn target(command: &str, text: &str) -> Result<JobTarget, Fail> {
 #[cfg(test)]
 mod tests {
     use super::{CommandDef, Fail, selection};
-    use crate::args::{Operands, Values, flag, with};
+    use crate::args::{Operands, ValueCount, flag, with};
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
@@ -125,8 +125,8 @@ mod tests {
         operand_placeholder: "",
         operands: Operands::Anywhere,
         options: &[
-            with("-A", Values::One, "", ""),
-            with("-pe", Values::Two, "", ""),
+            with("-A", ValueCount::One, "", ""),
+            with("-pe", ValueCount::Two, "", ""),
             flag("-notify", ""),
         ],
         exit_codes: "",

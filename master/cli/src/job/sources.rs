@@ -2,7 +2,7 @@
 //! file that `-@` names stands for its words, wherever it is named.
 
 use super::options::{QSUB, Rule, row_of};
-use crate::args::{Given, Parsed};
+use crate::args::{CommandLine, GivenOption};
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -34,7 +34,7 @@ pub struct Line {
     /// File and line; empty for the command line.
     pub place: String,
     /// The options in their order.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenOption>,
 }
 
 /// All that one source says.
@@ -48,7 +48,7 @@ pub struct Source {
 
 impl Source {
     /// The command line.
-    pub fn command_line(given: Vec<Given>) -> Self {
+    pub fn command_line(given: Vec<GivenOption>) -> Self {
         Self {
             origin: Origin::CommandLine,
             lines: vec![Line {
@@ -59,7 +59,7 @@ impl Source {
     }
 
     /// The options of all lines.
-    pub fn given(&self) -> impl DoubleEndedIterator<Item = &Given> {
+    pub fn given(&self) -> impl DoubleEndedIterator<Item = &GivenOption> {
         self.lines.iter().flat_map(|line| &line.given)
     }
 }
@@ -108,7 +108,7 @@ impl Origin {
 
 /// The options of a line. A word that is not one is refused: it was lost without a word otherwise,
 /// as the second half of `-l h_rt=5, mem_free=1G`.
-fn options(bytes: &[u8]) -> Result<Parsed, Fail> {
+fn options(bytes: &[u8]) -> Result<CommandLine, Fail> {
     if bytes.contains(&0) {
         let refusal = Diagnostic::new(Code::BadSyntax, "qsub: a line of options holds a NUL byte");
         return Err(Fail::new(exit::USAGE, refusal.fix("take it out of the line")));
@@ -163,14 +163,14 @@ pub fn line_words(line: &str) -> Vec<String> {
 ///
 /// # Errors
 /// A file that cannot be read, or files that name each other without end.
-pub fn expand_files(parsed: Parsed) -> Result<Parsed, Fail> {
+pub fn expand_files(parsed: CommandLine) -> Result<CommandLine, Fail> {
     expand(parsed, 0)
 }
 
-fn expand(parsed: Parsed, depth: u32) -> Result<Parsed, Fail> {
-    let mut whole = Parsed {
+fn expand(parsed: CommandLine, depth: u32) -> Result<CommandLine, Fail> {
+    let mut whole = CommandLine {
         operands: parsed.operands,
-        ..Parsed::default()
+        ..CommandLine::default()
     };
     for given in parsed.given {
         if given.name != "-@" {
@@ -249,11 +249,12 @@ fn line_of<'a>(sources: &'a [Source], place: &str) -> Option<&'a str> {
     let last = place.rfind(" -").map_or(place, |at| &place[at + 1..]);
     let (name, part) = last.split_once(' ').unwrap_or((last, ""));
     let lines = sources.iter().rev().flat_map(|source| source.lines.iter().rev());
-    let having: Vec<(&Line, &Given)> = lines
+    let having: Vec<(&Line, &GivenOption)> = lines
         .flat_map(|line| line.given.iter().rev().map(move |given| (line, given)))
         .collect();
-    let uses: Vec<&(&Line, &Given)> = having.iter().filter(|(_, given)| given.name == name).collect();
-    let replaces = |given: &Given| row_of(name, !given.values.is_empty()).is_some_and(|row| row.rule == Rule::Last);
+    let uses: Vec<&(&Line, &GivenOption)> = having.iter().filter(|(_, given)| given.name == name).collect();
+    let replaces =
+        |given: &GivenOption| row_of(name, !given.values.is_empty()).is_some_and(|row| row.rule == Rule::Last);
     let meant = match uses[..] {
         [] => None,
         [only] => Some(only),
@@ -482,8 +483,8 @@ mod tests {
                 })
                 .collect(),
         };
-        fn given(names: &[&'static str]) -> Vec<Given> {
-            names.iter().map(|name| Given { name, values: vec![] }).collect()
+        fn given(names: &[&'static str]) -> Vec<GivenOption> {
+            names.iter().map(|name| GivenOption { name, values: vec![] }).collect()
         }
         let cleared = |sources: &[Source]| -> Vec<Vec<&'static str>> {
             let sources = after_clear(sources.to_vec());

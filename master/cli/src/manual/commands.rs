@@ -3,7 +3,7 @@
 use super::page::{File, Page};
 use super::words::{self, Words};
 use crate::args::{CommandDef, OptionDef, Support};
-use crate::commands::{COMMANDS, Entry};
+use crate::commands::{COMMANDS, CommandEntry};
 
 /// The overview of `gridwright`, then a page for each command.
 pub fn pages() -> Vec<File> {
@@ -12,7 +12,7 @@ pub fn pages() -> Vec<File> {
 
 /// The name of a command's page: those of Grid Engine have their own, the others that of
 /// `gridwright` in front.
-pub fn name_of(entry: &Entry) -> String {
+pub fn name_of(entry: &CommandEntry) -> String {
     if entry.name.starts_with('q') {
         entry.name.to_owned()
     } else {
@@ -46,7 +46,7 @@ fn overview() -> File {
     page.file("gridwright", 1)
 }
 
-fn page(entry: &Entry) -> File {
+fn page(entry: &CommandEntry) -> File {
     let (name, words) = (name_of(entry), words::of(entry.name));
     let mut page = Page::new(&name, 1, entry.line);
     let defs = (entry.defs)();

@@ -14,9 +14,9 @@ pub const VERSION: u32 = 1;
 
 /// A document of named parts, in order, ending with a newline.
 #[derive(Debug)]
-pub struct Document(Map<String, Value>);
+pub struct JsonDocument(Map<String, Value>);
 
-impl Document {
+impl JsonDocument {
     /// A document with its version alone.
     pub fn new() -> Self {
         Self(Map::from_iter([("version".to_owned(), Value::from(VERSION))]))
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_document_names_its_version() {
-        let text = Document::new().with("jobs", &[1, 2]).finish();
+        let text = JsonDocument::new().with("jobs", &[1, 2]).finish();
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&read["version"], &read["jobs"][1]), (&Value::from(1), &Value::from(2)));
         assert!(text.ends_with("}\n"));
@@ -79,7 +79,7 @@ mod tests {
     fn control_characters_are_written_in_ascii_and_read_as_they_were() {
         let name = "a\x1b[31m\u{9b}2J\u{7f}\u{202e}\nb";
         for text in [
-            Document::new().with("name", &name).finish(),
+            JsonDocument::new().with("name", &name).finish(),
             line(&serde_json::json!({ "name": name })),
         ] {
             assert_eq!(crate::output::escape::text(&text), text);

@@ -10,12 +10,12 @@ use std::fmt::{Display, Write as _};
 
 /// A document that is being written.
 #[derive(Debug)]
-pub struct Document {
+pub struct XmlDocument {
     text: String,
     open: Vec<String>,
 }
 
-impl Document {
+impl XmlDocument {
     /// A document with its root element open. The two blanks behind the name are those of 8.1.9.
     pub fn new(root: &str, schema: &str) -> Self {
         let head = "http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat";
@@ -125,7 +125,7 @@ pub mod tests {
 
     #[test]
     fn elements_are_indented_and_closed() {
-        let mut document = Document::new("job_info", "qstat");
+        let mut document = XmlDocument::new("job_info", "qstat");
         document.open("queue_info");
         document.leaf_with("resource", &[("name", "a\"b")], "<1>");
         document.leaf("queue_name", "");
@@ -157,7 +157,7 @@ pub mod tests {
     proptest! {
         #[test]
         fn any_text_stays_well_formed(value in ".*", attribute in ".*") {
-            let mut document = Document::new("job_info", "qstat");
+            let mut document = XmlDocument::new("job_info", "qstat");
             document.leaf_with("a", &[("name", &attribute)], &value);
             assert_well_formed(&document.finish());
         }

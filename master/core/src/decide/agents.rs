@@ -19,7 +19,7 @@ use proto::amount::Type;
 use proto::conf::{NotifySignal, PdcInterval};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{AttributeName, HostName, TaskKey};
-use proto::usage::{Failed, TaskResult, Usage};
+use proto::usage::{FailedCode, TaskResult, Usage};
 use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -381,7 +381,7 @@ fn reschedule_unknown(turn: &mut Turn<'_>, host: &HostName) {
         };
         if placement.host() == host && end::is_rerunnable(turn.state(), job, placement) {
             let reason = format!("host {host} is unknown for longer than reschedule_unknown allows");
-            let result = TaskResult::not_started(Failed::IN_RECOGNIZING_JOB, reason);
+            let result = TaskResult::not_started(FailedCode::IN_RECOGNIZING_JOB, reason);
             turn.record(Event::TaskUnconfirmed {
                 key,
                 host: host.clone(),

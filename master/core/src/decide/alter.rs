@@ -7,9 +7,9 @@ mod fields;
 mod holds;
 
 use super::dependency::Predecessors;
-use super::errands::{self, Deed};
-use super::requests::Request;
-use super::select::{self, Missing, Owners, Selected};
+use super::errands::{self, BulkAction};
+use super::requests::RequestOrigin;
+use super::select::{self, MissingTarget, Owners, SelectedJob};
 use super::submit::{self, access, advice, checks, names, paths};
 use super::verify::{self, Verdict};
 use super::{Caller, Turn, dependency};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Decides an alteration, job by job. None if it is answered later.
 pub(super) fn alter(
     turn: &mut Turn<'_>,
-    request: Request,
+    request: RequestOrigin,
     caller: &Caller,
     jobs: &JobSelection,
     changes: Box<JobChanges>,
@@ -36,14 +36,14 @@ pub(super) fn alter(
         return Some(Reply::refusal(refusal));
     }
     let selected = select::select(turn.state(), caller, Owners::Everybody, jobs);
-    errands::begin(turn, request, caller, Deed::Alter(changes), selected)
+    errands::begin(turn, request, caller, BulkAction::Alter(changes), selected)
 }
 
 /// Alters what is meant of one job.
 pub(super) fn alter_one(
     turn: &mut Turn<'_>,
     caller: &Caller,
-    selected: &Result<Selected, Missing>,
+    selected: &Result<SelectedJob, MissingTarget>,
     changes: &JobChanges,
     answers: &mut Vec<Answer>,
 ) {
@@ -57,10 +57,10 @@ pub(super) fn alter_one(
     }
 }
 
-fn refused(turn: &Turn<'_>, caller: &Caller, missing: &Missing) -> Diagnostic {
+fn refused(turn: &Turn<'_>, caller: &Caller, missing: &MissingTarget) -> Diagnostic {
     let job = match missing {
-        Missing::Tasks { job, tasks } => turn.state().job(*job).filter(|job| is_wrongly_divided(job, &[*tasks])),
-        Missing::Number(_) | Missing::Name { .. } | Missing::Users(_) => None,
+        MissingTarget::Tasks { job, tasks } => turn.state().job(*job).filter(|job| is_wrongly_divided(job, &[*tasks])),
+        MissingTarget::Number(_) | MissingTarget::Name { .. } | MissingTarget::Users(_) => None,
     };
     match job {
         Some(job) => may_alter(caller, job).err().unwrap_or_else(|| not_an_array(job)),
@@ -78,11 +78,13 @@ fn not_an_array(job: &Job) -> Diagnostic {
     Diagnostic::new(Code::BadValue, format!("{} is not a job array", job.number)).fix("name the job without tasks")
 }
 
-fn unknown(missing: &Missing) -> Diagnostic {
+fn unknown(missing: &MissingTarget) -> Diagnostic {
     let what = match missing {
-        Missing::Number(job) | Missing::Name { name: job, .. } => format!("denied: job \"{job}\" does not exist"),
-        Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Tasks { job, tasks } => {
+        MissingTarget::Number(job) | MissingTarget::Name { name: job, .. } => {
+            format!("denied: job \"{job}\" does not exist")
+        }
+        MissingTarget::Users(users) => format!("There is no job registered for the following users: {users}"),
+        MissingTarget::Tasks { job, tasks } => {
             format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
         }
     };
@@ -93,7 +95,7 @@ fn unknown(missing: &Missing) -> Diagnostic {
 fn altered(
     turn: &mut Turn<'_>,
     caller: &Caller,
-    selected: &Selected,
+    selected: &SelectedJob,
     changes: &JobChanges,
 ) -> Result<Vec<Answer>, Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
@@ -179,8 +181,8 @@ fn alter_spec(
         return Ok(done(vec!["verification: job is already running or is held".to_owned()]));
     }
     let (spec, warnings) = match asked(turn, number, spec, changes.validation)? {
-        Asked::Only(answer) => return Ok(vec![answer]),
-        Asked::Alter(spec, warnings) => (spec, warnings),
+        AlterDecision::Only(answer) => return Ok(vec![answer]),
+        AlterDecision::Alter(spec, warnings) => (spec, warnings),
     };
     let job = &turn.state().jobs[&seq];
     let predecessors = waits(turn, job, &spec, changes).map_err(one)?;
@@ -264,7 +266,7 @@ fn check_access(state: &State, before: &JobSpec, after: &JobSpec) -> Result<(), 
 }
 
 /// What `-w` makes of an alteration.
-enum Asked {
+enum AlterDecision {
     Only(Answer),
     Alter(Box<JobSpec>, Vec<Answer>),
 }
@@ -275,14 +277,14 @@ fn asked(
     number: JobNumber,
     spec: JobSpec,
     validation: Option<Validation>,
-) -> Result<Asked, Vec<Diagnostic>> {
+) -> Result<AlterDecision, Vec<Diagnostic>> {
     let Some(validation) = validation else {
-        return Ok(Asked::Alter(Box::new(spec), Vec::new()));
+        return Ok(AlterDecision::Alter(Box::new(spec), Vec::new()));
     };
     let spec = JobSpec { validation, ..spec };
     match verify::verify(turn, number, &spec)? {
-        Verdict::OnlyAsked(answer) => Ok(Asked::Only(answer)),
-        Verdict::GoOn(warnings) => Ok(Asked::Alter(Box::new(spec), warnings)),
+        Verdict::OnlyAsked(answer) => Ok(AlterDecision::Only(answer)),
+        Verdict::GoOn(warnings) => Ok(AlterDecision::Alter(Box::new(spec), warnings)),
     }
 }
 

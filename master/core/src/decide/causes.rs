@@ -15,13 +15,13 @@ use super::tasks::{is_stopped, signal_change};
 use crate::event::{Event, InstanceState};
 use crate::state::State;
 use proto::id::{HostName, QueueInstanceName, QueueName, TaskKey};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::object::ObjectKind;
 use std::collections::BTreeSet;
 
 /// What has changed on which causes rest.
 #[derive(Debug, Default)]
-pub(crate) struct Touch {
+pub(crate) struct CauseChanges {
     /// Hosts on which slots were taken or freed, tasks stopped or resumed, or queue instances
     /// changed.
     pub hosts: BTreeSet<HostName>,
@@ -31,7 +31,7 @@ pub(crate) struct Touch {
     pub calendars: bool,
 }
 
-impl Touch {
+impl CauseChanges {
     /// Notes what an event is about to change.
     pub fn note(&mut self, state: &State, event: &Event) {
         if let Event::ObjectsChanged(objects) = event {
@@ -54,7 +54,7 @@ impl Touch {
 }
 
 /// The slots that an event takes, frees, stops or resumes.
-fn granted<'a>(state: &'a State, event: &'a Event) -> &'a [Granted] {
+fn granted<'a>(state: &'a State, event: &'a Event) -> &'a [GrantedSlots] {
     if let Event::TaskPlaced { granted, .. } = event {
         return granted;
     }
@@ -72,7 +72,7 @@ fn granted<'a>(state: &'a State, event: &'a Event) -> &'a [Granted] {
 pub(crate) fn follow(turn: &mut Turn<'_>) {
     let touch = turn.take_touch();
     calendars::follow(turn, &touch);
-    let Touch { mut hosts, queues, .. } = touch;
+    let CauseChanges { mut hosts, queues, .. } = touch;
     if turn.state().config.causes.superordinates.is_empty() && queues.is_empty() && !turn.is_first() {
         return;
     }

@@ -1,13 +1,18 @@
 //! Commands, one line for each.
 
-use super::requests::Request;
+use super::requests::RequestOrigin;
 use super::{Caller, Turn, advance, alter, delete, modify_jobs, objects, resubmit, slaves, submit};
 use crate::names::Rewriter;
 use proto::wire::client::{Command, Reply};
 
 /// Decides a command. None if it is answered later: by the shell, once it has done what only it can
 /// do, or when all jobs that it is about have been looked at.
-pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, mut command: Command) -> Option<Reply> {
+pub(crate) fn decide(
+    turn: &mut Turn<'_>,
+    request: RequestOrigin,
+    caller: &Caller,
+    mut command: Command,
+) -> Option<Reply> {
     let config = &turn.state().config;
     let names = config.host_names(&turn.site().naming, &caller.host);
     Rewriter {

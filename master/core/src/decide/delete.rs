@@ -1,8 +1,8 @@
 //! `qdel`: pending tasks leave at once, tasks on hosts when their hosts have ended them.
 
-use super::errands::{self, Deed};
-use super::requests::Request;
-use super::select::{self, Missing, Owners, Selected};
+use super::errands::{self, BulkAction};
+use super::requests::RequestOrigin;
+use super::select::{self, MissingTarget, Owners, SelectedJob};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn};
 use crate::event::Event;
@@ -16,7 +16,7 @@ use proto::wire::client::{Answer, JobSelection, Reply};
 /// Decides a deletion. None if it is answered later.
 pub(super) fn delete(
     turn: &mut Turn<'_>,
-    request: Request,
+    request: RequestOrigin,
     caller: &Caller,
     jobs: &JobSelection,
     force: bool,
@@ -25,15 +25,15 @@ pub(super) fn delete(
         return Some(Reply::refusal(refusal));
     }
     let selected = select::select(turn.state(), caller, Owners::Caller, jobs);
-    errands::begin(turn, request, caller, Deed::Delete { force }, selected)
+    errands::begin(turn, request, caller, BulkAction::Delete { force }, selected)
 }
 
-fn unknown(missing: &Missing) -> Diagnostic {
+fn unknown(missing: &MissingTarget) -> Diagnostic {
     let what = match missing {
-        Missing::Number(number) => format!("denied: job \"{number}\" does not exist"),
-        Missing::Name { name, users } => format!("The job {name} of user(s) {users} does not exist"),
-        Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Tasks { job, tasks } => {
+        MissingTarget::Number(number) => format!("denied: job \"{number}\" does not exist"),
+        MissingTarget::Name { name, users } => format!("The job {name} of user(s) {users} does not exist"),
+        MissingTarget::Users(users) => format!("There is no job registered for the following users: {users}"),
+        MissingTarget::Tasks { job, tasks } => {
             format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
         }
     };
@@ -44,7 +44,7 @@ fn unknown(missing: &Missing) -> Diagnostic {
 pub(super) fn delete_one(
     turn: &mut Turn<'_>,
     caller: &Caller,
-    selected: &Result<Selected, Missing>,
+    selected: &Result<SelectedJob, MissingTarget>,
     force: bool,
     answers: &mut Vec<Answer>,
 ) {

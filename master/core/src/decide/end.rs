@@ -1,22 +1,22 @@
 //! What the end of an attempt means: for the task, for its queue, and for accounting.
 
-use super::{category, reserved};
-use crate::event::Then;
+use super::{category, charged_usage};
+use crate::event::TaskFate;
 use crate::state::State;
 use crate::state::job::{Job, Placement};
 use crate::state::slaves::Slave;
 use proto::accounting::AccountingRecord;
 use proto::id::TaskKey;
 use proto::time::{Now, Wall};
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, FailedCode, TaskResult};
 
 /// What an attempt's end leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct AttemptOutcome {
     /// What becomes of the task.
-    pub then: Then,
+    pub then: TaskFate,
     /// What accounting says went wrong.
-    pub failed: Failed,
+    pub failed: FailedCode,
     /// Why the queue instance is to take no more jobs, if it is at fault.
     pub queue_error: Option<String>,
 }
@@ -39,41 +39,41 @@ enum Fault {
 }
 
 /// Decides about an end.
-pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Outcome {
-    let plain = |then, failed| Outcome {
+pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> AttemptOutcome {
+    let plain = |then, failed| AttemptOutcome {
         then,
         failed,
         queue_error: None,
     };
     if placement.deleting {
-        return plain(Then::Done, result.failed);
+        return plain(TaskFate::Done, result.failed);
     }
     if placement.rescheduling {
-        return plain(Then::Requeued, Failed::RESCHEDULING);
+        return plain(TaskFate::Requeued, FailedCode::RESCHEDULING);
     }
     // One that ended by itself in the meantime has ended.
     if placement.migrating && !matches!(result.exit, Exit::Code(_)) {
-        return plain(Then::Requeued, Failed::MIGRATING);
+        return plain(TaskFate::Requeued, FailedCode::MIGRATING);
     }
     let failed = own_exit(state, result);
     match fault(failed, result.exit) {
-        Fault::None => plain(Then::Done, failed),
-        Fault::Rerun => plain(Then::Requeued, failed),
+        Fault::None => plain(TaskFate::Done, failed),
+        Fault::Rerun => plain(TaskFate::Requeued, failed),
         Fault::Job => plain(
-            Then::Error {
+            TaskFate::Error {
                 reason: error_reason(failed, result),
             },
             failed,
         ),
-        Fault::Lost if is_rerunnable(state, job, placement) => plain(Then::Requeued, failed),
-        Fault::Lost => plain(Then::Done, failed),
-        Fault::Host => Outcome {
-            then: Then::Requeued,
+        Fault::Lost if is_rerunnable(state, job, placement) => plain(TaskFate::Requeued, failed),
+        Fault::Lost => plain(TaskFate::Done, failed),
+        Fault::Host => AttemptOutcome {
+            then: TaskFate::Requeued,
             failed,
             queue_error: Some(queue_error(job, placement, result)),
         },
-        Fault::HostAfterJob => Outcome {
-            then: Then::Done,
+        Fault::HostAfterJob => AttemptOutcome {
+            then: TaskFate::Done,
             failed,
             queue_error: Some(queue_error(job, placement, result)),
         },
@@ -81,19 +81,19 @@ pub(super) fn outcome(state: &State, job: &Job, placement: &Placement, result: &
 }
 
 /// Exit status 99 and 100 have a meaning of their own unless the cell forbids it.
-fn own_exit(state: &State, result: &TaskResult) -> Failed {
+fn own_exit(state: &State, result: &TaskResult) -> FailedCode {
     let params = state.config.settings.qmaster();
     match (result.failed, result.exit) {
-        (Failed::NO, Exit::Code(99)) if !params.forbid_reschedule => Failed::RESCHEDULING,
-        (Failed::NO, Exit::Code(100)) if !params.forbid_apperror => Failed::APPLICATION_ERROR,
-        (Failed::RESCHEDULING, _) if params.forbid_reschedule => Failed::NO,
-        (Failed::APPLICATION_ERROR, _) if params.forbid_apperror => Failed::NO,
+        (FailedCode::NO, Exit::Code(99)) if !params.forbid_reschedule => FailedCode::RESCHEDULING,
+        (FailedCode::NO, Exit::Code(100)) if !params.forbid_apperror => FailedCode::APPLICATION_ERROR,
+        (FailedCode::RESCHEDULING, _) if params.forbid_reschedule => FailedCode::NO,
+        (FailedCode::APPLICATION_ERROR, _) if params.forbid_apperror => FailedCode::NO,
         (failed, _) => failed,
     }
 }
 
 /// The table of `failed` codes.
-fn fault(failed: Failed, exit: Exit) -> Fault {
+fn fault(failed: FailedCode, exit: Exit) -> Fault {
     match failed.0 {
         0 | 37 | 100 => Fault::None,
         24 | 25 => Fault::Rerun,
@@ -110,10 +110,10 @@ fn fault(failed: Failed, exit: Exit) -> Fault {
     }
 }
 
-fn error_reason(failed: Failed, result: &TaskResult) -> String {
+fn error_reason(failed: FailedCode, result: &TaskResult) -> String {
     if !result.reason.is_empty() {
         result.reason.clone()
-    } else if failed == Failed::APPLICATION_ERROR {
+    } else if failed == FailedCode::APPLICATION_ERROR {
         "exit_status of job start = 100".to_owned()
     } else {
         failed.text().to_owned()
@@ -156,7 +156,7 @@ pub(super) fn record(
     job: &Job,
     placement: &Placement,
     result: &TaskResult,
-    failed: Failed,
+    failed: FailedCode,
     now: Now,
 ) -> AccountingRecord {
     let spec = &job.spec;
@@ -187,7 +187,7 @@ pub(super) fn record(
         granted_pe: placement.pe.as_ref().map(ToString::to_string),
         slots: placement.slots(),
         task_number: spec.array.map_or(0, |_| placement.key.task.0),
-        usage: reserved::accounted(state, job, placement, result).plus(placement.slaves().used),
+        usage: charged_usage::accounted(state, job, placement, result).plus(placement.slaves().used),
         category: category::text(spec),
         limit: result.limit.clone(),
         maps: placement.maps.clone(),
@@ -231,7 +231,7 @@ pub(super) fn slave_record(
         started,
         ended,
         rusage: result.rusage,
-        usage: reserved::of_slave(state, slave, result),
+        usage: charged_usage::of_slave(state, slave, result),
         pe_task: Some(slave.name()),
         ..whole
     }

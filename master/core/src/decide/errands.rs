@@ -5,8 +5,8 @@
 //! been looked at; a master that ends before that has made true what it had decided, and the
 //! client, which repeats its request, has the next one do the rest.
 
-use super::requests::{self, Request};
-use super::select::{Missing, Selected};
+use super::requests::{self, RequestOrigin};
+use super::select::{MissingTarget, SelectedJob};
 use super::{Caller, Turn, alter, delete};
 use crate::effect::ReplyTo;
 use crate::event::Actor;
@@ -29,19 +29,19 @@ pub(super) const ERRANDS_EACH: usize = 8;
 
 /// What is to be done to each job.
 #[derive(Debug)]
-pub(super) enum Deed {
+pub(super) enum BulkAction {
     Delete { force: bool },
     Alter(Box<JobChanges>),
 }
 
 /// A command that has jobs left to look at.
 #[derive(Debug)]
-pub(crate) struct Errand {
-    request: Request,
+pub(crate) struct BulkCommand {
+    request: RequestOrigin,
     actor: Actor,
     caller: Caller,
-    deed: Deed,
-    rest: std::vec::IntoIter<Result<Selected, Missing>>,
+    deed: BulkAction,
+    rest: std::vec::IntoIter<Result<SelectedJob, MissingTarget>>,
     answers: VecDeque<Answer>,
     /// Whether `rest` is in the order opposite to that of the answers.
     is_backward: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Errand {
 
 /// The commands that have jobs left, the one whose turn is next in front.
 #[derive(Debug, Default)]
-pub(crate) struct Errands(VecDeque<Errand>);
+pub(crate) struct BulkCommands(VecDeque<BulkCommand>);
 
-impl Errands {
+impl BulkCommands {
     /// The one whose turn is next, and whose it is.
     pub(crate) fn next(&self) -> Option<(RequestId, &Caller)> {
         self.0.front().map(|errand| (errand.request.id, &errand.caller))
@@ -92,10 +92,10 @@ impl Errands {
 /// Begins a command. None if there is more to do than fits in one go: then it is answered later.
 pub(super) fn begin(
     turn: &mut Turn<'_>,
-    request: Request,
+    request: RequestOrigin,
     caller: &Caller,
-    deed: Deed,
-    mut selected: Vec<Result<Selected, Missing>>,
+    deed: BulkAction,
+    mut selected: Vec<Result<SelectedJob, MissingTarget>>,
 ) -> Option<Reply> {
     if selected.len() > JOBS
         && let Some(full) = turn.errands_mut().full(caller)
@@ -104,11 +104,11 @@ pub(super) fn begin(
     }
     // Else the end of those that run would let those start that are to be deleted in a moment, and
     // so would the end of what they wait for.
-    let is_backward = selected.len() > JOBS && matches!(deed, Deed::Delete { .. });
+    let is_backward = selected.len() > JOBS && matches!(deed, BulkAction::Delete { .. });
     if is_backward {
         selected.reverse();
     }
-    let mut errand = Errand {
+    let mut errand = BulkCommand {
         request,
         actor: turn.actor().clone(),
         caller: caller.clone(),
@@ -144,7 +144,7 @@ pub(crate) fn go_on(turn: &mut Turn<'_>) {
     });
 }
 
-impl Errand {
+impl BulkCommand {
     /// Looks at some jobs; true when none is left.
     fn step(&mut self, turn: &mut Turn<'_>) -> bool {
         let mut said = Vec::new();
@@ -157,8 +157,8 @@ impl Errand {
                 continue;
             }
             match &self.deed {
-                Deed::Delete { force } => delete::delete_one(turn, &self.caller, &selected, *force, &mut said),
-                Deed::Alter(changes) => alter::alter_one(turn, &self.caller, &selected, changes, &mut said),
+                BulkAction::Delete { force } => delete::delete_one(turn, &self.caller, &selected, *force, &mut said),
+                BulkAction::Alter(changes) => alter::alter_one(turn, &self.caller, &selected, changes, &mut said),
             }
             if self.is_backward {
                 said.drain(..).rev().for_each(|answer| self.answers.push_front(answer));

@@ -8,8 +8,8 @@
 //! first sign. All of this is soft: no event tells of it, and a new master begins anew.
 
 use super::Turn;
-use super::orders::{self, Asked};
-use crate::effect::{Effect, Placing};
+use super::orders::{self, LastDemand};
+use crate::effect::{Effect, Placer};
 use crate::sched::algorithm::Algorithm;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::EventSeq;
@@ -20,7 +20,7 @@ use proto::wire::view::Data;
 
 /// Who may place jobs beside the built-in scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum External {
+pub(crate) enum ExternalScheduler {
     /// Nobody: another algorithm is configured.
     #[default]
     Off,
@@ -35,47 +35,52 @@ pub(crate) enum External {
     Silent,
 }
 
-impl External {
+impl ExternalScheduler {
     /// Whether the built-in scheduler leaves placing to a program.
     pub(crate) fn is_in_charge(&self) -> bool {
-        matches!(self, External::Leased { .. })
+        matches!(self, ExternalScheduler::Leased { .. })
     }
 
     /// When time alone changes something.
     pub(crate) fn next_timer(&self) -> Option<Tick> {
         match self {
-            External::Leased { until, .. } => Some(*until),
-            External::Off | External::Silent => None,
+            ExternalScheduler::Leased { until, .. } => Some(*until),
+            ExternalScheduler::Off | ExternalScheduler::Silent => None,
         }
     }
 }
 
 /// Follows the configuration and the time.
 pub(super) fn follow(turn: &mut Turn<'_>) {
-    let is_wanted = Algorithm::of(&turn.state().config.scheduler) == Algorithm::External;
+    let is_wanted = Algorithm::from_conf(&turn.state().config.scheduler) == Algorithm::External;
     match (is_wanted, turn.external()) {
-        (false, External::Off) | (true, External::Silent) => {}
-        (false, External::Leased { .. } | External::Silent) => {
+        (false, ExternalScheduler::Off) | (true, ExternalScheduler::Silent) => {}
+        (false, ExternalScheduler::Leased { .. } | ExternalScheduler::Silent) => {
             change(
                 turn,
-                External::Off,
-                Placing::BuiltIn,
+                ExternalScheduler::Off,
+                Placer::BuiltIn,
                 "the algorithm is no longer external".to_owned(),
             );
         }
-        (true, External::Off) => {
+        (true, ExternalScheduler::Off) => {
             let until = lease_end(turn);
             let why = "the algorithm is external, and a program is waited for".to_owned();
-            change(turn, External::Leased { holder: None, until }, Placing::External, why);
+            change(
+                turn,
+                ExternalScheduler::Leased { holder: None, until },
+                Placer::External,
+                why,
+            );
         }
-        (true, External::Leased { until, .. }) if *until > turn.now.tick => {}
-        (true, External::Leased { holder, .. }) => {
+        (true, ExternalScheduler::Leased { until, .. }) if *until > turn.now.tick => {}
+        (true, ExternalScheduler::Leased { holder, .. }) => {
             let who = holder.as_ref().map_or("no external scheduler".to_owned(), |name| {
                 format!("nothing of scheduler {name}")
             });
             let seconds = turn.state().config.scheduler.external_timeout_s();
             let why = format!("{who} was heard for {seconds} s (EXTERNAL_TIMEOUT)");
-            change(turn, External::Silent, Placing::BuiltIn, why);
+            change(turn, ExternalScheduler::Silent, Placer::BuiltIn, why);
         }
     }
 }
@@ -90,13 +95,13 @@ pub(super) fn command(turn: &mut Turn<'_>, request: Orders) -> Reply {
         orders,
         last,
     } = request;
-    let mut asked = Asked::default();
+    let mut asked = LastDemand::default();
     let verdicts = orders.iter().map(|order| verdict(turn, order, &mut asked)).collect();
     if last {
         change(
             turn,
-            External::Silent,
-            Placing::BuiltIn,
+            ExternalScheduler::Silent,
+            Placer::BuiltIn,
             format!("scheduler {scheduler} has said that it goes"),
         );
     } else {
@@ -121,24 +126,24 @@ fn may_order(turn: &Turn<'_>, request: &Orders) -> Result<(), Diagnostic> {
         return Err(Diagnostic::new(Code::Overloaded, what).fix("send them in several requests"));
     }
     match turn.external() {
-        External::Off => {
+        ExternalScheduler::Off => {
             let algorithm = &turn.state().config.scheduler.algorithm;
             let what = format!("denied: jobs are placed by algorithm {algorithm} of the master");
             Err(Diagnostic::new(Code::WrongState, what).fix("set algorithm external: qconf -msconf"))
         }
-        External::Leased {
+        ExternalScheduler::Leased {
             holder: Some(holder), ..
         } if *holder != request.scheduler => {
             let what = format!("denied: scheduler {holder} places jobs");
             Err(Diagnostic::new(Code::WrongState, what)
                 .fix("stop it, or wait until it has been silent for EXTERNAL_TIMEOUT"))
         }
-        External::Leased { .. } | External::Silent => Ok(()),
+        ExternalScheduler::Leased { .. } | ExternalScheduler::Silent => Ok(()),
     }
 }
 
 /// Carries an order out, or says why not.
-fn verdict(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Verdict {
+fn verdict(turn: &mut Turn<'_>, order: &Order, asked: &mut LastDemand) -> Verdict {
     let first = EventSeq(turn.state().last.0 + 1);
     match orders::execute(turn, order, asked) {
         // An order for what is so already leads to no event.
@@ -151,16 +156,16 @@ fn verdict(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Verdict {
 
 fn renew(turn: &mut Turn<'_>, scheduler: String) {
     let until = lease_end(turn);
-    let is_known = matches!(turn.external(), External::Leased { holder: Some(_), .. });
+    let is_known = matches!(turn.external(), ExternalScheduler::Leased { holder: Some(_), .. });
     let why = format!("scheduler {scheduler} gives orders");
-    let leased = External::Leased {
+    let leased = ExternalScheduler::Leased {
         holder: Some(scheduler),
         until,
     };
     if is_known {
         *turn.external_mut() = leased
     } else {
-        change(turn, leased, Placing::External, why)
+        change(turn, leased, Placer::External, why)
     }
 }
 
@@ -170,7 +175,7 @@ fn lease_end(turn: &Turn<'_>) -> Tick {
         .plus_ms(turn.state().config.scheduler.external_timeout_s().saturating_mul(1000))
 }
 
-fn change(turn: &mut Turn<'_>, external: External, placing: Placing, why: String) {
+fn change(turn: &mut Turn<'_>, external: ExternalScheduler, placing: Placer, why: String) {
     *turn.external_mut() = external;
     turn.effect(Effect::Placing { by: placing, why });
 }

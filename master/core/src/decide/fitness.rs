@@ -21,7 +21,7 @@ use proto::id::{HostName, QueueInstanceName, SubmitSeq, TaskKey, UserName};
 use proto::launch::{LISTED_OTHERWISE, NOT_LISTED};
 use proto::root_commands::is_sendable;
 use proto::time::Tick;
-use proto::usage::{Blame, Failed, TaskResult};
+use proto::usage::{Blame, FailedCode, TaskResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a host that refused a start gets no other one, unless it says before that it was unwell
@@ -102,7 +102,7 @@ impl HostFitness {
 
 /// Notes the reason that a host gives why it cannot start tasks. `None` means that it can.
 pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) {
-    let record = turn.fitness_mut().of(host);
+    let record = turn.fitness_mut().host_mut(host);
     let was_unwell = std::mem::replace(&mut record.said, unfit).is_some();
     if was_unwell && record.said.is_none() {
         // It knew what was wrong and knows that it is mended: what it refused meanwhile says
@@ -118,7 +118,7 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
 /// has it.
 pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<Vec<String>>) {
     let root_commands = root_commands.filter(|lines| is_sendable(lines));
-    let record = turn.fitness_mut().of(host);
+    let record = turn.fitness_mut().host_mut(host);
     record.root_commands.clone_from(&root_commands);
     let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else {
         return;
@@ -192,7 +192,7 @@ pub(super) fn not_started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey, re
 
 /// Whether the shepherd of a task, not of a slave task, died before the job began.
 fn is_death(key: TaskKey, result: &TaskResult) -> bool {
-    key.pe_task == 0 && result.failed == Failed::BEFORE_EXEC
+    key.pe_task == 0 && result.failed == FailedCode::BEFORE_EXEC
 }
 
 /// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not
@@ -249,7 +249,7 @@ pub(crate) fn forgive(turn: &mut Turn<'_>, host: &HostName) -> (bool, Option<Str
 pub(super) fn started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
     let now = turn.now.tick;
     turn.fitness_mut().deaths.remove(&key.seq);
-    let record = turn.fitness_mut().of(host);
+    let record = turn.fitness_mut().host_mut(host);
     record.started = Some(now);
     if record.unfit(now).is_none() {
         (record.refused, record.failed) = (None, BTreeMap::new());
@@ -258,7 +258,7 @@ pub(super) fn started(turn: &mut Turn<'_>, host: &HostName, key: TaskKey) {
 
 fn pause(turn: &mut Turn<'_>, host: &HostName, why: &str) {
     let now = turn.now.tick;
-    let record = turn.fitness_mut().of(host);
+    let record = turn.fitness_mut().host_mut(host);
     let before = record.refused.as_ref().map(|pause| pause.length_ms);
     let length_ms = before.map_or(FIRST_PAUSE_MS, |before_ms| (2 * before_ms).min(LONGEST_PAUSE_MS));
     let until = now.plus_ms(length_ms);
@@ -313,7 +313,7 @@ fn count(turn: &mut Turn<'_>, host: &HostName, job: SubmitSeq, failure: FailedSt
     if most == 0 {
         return;
     }
-    let record = turn.fitness_mut().of(host);
+    let record = turn.fitness_mut().host_mut(host);
     record.failed.insert(job, failure);
     while record.failed.len() > most {
         record.failed.pop_first();
@@ -362,7 +362,7 @@ impl Fitness {
         self.hosts.get(host)?.root_commands.as_deref()
     }
 
-    fn of(&mut self, host: &HostName) -> &mut HostFitness {
+    fn host_mut(&mut self, host: &HostName) -> &mut HostFitness {
         self.hosts.entry(host.clone()).or_default()
     }
 }

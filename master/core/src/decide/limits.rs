@@ -11,11 +11,11 @@ use proto::common::Common;
 use proto::complex::Complex;
 use proto::conf::Settings;
 use proto::id::{AttributeName, HostName, QueueInstanceName, TaskKey};
-use proto::job::{Granted, JobSpec, Requests};
-use proto::limit::{Bound, Grant, LimitKind, LimitSet, effective, together};
+use proto::job::{GrantedSlots, JobSpec, Requests};
+use proto::limit::{BoundKind, Grant, LimitKind, LimitSet, effective, together};
 use proto::object::value::Assignments;
 use proto::queue::QueueInstanceSettings;
-use proto::request::{Resolved, ResourceList, ResourceRequest};
+use proto::request::{ResolvedRequest, ResourceList, ResourceRequest};
 use proto::wire::agent::{CheckpointOrder, QueueExecution, SlaveOrder, StartOrder};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 ///
 /// Invariant: no object has changed since.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told(Option<LastStart>);
+pub(crate) struct StartTemplate(Option<LastStart>);
 
 /// What a start was told, and all that this follows from but objects.
 #[derive(Clone, Debug)]
@@ -38,13 +38,18 @@ struct LastStart {
     queue: Common<QueueExecution>,
 }
 
-impl Told {
+impl StartTemplate {
     /// What the host of a task is told.
-    fn of(&mut self, config: &Configuration, job: &Job, placement: &Placement) -> (LimitSet, Common<QueueExecution>) {
+    fn limits_of(
+        &mut self,
+        config: &Configuration,
+        job: &Job,
+        placement: &Placement,
+    ) -> (LimitSet, Common<QueueExecution>) {
         let requests = &job.spec.requests;
         let is_plain = requests.master.is_empty() && requests.slaves.is_empty() && !has_default_limits(&config.complex);
         let basis = match placement.granted.as_slice() {
-            [Granted { instance, slots }] if is_plain => {
+            [GrantedSlots { instance, slots }] if is_plain => {
                 config.settings_in(instance).map(|settings| (settings, *slots))
             }
             _ => None,
@@ -78,9 +83,15 @@ impl Told {
 }
 
 /// The order that starts a task on the host of its master slot.
-pub(super) fn start_order(state: &State, job: &Job, task: &Task, placement: &Placement, told: &mut Told) -> StartOrder {
+pub(super) fn start_order(
+    state: &State,
+    job: &Job,
+    task: &Task,
+    placement: &Placement,
+    told: &mut StartTemplate,
+) -> StartOrder {
     let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
-    let (limits, queue) = told.of(&state.config, job, placement);
+    let (limits, queue) = told.limits_of(&state.config, job, placement);
     StartOrder {
         key: placement.key,
         number: job.number,
@@ -177,7 +188,7 @@ fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostN
     let Requests {
         hard, master, slaves, ..
     } = &*job.spec.requests;
-    let mut here: Vec<Granted> = placement.granted.clone();
+    let mut here: Vec<GrantedSlots> = placement.granted.clone();
     if master.is_empty() && slaves.is_empty() {
         // A master beside which no task runs has one slot all the same.
         here.iter_mut()
@@ -204,7 +215,7 @@ fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostN
     if !is_master {
         return others;
     }
-    let seat = [Granted {
+    let seat = [GrantedSlots {
         instance: placement.master().clone(),
         slots: 1,
     }];
@@ -222,7 +233,7 @@ fn limits(config: &Configuration, job: &Job, placement: &Placement, host: &HostN
 }
 
 /// The limits of slots on a host that ask for the same.
-fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted], host: &HostName) -> LimitSet {
+fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[GrantedSlots], host: &HostName) -> LimitSet {
     let requests = resolved(config, hard);
     let here: Vec<(LimitSet, BTreeSet<AttributeName>, u32)> = granted
         .iter()
@@ -255,7 +266,7 @@ fn of_slots(config: &Configuration, hard: &[ResourceRequest], granted: &[Granted
 
 /// Requests as numbers. One that lost its meaning when the complex changed is left out: it can
 /// limit nothing.
-fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<Resolved> {
+fn resolved(config: &Configuration, hard: &[ResourceRequest]) -> Vec<ResolvedRequest> {
     let one = |request: &ResourceRequest| ResourceList::from(vec![request.clone()]).resolve(&config.complex).ok();
     hard.iter().filter_map(one).flatten().collect()
 }
@@ -298,8 +309,8 @@ fn queue_limits(config: &Configuration, instance: &QueueInstanceName) -> LimitSe
         (LimitKind::Rss, s_rss.amount(), h_rss.amount()),
         (LimitKind::Vmem, s_vmem.amount(), h_vmem.amount()),
     ] {
-        limits.set_bound(kind, Bound::Soft, soft);
-        limits.set_bound(kind, Bound::Hard, hard);
+        limits.set_bound(kind, BoundKind::Soft, soft);
+        limits.set_bound(kind, BoundKind::Hard, hard);
     }
     limits
 }
@@ -338,7 +349,7 @@ fn has_default_limits(complex: &Complex) -> bool {
     let is_limit = |name: &str| {
         LimitKind::ATTRIBUTES
             .iter()
-            .any(|kind| Bound::ALL.iter().any(|b| kind.name(*b) == name))
+            .any(|kind| BoundKind::ALL.iter().any(|b| kind.name(*b) == name))
     };
     complex
         .consumables()

@@ -1,13 +1,13 @@
 //! `qmod` on jobs: suspend, resume, clear an error, run again.
 
-use super::select::{self, Owners, Selected};
+use super::select::{self, Owners, SelectedJob};
 use super::tasks::{self, TaskEnd};
 use super::{Caller, Turn, end, objects};
 use crate::event::Event;
-use crate::state::job::{Job, Place};
+use crate::state::job::{Job, TaskPlace};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{SubmitSeq, TaskId, TaskKey};
-use proto::usage::{Failed, TaskResult};
+use proto::usage::{FailedCode, TaskResult};
 use proto::wire::agent::TaskSignal;
 use proto::wire::client::{Answer, JobSelection, ModifyAction, Reply};
 
@@ -32,28 +32,28 @@ const RESCHEDULE: JobAction = JobAction::ToPlaced(TaskAction::Reschedule);
 
 /// Which kinds of targets an action takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum TargetKinds {
     Jobs(JobAction),
     Queues,
     Both(JobAction),
 }
 
-fn scope(action: ModifyAction) -> Scope {
+fn scope(action: ModifyAction) -> TargetKinds {
     match action {
         ModifyAction::DisableQueue
         | ModifyAction::EnableQueue
         | ModifyAction::SuspendQueue
         | ModifyAction::UnsuspendQueue
         | ModifyAction::ClearQueueError
-        | ModifyAction::RescheduleQueue => Scope::Queues,
-        ModifyAction::SuspendJob => Scope::Jobs(SUSPEND),
-        ModifyAction::UnsuspendJob => Scope::Jobs(UNSUSPEND),
-        ModifyAction::ClearJobError => Scope::Jobs(JobAction::ClearError),
-        ModifyAction::RescheduleJob => Scope::Jobs(RESCHEDULE),
-        ModifyAction::Suspend => Scope::Both(SUSPEND),
-        ModifyAction::Unsuspend => Scope::Both(UNSUSPEND),
-        ModifyAction::ClearError => Scope::Both(JobAction::ClearError),
-        ModifyAction::Reschedule => Scope::Both(RESCHEDULE),
+        | ModifyAction::RescheduleQueue => TargetKinds::Queues,
+        ModifyAction::SuspendJob => TargetKinds::Jobs(SUSPEND),
+        ModifyAction::UnsuspendJob => TargetKinds::Jobs(UNSUSPEND),
+        ModifyAction::ClearJobError => TargetKinds::Jobs(JobAction::ClearError),
+        ModifyAction::RescheduleJob => TargetKinds::Jobs(RESCHEDULE),
+        ModifyAction::Suspend => TargetKinds::Both(SUSPEND),
+        ModifyAction::Unsuspend => TargetKinds::Both(UNSUSPEND),
+        ModifyAction::ClearError => TargetKinds::Both(JobAction::ClearError),
+        ModifyAction::Reschedule => TargetKinds::Both(RESCHEDULE),
     }
 }
 
@@ -71,10 +71,10 @@ pub(super) fn modify(
     let mut answers = Vec::new();
     for target in targets {
         let found = match scope(action) {
-            Scope::Jobs(action) => modify_jobs(turn, caller, action, target, force),
-            Scope::Queues => objects::modify_queue(turn, caller, action, target, force),
+            TargetKinds::Jobs(action) => modify_jobs(turn, caller, action, target, force),
+            TargetKinds::Queues => objects::modify_queue(turn, caller, action, target, force),
             // Queues first, as in 8.1.9: anybody can give a job the name of a queue.
-            Scope::Both(on_jobs) => objects::modify_queue(turn, caller, action, target, force)
+            TargetKinds::Both(on_jobs) => objects::modify_queue(turn, caller, action, target, force)
                 .or_else(|| modify_jobs(turn, caller, on_jobs, target, force)),
         };
         answers.extend(found.unwrap_or_else(|| vec![Answer::Refused(unknown(scope(action), target))]));
@@ -82,11 +82,11 @@ pub(super) fn modify(
     Reply::answers(answers)
 }
 
-fn unknown(scope: Scope, target: &str) -> Diagnostic {
+fn unknown(scope: TargetKinds, target: &str) -> Diagnostic {
     match scope {
-        Scope::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\""))
+        TargetKinds::Queues => Diagnostic::new(Code::UnknownObject, format!("invalid queue \"{target}\""))
             .fix("qstat -f lists the queue instances"),
-        Scope::Jobs(_) | Scope::Both(_) => {
+        TargetKinds::Jobs(_) | TargetKinds::Both(_) => {
             Diagnostic::new(Code::UnknownJob, format!("invalid queue or job \"{target}\""))
         }
     }
@@ -104,7 +104,7 @@ fn modify_jobs(
         targets: vec![select::target(target)?],
         ..JobSelection::default()
     };
-    let found: Vec<Selected> = select::select(turn.state(), caller, Owners::Everybody, &selection)
+    let found: Vec<SelectedJob> = select::select(turn.state(), caller, Owners::Everybody, &selection)
         .into_iter()
         .filter_map(Result::ok)
         .collect();
@@ -119,7 +119,7 @@ fn modify_one(
     turn: &mut Turn<'_>,
     caller: &Caller,
     action: JobAction,
-    selected: &Selected,
+    selected: &SelectedJob,
     force: bool,
 ) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
@@ -141,7 +141,7 @@ fn modify_placed(
     turn: &mut Turn<'_>,
     caller: &Caller,
     action: TaskAction,
-    selected: &Selected,
+    selected: &SelectedJob,
     force: bool,
 ) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
@@ -214,13 +214,13 @@ pub(super) fn reschedule(turn: &mut Turn<'_>, key: TaskKey, force: bool) -> Answ
         tasks::signal(turn, key, TaskSignal::Terminate);
     }
     if force {
-        let result = TaskResult::not_started(Failed::RESCHEDULING, "rescheduled by force");
+        let result = TaskResult::not_started(FailedCode::RESCHEDULING, "rescheduled by force");
         tasks::end(turn, key, TaskEnd::lost(result));
     }
     done
 }
 
-fn clear_error(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected) -> Answer {
+fn clear_error(turn: &mut Turn<'_>, caller: &Caller, selected: &SelectedJob) -> Answer {
     let job = &turn.state().jobs[&selected.seq];
     let name = match (selected.tasks.as_slice(), job.spec.array) {
         ([range], Some(_)) if range.count() == 1 => job.task_name(TaskId(range.first())),
@@ -235,9 +235,9 @@ fn clear_error(turn: &mut Turn<'_>, caller: &Caller, selected: &Selected) -> Ans
     Answer::Done(format!("{} cleared error state of {name}", caller.at_host()))
 }
 
-fn in_error(job: &Job, selected: &Selected) -> Vec<TaskId> {
+fn in_error(job: &Job, selected: &SelectedJob) -> Vec<TaskId> {
     let meant = |task: TaskId| selected.tasks.is_empty() || selected.tasks.iter().any(|range| range.contains(task));
-    let is_error = |place: &Place| place.error().is_some();
+    let is_error = |place: &TaskPlace| place.error().is_some();
     job.tasks
         .iter()
         .filter(|(task, state)| meant(**task) && is_error(&state.place))

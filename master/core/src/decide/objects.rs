@@ -18,11 +18,11 @@ mod strict;
 mod supported;
 mod words;
 
-pub(crate) use hosts::{Join, join, renewed};
+pub(crate) use hosts::{HostJoin, join, renewed};
 pub(crate) use queues::modify_queue;
 pub use supported::without_effect;
 
-use super::requests::Request;
+use super::requests::RequestOrigin;
 use super::{Caller, Turn, external, usage};
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
@@ -32,7 +32,7 @@ use proto::wire::client::{Answer, Command, ObjectChange, Reply};
 use supported::Origin;
 
 /// Decides a command that is not about jobs. None if the shell answers it.
-pub(crate) fn decide(turn: &mut Turn<'_>, request: Request, caller: &Caller, command: Command) -> Option<Reply> {
+pub(crate) fn decide(turn: &mut Turn<'_>, request: RequestOrigin, caller: &Caller, command: Command) -> Option<Reply> {
     if let Err(refusal) = may_decide(turn, caller, &command) {
         return Some(Reply::refusal(refusal));
     }

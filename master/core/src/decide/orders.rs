@@ -10,13 +10,13 @@ use crate::state::config::Configuration;
 use crate::state::eligible::eligible;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use std::sync::Arc;
 
 /// Checks and executes orders in turn; one that is refused goes back to its scheduler.
 pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
     let is_external = turn.external().is_in_charge();
-    let mut asked = Asked::default();
+    let mut asked = LastDemand::default();
     // An event each, a description and a start.
     turn.expect(orders.len(), 2 * orders.len());
     for order in orders {
@@ -42,10 +42,10 @@ pub(super) fn orders(turn: &mut Turn<'_>, scheduler: &str, orders: Vec<Order>) {
 /// What the last job asked for that was looked at: the next one mostly asks for the same. No order
 /// changes what requests mean.
 #[derive(Default)]
-pub(super) struct Asked(Option<(Arc<JobSpec>, Demand)>);
+pub(super) struct LastDemand(Option<(Arc<JobSpec>, Demand)>);
 
-impl Asked {
-    fn of(&mut self, config: &Configuration, spec: &Arc<JobSpec>) -> &Demand {
+impl LastDemand {
+    fn demand_of(&mut self, config: &Configuration, spec: &Arc<JobSpec>) -> &Demand {
         let known = self
             .0
             .take()
@@ -61,7 +61,7 @@ impl Asked {
 ///
 /// # Errors
 /// Why it is not believed; nothing has happened then.
-pub(super) fn execute(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> Result<(), Diagnostic> {
+pub(super) fn execute(turn: &mut Turn<'_>, order: &Order, asked: &mut LastDemand) -> Result<(), Diagnostic> {
     match order {
         Order::Start { seq, task, granted, pe } => {
             let grant = Grant::of_slots(granted, pe.as_ref());
@@ -77,7 +77,13 @@ pub(super) fn execute(turn: &mut Turn<'_>, order: &Order, asked: &mut Asked) -> 
 }
 
 /// Whether a start is right: the task may start, its hosts are there, and what it takes is free.
-fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked: &mut Asked) -> Result<(), Diagnostic> {
+fn check(
+    turn: &Turn<'_>,
+    seq: SubmitSeq,
+    task: TaskId,
+    grant: Grant<'_>,
+    asked: &mut LastDemand,
+) -> Result<(), Diagnostic> {
     let granted = grant.slots;
     let state = turn.state();
     let job = state.jobs.get(&seq).ok_or_else(|| stale("the job is gone"))?;
@@ -91,7 +97,7 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
     {
         return Err(stale(&why));
     }
-    let lost = |granted: &&Granted| state.is_unconfirmed(&granted.instance.host, seq, task);
+    let lost = |granted: &&GrantedSlots| state.is_unconfirmed(&granted.instance.host, seq, task);
     if let Some(granted) = granted.iter().find(lost) {
         return Err(stale(&format!(
             "an earlier attempt may still run on host {}",
@@ -99,7 +105,7 @@ fn check(turn: &Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>, asked:
         )));
     }
     // Which tasks avoid which hosts was looked at above: another task of the job may go there.
-    let demand = asked.of(&state.config, &job.spec);
+    let demand = asked.demand_of(&state.config, &job.spec);
     matching::check_grant(state, turn.observations(), demand, grant, turn.now)
         .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
 }

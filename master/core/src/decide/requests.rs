@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Where a request comes from and goes back to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub(crate) struct RequestOrigin {
     /// Whom to answer.
     pub reply_to: ReplyTo,
     /// The client's id.
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 ///
 /// The answer is kept only where something changed: a refusal changes nothing, so that asking again
 /// asks anew.
-pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, command: Command) {
+pub(crate) fn command(turn: &mut Turn<'_>, request: RequestOrigin, caller: Caller, command: Command) {
     if let Some(reply) = turn.state().index.answer(request.id).map(|reply| (**reply).clone()) {
         return answer(turn, request.reply_to, reply);
     }
@@ -41,7 +41,7 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: Request, caller: Caller, com
 }
 
 /// Answers a request that has been carried out.
-pub(super) fn answered(turn: &mut Turn<'_>, request: Request, reply: Reply, has_changed: bool) {
+pub(super) fn answered(turn: &mut Turn<'_>, request: RequestOrigin, reply: Reply, has_changed: bool) {
     if has_changed {
         turn.record(Event::RequestAnswered {
             id: request.id,

@@ -1,7 +1,7 @@
 //! `qresub`: new jobs that are copies of jobs which are there.
 
-use super::select::{self, Missing, Owners};
-use super::submit::{self, Accepted};
+use super::select::{self, MissingTarget, Owners};
+use super::submit::{self, SubmitOutcome};
 use super::{Caller, Turn, alter};
 use crate::state::job::changed_holds;
 use proto::diagnostic::{Code, Diagnostic};
@@ -25,11 +25,11 @@ pub(super) fn resubmit(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection
     Reply::answers(answers)
 }
 
-fn unknown(missing: &Missing) -> Diagnostic {
+fn unknown(missing: &MissingTarget) -> Diagnostic {
     let what = match missing {
-        Missing::Number(job) | Missing::Name { name: job, .. } => format!("job \"{job}\" does not exist"),
-        Missing::Users(users) => format!("There is no job registered for the following users: {users}"),
-        Missing::Tasks { job, tasks } => {
+        MissingTarget::Number(job) | MissingTarget::Name { name: job, .. } => format!("job \"{job}\" does not exist"),
+        MissingTarget::Users(users) => format!("There is no job registered for the following users: {users}"),
+        MissingTarget::Tasks { job, tasks } => {
             format!("job \"{job}\" task \"{}\" does not exist", select::task_words(*tasks))
         }
     };
@@ -67,8 +67,8 @@ fn copy(
     let name = proto::job::confirmed_name(&spec.name).to_owned();
     let mut answers: Vec<Answer> = texts.into_iter().map(Answer::Done).collect();
     match submit::accept(turn, caller, spec)? {
-        Accepted::Verified(verified) => answers.extend(verified),
-        Accepted::Job {
+        SubmitOutcome::Verified(verified) => answers.extend(verified),
+        SubmitOutcome::Job {
             number,
             answers: warnings,
         } => {

@@ -1,6 +1,6 @@
 //! Who a caller is and what that allows (ARCHITECTURE.md "Transport and identity").
 
-use crate::core::Site;
+use crate::core::MasterHost;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, UserName};
@@ -33,7 +33,7 @@ impl Caller {
     /// A user with the rights of its role. A manager is one only on an administrative host, and
     /// root only on the master's own: whoever is root of another host would else be root of the
     /// cell, in the list of managers or not.
-    pub fn new(state: &State, site: &Site, owner: Owner, host: HostName) -> Self {
+    pub fn new(state: &State, site: &MasterHost, owner: Owner, host: HostName) -> Self {
         let config = &state.config;
         let is_elsewhere = site.master_host.as_ref().is_some_and(|master| *master != host);
         let role = if !config.admin_hosts.contains(&host) || (is_root(&owner) && is_elsewhere) {

@@ -20,14 +20,14 @@ pub(super) enum Owners {
 
 /// One job that is meant, and which of its tasks; no range is the whole job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Selected {
+pub(super) struct SelectedJob {
     pub seq: SubmitSeq,
     pub tasks: Vec<TaskRange>,
 }
 
 /// What was meant and does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingTarget {
     /// A job number.
     Number(String),
     /// A name or pattern, among the jobs of these users.
@@ -53,7 +53,7 @@ pub(super) fn select(
     caller: &Caller,
     owners: Owners,
     selection: &JobSelection,
-) -> Vec<Result<Selected, Missing>> {
+) -> Vec<Result<SelectedJob, MissingTarget>> {
     if selection.targets.is_empty() {
         return jobs_of_users(state, &selection.users);
     }
@@ -64,13 +64,13 @@ pub(super) fn select(
         .collect()
 }
 
-fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<Selected, Missing>> {
+fn jobs_of_users(state: &State, users: &[String]) -> Vec<Result<SelectedJob, MissingTarget>> {
     let found: Vec<_> = owners(state, users)
         .flat_map(|user| state.index.jobs_of(user))
-        .map(|seq| Ok(Selected { seq, tasks: Vec::new() }))
+        .map(|seq| Ok(SelectedJob { seq, tasks: Vec::new() }))
         .collect();
     if found.is_empty() && !users.is_empty() {
-        vec![Err(Missing::Users(users.join(",")))]
+        vec![Err(MissingTarget::Users(users.join(",")))]
     } else {
         found
     }
@@ -82,7 +82,7 @@ fn select_target(
     owners: Owners,
     selection: &JobSelection,
     target: &JobTarget,
-) -> Vec<Result<Selected, Missing>> {
+) -> Vec<Result<SelectedJob, MissingTarget>> {
     let tasks = if target.tasks.is_empty() {
         &selection.tasks
     } else {
@@ -94,7 +94,7 @@ fn select_target(
             .filter(|job| is_of(&selection.users, &job.spec.owner.user))
         {
             Some(job) => vec![job],
-            None => return vec![Err(Missing::Number(target.job.clone()))],
+            None => return vec![Err(MissingTarget::Number(target.job.clone()))],
         },
         None => named(state, caller, owners, &selection.users, &target.job),
     };
@@ -104,7 +104,7 @@ fn select_target(
         } else {
             selection.users.join(",")
         };
-        return vec![Err(Missing::Name {
+        return vec![Err(MissingTarget::Name {
             name: target.job.clone(),
             users,
         })];
@@ -113,12 +113,12 @@ fn select_target(
 }
 
 /// The job with the given tasks; each range that names no task of it is missing.
-fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>> {
+fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<SelectedJob, MissingTarget>> {
     let (known, unknown): (Vec<TaskRange>, Vec<TaskRange>) =
         tasks.iter().partition(|range| !job.select(&[**range]).is_empty());
     let mut found = Vec::new();
     if tasks.is_empty() || !known.is_empty() {
-        found.push(Ok(Selected {
+        found.push(Ok(SelectedJob {
             seq: job.seq,
             tasks: known,
         }));
@@ -126,7 +126,7 @@ fn select_tasks(job: &Job, tasks: &[TaskRange]) -> Vec<Result<Selected, Missing>
     found.extend(
         unknown
             .into_iter()
-            .map(|tasks| Err(Missing::Tasks { job: job.number, tasks })),
+            .map(|tasks| Err(MissingTarget::Tasks { job: job.number, tasks })),
     );
     found
 }

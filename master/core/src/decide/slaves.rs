@@ -5,7 +5,7 @@
 
 use super::agents::Deadline;
 use super::tasks::{self, TaskEnd};
-use super::{Caller, Turn, end, reserved, usage};
+use super::{Caller, Turn, charged_usage, end, usage};
 use crate::effect::ConnectionId;
 use crate::event::Event;
 use crate::state::State;
@@ -14,7 +14,7 @@ use crate::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, QueueInstanceName, TaskKey};
 use proto::pe::ParallelEnvironment;
-use proto::usage::{Exit, Failed, Rusage, TaskResult, Usage};
+use proto::usage::{Exit, FailedCode, Rusage, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskSignal};
 use proto::wire::client::{Reply, SlaveRequest};
 use proto::wire::view::Data;
@@ -182,8 +182,8 @@ fn end(turn: &mut Turn<'_>, key: TaskKey, result: &TaskResult) {
         let whole = end::record(state, job, placement, result, result.failed, now);
         Box::new(end::slave_record(state, key, slave, whole, result))
     });
-    let usage = reserved::of_slave(state, slave, result);
-    let due = reserved::charged_of_slave(state, slave, result.usage.into());
+    let usage = charged_usage::of_slave(state, slave, result);
+    let due = charged_usage::charged_of_slave(state, slave, result.usage.into());
     let charged = (due != usage.into()).then_some(due);
     let host = slave.instance.host.clone();
     turn.agents_mut().answered(&host, key);
@@ -259,7 +259,7 @@ fn end_task_if_alone(turn: &mut Turn<'_>, key: TaskKey) {
 /// they hear of it.
 pub(super) fn give_up(turn: &mut Turn<'_>, key: TaskKey) {
     turn.agents_mut().release(key);
-    let slaves = of(turn, key);
+    let slaves = slaves_of(turn, key);
     tell(turn, &slaves, TaskSignal::Terminate);
     for slave in slaves {
         presume_ended(
@@ -272,7 +272,7 @@ pub(super) fn give_up(turn: &mut Turn<'_>, key: TaskKey) {
 
 /// The same for those on hosts that are unknown.
 fn give_up_unheard(turn: &mut Turn<'_>, key: TaskKey) {
-    for slave in of(turn, key) {
+    for slave in slaves_of(turn, key) {
         let is_unheard = turn
             .state()
             .host_of(slave)
@@ -328,13 +328,13 @@ fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
 }
 
 fn presume_ended(turn: &mut Turn<'_>, key: TaskKey, reason: &str) {
-    let result = tasks::presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason.to_owned());
+    let result = tasks::presumed(turn, key, FailedCode::IN_RECOGNIZING_JOB, reason.to_owned());
     end(turn, key, &result);
 }
 
 /// Sends a signal to the slave tasks of a task whose hosts are connected.
 pub(super) fn signal(turn: &mut Turn<'_>, key: TaskKey, signal: TaskSignal) {
-    let slaves = of(turn, key);
+    let slaves = slaves_of(turn, key);
     tell(turn, &slaves, signal);
 }
 
@@ -351,7 +351,7 @@ fn tell(turn: &mut Turn<'_>, slaves: &[TaskKey], signal: TaskSignal) {
 }
 
 /// The slave tasks of a task that have not ended.
-fn of(turn: &Turn<'_>, key: TaskKey) -> Vec<TaskKey> {
+fn slaves_of(turn: &Turn<'_>, key: TaskKey) -> Vec<TaskKey> {
     let live = turn
         .state()
         .placed(key)

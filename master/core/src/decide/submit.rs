@@ -30,8 +30,8 @@ pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Rep
         ..spec
     };
     match accept(turn, caller, spec) {
-        Ok(Accepted::Verified(answers)) => Reply::answers(answers),
-        Ok(Accepted::Job { number, answers }) => {
+        Ok(SubmitOutcome::Verified(answers)) => Reply::answers(answers),
+        Ok(SubmitOutcome::Job { number, answers }) => {
             let job = turn.state().job(number).expect("it was accepted just now");
             let data = Data::Submitted {
                 number,
@@ -48,7 +48,7 @@ pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Rep
 }
 
 /// What became of a submission that was not refused.
-pub(super) enum Accepted {
+pub(super) enum SubmitOutcome {
     /// It was only to be verified.
     Verified(Vec<Answer>),
     /// It is a job now, with warnings.
@@ -59,7 +59,11 @@ pub(super) enum Accepted {
 ///
 /// # Errors
 /// With what stands against it.
-pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) -> Result<Accepted, Vec<Diagnostic>> {
+pub(super) fn accept(
+    turn: &mut Turn<'_>,
+    caller: &Caller,
+    mut spec: JobSpec,
+) -> Result<SubmitOutcome, Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
     let mut answers = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
     names::check_lengths(&spec).map_err(one)?;
@@ -69,7 +73,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
     checks::check(turn.state(), caller, &spec)?;
     let number = next_number(turn.state());
     match verify::verify(turn, number, &spec)? {
-        verify::Verdict::OnlyAsked(answer) => return Ok(Accepted::Verified(vec![answer])),
+        verify::Verdict::OnlyAsked(answer) => return Ok(SubmitOutcome::Verified(vec![answer])),
         verify::Verdict::GoOn(warnings) => answers.extend(warnings),
     }
     checks::check_counts(turn.state(), turn.site().users, &spec).map_err(one)?;
@@ -93,7 +97,7 @@ pub(super) fn accept(turn: &mut Turn<'_>, caller: &Caller, mut spec: JobSpec) ->
         waits_for,
         array_waits_for,
     });
-    Ok(Accepted::Job { number, answers })
+    Ok(SubmitOutcome::Job { number, answers })
 }
 
 /// The warning that a job will wait until access lists change.

@@ -1,13 +1,13 @@
 //! Tasks on hosts: orders out, reports in, from the placement to the end.
 
-use super::{Turn, end, fitness, limits, reconcile, reserved, slaves, usage};
+use super::{Turn, charged_usage, end, fitness, limits, reconcile, slaves, usage};
 use crate::effect::ConnectionId;
-use crate::event::{Event, Then};
+use crate::event::{Event, TaskFate};
 use crate::state::slaves::task_of;
-use proto::checkpoint::When;
+use proto::checkpoint::CheckpointOccasions;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Wall;
-use proto::usage::{Blame, Consumed, Evidence, Exit, Failed, LimitHit, TaskResult, Usage};
+use proto::usage::{Blame, Consumption, Evidence, Exit, FailedCode, LimitHit, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 
 /// How an attempt came to its end.
@@ -15,7 +15,7 @@ use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal}
 pub(super) struct TaskEnd {
     result: TaskResult,
     /// What becomes of the task, where the result does not decide it.
-    then: Option<Then>,
+    then: Option<TaskFate>,
 }
 
 impl TaskEnd {
@@ -28,21 +28,21 @@ impl TaskEnd {
     pub(super) fn lost(result: TaskResult) -> Self {
         Self {
             result,
-            then: Some(Then::Requeued),
+            then: Some(TaskFate::Requeued),
         }
     }
 
     /// A deletion that does not wait for the host.
     pub(super) fn forced(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self {
-            result: presumed(turn, key, Failed::AFTER_JOB, reason),
-            then: Some(Then::Done),
+            result: presumed(turn, key, FailedCode::AFTER_JOB, reason),
+            then: Some(TaskFate::Done),
         }
     }
 
     /// Its host is unknown and its time is over.
     pub(super) fn overdue(turn: &Turn<'_>, key: TaskKey, limit: &str, seconds: u64, reason: String) -> Self {
-        let result = presumed(turn, key, Failed::LIMIT_ENFORCED, reason);
+        let result = presumed(turn, key, FailedCode::LIMIT_ENFORCED, reason);
         let reached = result.wallclock_ms / 1000;
         let hit = LimitHit {
             limit: limit.to_owned(),
@@ -55,14 +55,14 @@ impl TaskEnd {
                 limit: Some(hit),
                 ..result
             },
-            then: Some(Then::Done),
+            then: Some(TaskFate::Done),
         }
     }
 
     /// The host has no memory of a task that ran there.
     pub(super) fn vanished(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self {
-            result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason),
+            result: presumed(turn, key, FailedCode::IN_RECOGNIZING_JOB, reason),
             then: None,
         }
     }
@@ -70,14 +70,14 @@ impl TaskEnd {
     /// The task runs on in the cell that this one is a copy of, if it does.
     pub(super) fn elsewhere(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self {
-            result: presumed(turn, key, Failed::IN_RECOGNIZING_JOB, reason),
-            then: Some(Then::Done),
+            result: presumed(turn, key, FailedCode::IN_RECOGNIZING_JOB, reason),
+            then: Some(TaskFate::Done),
         }
     }
 }
 
 /// A result made from what is known here, for want of one from the host.
-pub(super) fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: String) -> TaskResult {
+pub(super) fn presumed(turn: &Turn<'_>, key: TaskKey, failed: FailedCode, reason: String) -> TaskResult {
     let state = turn.state();
     let started = match key.pe_task {
         0 => state.placed(key).and_then(|(_, _, placement)| placement.started),
@@ -97,7 +97,14 @@ pub(super) fn presumed(turn: &Turn<'_>, key: TaskKey, failed: Failed, reason: St
             .get(&key)
             .copied()
             .unwrap_or_else(Usage::default),
-        ..TaskResult::not_started(if started.is_some() { failed } else { Failed::BEFORE_JOB }, reason)
+        ..TaskResult::not_started(
+            if started.is_some() {
+                failed
+            } else {
+                FailedCode::BEFORE_JOB
+            },
+            reason,
+        )
     }
 }
 
@@ -154,7 +161,7 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, host: &HostName, key: Ta
     } else if let Some(reason) = own_fault {
         let failed = TaskResult {
             reason,
-            failed: Failed::BEFORE_JOB,
+            failed: FailedCode::BEFORE_JOB,
             blame: Blame::Job,
             ..result
         };
@@ -234,8 +241,8 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let outcome = end::outcome(state, job, placement, &result);
     let (host, instance) = (placement.host().clone(), placement.master().clone());
     let record = Box::new(end::record(state, job, placement, &result, outcome.failed, now));
-    let own = Consumed::from(record.usage).since(placement.slaves().used.into());
-    let due = reserved::charged(state, job, placement, result.wallclock_ms, result.usage.into());
+    let own = Consumption::from(record.usage).since(placement.slaves().used.into());
+    let due = charged_usage::charged(state, job, placement, result.wallclock_ms, result.usage.into());
     let charged = (due != own).then_some(due);
     let mut instance_state = state.instances.get(&instance).cloned().unwrap_or_default();
     let is_configured = state.config.settings_in(&instance).is_some();
@@ -265,7 +272,11 @@ pub(super) fn withdraw(turn: &mut Turn<'_>, key: TaskKey) {
     let Some((_, _, placement)) = turn.state().placed(key) else {
         return;
     };
-    let then = if placement.deleting { Then::Done } else { Then::Requeued };
+    let then = if placement.deleting {
+        TaskFate::Done
+    } else {
+        TaskFate::Requeued
+    };
     let host = placement.host().clone();
     turn.agents_mut().answered(&host, key);
     turn.record(Event::TaskEnded {
@@ -397,7 +408,7 @@ pub(super) fn migrate_at_shutdown(turn: &mut Turn<'_>, host: &HostName, key: Tas
 }
 
 /// Whether a task is of a checkpointing job for such an occasion, and nothing else ends it already.
-fn may_migrate(turn: &Turn<'_>, key: TaskKey, occasion: fn(When) -> bool) -> bool {
+fn may_migrate(turn: &Turn<'_>, key: TaskKey, occasion: fn(CheckpointOccasions) -> bool) -> bool {
     let state = turn.state();
     let Some((job, _, placement)) = state.placed(key) else {
         return false;

@@ -1,19 +1,19 @@
 //! One input being decided: what it reads, and what it has led to so far.
 
-use crate::core::{Core, Site, Step, wall_jump};
+use crate::core::{Core, MasterHost, Step, wall_jump};
 use crate::decide::Verdicts;
 use crate::decide::agents::Agents;
-use crate::decide::causes::Touch;
-use crate::decide::errands::Errands;
-use crate::decide::external::External;
+use crate::decide::causes::CauseChanges;
+use crate::decide::errands::BulkCommands;
+use crate::decide::external::ExternalScheduler;
 use crate::decide::fitness::Fitness;
-use crate::decide::limits::Told;
+use crate::decide::limits::StartTemplate;
 use crate::decide::usage::Checkpoints;
 use crate::effect::{ConnectionId, Effect};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
 use crate::state::State;
-use crate::state::config::Touched;
+use crate::state::config::DerivedChanges;
 use proto::id::{EventSeq, RequestId};
 use proto::object::ObjectKind;
 use proto::time::{Now, Wall};
@@ -31,7 +31,7 @@ pub(crate) struct Turn<'a> {
     actor: Actor,
     request: Option<RequestId>,
     step: Step,
-    touch: Touch,
+    touch: CauseChanges,
     has_jumped: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Turn<'a> {
             actor,
             request: None,
             step: Step::default(),
-            touch: Touch::default(),
+            touch: CauseChanges::default(),
             has_jumped: false,
         }
     }
@@ -55,7 +55,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Where the master runs, and what hosts are called beside their names.
-    pub fn site(&self) -> &Site {
+    pub fn site(&self) -> &MasterHost {
         &self.core.site
     }
 
@@ -75,12 +75,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Who places jobs beside the built-in scheduler.
-    pub fn external(&self) -> &External {
+    pub fn external(&self) -> &ExternalScheduler {
         &self.core.external
     }
 
     /// The same, to be changed.
-    pub fn external_mut(&mut self) -> &mut External {
+    pub fn external_mut(&mut self) -> &mut ExternalScheduler {
         &mut self.core.external
     }
 
@@ -95,7 +95,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Makes an event true. Returns what changed objects led to.
-    pub fn record(&mut self, event: Event) -> Touched {
+    pub fn record(&mut self, event: Event) -> DerivedChanges {
         self.touch.note(&self.core.state, &event);
         let record = Record {
             seq: EventSeq(self.core.state.last.0 + 1),
@@ -108,7 +108,7 @@ impl<'a> Turn<'a> {
         self.core.observations.follow(&record);
         self.core.fitness.follow(&record.event);
         if let Event::ObjectsChanged(_) = &record.event {
-            self.core.told = Told::default();
+            self.core.told = StartTemplate::default();
             self.core.verdicts.clear();
         }
         self.step.events.push(Arc::new(record));
@@ -137,7 +137,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Commands that have jobs left to look at.
-    pub fn errands_mut(&mut self) -> &mut Errands {
+    pub fn errands_mut(&mut self) -> &mut BulkCommands {
         &mut self.core.errands
     }
 
@@ -169,12 +169,12 @@ impl<'a> Turn<'a> {
     }
 
     /// What was told of the last start, to be changed and given back.
-    pub fn take_told(&mut self) -> Told {
+    pub fn take_told(&mut self) -> StartTemplate {
         std::mem::take(&mut self.core.told)
     }
 
     /// Keeps what was told of the last start. It is forgotten when an object changes.
-    pub fn keep_told(&mut self, told: Told) {
+    pub fn keep_told(&mut self, told: StartTemplate) {
         self.core.told = told;
     }
 
@@ -204,7 +204,7 @@ impl<'a> Turn<'a> {
     }
 
     /// What causes of suspension rest on and has changed since this was asked last.
-    pub fn take_touch(&mut self) -> Touch {
+    pub fn take_touch(&mut self) -> CauseChanges {
         std::mem::take(&mut self.touch)
     }
 

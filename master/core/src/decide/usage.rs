@@ -1,14 +1,14 @@
 //! What running tasks use is charged now and then while they run, so that it decays and no crash of
 //! the master loses it (ARCHITECTURE.md "One input").
 
-use super::{Caller, Turn, reserved};
+use super::{Caller, Turn, charged_usage};
 use crate::event::Event;
 use crate::state::config::Configuration;
 use crate::state::decay::Decay;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{TaskKey, UserName};
 use proto::time::Tick;
-use proto::usage::{Consumed, TaskResult};
+use proto::usage::{Consumption, TaskResult};
 use proto::wire::client::{Answer, Reply};
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ pub(super) fn follow(turn: &mut Turn<'_>) {
 fn charge_all(turn: &mut Turn<'_>) {
     let checkpoints = std::mem::take(turn.checkpoints_mut());
     let known = |key: TaskKey| Some((key, to_charge(turn, key)?));
-    let tasks: Vec<(TaskKey, Consumed)> = checkpoints.changed.into_iter().filter_map(known).collect();
+    let tasks: Vec<(TaskKey, Consumption)> = checkpoints.changed.into_iter().filter_map(known).collect();
     for tasks in tasks.chunks(TASKS_AT_ONCE) {
         turn.record(Event::UsageCharged { tasks: tasks.to_vec() });
     }
@@ -121,21 +121,21 @@ fn unknown(user: &str) -> Answer {
 }
 
 /// What a task that runs is to be charged with, if that is more than it was.
-fn to_charge(turn: &Turn<'_>, key: TaskKey) -> Option<Consumed> {
-    let (state, measured) = (turn.state(), Consumed::from(*turn.observations().usage.get(&key)?));
+fn to_charge(turn: &Turn<'_>, key: TaskKey) -> Option<Consumption> {
+    let (state, measured) = (turn.state(), Consumption::from(*turn.observations().usage.get(&key)?));
     let consumed = match key.pe_task {
         0 => {
             let (job, _, placement) = state.placed(key)?;
             let elapsed_ms = turn.now.wall.0.saturating_sub(placement.started?.0);
-            reserved::charged(state, job, placement, u64::try_from(elapsed_ms).unwrap_or(0), measured)
+            charged_usage::charged(state, job, placement, u64::try_from(elapsed_ms).unwrap_or(0), measured)
         }
         _ => {
             let (_, _, slave) = state.slave(key)?;
             slave.started?;
-            reserved::charged_of_slave(state, slave, measured)
+            charged_usage::charged_of_slave(state, slave, measured)
         }
     };
-    (state.usage.beyond_paid(key, consumed) != Consumed::default()).then_some(consumed)
+    (state.usage.beyond_paid(key, consumed) != Consumption::default()).then_some(consumed)
 }
 
 /// A result with at least the use that was known or charged before: no host takes back what it has
@@ -146,10 +146,10 @@ pub(super) fn with_known(turn: &Turn<'_>, key: TaskKey, result: &TaskResult) -> 
         .observations()
         .usage
         .get(&key)
-        .map_or_else(Consumed::default, |usage| (*usage).into());
+        .map_or_else(Consumption::default, |usage| (*usage).into());
     let is_measured = state
         .host_of(key)
-        .is_some_and(|host| !reserved::is_charged_as_reserved(state, host));
+        .is_some_and(|host| !charged_usage::is_charged_as_reserved(state, host));
     let known = if is_measured {
         observed.max(state.usage.paid(key))
     } else {
@@ -168,7 +168,7 @@ fn is_wanted(config: &Configuration) -> bool {
 
 fn interval_ms(config: &Configuration) -> u64 {
     let (least, most) = INTERVAL_MS;
-    Decay::of(&config.scheduler)
+    Decay::from_conf(&config.scheduler)
         .shortest_ms()
         .map_or(most, |ms| (ms / PARTS_OF_HALF_LIFE).clamp(least, most))
 }

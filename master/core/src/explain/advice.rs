@@ -4,16 +4,16 @@
 use super::forever::forever;
 use super::hints::{hint, too_much};
 use super::holders::holders;
-use super::job::{JobReasons, Part, of_job, on_hosts};
+use super::job::{JobReasons, TaskSelection, of_job, on_hosts};
 use super::numbers::numbers;
-use super::plain::Teller;
+use super::plain::ReasonWriter;
 use super::reservation::vain_reservation;
 use crate::ledger::Level;
 use crate::matching::Demand;
 use crate::sched::algorithm::Algorithm;
 use crate::sched::finding::{Findings, Group, grouped, is_alike};
 use crate::sched::nearness;
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{Obstacle, Reason};
 use crate::state::State;
 use crate::state::job::Job;
 use proto::id::{PeName, SubmitSeq};
@@ -47,7 +47,7 @@ pub struct Question<'a> {
 }
 
 /// Reasons that are told as one.
-struct Told {
+struct AdviceGroup {
     group: Group,
     /// Whether they stay, as the cluster is configured.
     permanent: bool,
@@ -58,7 +58,7 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
     let Some(job) = findings.state.jobs.get(&question.seq) else {
         return Explanation::default();
     };
-    let part = Part::of(job, question.tasks);
+    let part = TaskSelection::from_ranges(job, question.tasks);
     let known = header(findings, job, &part);
     if part.pending.is_empty() {
         let (summary, reasons) = on_hosts(findings.state, findings.observations, job, &part);
@@ -88,7 +88,7 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
             ..known
         };
     }
-    let found = findings.of(job, &demand).to_vec();
+    let found = findings.reasons_of(job, &demand).to_vec();
     if found.is_empty() {
         return Explanation {
             reasons: of_job,
@@ -115,7 +115,7 @@ pub fn explain(findings: &mut Findings<'_>, question: Question<'_>) -> Explanati
 
 /// Creates the head of an explanation: the job, its number of waiting tasks, and the slots that are
 /// kept for it.
-fn header(findings: &Findings<'_>, job: &Job, part: &Part) -> Explanation {
+fn header(findings: &Findings<'_>, job: &Job, part: &TaskSelection) -> Explanation {
     let kept = findings
         .reservation(job.seq)
         .map(|kept| (wall(findings.now, kept.at), kept.granted.clone()));
@@ -149,7 +149,7 @@ fn unhindered(findings: &Findings<'_>, known: Explanation) -> Explanation {
 
 /// What a job waits for against which nothing stands.
 fn turn_comes(state: &State) -> &'static str {
-    match Algorithm::of(&state.config.scheduler) {
+    match Algorithm::from_conf(&state.config.scheduler) {
         Algorithm::Default => {
             "Nothing stands against it now: it is behind jobs of higher priority, or starts with the next pass."
         }
@@ -164,21 +164,24 @@ fn turn_comes(state: &State) -> &'static str {
 
 /// What can never be had, then what a pass found, each with the nearest miss first. A pass does not
 /// look for the former where something else failed before, such as a queue that is full.
-fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
+fn with_never(found: &[Group], never: &[Reason]) -> Vec<AdviceGroup> {
     let are_alike = |one: &Group, other: &Group| is_alike(&one.examples[0], &other.examples[0]);
     let (as_found, unmet): (Vec<Group>, Vec<Group>) = grouped(never.iter())
         .into_iter()
         .partition(|group| found.iter().any(|found| are_alike(found, group)));
-    let mut told: Vec<Told> = unmet.into_iter().map(|group| Told { group, permanent: true }).collect();
+    let mut told: Vec<AdviceGroup> = unmet
+        .into_iter()
+        .map(|group| AdviceGroup { group, permanent: true })
+        .collect();
     told.extend(
         found
             .iter()
             .map(|group| match as_found.iter().find(|never| are_alike(never, group)) {
-                Some(never) if knows_more(never, group) => Told {
+                Some(never) if knows_more(never, group) => AdviceGroup {
                     group: never.clone(),
                     permanent: true,
                 },
-                never => Told {
+                never => AdviceGroup {
                     group: group.clone(),
                     permanent: never.is_some(),
                 },
@@ -196,15 +199,15 @@ fn with_never(found: &[Group], never: &[Reason]) -> Vec<Told> {
 /// Whether how much there is in all is known only of what can never be had, and not of what is free
 /// now.
 fn knows_more(never: &Group, now: &Group) -> bool {
-    if let What::PeOffers { of, .. } = &never.nearest.what {
+    if let Obstacle::PeOffers { of, .. } = &never.nearest.what {
         return of.is_none();
     }
     now.most.is_none() && never.most.is_some()
 }
 
 /// The environment to which the owner has no access, if that is the reason.
-fn closed_pe(what: &What) -> Option<PeName> {
-    if let What::NoPeAccess { pe } = what {
+fn closed_pe(what: &Obstacle) -> Option<PeName> {
+    if let Obstacle::NoPeAccess { pe } = what {
         Some(pe.clone())
     } else {
         None
@@ -212,14 +215,14 @@ fn closed_pe(what: &What) -> Option<PeName> {
 }
 
 /// Whether a reason only follows from having no access to one of these environments.
-fn follows(what: &What, closed: &[PeName]) -> bool {
-    if let What::PeOffers {
+fn follows(what: &Obstacle, closed: &[PeName]) -> bool {
+    if let Obstacle::PeOffers {
         pe, slots: 0, of: None, ..
     } = what
     {
         return closed.contains(pe);
     }
-    matches!(what, What::NotInPe { pe } if closed.iter().any(|closed| closed.as_str() == pe))
+    matches!(what, Obstacle::NotInPe { pe } if closed.iter().any(|closed| closed.as_str() == pe))
 }
 
 /// When it will be so late on the wall clock, unless that jumps.
@@ -243,9 +246,9 @@ pub(super) fn plain(text: String, hint: Option<String>) -> WaitReason {
     }
 }
 
-fn tell(findings: &Findings<'_>, demand: &Demand, zone: &Zone, told: &[Told]) -> Vec<WaitReason> {
+fn tell(findings: &Findings<'_>, demand: &Demand, zone: &Zone, told: &[AdviceGroup]) -> Vec<WaitReason> {
     let cluster = findings.cluster().of_demand(findings.state, demand);
-    let teller = Teller {
+    let teller = ReasonWriter {
         cluster,
         demand,
         zone,
@@ -257,7 +260,7 @@ fn tell(findings: &Findings<'_>, demand: &Demand, zone: &Zone, told: &[Told]) ->
 }
 
 /// A group of reasons, told by the nearest miss.
-fn wait_reason(state: &State, teller: &Teller<'_>, Told { group, permanent }: &Told) -> WaitReason {
+fn wait_reason(state: &State, teller: &ReasonWriter<'_>, AdviceGroup { group, permanent }: &AdviceGroup) -> WaitReason {
     let reason = &group.nearest;
     let others = group.examples.iter().filter(|other| other.level != reason.level);
     let named = std::iter::once(reason)
@@ -290,8 +293,8 @@ fn wait_reason(state: &State, teller: &Teller<'_>, Told { group, permanent }: &T
 
 fn level_word(reason: &Reason) -> &'static str {
     match (&reason.what, &reason.level) {
-        (What::PeOffers { .. } | What::NoSuchPe { .. } | What::NoPeAccess { .. }, _) => "pe",
-        (What::Quota(_), _) => "quota",
+        (Obstacle::PeOffers { .. } | Obstacle::NoSuchPe { .. } | Obstacle::NoPeAccess { .. }, _) => "pe",
+        (Obstacle::Quota(_), _) => "quota",
         (_, Level::Global) => "global",
         (_, Level::Host(_)) => "host",
         (_, Level::Instance(_)) => "queue",

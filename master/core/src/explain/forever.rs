@@ -1,10 +1,10 @@
 //! What a job can never have as the cluster is configured, whatever runs and whatever is full.
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Mode, Site, Value, total_exceeded, verify};
+use crate::matching::{Cluster, Demand, InstanceView, Mode, Value, total_exceeded, verify};
 use crate::observe::Observations;
 use crate::sched::assign::{Supply, assign_parallel, assign_serial, fit_globally, try_parallel};
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{Obstacle, Reason};
 use crate::state::State;
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::JobSpec;
@@ -25,7 +25,7 @@ pub(crate) fn forever(state: &State, observations: &Observations, spec: &JobSpec
 /// other queue instances are asked. The reasons name no value that changes while hosts run.
 pub fn never_suits(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
-    let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
+    let cluster = Cluster::of_state(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
     if has_place(&cluster.untold(), &demand) {
         return None;
     }
@@ -54,7 +54,7 @@ fn has_place(cluster: &Cluster<'_>, demand: &Demand) -> bool {
 
 /// Where nothing runs, all that a host has is free, whatever it reports now.
 fn tell_total(reason: &mut Reason) {
-    if let What::Offers(shortage) = &mut reason.what
+    if let Obstacle::Offers(shortage) = &mut reason.what
         && let Some(total) = shortage.capacity
     {
         shortage.free = Value::Amount(total);
@@ -66,7 +66,7 @@ struct Large<'c, 'a, F> {
     cluster: &'c Cluster<'a>,
     is_large: F,
     rest: btree_map::Keys<'a, QueueInstanceName, Arc<QueueInstanceSettings>>,
-    order: Vec<Site<'a, 'a>>,
+    order: Vec<InstanceView<'a, 'a>>,
 }
 
 impl<'c, 'a, F: Fn(&HostName) -> bool> Large<'c, 'a, F> {
@@ -81,7 +81,7 @@ impl<'c, 'a, F: Fn(&HostName) -> bool> Large<'c, 'a, F> {
 }
 
 impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
-    fn get(&mut self, at: usize) -> Option<Site<'a, 'a>> {
+    fn get(&mut self, at: usize) -> Option<InstanceView<'a, 'a>> {
         while self.order.len() <= at {
             let instance = self.rest.find(|instance| (self.is_large)(&instance.host))?;
             self.order.push(self.cluster.site(instance));
@@ -89,7 +89,7 @@ impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
         self.order.get(at).copied()
     }
 
-    fn beside(&mut self, site: Site<'a, 'a>) -> Vec<Site<'a, 'a>> {
+    fn beside(&mut self, site: InstanceView<'a, 'a>) -> Vec<InstanceView<'a, 'a>> {
         let config = self.cluster.config;
         let host = &site.instance.host;
         let queues = config
@@ -117,7 +117,7 @@ impl<'a, F: Fn(&HostName) -> bool> Supply<'a, 'a> for Large<'_, 'a, F> {
 /// known either.
 fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool {
     reasons.iter().any(|reason| match (&reason.what, &reason.level) {
-        (What::UnknownResource { .. }, Level::Instance(instance)) => observations
+        (Obstacle::UnknownResource { .. }, Level::Instance(instance)) => observations
             .hosts
             .get(&instance.host)
             .is_none_or(|host| host.reported.is_none() || host.unheard),
@@ -129,12 +129,12 @@ fn is_perhaps_reported(observations: &Observations, reasons: &[Reason]) -> bool 
 /// empty cluster, but it never exceeds the total that its host reports.
 fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> Option<Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
-    let cluster = Cluster::of(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
+    let cluster = Cluster::of_state(state, observations, Mode::EmptyCluster).of_demand(state, &demand);
     let now = Cluster {
         mode: Mode::Now,
         ..cluster
     };
-    let mut small: BTreeMap<&HostName, What> = BTreeMap::new();
+    let mut small: BTreeMap<&HostName, Obstacle> = BTreeMap::new();
     let mut left: Vec<QueueInstanceName> = Vec::new();
     for instance in state.config.resolved.keys() {
         match total_exceeded(&now, &now.ground(&instance.host).spot, &demand) {
@@ -183,7 +183,7 @@ mod tests {
             lab.line(&format!("job 1 -pe mpi {request}"));
             let (state, observations) = (lab.state(), lab.scheduler.model().observations());
             let demand = Demand::new(&state.config, &state.jobs[&SubmitSeq(1)].spec);
-            let cluster = Cluster::of(state, observations, Mode::EmptyCluster).untold();
+            let cluster = Cluster::of_state(state, observations, Mode::EmptyCluster).untold();
             let asked = Cell::new(0);
             let is_large = |_: &HostName| {
                 asked.set(asked.get() + 1);

@@ -1,68 +1,68 @@
 //! What would help, where that is sure.
 
 use super::numbers::number;
-use super::plain::Teller;
+use super::plain::ReasonWriter;
 use crate::matching::{Barrier, Value};
 use crate::sched::finding::Group;
-use crate::sched::reason::{QuotaDenial, Reason, What};
+use crate::sched::reason::{Obstacle, QuotaDenial, Reason};
 
 /// Returns advice against a reason.
-pub(super) fn hint(teller: &Teller<'_>, reason: &Reason) -> Option<String> {
+pub(super) fn hint(teller: &ReasonWriter<'_>, reason: &Reason) -> Option<String> {
     let Reason { level, what } = reason;
     match what {
-        What::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
-        What::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
-        What::ClosedByCalendar | What::SuspendedByCalendar => Some(format!(
+        Obstacle::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
+        Obstacle::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
+        Obstacle::ClosedByCalendar | Obstacle::SuspendedByCalendar => Some(format!(
             "qconf -sq {level} names its calendar, qconf -scal shows when it is open"
         )),
-        What::Subordinate | What::Preempted => Some(
+        Obstacle::Subordinate | Obstacle::Preempted => Some(
             "it gives way to a queue of its host that names it in subordinate_list, until that one has less to do"
                 .to_owned(),
         ),
-        What::InError => Some(format!(
+        Obstacle::InError => Some(format!(
             "qstat -f -explain E says why; an operator clears it with qmod -cq {level}"
         )),
-        What::Ambiguous => Some(format!(
+        Obstacle::Ambiguous => Some(format!(
             "qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"
         )),
-        What::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
-        What::HostUnfit { .. } => Some("it opens by itself when that is mended".to_owned()),
-        What::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
-        What::UnknownResource { attribute } => Some(format!(
+        Obstacle::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
+        Obstacle::HostUnfit { .. } => Some("it opens by itself when that is mended".to_owned()),
+        Obstacle::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
+        Obstacle::UnknownResource { attribute } => Some(format!(
             "no host, queue or sensor there has {attribute}: qhost -F {attribute}"
         )),
-        What::NoAccess { .. } => Some(access_hint(teller, teller.barrier(level).as_ref())),
-        What::NoPeAccess { pe } => Some(format!(
+        Obstacle::NoAccess { .. } => Some(access_hint(teller, teller.barrier(level).as_ref())),
+        Obstacle::NoPeAccess { pe } => Some(format!(
             "qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one"
         )),
-        What::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
-        What::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
-        What::Quota(denial) => {
+        Obstacle::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
+        Obstacle::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
+        Obstacle::Quota(denial) => {
             Some(beyond(denial).unwrap_or_else(|| format!("qquota -u {} shows what is in use", teller.demand.user)))
         }
-        What::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
-        What::Offers(_)
-        | What::NoMore(_)
-        | What::Full { .. }
-        | What::Overloaded(_)
-        | What::SuspendAlarm(_)
-        | What::NotInQueueList
-        | What::NotReserved { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::WrongType { .. }
-        | What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::MayRunThere
-        | What::InUse { .. }
-        | What::PeOffers { .. }
-        | What::NoInstances
-        | What::NoSuchJob
-        | What::WrongSlots { .. } => None,
+        Obstacle::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
+        Obstacle::Offers(_)
+        | Obstacle::NoMore(_)
+        | Obstacle::Full { .. }
+        | Obstacle::Overloaded(_)
+        | Obstacle::SuspendAlarm(_)
+        | Obstacle::NotInQueueList
+        | Obstacle::NotReserved { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::WrongType { .. }
+        | Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::InUse { .. }
+        | Obstacle::PeOffers { .. }
+        | Obstacle::NoInstances
+        | Obstacle::NoSuchJob
+        | Obstacle::WrongSlots { .. } => None,
     }
 }
 
-fn access_hint(teller: &Teller<'_>, barrier: Option<&Barrier>) -> String {
+fn access_hint(teller: &ReasonWriter<'_>, barrier: Option<&Barrier>) -> String {
     let user = &teller.demand.user;
     match barrier {
         Some(Barrier::Admits(lists)) if lists.len() == 1 => {
@@ -93,7 +93,7 @@ fn beyond(denial: &QuotaDenial) -> Option<String> {
 
 /// What to do about a reason that stays: a request above the largest capacity is never met.
 pub(super) fn too_much(group: &Group) -> Option<String> {
-    if let What::PeOffers {
+    if let Obstacle::PeOffers {
         pe, slots, needed, of, ..
     } = &group.nearest.what
     {
@@ -102,7 +102,7 @@ pub(super) fn too_much(group: &Group) -> Option<String> {
             None => (*slots > 0).then(|| format!("there are never more than {slots} slots for it: ask for fewer")),
         };
     }
-    let (What::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else {
+    let (Obstacle::Offers(shortage), Some(most)) = (&group.nearest.what, group.most) else {
         return None;
     };
     let Value::Amount(needed) = &shortage.needed else {

@@ -2,11 +2,11 @@
 
 use super::advice::wall;
 use super::numbers::number;
-use super::plain::Teller;
+use super::plain::ReasonWriter;
 use crate::ledger::{Ledger, Level, SLOTS};
 use crate::matching::Value;
 use crate::sched::expected_end;
-use crate::sched::reason::{QuotaDenial, Reason, What};
+use crate::sched::reason::{Obstacle, QuotaDenial, Reason};
 use crate::sched::timeline::NEVER;
 use crate::state::State;
 use crate::state::reservation::{block_key, block_of};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 const HOLDERS_SHOWN: usize = 5;
 
 /// A good that jobs or reservations hold.
-enum Good<'a> {
+enum HeldResource<'a> {
     Attribute {
         level: &'a Level,
         name: &'a str,
@@ -33,7 +33,7 @@ enum Good<'a> {
 
 /// Returns the holders of the missing good, those first that give it back first, and how many there
 /// are in all. The list is empty if others do not hold it.
-pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
+pub(super) fn holders(state: &State, teller: &ReasonWriter<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
     let Some(good) = good(teller, &reason.level, &reason.what) else {
         return (Vec::new(), 0);
     };
@@ -60,11 +60,11 @@ pub(super) fn holders(state: &State, teller: &Teller<'_>, reason: &Reason) -> (V
     (shown.collect(), count)
 }
 
-impl Good<'_> {
+impl HeldResource<'_> {
     /// Gives every booking that may hold the good to `found`, with its amount, which may be zero.
     fn each(&self, state: &State, ledger: &Ledger, found: &mut dyn FnMut(TaskKey, Amount)) {
         match self {
-            Good::Attribute { level, name, .. } => match level.host() {
+            HeldResource::Attribute { level, name, .. } => match level.host() {
                 Some(host) => {
                     let blocks = state.reservations.keys().map(|id| block_key(*id));
                     for key in state.index.on_host(host).chain(blocks) {
@@ -78,12 +78,12 @@ impl Good<'_> {
                     .bookings()
                     .for_each(|(key, booking)| found(key, booking.amount(*level, *name))),
             },
-            Good::PeSlots(pe) => {
+            HeldResource::PeSlots(pe) => {
                 for (key, booking) in ledger.bookings().filter(|(_, booking)| booking.pe() == Some(*pe)) {
                     found(key, Amount::from_base(i64::from(booking.slots_at(&Level::Global))));
                 }
             }
-            Good::Quota(denial) => {
+            HeldResource::Quota(denial) => {
                 let holders = ledger.quotas().holders(&denial.scope, &denial.attribute);
                 holders.for_each(|(key, amount)| found(key, amount));
             }
@@ -92,77 +92,77 @@ impl Good<'_> {
 
     fn r#type(&self) -> Type {
         match self {
-            Good::Attribute { r#type, .. } => *r#type,
-            Good::PeSlots(_) => Type::Int,
-            Good::Quota(denial) => denial.r#type,
+            HeldResource::Attribute { r#type, .. } => *r#type,
+            HeldResource::PeSlots(_) => Type::Int,
+            HeldResource::Quota(denial) => denial.r#type,
         }
     }
 }
 
 /// Returns the missing good if others hold it.
-fn good<'a>(teller: &Teller<'_>, level: &'a Level, what: &'a What) -> Option<Good<'a>> {
+fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, what: &'a Obstacle) -> Option<HeldResource<'a>> {
     let is_exclusive = |name: &AttributeName| {
         let attribute = teller.cluster.config.complex.get(name);
         attribute.is_some_and(proto::complex::Attribute::is_exclusive)
     };
-    let slots = Good::Attribute {
+    let slots = HeldResource::Attribute {
         level,
         name: SLOTS,
         r#type: Type::Int,
     };
     match what {
-        What::Offers(shortage) if is_exclusive(&shortage.attribute) => Some(slots),
-        What::Offers(shortage) => {
+        Obstacle::Offers(shortage) if is_exclusive(&shortage.attribute) => Some(slots),
+        Obstacle::Offers(shortage) => {
             shortage.capacity?;
-            Some(Good::Attribute {
+            Some(HeldResource::Attribute {
                 level,
                 name: shortage.attribute.as_str(),
                 r#type: shortage.r#type,
             })
         }
-        What::InUse { is_asked: true, .. } => Some(slots),
-        What::InUse {
+        Obstacle::InUse { is_asked: true, .. } => Some(slots),
+        Obstacle::InUse {
             attribute,
             is_asked: false,
-        } => Some(Good::Attribute {
+        } => Some(HeldResource::Attribute {
             level,
             name: attribute.as_str(),
             r#type: Type::Int,
         }),
-        What::Full { .. } => Some(slots),
-        What::PeOffers { pe, of: Some(_), .. } => Some(Good::PeSlots(pe)),
-        What::NoMore(no_more) => good(teller, level, &no_more.why),
-        What::Quota(denial) => denial.used.is_some().then_some(Good::Quota(denial)),
-        What::PeOffers { .. }
-        | What::Disabled
-        | What::Suspended
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar
-        | What::Subordinate
-        | What::Preempted
-        | What::InError
-        | What::Ambiguous
-        | What::NoContact
-        | What::HostUnfit { .. }
-        | What::Overloaded(_)
-        | What::SuspendAlarm(_)
-        | What::NotInQueueList
-        | What::NotReserved { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::WrongType { .. }
-        | What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::MayRunThere
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. }
-        | What::UnknownResource { .. }
-        | What::Forced { .. }
-        | What::NoSuchPe { .. }
-        | What::NoInstances
-        | What::NoSuchJob
-        | What::WrongSlots { .. } => None,
+        Obstacle::Full { .. } => Some(slots),
+        Obstacle::PeOffers { pe, of: Some(_), .. } => Some(HeldResource::PeSlots(pe)),
+        Obstacle::NoMore(no_more) => good(teller, level, &no_more.why),
+        Obstacle::Quota(denial) => denial.used.is_some().then_some(HeldResource::Quota(denial)),
+        Obstacle::PeOffers { .. }
+        | Obstacle::Disabled
+        | Obstacle::Suspended
+        | Obstacle::ClosedByCalendar
+        | Obstacle::SuspendedByCalendar
+        | Obstacle::Subordinate
+        | Obstacle::Preempted
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::Overloaded(_)
+        | Obstacle::SuspendAlarm(_)
+        | Obstacle::NotInQueueList
+        | Obstacle::NotReserved { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::WrongType { .. }
+        | Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::NoAccess { .. }
+        | Obstacle::NoProject { .. }
+        | Obstacle::NoPeAccess { .. }
+        | Obstacle::UnknownResource { .. }
+        | Obstacle::Forced { .. }
+        | Obstacle::NoSuchPe { .. }
+        | Obstacle::NoInstances
+        | Obstacle::NoSuchJob
+        | Obstacle::WrongSlots { .. } => None,
     }
 }
 

@@ -5,9 +5,9 @@ use super::words::sentence;
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Value, message_text};
 use crate::sched::finding::{Findings, Group};
-use crate::sched::reason::{Reason, Shortage, What};
+use crate::sched::reason::{Obstacle, Reason, Shortage};
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible_tasks, job_eligible, resting, user_eligible};
+use crate::state::eligible::{IneligibleReason, eligible_tasks, job_eligible, resting, user_eligible};
 use crate::state::job::Job;
 use proto::id::SubmitSeq;
 use proto::policy::JobInfo;
@@ -67,7 +67,7 @@ pub fn job_info(findings: &mut Findings<'_>, job: &Job) -> Vec<String> {
     }
     let demand = Demand::of_job(state, job);
     let is_told = |group: &&Group| !is_about_cluster(&group.nearest) && is_of_8_1_9(&group.nearest);
-    for group in findings.of(job, &demand).iter().filter(is_told) {
+    for group in findings.reasons_of(job, &demand).iter().filter(is_told) {
         let told = group.examples.iter().filter(|reason| !is_dropped(&cluster, reason));
         lines.extend(told.map(|reason| sentence(reason, &demand.text)));
         lines.extend(summary(group, &demand.text));
@@ -84,7 +84,7 @@ fn summary(group: &Group, asked: &str) -> Option<String> {
         .unwrap_or(usize::MAX)
         .saturating_sub(group.examples.len());
     let numbers = match &group.nearest.what {
-        What::Offers(Shortage {
+        Obstacle::Offers(Shortage {
             r#type,
             needed,
             free,
@@ -112,47 +112,47 @@ fn is_dropped(cluster: &Cluster<'_>, reason: &Reason) -> bool {
 /// Whether a reason holds for whoever asks.
 fn is_about_cluster(reason: &Reason) -> bool {
     match reason.what {
-        What::Disabled
-        | What::Suspended
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar
-        | What::Subordinate
-        | What::Preempted
-        | What::SuspendAlarm(_)
-        | What::InError
-        | What::Ambiguous
-        | What::NoContact
-        | What::HostUnfit { .. }
-        | What::Full { .. }
-        | What::Overloaded(_) => true,
-        What::NotInQueueList
-        | What::NotReserved { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::WrongType { .. }
-        | What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::MayRunThere
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. }
-        | What::UnknownResource { .. }
-        | What::Forced { .. }
-        | What::Offers(_)
-        | What::NoMore(_)
-        | What::InUse { .. }
-        | What::NoSuchPe { .. }
-        | What::PeOffers { .. }
-        | What::Quota(_)
-        | What::NoInstances
-        | What::NoSuchJob
-        | What::WrongSlots { .. } => false,
+        Obstacle::Disabled
+        | Obstacle::Suspended
+        | Obstacle::ClosedByCalendar
+        | Obstacle::SuspendedByCalendar
+        | Obstacle::Subordinate
+        | Obstacle::Preempted
+        | Obstacle::SuspendAlarm(_)
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::Full { .. }
+        | Obstacle::Overloaded(_) => true,
+        Obstacle::NotInQueueList
+        | Obstacle::NotReserved { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::WrongType { .. }
+        | Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::NoAccess { .. }
+        | Obstacle::NoProject { .. }
+        | Obstacle::NoPeAccess { .. }
+        | Obstacle::UnknownResource { .. }
+        | Obstacle::Forced { .. }
+        | Obstacle::Offers(_)
+        | Obstacle::NoMore(_)
+        | Obstacle::InUse { .. }
+        | Obstacle::NoSuchPe { .. }
+        | Obstacle::PeOffers { .. }
+        | Obstacle::Quota(_)
+        | Obstacle::NoInstances
+        | Obstacle::NoSuchJob
+        | Obstacle::WrongSlots { .. } => false,
     }
 }
 
 /// Whether 8.1.9 has a line for it: what reads `qstat -j` knows no others.
 fn is_of_8_1_9(reason: &Reason) -> bool {
-    !matches!(reason.what, What::NoMore(_))
+    !matches!(reason.what, Obstacle::NoMore(_))
 }
 
 /// The queue instances that take no jobs now.
@@ -205,20 +205,26 @@ fn held(job: &Job) -> String {
     text.to_owned()
 }
 
-fn not_eligible(why: &Ineligible) -> Option<String> {
+fn not_eligible(why: &IneligibleReason) -> Option<String> {
     Some(match why {
-        Ineligible::NotPending => return None,
-        Ineligible::Held => "Job is in hold state".to_owned(),
-        Ineligible::Error => "Job is in error state".to_owned(),
-        Ineligible::WaitsFor(_) => "job dropped because of job dependencies".to_owned(),
-        Ineligible::NoReservation(_) | Ineligible::ReservationTime(..) | Ineligible::ReservationBroken(_) => {
+        IneligibleReason::NotPending => return None,
+        IneligibleReason::Held => "Job is in hold state".to_owned(),
+        IneligibleReason::Error => "Job is in error state".to_owned(),
+        IneligibleReason::WaitsFor(_) => "job dropped because of job dependencies".to_owned(),
+        IneligibleReason::NoReservation(_)
+        | IneligibleReason::ReservationTime(..)
+        | IneligibleReason::ReservationBroken(_) => {
             format!("Job waits: {why}")
         }
-        Ineligible::StartTime(_) => "execution time not reached".to_owned(),
-        Ineligible::AskedAgain(_) => "job dropped because it asked to be run again and a pause is not over".to_owned(),
+        IneligibleReason::StartTime(_) => "execution time not reached".to_owned(),
+        IneligibleReason::AskedAgain(_) => {
+            "job dropped because it asked to be run again and a pause is not over".to_owned()
+        }
         // 8.1.9 names max_aj_instances here too, which is wrong.
-        Ineligible::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
-        Ineligible::UserJobs(_) => "job dropped because of user limitations".to_owned(),
-        Ineligible::ArrayInstances(_) => "not all array tasks may be started due to 'max_aj_instances'".to_owned(),
+        IneligibleReason::TaskConcurrency(_) => "not all array tasks may be started due to '-tc'".to_owned(),
+        IneligibleReason::UserJobs(_) => "job dropped because of user limitations".to_owned(),
+        IneligibleReason::ArrayInstances(_) => {
+            "not all array tasks may be started due to 'max_aj_instances'".to_owned()
+        }
     })
 }

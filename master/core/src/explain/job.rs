@@ -6,7 +6,7 @@ use crate::observe::Observations;
 use crate::sched::expected_end;
 use crate::sched::timeline::NEVER;
 use crate::state::State;
-use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible, user_eligible};
+use crate::state::eligible::{IneligibleReason, eligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::{Job, Placement};
 use crate::state::ranges::TaskRanges;
 use proto::calendar::CalendarState;
@@ -23,7 +23,7 @@ const NAMED: usize = 5;
 const TASKS_LOOKED_AT: usize = 1000;
 
 /// The tasks of a job that are asked about.
-pub(super) struct Part {
+pub(super) struct TaskSelection {
     /// The tasks that wait.
     pub pending: TaskRanges,
     /// The tasks on hosts, in ascending order.
@@ -32,16 +32,16 @@ pub(super) struct Part {
     is_whole: bool,
 }
 
-impl Part {
+impl TaskSelection {
     /// The tasks in these ranges; no range means all.
-    pub(super) fn of(job: &Job, ranges: &[TaskRange]) -> Part {
+    pub(super) fn from_ranges(job: &Job, ranges: &[TaskRange]) -> TaskSelection {
         let chosen = job.select(ranges);
         let on_hosts = job
             .placements()
             .map(|(task, _)| task)
             .filter(|task| chosen.contains(*task))
             .collect();
-        Part {
+        TaskSelection {
             pending: job.pending_of(chosen),
             on_hosts,
             is_whole: ranges.is_empty(),
@@ -67,7 +67,7 @@ pub(super) struct JobReasons {
 }
 
 /// Returns the reasons against the waiting tasks that hold on every host.
-pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReasons {
+pub(super) fn of_job(state: &State, job: &Job, part: &TaskSelection, now: Now) -> JobReasons {
     let mut reasons = errors(job, part);
     let has_eligible = part.has_eligible(state, job, now);
     let (in_error, is_array) = (
@@ -103,7 +103,7 @@ pub(super) fn of_job(state: &State, job: &Job, part: &Part, now: Now) -> JobReas
 }
 
 /// The errors of tasks, those with equal words together.
-fn errors(job: &Job, part: &Part) -> Vec<WaitReason> {
+fn errors(job: &Job, part: &TaskSelection) -> Vec<WaitReason> {
     let in_error = job.tasks.iter().filter(|(task, _)| part.pending.contains(**task));
     let errors = in_error.filter_map(|(task, state)| Some((*task, state.place.error()?)));
     let mut reasons = Vec::new();
@@ -156,7 +156,7 @@ fn without_head(error: &str) -> &str {
 }
 
 /// The holds that people set, with who releases each.
-fn holds(job: &Job, part: &Part) -> Vec<WaitReason> {
+fn holds(job: &Job, part: &TaskSelection) -> Vec<WaitReason> {
     let of_fresh = job
         .untouched
         .iter()
@@ -198,7 +198,7 @@ fn holds(job: &Job, part: &Part) -> Vec<WaitReason> {
         .collect()
 }
 
-fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitReason {
+fn not_eligible(state: &State, job: &Job, why: &IneligibleReason, now: Now) -> WaitReason {
     let text = why.text(state);
     let reason = |hint: Option<String>| plain(text.clone(), hint);
     let until = |at: Wall| ReasonContext {
@@ -207,8 +207,8 @@ fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitRea
     };
     let number = job.number;
     match why {
-        Ineligible::Held | Ineligible::NotPending | Ineligible::Error => reason(None),
-        Ineligible::WaitsFor(jobs) => {
+        IneligibleReason::Held | IneligibleReason::NotPending | IneligibleReason::Error => reason(None),
+        IneligibleReason::WaitsFor(jobs) => {
             let predecessors = jobs
                 .iter()
                 .take(NAMED)
@@ -223,35 +223,35 @@ fn not_eligible(state: &State, job: &Job, why: &Ineligible, now: Now) -> WaitRea
                 ..reason(None)
             }
         }
-        Ineligible::StartTime(at) => {
+        IneligibleReason::StartTime(at) => {
             let hint = format!("qalter -a gives it another time: qalter -a [CC]YYMMDDhhmm {number}");
             WaitReason {
                 context: until(*at),
                 ..reason(Some(hint))
             }
         }
-        Ineligible::AskedAgain(at) => {
+        IneligibleReason::AskedAgain(at) => {
             let hint = "the job, its prolog or its epilog ended with exit status 99; the pause grows if that goes on";
             WaitReason {
                 context: until(*at),
                 ..reason(Some(hint.to_owned()))
             }
         }
-        Ineligible::TaskConcurrency(_) => reason(Some("more of its tasks may run with qalter -tc".to_owned())),
-        Ineligible::ArrayInstances(_) => {
+        IneligibleReason::TaskConcurrency(_) => reason(Some("more of its tasks may run with qalter -tc".to_owned())),
+        IneligibleReason::ArrayInstances(_) => {
             let hint = "it goes on when one of them ends; a manager changes max_aj_instances with qconf -mconf";
             reason(Some(hint.to_owned()))
         }
-        Ineligible::UserJobs(_) => {
+        IneligibleReason::UserJobs(_) => {
             let hint = "it goes on when one of them ends; a manager changes maxujobs with qconf -msconf";
             reason(Some(hint.to_owned()))
         }
-        Ineligible::ReservationTime(_, at) => WaitReason {
+        IneligibleReason::ReservationTime(_, at) => WaitReason {
             context: until(*at),
             ..reason(None)
         },
-        Ineligible::NoReservation(_) => reason(Some("qalter -ar 0 lets it run without one".to_owned())),
-        Ineligible::ReservationBroken(id) => reason(Some(format!("qrstat -explain -ar {id} names what fails"))),
+        IneligibleReason::NoReservation(_) => reason(Some("qalter -ar 0 lets it run without one".to_owned())),
+        IneligibleReason::ReservationBroken(id) => reason(Some(format!("qrstat -explain -ar {id} names what fails"))),
     }
 }
 
@@ -309,7 +309,7 @@ pub(super) fn on_hosts(
     state: &State,
     observations: &Observations,
     job: &Job,
-    part: &Part,
+    part: &TaskSelection,
 ) -> (String, Vec<WaitReason>) {
     let placements: Vec<(TaskId, &Placement)> = part
         .on_hosts

@@ -1,7 +1,7 @@
 //! The numbers of a reason, as people write them.
 
 use crate::matching::{Cluster, Value, is_ordered, message_text};
-use crate::sched::reason::{QuotaDenial, Shortage, What};
+use crate::sched::reason::{Obstacle, QuotaDenial, Shortage};
 use proto::amount::{Amount, Type};
 use proto::wire::view::Comparison;
 
@@ -31,47 +31,47 @@ pub(super) fn number(value: &Value, r#type: Type) -> String {
 }
 
 /// Returns the numbers of a reason. They are empty for a reason without an attribute.
-pub(super) fn numbers(cluster: &Cluster<'_>, what: &What) -> Numbers {
+pub(super) fn numbers(cluster: &Cluster<'_>, what: &Obstacle) -> Numbers {
     match what {
-        What::Offers(shortage) => of_shortage(cluster, shortage),
-        What::Overloaded(overload) | What::SuspendAlarm(overload) => Numbers {
+        Obstacle::Offers(shortage) => of_shortage(cluster, shortage),
+        Obstacle::Overloaded(overload) | Obstacle::SuspendAlarm(overload) => Numbers {
             attribute: Some(overload.attribute.to_string()),
             needed: Some(overload.limit.clone()),
             free: overload.value.as_ref().map(|value| number(value, overload.r#type)),
             capacity: None,
             comparison: Comparison::Threshold,
         },
-        What::Full { slots } => of_slots(1, 0, Some(*slots)),
-        What::PeOffers { slots, needed, of, .. } => of_slots(*needed, *slots, *of),
-        What::NoMore(no_more) => numbers(cluster, &no_more.why),
-        What::Quota(denial) => of_quota(denial),
-        What::UnknownResource { attribute } => about(attribute),
-        What::Forced { attribute } | What::InUse { attribute, .. } => about(attribute.as_str()),
-        What::Disabled
-        | What::Suspended
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar
-        | What::Subordinate
-        | What::Preempted
-        | What::InError
-        | What::Ambiguous
-        | What::NoContact
-        | What::HostUnfit { .. }
-        | What::NotInQueueList
-        | What::NotReserved { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::WrongType { .. }
-        | What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::MayRunThere
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. }
-        | What::NoSuchPe { .. }
-        | What::NoInstances
-        | What::NoSuchJob
-        | What::WrongSlots { .. } => Numbers::default(),
+        Obstacle::Full { slots } => of_slots(1, 0, Some(*slots)),
+        Obstacle::PeOffers { slots, needed, of, .. } => of_slots(*needed, *slots, *of),
+        Obstacle::NoMore(no_more) => numbers(cluster, &no_more.why),
+        Obstacle::Quota(denial) => of_quota(denial),
+        Obstacle::UnknownResource { attribute } => about(attribute),
+        Obstacle::Forced { attribute } | Obstacle::InUse { attribute, .. } => about(attribute.as_str()),
+        Obstacle::Disabled
+        | Obstacle::Suspended
+        | Obstacle::ClosedByCalendar
+        | Obstacle::SuspendedByCalendar
+        | Obstacle::Subordinate
+        | Obstacle::Preempted
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::NotInQueueList
+        | Obstacle::NotReserved { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::WrongType { .. }
+        | Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::NoAccess { .. }
+        | Obstacle::NoProject { .. }
+        | Obstacle::NoPeAccess { .. }
+        | Obstacle::NoSuchPe { .. }
+        | Obstacle::NoInstances
+        | Obstacle::NoSuchJob
+        | Obstacle::WrongSlots { .. } => Numbers::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::state::eligible::{eligible_tasks, job_eligible, resting, user_eligibl
 use crate::state::job::Job;
 use proto::id::{JobNumber, SubmitSeq, UserName};
 use proto::time::{Now, Wall};
-use proto::wire::view::{InFront, Place, PriorityNumbers, PriorityTerm};
+use proto::wire::view::{JobInFront, OrderPosition, PriorityNumbers, PriorityTerm};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -16,24 +16,24 @@ const SHOWN: usize = 5;
 
 /// What is told of a job's place in the order.
 #[derive(Debug)]
-pub enum Told {
+pub enum PositionAnswer {
     /// Nothing: all of its tasks have been given to hosts, or it is gone.
     Nothing,
     /// It has none, and why.
-    Apart(Place),
+    Apart(OrderPosition),
     /// What is found when each job has been looked at.
-    Counted(Box<Counting>),
+    Counted(Box<PositionCount>),
 }
 
 /// Where a job is in the order. `mine` are its priority numbers of the last pass.
-pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) -> Told {
+pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) -> PositionAnswer {
     let Some(job) = state.jobs.get(&seq) else {
-        return Told::Nothing;
+        return PositionAnswer::Nothing;
     };
-    let known = Place {
+    let known = OrderPosition {
         prior: mine.prior,
         terms: terms(state, job, mine),
-        ..Place::default()
+        ..OrderPosition::default()
     };
     let apart = match job_eligible(state, job, now.wall).and_then(|()| user_eligible(state, job)) {
         Err(why) => Some(why.text(state)),
@@ -41,24 +41,24 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
         Ok(()) if resting(job, now).is_some() => Some("it asked to be run again".to_owned()),
         Ok(()) if job.tasks.values().any(|task| task.place.error().is_some()) => Some("it is in error".to_owned()),
         Ok(()) if !job.untouched.is_empty() || job.spec.holds.any() => Some("it is held".to_owned()),
-        Ok(()) => return Told::Nothing,
+        Ok(()) => return PositionAnswer::Nothing,
     };
     if let Some(why) = apart {
         let remark = format!(
             "none while it may not start ({why}): it is not looked at, and its urgency and tickets do not count"
         );
-        return Told::Apart(Place {
+        return PositionAnswer::Apart(OrderPosition {
             remark: Some(remark),
             ..known
         });
     }
-    match Algorithm::of(&state.config.scheduler) {
-        Algorithm::Default => Told::Counted(Box::new(Counting::new(job, known, now))),
-        Algorithm::Fcfs => Told::Apart(without_place(
+    match Algorithm::from_conf(&state.config.scheduler) {
+        Algorithm::Default => PositionAnswer::Counted(Box::new(PositionCount::new(job, known, now))),
+        Algorithm::Fcfs => PositionAnswer::Apart(without_place(
             known,
             "jobs start in the order of their submission (algorithm fcfs)",
         )),
-        Algorithm::External => Told::Apart(without_place(
+        Algorithm::External => PositionAnswer::Apart(without_place(
             known,
             "a scheduler outside the master places jobs (algorithm external)",
         )),
@@ -66,8 +66,8 @@ pub fn place(state: &State, mine: &PriorityNumbers, seq: SubmitSeq, now: Now) ->
 }
 
 /// The numbers of a job where something else than priorities decides.
-fn without_place(known: Place, why: &str) -> Place {
-    Place {
+fn without_place(known: OrderPosition, why: &str) -> OrderPosition {
+    OrderPosition {
         remark: Some(format!("not by priority: {why}")),
         ..known
     }
@@ -89,18 +89,18 @@ fn is_in_order(state: &State, job: &Job, now: Now) -> bool {
 
 /// The place among all pending jobs that are looked at, while they are counted.
 #[derive(Debug)]
-pub struct Counting {
+pub struct PositionCount {
     mine: Key,
     now: Now,
-    known: Place,
+    known: OrderPosition,
     in_front: u64,
     of: u64,
-    nearest: BTreeMap<Key, InFront>,
+    nearest: BTreeMap<Key, JobInFront>,
     users: BTreeMap<UserName, u64>,
 }
 
-impl Counting {
-    fn new(job: &Job, known: Place, now: Now) -> Self {
+impl PositionCount {
+    fn new(job: &Job, known: OrderPosition, now: Now) -> Self {
         let mine = key(job, known.prior);
         Self {
             mine,
@@ -132,7 +132,7 @@ impl Counting {
         if self.nearest.len() < SHOWN || self.nearest.first_key_value().is_some_and(|(first, _)| *first < its) {
             self.nearest.insert(
                 its,
-                InFront {
+                JobInFront {
                     job: other.number,
                     owner: owner.clone(),
                     prior,
@@ -145,13 +145,13 @@ impl Counting {
     }
 
     /// What was found so far.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> OrderPosition {
         let mut users: Vec<_> = self.users.iter().map(|(user, count)| (user.clone(), *count)).collect();
         users.sort_by_key(|(_, count)| Reverse(*count));
         users.truncate(SHOWN);
         let in_front = self.nearest.values().rev().cloned().collect();
         let place = Some(self.in_front + 1);
-        Place {
+        OrderPosition {
             place,
             of: self.of,
             in_front,

@@ -6,7 +6,7 @@ use super::numbers::{is_of_amount, number};
 use super::words::preposition;
 use crate::ledger::Level;
 use crate::matching::{Barrier, Cluster, Demand, pe_barrier};
-use crate::sched::reason::{NoMore, Overload, QuotaDenial, Reason, Shortage, What};
+use crate::sched::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::calendar::{Calendar, CalendarState};
 use proto::id::{PeName, QueueInstanceName};
 use proto::quota::{QuotaSet, Rule};
@@ -20,28 +20,28 @@ const CALENDAR_CHANGES: usize = 64;
 const SCOPE_WORDS: [&str; 5] = ["user", "project", "parallel environment", "queue", "host"];
 
 /// A cluster with the job about which reasons are told.
-pub(super) struct Teller<'a> {
+pub(super) struct ReasonWriter<'a> {
     pub cluster: Cluster<'a>,
     pub demand: &'a Demand,
     pub zone: &'a Zone,
     pub now: Now,
 }
 
-impl Teller<'_> {
+impl ReasonWriter<'_> {
     /// A reason as one sentence.
     pub(super) fn sentence(&self, reason: &Reason) -> String {
         let level = &reason.level;
         match &reason.what {
-            What::Offers(shortage) => format!("{}cannot run {}", self.asked(), self.offer(level, shortage)),
-            What::NoMore(no_more) => format!("{}{}", self.asked(), self.no_more(level, no_more)),
-            What::InUse {
+            Obstacle::Offers(shortage) => format!("{}cannot run {}", self.asked(), self.offer(level, shortage)),
+            Obstacle::NoMore(no_more) => format!("{}{}", self.asked(), self.no_more(level, no_more)),
+            Obstacle::InUse {
                 attribute,
                 is_asked: true,
             } => {
                 let (asked, place) = (self.asked(), preposition(level));
                 format!("{asked}cannot run {place} alone ({attribute}): other jobs run there")
             }
-            What::InUse {
+            Obstacle::InUse {
                 attribute,
                 is_asked: false,
             } => {
@@ -50,49 +50,51 @@ impl Teller<'_> {
                     preposition(level)
                 )
             }
-            What::UnknownResource { .. } => format!("{}{reason}", self.asked()),
-            What::Overloaded(overload) => format!("queue instance \"{level}\" is overloaded: {}", threshold(overload)),
-            What::SuspendAlarm(overload) => {
+            Obstacle::UnknownResource { .. } => format!("{}{reason}", self.asked()),
+            Obstacle::Overloaded(overload) => {
+                format!("queue instance \"{level}\" is overloaded: {}", threshold(overload))
+            }
+            Obstacle::SuspendAlarm(overload) => {
                 format!(
                     "queue instance \"{level}\" is in suspend alarm: {}",
                     threshold(overload)
                 )
             }
-            What::ClosedByCalendar | What::SuspendedByCalendar => self.by_calendar(reason),
-            What::NoAccess { .. } => format!("user {} {reason}{}", self.demand.user, self.lists(level)),
-            What::NoPeAccess { pe } => format!("user {} {reason}{}", self.demand.user, self.pe_lists(pe)),
-            What::PeOffers { pe, slots, needed, of } => self.pe_offers(pe, *slots, *needed, *of),
-            What::Quota(denial) => self.quota(denial).unwrap_or_else(|| reason.to_string()),
-            What::HostUnfit { why } => format!("{reason}: its host cannot start jobs: {why}"),
-            What::Disabled
-            | What::Suspended
-            | What::Subordinate
-            | What::Preempted
-            | What::InError
-            | What::Ambiguous
-            | What::NoContact
-            | What::Full { .. }
-            | What::NotInQueueList
-            | What::NotReserved { .. }
-            | What::NotInMasterQueues
-            | What::NotInSlaveQueues
-            | What::WrongType { .. }
-            | What::NotInPe { .. }
-            | What::NotInCkptList { .. }
-            | What::MayRunThere
-            | What::NoProject { .. }
-            | What::Forced { .. }
-            | What::NoSuchPe { .. }
-            | What::NoInstances
-            | What::NoSuchJob
-            | What::WrongSlots { .. } => reason.to_string(),
+            Obstacle::ClosedByCalendar | Obstacle::SuspendedByCalendar => self.by_calendar(reason),
+            Obstacle::NoAccess { .. } => format!("user {} {reason}{}", self.demand.user, self.lists(level)),
+            Obstacle::NoPeAccess { pe } => format!("user {} {reason}{}", self.demand.user, self.pe_lists(pe)),
+            Obstacle::PeOffers { pe, slots, needed, of } => self.pe_offers(pe, *slots, *needed, *of),
+            Obstacle::Quota(denial) => self.quota(denial).unwrap_or_else(|| reason.to_string()),
+            Obstacle::HostUnfit { why } => format!("{reason}: its host cannot start jobs: {why}"),
+            Obstacle::Disabled
+            | Obstacle::Suspended
+            | Obstacle::Subordinate
+            | Obstacle::Preempted
+            | Obstacle::InError
+            | Obstacle::Ambiguous
+            | Obstacle::NoContact
+            | Obstacle::Full { .. }
+            | Obstacle::NotInQueueList
+            | Obstacle::NotReserved { .. }
+            | Obstacle::NotInMasterQueues
+            | Obstacle::NotInSlaveQueues
+            | Obstacle::WrongType { .. }
+            | Obstacle::NotInPe { .. }
+            | Obstacle::NotInCkptList { .. }
+            | Obstacle::MayRunThere
+            | Obstacle::NoProject { .. }
+            | Obstacle::Forced { .. }
+            | Obstacle::NoSuchPe { .. }
+            | Obstacle::NoInstances
+            | Obstacle::NoSuchJob
+            | Obstacle::WrongSlots { .. } => reason.to_string(),
         }
     }
 
     /// When a reason is over by itself, where that is known.
     pub(super) fn until(&self, reason: &Reason) -> Option<Wall> {
         match (&reason.what, &reason.level) {
-            (What::ClosedByCalendar | What::SuspendedByCalendar, Level::Instance(instance)) => {
+            (Obstacle::ClosedByCalendar | Obstacle::SuspendedByCalendar, Level::Instance(instance)) => {
                 opening(self.calendar(instance)?, self.zone, self.now.wall)
             }
             (_, _) => None,
@@ -139,16 +141,16 @@ impl Teller<'_> {
         }
     }
 
-    fn no_more(&self, level: &Level, NoMore { pe, slots, wanted, why }: &NoMore) -> String {
+    fn no_more(&self, level: &Level, PartialRoom { pe, slots, wanted, why }: &PartialRoom) -> String {
         let because = match why {
-            What::Offers(shortage) => {
+            Obstacle::Offers(shortage) => {
                 format!(
                     "it offers only {}={}",
                     shortage.attribute,
                     number(&shortage.free, shortage.r#type)
                 )
             }
-            What::Overloaded(Overload {
+            Obstacle::Overloaded(Overload {
                 attribute,
                 r#type,
                 value: Some(value),
@@ -197,7 +199,9 @@ impl Teller<'_> {
             .map(|state| state.calendar)
             .unwrap_or_default();
         match (what, state) {
-            (What::SuspendedByCalendar, _) => format!("queue instance \"{level}\" is suspended by its calendar{name}"),
+            (Obstacle::SuspendedByCalendar, _) => {
+                format!("queue instance \"{level}\" is suspended by its calendar{name}")
+            }
             (_, CalendarState::On) => {
                 format!("queue instance \"{level}\" will be closed by its calendar{name} before the job has ended")
             }

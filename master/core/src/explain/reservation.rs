@@ -7,7 +7,7 @@ use proto::job::JobSpec;
 
 /// What prevents a reservation, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vain {
+pub struct ReservationObstacle {
     /// The setting that prevents it.
     pub text: String,
     /// What to do.
@@ -16,12 +16,12 @@ pub struct Vain {
 
 /// What makes a job's wish for a reservation vain; none where it has an effect, or there is no such
 /// wish.
-pub fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Vain> {
+pub fn vain_reservation(state: &State, spec: &JobSpec) -> Option<ReservationObstacle> {
     if !spec.reserve {
         return None;
     }
     let vain = |text: &str, fix: &str| {
-        Some(Vain {
+        Some(ReservationObstacle {
             text: text.to_owned(),
             fix: fix.to_owned(),
         })

@@ -2,11 +2,11 @@
 
 mod reasons;
 
-use super::{Question, Told, explain, place, scheduling_info};
+use super::{PositionAnswer, Question, explain, place, scheduling_info};
 use crate::sched::tests::lab::Lab;
 use proto::id::SubmitSeq;
 use proto::time::Zone;
-use proto::wire::view::{Explanation, Place, PriorityNumbers};
+use proto::wire::view::{Explanation, OrderPosition, PriorityNumbers};
 
 fn explained(script: &str, job: u64) -> Explanation {
     let mut lab = Lab::new();
@@ -281,7 +281,7 @@ fn a_wish_for_a_reservation_that_is_vain_names_the_setting() {
 }
 
 /// The place of a job where the priority of each is its number of tenths.
-fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
+fn placed(script: &str, tenths: &[i64], job: u64) -> Option<OrderPosition> {
     let mut lab = Lab::new();
     script
         .lines()
@@ -301,9 +301,9 @@ fn placed(script: &str, tenths: &[i64], job: u64) -> Option<Place> {
         }
     };
     match place(lab.state(), &numbers(SubmitSeq(job)), SubmitSeq(job), lab.now) {
-        Told::Nothing => None,
-        Told::Apart(place) => Some(place),
-        Told::Counted(mut counting) => {
+        PositionAnswer::Nothing => None,
+        PositionAnswer::Apart(place) => Some(place),
+        PositionAnswer::Counted(mut counting) => {
             let jobs = lab.state().jobs.values();
             jobs.for_each(|other| counting.look(lab.state(), other, numbers(other.seq).prior));
             Some(counting.place())

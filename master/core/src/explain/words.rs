@@ -2,7 +2,7 @@
 
 use crate::ledger::Level;
 use crate::matching::message_text;
-use crate::sched::reason::{NoMore, Overload, QuotaDenial, Reason, Shortage, What};
+use crate::sched::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::complex::Relop;
 use proto::id::AttributeName;
 use std::fmt;
@@ -11,40 +11,40 @@ use std::fmt;
 /// `-l lic=3`, or `-l NONE`; it stands in front where the requests are the cause.
 pub fn sentence(reason: &Reason, asked: &str) -> String {
     match &reason.what {
-        What::Offers(_) | What::NoMore(_) | What::InUse { .. } | What::UnknownResource { .. } => {
+        Obstacle::Offers(_) | Obstacle::NoMore(_) | Obstacle::InUse { .. } | Obstacle::UnknownResource { .. } => {
             format!("({asked}) {reason}")
         }
-        What::Disabled
-        | What::Suspended
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar
-        | What::Subordinate
-        | What::Preempted
-        | What::SuspendAlarm(_)
-        | What::InError
-        | What::Ambiguous
-        | What::NoContact
-        | What::HostUnfit { .. }
-        | What::Full { .. }
-        | What::Overloaded(_)
-        | What::NotInQueueList
-        | What::NotReserved { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::WrongType { .. }
-        | What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::MayRunThere
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. }
-        | What::Forced { .. }
-        | What::NoSuchPe { .. }
-        | What::PeOffers { .. }
-        | What::Quota(_)
-        | What::NoInstances
-        | What::NoSuchJob
-        | What::WrongSlots { .. } => reason.to_string(),
+        Obstacle::Disabled
+        | Obstacle::Suspended
+        | Obstacle::ClosedByCalendar
+        | Obstacle::SuspendedByCalendar
+        | Obstacle::Subordinate
+        | Obstacle::Preempted
+        | Obstacle::SuspendAlarm(_)
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::Full { .. }
+        | Obstacle::Overloaded(_)
+        | Obstacle::NotInQueueList
+        | Obstacle::NotReserved { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::WrongType { .. }
+        | Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::NoAccess { .. }
+        | Obstacle::NoProject { .. }
+        | Obstacle::NoPeAccess { .. }
+        | Obstacle::Forced { .. }
+        | Obstacle::NoSuchPe { .. }
+        | Obstacle::PeOffers { .. }
+        | Obstacle::Quota(_)
+        | Obstacle::NoInstances
+        | Obstacle::NoSuchJob
+        | Obstacle::WrongSlots { .. } => reason.to_string(),
     }
 }
 
@@ -57,57 +57,57 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = &self.level;
         match &self.what {
-            What::Disabled
-            | What::ClosedByCalendar
-            | What::Suspended
-            | What::SuspendedByCalendar
-            | What::Subordinate
-            | What::Preempted
-            | What::InError
-            | What::Ambiguous
-            | What::NoContact
-            | What::HostUnfit { .. }
-            | What::Full { .. }
-            | What::Overloaded(_) => {
+            Obstacle::Disabled
+            | Obstacle::ClosedByCalendar
+            | Obstacle::Suspended
+            | Obstacle::SuspendedByCalendar
+            | Obstacle::Subordinate
+            | Obstacle::Preempted
+            | Obstacle::InError
+            | Obstacle::Ambiguous
+            | Obstacle::NoContact
+            | Obstacle::HostUnfit { .. }
+            | Obstacle::Full { .. }
+            | Obstacle::Overloaded(_) => {
                 write!(
                     f,
                     "queue instance \"{level}\" dropped because it is {}",
                     state(&self.what)
                 )
             }
-            What::SuspendAlarm(overload) => {
+            Obstacle::SuspendAlarm(overload) => {
                 let why = sentence_of_overload(overload);
                 write!(f, "queue instance \"{level}\" is in suspend alarm: {why}")
             }
-            What::NotInQueueList => f.write_str(&not_in_list(level, "its hard queue list (-q)")),
-            What::NotInMasterQueues => f.write_str(&not_in_list(level, "its master queue list (-masterq)")),
-            What::NotInSlaveQueues => f.write_str(&not_in_list(level, "its slave queue list (-scope slave -q)")),
-            What::NotReserved { reservation } => {
+            Obstacle::NotInQueueList => f.write_str(&not_in_list(level, "its hard queue list (-q)")),
+            Obstacle::NotInMasterQueues => f.write_str(&not_in_list(level, "its master queue list (-masterq)")),
+            Obstacle::NotInSlaveQueues => f.write_str(&not_in_list(level, "its slave queue list (-scope slave -q)")),
+            Obstacle::NotReserved { reservation } => {
                 let why = format!("it was not reserved by advance reservation {reservation}");
                 write!(f, "cannot run at queue instance \"{level}\" because {why}")
             }
-            What::WrongType { kind } => {
+            Obstacle::WrongType { kind } => {
                 write!(
                     f,
                     "cannot run in queue instance \"{level}\" because it is not of type {kind}"
                 )
             }
-            What::NotInPe { pe } => {
+            Obstacle::NotInPe { pe } => {
                 write!(
                     f,
                     "cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list"
                 )
             }
-            What::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
-            What::MayRunThere => {
+            Obstacle::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
+            Obstacle::MayRunThere => {
                 let host = host_of(level);
                 write!(
                     f,
                     "cannot run on host \"{host}\" until clean up of an previous run has finished"
                 )
             }
-            What::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
-            What::NoProject {
+            Obstacle::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
+            Obstacle::NoProject {
                 project,
                 excluded,
                 whole_queue,
@@ -116,21 +116,21 @@ impl fmt::Display for Reason {
                 *excluded,
                 &guarded(level, *whole_queue),
             )),
-            What::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
-            What::UnknownResource { attribute } => {
+            Obstacle::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
+            Obstacle::UnknownResource { attribute } => {
                 write!(
                     f,
                     "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})"
                 )
             }
-            What::Forced { attribute } => {
+            Obstacle::Forced { attribute } => {
                 write!(
                     f,
                     "does not request 'forced' resource \"{attribute}\" of {}",
                     place(level)
                 )
             }
-            What::Offers(shortage) => {
+            Obstacle::Offers(shortage) => {
                 write!(
                     f,
                     "cannot run {} because it offers only {}",
@@ -138,16 +138,16 @@ impl fmt::Display for Reason {
                     offer(shortage)
                 )
             }
-            What::InUse { attribute, is_asked } => f.write_str(&in_use(level, attribute, *is_asked)),
-            What::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
-            What::PeOffers { pe, slots, .. } => {
+            Obstacle::InUse { attribute, is_asked } => f.write_str(&in_use(level, attribute, *is_asked)),
+            Obstacle::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
+            Obstacle::PeOffers { pe, slots, .. } => {
                 write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
             }
-            What::NoMore(no_more) => f.write_str(&only_so_many(level, no_more)),
-            What::Quota(denial) => f.write_str(&over_quota(denial)),
-            What::NoInstances => f.write_str("cannot run because there is no such queue instance"),
-            What::NoSuchJob => f.write_str("the job is gone"),
-            What::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
+            Obstacle::NoMore(no_more) => f.write_str(&only_so_many(level, no_more)),
+            Obstacle::Quota(denial) => f.write_str(&over_quota(denial)),
+            Obstacle::NoInstances => f.write_str("cannot run because there is no such queue instance"),
+            Obstacle::NoSuchJob => f.write_str("the job is gone"),
+            Obstacle::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
         }
     }
 }
@@ -163,11 +163,11 @@ fn in_use(level: &Level, attribute: &AttributeName, is_asked: bool) -> String {
 
 /// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only
 /// hc:mem=8.000G`.
-fn only_so_many(level: &Level, no_more: &NoMore) -> String {
-    let NoMore { pe, slots, wanted, why } = no_more;
+fn only_so_many(level: &Level, no_more: &PartialRoom) -> String {
+    let PartialRoom { pe, slots, wanted, why } = no_more;
     let because = match why {
-        What::Offers(shortage) => format!("it offers only {}", offer(shortage)),
-        What::Overloaded(Overload {
+        Obstacle::Offers(shortage) => format!("it offers only {}", offer(shortage)),
+        Obstacle::Overloaded(Overload {
             attribute,
             r#type,
             value: Some(value),
@@ -211,11 +211,11 @@ fn no_project(project: Option<&str>, excluded: bool, place: &str) -> String {
 }
 
 /// What a queue instance is that takes no jobs.
-fn state(what: &What) -> String {
+fn state(what: &Obstacle) -> String {
     match what {
-        What::Disabled | What::ClosedByCalendar => "disabled".to_owned(),
-        What::Full { .. } => "full".to_owned(),
-        What::Overloaded(overload) => format!("overloaded: {}", sentence_of_overload(overload)),
+        Obstacle::Disabled | Obstacle::ClosedByCalendar => "disabled".to_owned(),
+        Obstacle::Full { .. } => "full".to_owned(),
+        Obstacle::Overloaded(overload) => format!("overloaded: {}", sentence_of_overload(overload)),
         // 8.1.9 does not say which of its other states it is.
         _ => "temporarily not available".to_owned(),
     }

@@ -1,13 +1,13 @@
 //! The booking of one placed task: what it takes at each level.
 
-use super::charges::{Asked, Charges, Taken, Whose};
-use super::{At, Counted, Level};
-use crate::quota::Who;
+use super::charges::{AttributeCharge, Charges, NumericRequest, RequestScope};
+use super::{CountRule, Level, LevelRef};
+use crate::quota::JobOwner;
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::rsmap::GrantedIds;
 use proto::time::Tick;
 use serde::{Deserialize, Serialize};
@@ -16,17 +16,17 @@ use std::sync::Arc;
 
 /// What one task takes, with the requests behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredBooking", into = "StoredBooking")]
 pub struct Booking {
     at: Tick,
     charges: Arc<Charges>,
     /// Its slots, the master first, each instance once.
-    granted: Box<[Granted]>,
+    granted: Box<[GrantedSlots]>,
     // Most tasks have only the fields above, and there are many tasks.
     pe: Option<Box<PeUse>>,
     ids: Option<Box<Ids>>,
     /// The owner, for quotas. `None` only for tasks that were stored before owners were.
-    who: Option<Arc<Who>>,
+    who: Option<Arc<JobOwner>>,
 }
 
 /// The ids of resource maps that a task has.
@@ -45,27 +45,27 @@ impl Ids {
 
 /// A booking as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredBooking {
     at: Tick,
     requested: Vec<(AttributeName, Amount)>,
     /// Empty for a task that was stored before it was kept; [`super::Ledger::rebook`] computes it.
     #[serde(default)]
-    taken: Vec<Taken>,
-    granted: Vec<Granted>,
+    taken: Vec<AttributeCharge>,
+    granted: Vec<GrantedSlots>,
     pe: Option<PeUse>,
     #[serde(default)]
     maps: Vec<GrantedIds>,
     #[serde(default)]
     held: Vec<Entry>,
     #[serde(default)]
-    who: Option<Arc<Who>>,
+    who: Option<Arc<JobOwner>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    requested_apart: Vec<Asked>,
+    requested_apart: Vec<NumericRequest>,
 }
 
-impl From<Stored> for Booking {
-    fn from(stored: Stored) -> Booking {
-        let Stored {
+impl From<StoredBooking> for Booking {
+    fn from(stored: StoredBooking) -> Booking {
+        let StoredBooking {
             at,
             requested,
             taken,
@@ -88,8 +88,8 @@ impl From<Stored> for Booking {
     }
 }
 
-impl From<Booking> for Stored {
-    fn from(booking: Booking) -> Stored {
+impl From<Booking> for StoredBooking {
+    fn from(booking: Booking) -> StoredBooking {
         let Booking {
             at,
             charges,
@@ -102,7 +102,7 @@ impl From<Booking> for Stored {
         let (granted, pe) = (granted.into(), pe.map(|pe| *pe));
         let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
         let requested_apart = charges.requests_apart().to_vec();
-        Stored {
+        StoredBooking {
             at,
             requested,
             taken,
@@ -146,8 +146,8 @@ pub struct Entry {
 }
 
 /// How a task uses one level.
-pub(super) struct Use<'a> {
-    pub(super) at: At<'a>,
+pub(super) struct LevelUse<'a> {
+    pub(super) at: LevelRef<'a>,
     pub(super) slots: u32,
     /// Whether the master is in it.
     pub(super) master: bool,
@@ -164,7 +164,7 @@ pub(super) struct Use<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     /// Its slots, the master's first.
-    pub slots: &'a [Granted],
+    pub slots: &'a [GrantedSlots],
     /// Its parallel environment, if any.
     pub pe: Option<&'a PeName>,
     /// The ids that it has of resource maps.
@@ -173,7 +173,7 @@ pub struct Grant<'a> {
 
 impl<'a> Grant<'a> {
     /// Slots without ids, as they are planned.
-    pub fn of_slots(slots: &'a [Granted], pe: Option<&'a PeName>) -> Grant<'a> {
+    pub fn of_slots(slots: &'a [GrantedSlots], pe: Option<&'a PeName>) -> Grant<'a> {
         Grant { slots, pe, maps: &[] }
     }
 }
@@ -209,7 +209,7 @@ impl Booking {
     /// The booking under another complex.
     pub fn rebooked(self, complex: &Complex) -> Booking {
         let charges = &self.charges;
-        let charges = Charges::of(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
+        let charges = Charges::from_requests(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
         let held = held(complex, self.maps());
         let ids = self.ids.and_then(|ids| Ids::new(ids.maps, held));
         Booking {
@@ -220,12 +220,12 @@ impl Booking {
     }
 
     /// The booking with its owner.
-    pub fn of(self, who: Arc<Who>) -> Booking {
+    pub fn with_owner(self, who: Arc<JobOwner>) -> Booking {
         Booking { who: Some(who), ..self }
     }
 
     /// The owner of the task when it was placed, if that is known.
-    pub fn who(&self) -> Option<&Arc<Who>> {
+    pub fn who(&self) -> Option<&Arc<JobOwner>> {
         self.who.as_ref()
     }
 
@@ -245,12 +245,12 @@ impl Booking {
     }
 
     /// The amounts at a level by attribute, each once.
-    pub fn entries_at(&self, level: At<'_>) -> Vec<Entry> {
+    pub fn entries_at(&self, level: LevelRef<'_>) -> Vec<Entry> {
         self.use_at(level)
             .map_or_else(Vec::new, |place| self.entries_of(&place))
     }
 
-    fn entries_of(&self, place: &Use<'_>) -> Vec<Entry> {
+    fn entries_of(&self, place: &LevelUse<'_>) -> Vec<Entry> {
         let level = place.at.to_level();
         let mut entries = Vec::new();
         self.each_at(place, |attribute, amount| {
@@ -267,7 +267,9 @@ impl Booking {
     pub fn in_instances(&self) -> Vec<(&QueueInstanceName, Vec<(AttributeName, Amount)>)> {
         let mut instances = Vec::with_capacity(self.granted.len());
         for place in self.uses() {
-            let At::Instance(instance) = place.at else { continue };
+            let LevelRef::Instance(instance) = place.at else {
+                continue;
+            };
             let mut taken = Vec::new();
             self.each_at(&place, |attribute, amount| taken.push((attribute.clone(), amount)));
             instances.push((instance, taken));
@@ -278,18 +280,24 @@ impl Booking {
     /// What the task takes at each of its levels, by name, if that is the same everywhere: it has
     /// one slot and no ids.
     pub(super) fn alike(&self) -> Option<&[(AttributeName, Amount)]> {
-        let is_one = matches!(*self.granted, [Granted { slots: 1, .. }]) && self.held().is_empty();
+        let is_one = matches!(*self.granted, [GrantedSlots { slots: 1, .. }]) && self.held().is_empty();
         is_one.then(|| self.charges.all_of_one_slot())
     }
 
     /// Calls back with what the task takes at a level, each attribute once.
-    pub(super) fn each_at(&self, place: &Use<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
-        let held = || self.held().iter().filter(|entry| At::from(&entry.level) == place.at);
+    pub(super) fn each_at(&self, place: &LevelUse<'_>, mut tell: impl FnMut(&AttributeName, Amount)) {
+        let held = || {
+            self.held()
+                .iter()
+                .filter(|entry| LevelRef::from(&entry.level) == place.at)
+        };
         let mut all = self.charges.taken().iter().peekable();
         while let Some(taken) = all.next() {
             let mut amount = taken.at(place);
             // The amount of the other slots follows that of the master.
-            if let Some(more) = all.next_if(|next| next.whose == Whose::Slaves && next.attribute == taken.attribute) {
+            if let Some(more) =
+                all.next_if(|next| next.whose == RequestScope::Slaves && next.attribute == taken.attribute)
+            {
                 amount = amount.saturating_add(more.at(place));
             }
             if amount > Amount::ZERO && !held().any(|entry| entry.attribute == taken.attribute) {
@@ -300,7 +308,7 @@ impl Booking {
     }
 
     /// Whether the task takes any of these attributes at a level.
-    pub fn takes_any<'l>(&self, level: impl Into<At<'l>>, of: &BTreeSet<AttributeName>) -> bool {
+    pub fn takes_any<'l>(&self, level: impl Into<LevelRef<'l>>, of: &BTreeSet<AttributeName>) -> bool {
         let level = level.into();
         let held = self.held().iter().map(|entry| &entry.attribute);
         let taken = held.chain(self.charges.taken().iter().map(|taken| &taken.attribute));
@@ -310,12 +318,12 @@ impl Booking {
     }
 
     /// How much of a consumable the task takes at a level.
-    pub fn amount<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N) -> Amount
+    pub fn amount<'l, N: ?Sized>(&self, level: impl Into<LevelRef<'l>>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         let level = level.into();
-        let of_ids = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
+        let of_ids = |entry: &&Entry| entry.attribute == *attribute && LevelRef::from(&entry.level) == level;
         if let Some(entry) = self.held().iter().find(of_ids) {
             return entry.amount;
         }
@@ -328,7 +336,7 @@ impl Booking {
         };
         let more = all
             .get(first + 1)
-            .filter(|next| next.whose == Whose::Slaves && next.attribute == *attribute);
+            .filter(|next| next.whose == RequestScope::Slaves && next.attribute == *attribute);
         let amount = all[first].at(&place);
         more.map_or(amount, |more| amount.saturating_add(more.at(&place)))
     }
@@ -342,7 +350,7 @@ impl Booking {
     }
 
     /// The task's slots, the master first.
-    pub fn granted(&self) -> &[Granted] {
+    pub fn granted(&self) -> &[GrantedSlots] {
         &self.granted
     }
 
@@ -361,17 +369,17 @@ impl Booking {
     }
 
     /// The task's slots at a level.
-    pub fn slots_at<'l>(&self, level: impl Into<At<'l>>) -> u32 {
+    pub fn slots_at<'l>(&self, level: impl Into<LevelRef<'l>>) -> u32 {
         match level.into() {
-            At::Global => self.slots(|_| true),
-            At::Host(host) => self.slots(|instance| instance.host == *host),
-            At::Instance(instance) => self.slots(|known| known == instance),
+            LevelRef::Global => self.slots(|_| true),
+            LevelRef::Host(host) => self.slots(|instance| instance.host == *host),
+            LevelRef::Instance(instance) => self.slots(|known| known == instance),
         }
     }
 
     /// How much of a numeric attribute the task takes at a level; or what it requested there, if it
     /// is charged nothing.
-    pub fn asked<'l, N: ?Sized>(&self, level: impl Into<At<'l>>, attribute: &N, counted: Counted) -> Amount
+    pub fn asked<'l, N: ?Sized>(&self, level: impl Into<LevelRef<'l>>, attribute: &N, counted: CountRule) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
@@ -386,13 +394,17 @@ impl Booking {
     }
 
     /// The levels of the task, with its use of each: global, each host, each instance.
-    pub(super) fn uses(&self) -> impl Iterator<Item = Use<'_>> {
+    pub(super) fn uses(&self) -> impl Iterator<Item = LevelUse<'_>> {
         let (single, several) = match &*self.granted {
-            [Granted { instance, slots }] => {
-                let levels = [At::Global, At::Host(&instance.host), At::Instance(instance)];
+            [GrantedSlots { instance, slots }] => {
+                let levels = [
+                    LevelRef::Global,
+                    LevelRef::Host(&instance.host),
+                    LevelRef::Instance(instance),
+                ];
                 let slaves = self.slaves_among(0, *slots);
                 let slave_hosts = u32::from(slaves > 0);
-                let whole = levels.map(|at| Use {
+                let whole = levels.map(|at| LevelUse {
                     at,
                     slots: *slots,
                     master: true,
@@ -407,13 +419,13 @@ impl Booking {
         single.into_iter().flatten().chain(several)
     }
 
-    fn uses_of_several(&self) -> Vec<Use<'_>> {
-        let mut hosts: BTreeMap<&HostName, Use<'_>> = BTreeMap::new();
+    fn uses_of_several(&self) -> Vec<LevelUse<'_>> {
+        let mut hosts: BTreeMap<&HostName, LevelUse<'_>> = BTreeMap::new();
         let mut instances = Vec::with_capacity(self.granted.len());
-        for (index, Granted { instance, slots }) in self.granted.iter().enumerate() {
+        for (index, GrantedSlots { instance, slots }) in self.granted.iter().enumerate() {
             let (master, slaves) = (index == 0, self.slaves_among(index, *slots));
-            let none = Use {
-                at: At::Host(&instance.host),
+            let none = LevelUse {
+                at: LevelRef::Host(&instance.host),
                 slots: 0,
                 master,
                 hosts: 1,
@@ -426,8 +438,8 @@ impl Booking {
             host.slots += slots;
             host.slaves += slaves;
             host.slave_hosts = u32::from(host.slaves > 0);
-            let at = At::Instance(instance);
-            instances.push(Use {
+            let at = LevelRef::Instance(instance);
+            instances.push(LevelUse {
                 at,
                 slots: *slots,
                 master,
@@ -436,17 +448,17 @@ impl Booking {
                 slave_hosts,
             });
         }
-        let global = self.use_at(At::Global);
+        let global = self.use_at(LevelRef::Global);
         global.into_iter().chain(hosts.into_values()).chain(instances).collect()
     }
 
     /// How the task uses a level, if it does.
-    fn use_at<'a>(&self, at: At<'a>) -> Option<Use<'a>> {
+    fn use_at<'a>(&self, at: LevelRef<'a>) -> Option<LevelUse<'a>> {
         let first = self.granted.first()?;
         let (slots, master, hosts) = match at {
-            At::Global => (self.slots(|_| true), true, self.hosts()),
-            At::Host(host) => (self.slots(|known| known.host == *host), first.instance.host == *host, 1),
-            At::Instance(instance) => {
+            LevelRef::Global => (self.slots(|_| true), true, self.hosts()),
+            LevelRef::Host(host) => (self.slots(|known| known.host == *host), first.instance.host == *host, 1),
+            LevelRef::Instance(instance) => {
                 let is_first = u32::from(self.is_first_on_host(instance));
                 (
                     self.slots(|known| known == instance),
@@ -460,7 +472,7 @@ impl Booking {
         } else {
             (0, 0)
         };
-        (slots > 0).then_some(Use {
+        (slots > 0).then_some(LevelUse {
             at,
             slots,
             master,
@@ -488,21 +500,28 @@ impl Booking {
 
     /// The slots at a level to which requests of slaves apply, and the hosts for which these count
     /// there.
-    fn slaves_at(&self, at: At<'_>) -> (u32, u32) {
+    fn slaves_at(&self, at: LevelRef<'_>) -> (u32, u32) {
         let (mut slots, mut hosts) = (0, BTreeSet::new());
         for (index, granted) in self.granted.iter().enumerate() {
             let slaves = self.slaves_among(index, granted.slots);
             let is_first = slaves > 0 && hosts.insert(&granted.instance.host);
             match at {
-                At::Global => slots += slaves,
-                At::Host(host) if granted.instance.host == *host => slots += slaves,
-                At::Instance(instance) if granted.instance == *instance => return (slaves, u32::from(is_first)),
-                At::Host(_) | At::Instance(_) => {}
+                LevelRef::Global => slots += slaves,
+                LevelRef::Host(host) if granted.instance.host == *host => slots += slaves,
+                LevelRef::Instance(instance) if granted.instance == *instance => return (slaves, u32::from(is_first)),
+                LevelRef::Host(_) | LevelRef::Instance(_) => {}
             }
         }
         let hosts =
             u32::try_from(hosts.len()).expect("a task has fewer hosts than slots, which are counted in 32 bits");
-        (slots, if at == At::Global { hosts } else { u32::from(slots > 0) })
+        (
+            slots,
+            if at == LevelRef::Global {
+                hosts
+            } else {
+                u32::from(slots > 0)
+            },
+        )
     }
 
     fn slots(&self, counts: impl Fn(&QueueInstanceName) -> bool) -> u32 {
@@ -556,8 +575,8 @@ fn held(complex: &Complex, maps: &[GrantedIds]) -> Vec<Entry> {
 }
 
 /// The slots with each instance once, in the order of first mention.
-fn merged(granted: &[Granted]) -> Vec<Granted> {
-    let mut once: Vec<Granted> = Vec::with_capacity(granted.len());
+fn merged(granted: &[GrantedSlots]) -> Vec<GrantedSlots> {
+    let mut once: Vec<GrantedSlots> = Vec::with_capacity(granted.len());
     for part in granted {
         match once.iter_mut().find(|known| known.instance == part.instance) {
             Some(known) => known.slots += part.slots,

@@ -1,7 +1,7 @@
 //! The charges of tasks with equal hard requests, computed once for all of them.
 
-use super::booking::Use;
-use super::{At, SLOTS};
+use super::booking::LevelUse;
+use super::{LevelRef, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::AttributeName;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The slots of a parallel job that a request is for (`-scope`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Whose {
+pub enum RequestScope {
     /// Each slot.
     #[default]
     All,
@@ -22,16 +22,16 @@ pub enum Whose {
     Slaves,
 }
 
-impl Whose {
+impl RequestScope {
     fn is_all(&self) -> bool {
-        *self == Whose::All
+        *self == RequestScope::All
     }
 }
 
 /// How often a task's request counts at a level, for an attribute that it is not charged for: a
 /// load value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountRule {
     /// For each slot.
     EachSlot,
     /// Once. Of separate requests of master and slaves the larger counts: each is matched against
@@ -46,32 +46,32 @@ pub struct Charges {
     requested: Vec<(AttributeName, Amount)>,
     /// Separate requests of the master and of the other slots. Their attributes are not in
     /// `requested`.
-    apart: Vec<Asked>,
+    apart: Vec<NumericRequest>,
     /// The amount of each consumable, `slots` first; none is zero. The amount of the master comes
     /// before that of the others.
-    taken: Vec<Taken>,
+    taken: Vec<AttributeCharge>,
     /// What a task of one slot takes at each level, by name. It follows from `taken`.
     one_slot: Vec<(AttributeName, Amount)>,
 }
 
 /// A numeric hard request of the master, or of each other slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct NumericRequest {
     attribute: AttributeName,
-    whose: Whose,
+    whose: RequestScope,
     amount: Amount,
 }
 
 /// What a task takes of one attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct AttributeCharge {
     pub(super) attribute: AttributeName,
     kind: Consumable,
     exclusive: bool,
     /// Per slot, or in all, as the kind says.
     amount: Amount,
-    #[serde(default, skip_serializing_if = "Whose::is_all")]
-    pub(super) whose: Whose,
+    #[serde(default, skip_serializing_if = "RequestScope::is_all")]
+    pub(super) whose: RequestScope,
 }
 
 impl Charges {
@@ -82,24 +82,28 @@ impl Charges {
             list.iter().filter_map(|request| numeric(complex, request)).collect()
         };
         let of = |list, whose| {
-            let asked = move |(attribute, amount)| Asked {
+            let asked = move |(attribute, amount)| NumericRequest {
                 attribute,
                 whose,
                 amount,
             };
             numbers(list).into_iter().map(asked)
         };
-        let apart = of(&requests.master, Whose::Master).chain(of(&requests.slaves, Whose::Slaves));
-        Charges::of(complex, numbers(&requests.hard), apart.collect())
+        let apart = of(&requests.master, RequestScope::Master).chain(of(&requests.slaves, RequestScope::Slaves));
+        Charges::from_requests(complex, numbers(&requests.hard), apart.collect())
     }
 
     /// The charges of requests that were read before, perhaps under another complex.
-    pub(super) fn of(complex: &Complex, requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>) -> Charges {
+    pub(super) fn from_requests(
+        complex: &Complex,
+        requested: Vec<(AttributeName, Amount)>,
+        apart: Vec<NumericRequest>,
+    ) -> Charges {
         let slots = complex
             .lookup(SLOTS)
             .map_or_else(|| SLOTS.into(), |attribute| attribute.name.clone());
-        let (kind, exclusive, whose) = (Consumable::Yes, false, Whose::All);
-        let mut taken = vec![Taken {
+        let (kind, exclusive, whose) = (Consumable::Yes, false, RequestScope::All);
+        let mut taken = vec![AttributeCharge {
             attribute: slots,
             kind,
             exclusive,
@@ -112,7 +116,7 @@ impl Charges {
         {
             let mut take = |whose, amount| {
                 let (kind, exclusive) = (attribute.consumable, attribute.is_exclusive());
-                let one = Taken {
+                let one = AttributeCharge {
                     attribute: attribute.name.clone(),
                     kind,
                     exclusive,
@@ -123,11 +127,11 @@ impl Charges {
             };
             let asked = requested.iter().find(|(name, _)| *name == attribute.name);
             if asked.is_some() || apart.iter().all(|asked| asked.attribute != attribute.name) {
-                take(Whose::All, asked.map_or(default, |(_, amount)| *amount));
+                take(RequestScope::All, asked.map_or(default, |(_, amount)| *amount));
                 continue;
             }
-            for whose in [Whose::Master, Whose::Slaves] {
-                let of = |asked: &&Asked| asked.attribute == attribute.name && asked.whose == whose;
+            for whose in [RequestScope::Master, RequestScope::Slaves] {
+                let of = |asked: &&NumericRequest| asked.attribute == attribute.name && asked.whose == whose;
                 let asked = apart.iter().find(of).map(|asked| asked.amount);
                 take(whose, asked.or(default_apart(attribute, default)).unwrap_or_default());
             }
@@ -136,9 +140,13 @@ impl Charges {
     }
 
     /// Stored charges.
-    pub(super) fn stored(requested: Vec<(AttributeName, Amount)>, apart: Vec<Asked>, taken: Vec<Taken>) -> Charges {
-        let place = Use {
-            at: At::Global,
+    pub(super) fn stored(
+        requested: Vec<(AttributeName, Amount)>,
+        apart: Vec<NumericRequest>,
+        taken: Vec<AttributeCharge>,
+    ) -> Charges {
+        let place = LevelUse {
+            at: LevelRef::Global,
             slots: 1,
             master: true,
             hosts: 1,
@@ -157,7 +165,7 @@ impl Charges {
     }
 
     /// The separate numeric requests of the master and of the other slots.
-    pub(super) fn requests_apart(&self) -> &[Asked] {
+    pub(super) fn requests_apart(&self) -> &[NumericRequest] {
         &self.apart
     }
 
@@ -167,7 +175,7 @@ impl Charges {
     }
 
     /// The request for a numeric attribute by the slots with which a task uses a level.
-    pub(super) fn asked_at<N: ?Sized>(&self, place: &Use<'_>, attribute: &N, counted: Counted) -> Amount
+    pub(super) fn asked_at<N: ?Sized>(&self, place: &LevelUse<'_>, attribute: &N, counted: CountRule) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
@@ -178,7 +186,7 @@ impl Charges {
             .iter()
             .filter(|asked| asked.attribute == *attribute)
             .map(|asked| {
-                let slots = if asked.whose == Whose::Master {
+                let slots = if asked.whose == RequestScope::Master {
                     u32::from(place.master)
                 } else {
                     place.slaves
@@ -187,10 +195,10 @@ impl Charges {
             });
         let all = each.into_iter().chain(apart);
         match counted {
-            Counted::EachSlot => all
+            CountRule::EachSlot => all
                 .map(|(amount, slots)| amount.times(slots))
                 .fold(Amount::ZERO, Amount::saturating_add),
-            Counted::Once => all
+            CountRule::Once => all
                 .map(|(amount, slots)| amount.times(slots.min(1)))
                 .max()
                 .unwrap_or_default(),
@@ -212,7 +220,7 @@ impl Charges {
             .iter()
             .find(|(name, _)| name == attribute)
             .map(|(_, amount)| *amount);
-        let of_master = |asked: &&Asked| asked.whose == Whose::Master && asked.attribute == *attribute;
+        let of_master = |asked: &&NumericRequest| asked.whose == RequestScope::Master && asked.attribute == *attribute;
         each.or_else(|| self.apart.iter().find(of_master).map(|asked| asked.amount))
     }
 
@@ -247,18 +255,18 @@ impl Charges {
     }
 
     /// The amount of each consumable.
-    pub(super) fn taken(&self) -> &[Taken] {
+    pub(super) fn taken(&self) -> &[AttributeCharge] {
         &self.taken
     }
 }
 
-impl Taken {
+impl AttributeCharge {
     /// How much is taken at a level that a task uses so.
-    pub(super) fn at(&self, place: &Use<'_>) -> Amount {
+    pub(super) fn at(&self, place: &LevelUse<'_>) -> Amount {
         let (slots, master, hosts) = match self.whose {
-            Whose::All => (place.slots, place.master, place.hosts),
-            Whose::Master => (u32::from(place.master), place.master, u32::from(place.master)),
-            Whose::Slaves => (place.slaves, false, place.slave_hosts),
+            RequestScope::All => (place.slots, place.master, place.hosts),
+            RequestScope::Master => (u32::from(place.master), place.master, u32::from(place.master)),
+            RequestScope::Slaves => (place.slaves, false, place.slave_hosts),
         };
         match (self.kind, self.exclusive) {
             (Consumable::No, _) => Amount::ZERO,

@@ -1,8 +1,8 @@
 //! The bookings at one level.
 
-use super::booking::Use;
-use super::{Booking, Counted};
-use crate::state::paged::Paged;
+use super::booking::LevelUse;
+use super::{Booking, CountRule};
+use crate::state::paged::PagedMap;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
 use proto::time::Tick;
@@ -46,7 +46,7 @@ impl Level {
 
 /// A level with borrowed names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At<'a> {
+pub enum LevelRef<'a> {
     /// The cluster as a whole.
     Global,
     /// An execution host.
@@ -55,32 +55,32 @@ pub enum At<'a> {
     Instance(&'a QueueInstanceName),
 }
 
-impl<'a> From<&'a Level> for At<'a> {
-    fn from(level: &'a Level) -> At<'a> {
+impl<'a> From<&'a Level> for LevelRef<'a> {
+    fn from(level: &'a Level) -> LevelRef<'a> {
         match level {
-            Level::Global => At::Global,
-            Level::Host(host) => At::Host(host),
-            Level::Instance(instance) => At::Instance(instance),
+            Level::Global => LevelRef::Global,
+            Level::Host(host) => LevelRef::Host(host),
+            Level::Instance(instance) => LevelRef::Instance(instance),
         }
     }
 }
 
-impl<'a> At<'a> {
+impl<'a> LevelRef<'a> {
     /// The level with owned names.
     pub fn to_level(self) -> Level {
         match self {
-            At::Global => Level::Global,
-            At::Host(host) => Level::Host(host.clone()),
-            At::Instance(instance) => Level::Instance(instance.clone()),
+            LevelRef::Global => Level::Global,
+            LevelRef::Host(host) => Level::Host(host.clone()),
+            LevelRef::Instance(instance) => Level::Instance(instance.clone()),
         }
     }
 
     /// The host. `None` for the cluster.
     pub fn host(self) -> Option<&'a HostName> {
         match self {
-            At::Global => None,
-            At::Host(host) => Some(host),
-            At::Instance(instance) => Some(&instance.host),
+            LevelRef::Global => None,
+            LevelRef::Host(host) => Some(host),
+            LevelRef::Instance(instance) => Some(&instance.host),
         }
     }
 }
@@ -97,67 +97,67 @@ impl fmt::Display for Level {
 
 /// The bookings at one level.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AtLevel {
+pub struct LevelBookings {
     /// In the order of the names. There are few, so they are searched one by one.
     totals: Vec<(AttributeName, Total)>,
     /// How many tasks use it.
     users: usize,
     /// These tasks, by the time at which they were placed. Empty for a queue instance.
-    recent: Paged<(Tick, TaskKey), Arc<Booking>>,
+    recent: PagedMap<(Tick, TaskKey), Arc<Booking>>,
 }
 
 /// The bookings on one host.
 #[derive(Clone, Debug, Default)]
-pub struct OnHost {
+pub struct HostBookings {
     /// Those of the host as a whole.
-    host: AtLevel,
+    host: LevelBookings,
     /// Those of its queue instances that tasks have used, by name.
-    instances: Vec<(QueueName, AtLevel)>,
+    instances: Vec<(QueueName, LevelBookings)>,
 }
 
-impl OnHost {
+impl HostBookings {
     /// The bookings of the host as a whole.
-    pub fn host(&self) -> &AtLevel {
+    pub fn host(&self) -> &LevelBookings {
         &self.host
     }
 
     /// The bookings in the instance of a queue there, if tasks use it.
-    pub fn instance(&self, queue: &QueueName) -> Option<&AtLevel> {
+    pub fn instance(&self, queue: &QueueName) -> Option<&LevelBookings> {
         self.used_instances()
             .find(|(known, _)| known == queue)
             .map(|(_, there)| there)
     }
 
-    pub(super) fn used_instances(&self) -> impl Iterator<Item = &(QueueName, AtLevel)> {
+    pub(super) fn used_instances(&self) -> impl Iterator<Item = &(QueueName, LevelBookings)> {
         self.instances.iter().filter(|(_, there)| !there.is_empty())
     }
 
     /// The bookings at one of the levels of a task there, to be changed.
-    pub(super) fn at_mut<'l>(&'l mut self, global: &'l mut AtLevel, at: At<'_>) -> &'l mut AtLevel {
+    pub(super) fn at_mut<'l>(&'l mut self, global: &'l mut LevelBookings, at: LevelRef<'_>) -> &'l mut LevelBookings {
         match at {
-            At::Global => global,
-            At::Host(_) => &mut self.host,
-            At::Instance(instance) => self.instance_mut(&instance.queue),
+            LevelRef::Global => global,
+            LevelRef::Host(_) => &mut self.host,
+            LevelRef::Instance(instance) => self.instance_mut(&instance.queue),
         }
     }
 
-    fn instance_mut(&mut self, queue: &QueueName) -> &mut AtLevel {
+    fn instance_mut(&mut self, queue: &QueueName) -> &mut LevelBookings {
         let at = self.instances.partition_point(|(known, _)| known < queue);
         if self.instances.get(at).is_none_or(|(known, _)| known != queue) {
-            self.instances.insert(at, (queue.clone(), AtLevel::default()));
+            self.instances.insert(at, (queue.clone(), LevelBookings::default()));
         }
         &mut self.instances[at].1
     }
 }
 
 /// The bookings alone are stored, and everything else follows from them.
-impl PartialEq for OnHost {
+impl PartialEq for HostBookings {
     fn eq(&self, other: &Self) -> bool {
         self.host == other.host && self.used_instances().eq(other.used_instances())
     }
 }
 
-impl AtLevel {
+impl LevelBookings {
     /// How much of an attribute is taken; INFINITY if a task took without bound.
     pub fn booked<N: ?Sized>(&self, attribute: &N) -> Amount
     where
@@ -179,7 +179,13 @@ impl AtLevel {
     ///
     /// A load value that was sampled at `since` does not show their use yet (ALGORITHMS.md section
     /// 6.2).
-    pub fn requested_since(&self, level: At<'_>, attribute: &AttributeName, counted: Counted, since: Tick) -> Amount {
+    pub fn requested_since(
+        &self,
+        level: LevelRef<'_>,
+        attribute: &AttributeName,
+        counted: CountRule,
+        since: Tick,
+    ) -> Amount {
         let mut total = Total::default();
         self.since(since)
             .for_each(|(_, booking)| total.add(booking.asked(level, attribute, counted)));
@@ -191,25 +197,25 @@ impl AtLevel {
     }
 
     /// Adds a task that uses the level so.
-    pub(super) fn enter(&mut self, place: &Use<'_>, key: TaskKey, booking: &Arc<Booking>) {
+    pub(super) fn enter(&mut self, place: &LevelUse<'_>, key: TaskKey, booking: &Arc<Booking>) {
         match booking.alike() {
             Some(taken) => self.add_all(taken),
             None => booking.each_at(place, |attribute, amount| self.add(attribute, amount)),
         }
         self.users += 1;
-        if !matches!(place.at, At::Instance(_)) {
+        if !matches!(place.at, LevelRef::Instance(_)) {
             self.recent.insert((booking.at(), key), booking.clone());
         }
     }
 
     /// Removes a task that used the level so.
-    pub(super) fn leave(&mut self, place: &Use<'_>, key: TaskKey, booking: &Booking) {
+    pub(super) fn leave(&mut self, place: &LevelUse<'_>, key: TaskKey, booking: &Booking) {
         match booking.alike() {
             Some(taken) => self.subtract_all(taken),
             None => booking.each_at(place, |attribute, amount| self.subtract(attribute, amount)),
         }
         self.users -= 1;
-        if !matches!(place.at, At::Instance(_)) {
+        if !matches!(place.at, LevelRef::Instance(_)) {
             self.recent.remove(&(booking.at(), key));
         }
     }
@@ -227,7 +233,7 @@ impl AtLevel {
                 .count();
             match self.totals.get_mut(at).filter(|(name, _)| name == attribute) {
                 Some((_, total)) => total.add(*amount),
-                None => self.totals.insert(at, (attribute.clone(), Total::of(*amount))),
+                None => self.totals.insert(at, (attribute.clone(), Total::from_amount(*amount))),
             }
             at += 1;
         }
@@ -250,7 +256,7 @@ impl AtLevel {
             Some((_, total)) => total.add(amount),
             None => {
                 let at = self.totals.partition_point(|(name, _)| name < attribute);
-                self.totals.insert(at, (attribute.clone(), Total::of(amount)));
+                self.totals.insert(at, (attribute.clone(), Total::from_amount(amount)));
             }
         }
     }
@@ -275,7 +281,7 @@ pub(crate) struct Total {
 }
 
 impl Total {
-    pub(crate) fn of(amount: Amount) -> Total {
+    pub(crate) fn from_amount(amount: Amount) -> Total {
         let mut total = Total::default();
         total.add(amount);
         total

@@ -5,7 +5,7 @@ use crate::sched::tests::lab::{plain_spec, spec};
 use proptest::prelude::*;
 use proto::complex::Complex;
 use proto::id::QueueInstanceName;
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use std::sync::Arc;
 
 fn config(lines: &str) -> Configuration {
@@ -14,8 +14,8 @@ fn config(lines: &str) -> Configuration {
     config
 }
 
-fn granted(parts: &[(&str, u32)]) -> Vec<Granted> {
-    let part = |(host, slots): &(&str, u32)| Granted {
+fn granted(parts: &[(&str, u32)]) -> Vec<GrantedSlots> {
+    let part = |(host, slots): &(&str, u32)| GrantedSlots {
         instance: QueueInstanceName {
             queue: "all.q".into(),
             host: (*host).into(),
@@ -46,17 +46,17 @@ fn book(ledger: &mut Ledger, config: &Configuration, spec: &JobSpec, key: TaskKe
     ledger.book(
         config,
         key,
-        Arc::new(Booking::new(config, charges, grant, at).of(Arc::new(Who::of(spec)))),
+        Arc::new(Booking::new(config, charges, grant, at).with_owner(Arc::new(JobOwner::of_spec(spec)))),
     );
 }
 
 fn asked_since(ledger: &Ledger, level: &Level, since: u64) -> Amount {
-    asked(ledger, level, Counted::EachSlot, since)
+    asked(ledger, level, CountRule::EachSlot, since)
 }
 
-fn asked(ledger: &Ledger, level: &Level, counted: Counted, since: u64) -> Amount {
+fn asked(ledger: &Ledger, level: &Level, counted: CountRule, since: u64) -> Amount {
     let there = ledger.level(level);
-    let asked = |there: &AtLevel| there.requested_since(level.into(), &"mem_free".into(), counted, Tick(since));
+    let asked = |there: &LevelBookings| there.requested_since(level.into(), &"mem_free".into(), counted, Tick(since));
     there.map_or(Amount::ZERO, asked)
 }
 
@@ -163,7 +163,7 @@ fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
         )
     };
     let two_queues = |host: &str| {
-        let part = |queue: &str, slots| Granted {
+        let part = |queue: &str, slots| GrantedSlots {
             instance: QueueInstanceName {
                 queue: queue.into(),
                 host: host.into(),
@@ -210,12 +210,12 @@ fn what_was_asked_of_a_load_value_counts_once_at_each_level_if_so_wanted() {
             Tick(100),
         );
         assert_eq!(
-            asked(&ledger, &host("a"), Counted::EachSlot, 0),
+            asked(&ledger, &host("a"), CountRule::EachSlot, 0),
             mebibytes(each_slot << 10),
             "{granted:?}"
         );
         assert_eq!(
-            asked(&ledger, &host("a"), Counted::Once, 0),
+            asked(&ledger, &host("a"), CountRule::Once, 0),
             mebibytes(once << 10),
             "{granted:?}"
         );

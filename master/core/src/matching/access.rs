@@ -5,9 +5,9 @@
 //! are admitted, a job without a project is not.
 
 use super::demand::Demand;
-use super::{Cluster, Spot};
-use crate::ledger::{At, Level};
-use crate::sched::reason::What;
+use super::{Cluster, LevelView};
+use crate::ledger::{Level, LevelRef};
+use crate::sched::reason::Obstacle;
 use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
 use std::collections::BTreeSet;
@@ -23,10 +23,10 @@ struct Guard<'a> {
 impl Cluster<'_> {
     /// Why the owner or the project of a job may not use an object, if so. Objects above it are not
     /// judged.
-    pub fn denied(&self, spot: &Spot<'_, '_>, demand: &Demand) -> Option<What> {
+    pub fn denied(&self, spot: &LevelView<'_, '_>, demand: &Demand) -> Option<Obstacle> {
         let (guard, level) = (guard(spot)?, spot.level);
         if !admits(guard.users, guard.xusers, &demand.lists) {
-            return Some(What::NoAccess {
+            return Some(Obstacle::NoAccess {
                 whole_queue: self.is_same_everywhere(level),
             });
         }
@@ -36,7 +36,7 @@ impl Cluster<'_> {
             None => !guard.projects.is_empty(),
             Some(project) => !guard.projects.is_empty() && !guard.projects.contains(project),
         };
-        (excluded || missing()).then(|| What::NoProject {
+        (excluded || missing()).then(|| Obstacle::NoProject {
             project: project.cloned(),
             excluded,
             whole_queue: self.is_same_everywhere(level),
@@ -44,7 +44,7 @@ impl Cluster<'_> {
     }
 
     /// Whether an object lets everybody in.
-    pub fn is_open_to_all(&self, spot: &Spot<'_, '_>) -> bool {
+    pub fn is_open_to_all(&self, spot: &LevelView<'_, '_>) -> bool {
         guard(spot).is_none_or(
             |Guard {
                  users,
@@ -56,8 +56,10 @@ impl Cluster<'_> {
     }
 
     /// Whether the guards of a queue instance are those of its whole cluster queue.
-    fn is_same_everywhere(&self, level: At<'_>) -> bool {
-        let At::Instance(instance) = level else { return false };
+    fn is_same_everywhere(&self, level: LevelRef<'_>) -> bool {
+        let LevelRef::Instance(instance) = level else {
+            return false;
+        };
         self.config.queues.get(&instance.queue).is_some_and(|queue| {
             [&queue.user_lists, &queue.xuser_lists, &queue.projects, &queue.xprojects]
                 .iter()
@@ -112,7 +114,7 @@ fn barrier(admitted: &NameList<String>, excluded: &NameList<String>, lists: &BTr
 }
 
 /// What guards a level, if it is there.
-fn guard<'a>(spot: &Spot<'a, '_>) -> Option<Guard<'a>> {
+fn guard<'a>(spot: &LevelView<'a, '_>) -> Option<Guard<'a>> {
     let of_host = spot.host.map(|host| Guard {
         users: &host.user_lists,
         xusers: &host.xuser_lists,

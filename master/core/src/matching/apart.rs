@@ -1,11 +1,11 @@
 //! Separate requests of the master of a parallel job and of its other slots (`-scope`).
 
-use super::demand::{Request, Value, Wanted, implied, resolved};
-use super::fit::{Charge, Fit, Role, charge, room, shortage};
+use super::demand::{Request, Value, WantedValue, implied, resolved};
+use super::fit::{Charge, Fit, SlotRole, charge, room, shortage};
 use super::offer::Offer;
-use super::{Cluster, Spot};
+use super::{Cluster, LevelView};
 use crate::ledger::default_apart;
-use crate::sched::reason::What;
+use crate::sched::reason::Obstacle;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Complex, Consumable, Relop, Requestable};
 use proto::job::Requests;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// An attribute for which the master and the other slots have different requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct ScopedRequest {
     /// The attribute.
     pub attribute: Arc<Attribute>,
     /// The request of the master's slot, if any.
@@ -22,11 +22,11 @@ pub struct Apart {
     pub slaves: Option<Request>,
 }
 
-impl Apart {
+impl ScopedRequest {
     /// The separate requests of a job, in the order given. Names of requests that cannot be read go
     /// into `unknown`.
-    pub(super) fn all(complex: &Complex, requests: &Requests, unknown: &mut Vec<String>) -> Vec<Apart> {
-        let mut all: Vec<Apart> = Vec::new();
+    pub(super) fn all(complex: &Complex, requests: &Requests, unknown: &mut Vec<String>) -> Vec<ScopedRequest> {
+        let mut all: Vec<ScopedRequest> = Vec::new();
         for (list, is_master) in [(&requests.master, true), (&requests.slaves, false)] {
             let (known, not_known) = resolved(complex, list);
             unknown.extend(not_known);
@@ -35,7 +35,7 @@ impl Apart {
                     .iter()
                     .position(|apart| apart.attribute.name == request.attribute.name);
                 let at = at.unwrap_or_else(|| {
-                    all.push(Apart {
+                    all.push(ScopedRequest {
                         attribute: request.attribute.clone(),
                         master: None,
                         slaves: None,
@@ -77,16 +77,16 @@ impl Cluster<'_> {
         &self,
         fit: &mut Fit,
         index: usize,
-        spot: &Spot<'_, '_>,
-        apart: &Apart,
+        spot: &LevelView<'_, '_>,
+        apart: &ScopedRequest,
         slots: u32,
-        role: Role,
+        role: SlotRole,
     ) {
         let attribute = &apart.attribute;
         let [of_master, of_slaves] = apart.asked();
         if attribute.requestable == Requestable::Forced && spot.value(&attribute.name).is_some() {
             let is_short = [of_master.is_none(), of_slaves.is_none()];
-            let what = || What::Forced {
+            let what = || Obstacle::Forced {
                 attribute: attribute.name.clone(),
             };
             fit.limit(self, spot.level, role.most_without(is_short), slots, || Some(what()));
@@ -115,14 +115,14 @@ impl Cluster<'_> {
             let most = if master.is_some_and(|master| room(master, &offer, role) == 0) {
                 0
             } else {
-                let others = slaves.map_or(u32::MAX, |slaves| room(slaves, left, Role::Slave));
+                let others = slaves.map_or(u32::MAX, |slaves| room(slaves, left, SlotRole::Slave));
                 others.saturating_add(u32::from(role.has_master()))
             };
             fit.limit(self, spot.level, most, slots, || match (master, slaves) {
                 (Some(master), _) if most == 0 => shortage(spot.level, master, &offer, 1, role),
                 (_, Some(slaves)) => {
                     let others = slots - u32::from(role.has_master());
-                    shortage(spot.level, slaves, left, others, Role::Slave)
+                    shortage(spot.level, slaves, left, others, SlotRole::Slave)
                 }
                 (_, None) => None,
             });
@@ -130,23 +130,30 @@ impl Cluster<'_> {
     }
 
     /// What a level offers for separate requests to be alone there, as [`Cluster::fit_apart`].
-    fn fit_exclusive_apart(&self, fit: &mut Fit, spot: &Spot<'_, '_>, apart: &Apart, slots: u32, role: Role) {
+    fn fit_exclusive_apart(
+        &self,
+        fit: &mut Fit,
+        spot: &LevelView<'_, '_>,
+        apart: &ScopedRequest,
+        slots: u32,
+        role: SlotRole,
+    ) {
         let mut why = [&apart.master, &apart.slaves].map(|side| {
             side.as_ref()
-                .and_then(|request| self.excluded(spot, request, Role::Master))
+                .and_then(|request| self.excluded(spot, request, SlotRole::Master))
         });
         let most = match role {
             // A companion does not ask to be alone, and is not where another job is alone.
-            Role::Companion => {
+            SlotRole::Companion => {
                 let nothing = Request {
                     attribute: apart.attribute.clone(),
-                    wanted: Wanted::Amount(Amount::ZERO),
+                    wanted: WantedValue::Amount(Amount::ZERO),
                     implied: true,
                 };
-                why = [None, self.excluded(spot, &nothing, Role::Slave)];
+                why = [None, self.excluded(spot, &nothing, SlotRole::Slave)];
                 if why[1].is_some() { 0 } else { u32::MAX }
             }
-            Role::Master | Role::MasterWithCompanions | Role::Slave => {
+            SlotRole::Master | SlotRole::MasterWithCompanions | SlotRole::Slave => {
                 role.most_without([why[0].is_some(), why[1].is_some()])
             }
         };
@@ -158,7 +165,7 @@ impl Cluster<'_> {
 
     /// How many slots fit, as far as separately requested attributes are defined above a queue
     /// instance, and which is not.
-    pub(super) fn most_defined(&self, fit: &Fit, demand: &super::Demand, role: Role) -> (u32, Option<What>) {
+    pub(super) fn most_defined(&self, fit: &Fit, demand: &super::Demand, role: SlotRole) -> (u32, Option<Obstacle>) {
         let first = demand.hard.len();
         let is_missing = |index: &usize, side: Option<&Request>| {
             side.is_some_and(|request| !fit.defines(first + index) && !self.may_be_load(&request.attribute.name))
@@ -169,7 +176,7 @@ impl Cluster<'_> {
             let here = role.most_without([master, slaves]);
             if here < most {
                 let attribute = apart.attribute.name.to_string();
-                (most, what) = (here, Some(What::UnknownResource { attribute }));
+                (most, what) = (here, Some(Obstacle::UnknownResource { attribute }));
             }
         }
         (most, what)
@@ -179,7 +186,7 @@ impl Cluster<'_> {
     /// the cluster offers and the master leaves.
     pub(super) fn charged_each_slave_host<'a>(
         &'a self,
-        apart: &'a [Apart],
+        apart: &'a [ScopedRequest],
     ) -> impl Iterator<Item = (&'a Request, Offer)> {
         let spot = self.global();
         let requests = apart
@@ -196,14 +203,14 @@ impl Cluster<'_> {
     }
 }
 
-impl Role {
+impl SlotRole {
     /// The most slots if the master, or each slot that counts as a slave, cannot be served.
     fn most_without(self, [master, slaves]: [bool; 2]) -> u32 {
         match self {
-            Role::Master | Role::MasterWithCompanions if master => 0,
-            Role::Master if slaves => 1,
-            Role::Slave if slaves => 0,
-            Role::Master | Role::MasterWithCompanions | Role::Slave | Role::Companion => u32::MAX,
+            SlotRole::Master | SlotRole::MasterWithCompanions if master => 0,
+            SlotRole::Master if slaves => 1,
+            SlotRole::Slave if slaves => 0,
+            SlotRole::Master | SlotRole::MasterWithCompanions | SlotRole::Slave | SlotRole::Companion => u32::MAX,
         }
     }
 }
@@ -212,7 +219,7 @@ impl Role {
 fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
     let Request {
         attribute,
-        wanted: Wanted::Amount(wanted),
+        wanted: WantedValue::Amount(wanted),
         ..
     } = master
     else {
@@ -221,7 +228,7 @@ fn beside(master: &Request, offer: &Offer) -> Option<Offer> {
     let Some(Value::Amount(offered)) = offer.value else {
         return None;
     };
-    let is_taken = match charge(master, offer, Role::Master) {
+    let is_taken = match charge(master, offer, SlotRole::Master) {
         Charge::EachSlot => true,
         Charge::Once => offer.capacity.is_some(),
         Charge::Nothing => false,

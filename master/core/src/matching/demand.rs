@@ -1,10 +1,10 @@
 //! A job's requests, with names resolved, values read, and defaults added.
 
-use super::apart::Apart;
-use super::fit::Role;
+use super::apart::ScopedRequest;
+use super::fit::SlotRole;
 use super::pattern::QueuePattern;
 use crate::ledger::Charges;
-use crate::quota::Who;
+use crate::quota::JobOwner;
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
@@ -45,26 +45,26 @@ impl Value {
 
 /// A wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedValue {
     /// A number, for each slot or in all, as the attribute is charged.
     Amount(Amount),
     /// A text that has to match. Boxed, because most requests are numbers.
     Text(Box<Expression>),
 }
 
-impl Wanted {
-    fn read(attribute: &Attribute, text: &str) -> Option<Wanted> {
+impl WantedValue {
+    fn read(attribute: &Attribute, text: &str) -> Option<WantedValue> {
         if !attribute.r#type.is_numeric() {
-            return Expression::parse(text).ok().map(Box::new).map(Wanted::Text);
+            return Expression::parse(text).ok().map(Box::new).map(WantedValue::Text);
         }
-        Amount::parse(text, attribute.r#type).ok().map(Wanted::Amount)
+        Amount::parse(text, attribute.r#type).ok().map(WantedValue::Amount)
     }
 
     /// The wanted value as it is shown beside an offer.
     pub fn value(&self) -> Value {
         match self {
-            Wanted::Amount(amount) => Value::Amount(*amount),
-            Wanted::Text(expression) => Value::Text(expression.as_str().to_owned()),
+            WantedValue::Amount(amount) => Value::Amount(*amount),
+            WantedValue::Text(expression) => Value::Text(expression.as_str().to_owned()),
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct Request {
     /// The attribute, shared by all requests of it.
     pub attribute: Arc<Attribute>,
     /// What is asked for.
-    pub wanted: Wanted,
+    pub wanted: WantedValue,
     /// Whether the job does not make the request itself: a default, or the slot of each task.
     pub implied: bool,
 }
@@ -86,7 +86,7 @@ pub struct Demand {
     /// Hard requests in the order given, then implied ones.
     pub hard: Vec<Request>,
     /// Separate requests of the master and of the other slots. No attribute of them is in `hard`.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<ScopedRequest>,
     /// Soft requests.
     pub soft: Vec<Request>,
     /// Hard requests that the complex does not know, or whose value is not of their type.
@@ -112,7 +112,7 @@ pub struct Demand {
     /// The owner.
     pub user: UserName,
     /// The owner as quotas see it.
-    pub who: Who,
+    pub who: JobOwner,
     /// Its consumables, and its requests in numbers.
     pub charges: Arc<Charges>,
     /// Hosts that may still run an attempt of one of its tasks that was given up.
@@ -146,7 +146,7 @@ impl Demand {
             immediate: spec.immediate,
             reservation: spec.reservation,
             is_exempt: spec.reservation.is_some(),
-            ..Demand::of(config, &spec.requests, &spec.owner, Who::of(spec))
+            ..Demand::from_requests(config, &spec.requests, &spec.owner, JobOwner::of_spec(spec))
         }
     }
 
@@ -171,21 +171,21 @@ impl Demand {
             immediate,
             ..
         } = spec;
-        let who = Who::of_owner(owner, None);
+        let who = JobOwner::of_owner(owner, None);
         let is_exempt = true;
         Demand {
             checkpoint: checkpoint.clone(),
             immediate: *immediate,
             is_exempt,
-            ..Demand::of(config, requests, owner, who)
+            ..Demand::from_requests(config, requests, owner, who)
         }
     }
 
     /// The demand of a user without any request.
-    fn of(config: &Configuration, requests: &Requests, owner: &Owner, who: Who) -> Demand {
+    fn from_requests(config: &Configuration, requests: &Requests, owner: &Owner, who: JobOwner) -> Demand {
         let complex = &config.complex;
         let (mut hard, mut unknown) = resolved(complex, &requests.hard);
-        let apart = Apart::all(complex, requests, &mut unknown);
+        let apart = ScopedRequest::all(complex, requests, &mut unknown);
         let is_asked = |name: &AttributeName| {
             hard.iter().any(|request| request.attribute.name == *name)
                 || apart.iter().any(|apart| apart.attribute.name == *name)
@@ -263,10 +263,12 @@ impl Demand {
     }
 
     /// The roles of slots on the master's host in an environment: with the master, and beside it.
-    pub fn roles(&self, pe: Option<&ParallelEnvironment>) -> (Role, Role) {
+    pub fn roles(&self, pe: Option<&ParallelEnvironment>) -> (SlotRole, SlotRole) {
         match pe {
-            Some(pe) if pe.ign_sreq_on_mhost.0 && self.is_apart() => (Role::MasterWithCompanions, Role::Companion),
-            Some(_) | None => (Role::Master, Role::Slave),
+            Some(pe) if pe.ign_sreq_on_mhost.0 && self.is_apart() => {
+                (SlotRole::MasterWithCompanions, SlotRole::Companion)
+            }
+            Some(_) | None => (SlotRole::Master, SlotRole::Slave),
         }
     }
 }
@@ -277,7 +279,7 @@ pub fn resolved(complex: &Complex, requests: &[ResourceRequest]) -> (Vec<Request
     for request in requests {
         let attribute = complex.shared(&request.name);
         let text = request.value.as_deref().unwrap_or("TRUE");
-        match attribute.and_then(|attribute| Some((attribute.clone(), Wanted::read(attribute, text)?))) {
+        match attribute.and_then(|attribute| Some((attribute.clone(), WantedValue::read(attribute, text)?))) {
             Some((attribute, wanted)) => known.push(Request {
                 attribute,
                 wanted,
@@ -295,7 +297,7 @@ pub(super) fn implied((attribute, default): (&Arc<Attribute>, Amount)) -> Option
     let counts = default > Amount::ZERO || attribute.is_exclusive();
     counts.then(|| Request {
         attribute: attribute.clone(),
-        wanted: Wanted::Amount(default),
+        wanted: WantedValue::Amount(default),
         implied: true,
     })
 }

@@ -1,16 +1,16 @@
 //! Exclusive attributes: a job has an object alone (ALGORITHMS.md section 14).
 
-use super::demand::{Request, Value, Wanted};
-use super::fit::Role;
-use super::{Cluster, Spot};
-use crate::sched::reason::{Shortage, What};
+use super::demand::{Request, Value, WantedValue};
+use super::fit::SlotRole;
+use super::{Cluster, LevelView};
+use crate::sched::reason::{Obstacle, Shortage};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable};
 use proto::wire::view::Dominance;
 
 impl Cluster<'_> {
     /// Whether an object can be had alone: an exclusive attribute is TRUE in its `complex_values`.
-    pub fn has_exclusive(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+    pub fn has_exclusive(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
         let text = spot.value(&attribute.name);
         text.and_then(|text| Amount::parse(text, Type::Bool).ok()) == Some(Amount::TRUE)
     }
@@ -19,9 +19,9 @@ impl Cluster<'_> {
     ///
     /// A job that asks for it needs an object that nobody uses; every other job needs one that
     /// nobody has alone.
-    pub fn excluded(&self, spot: &Spot<'_, '_>, request: &Request, role: Role) -> Option<What> {
+    pub fn excluded(&self, spot: &LevelView<'_, '_>, request: &Request, role: SlotRole) -> Option<Obstacle> {
         let attribute = &request.attribute;
-        let wanted = request.wanted == Wanted::Amount(Amount::TRUE) && !request.implied;
+        let wanted = request.wanted == WantedValue::Amount(Amount::TRUE) && !request.implied;
         let alone = wanted && (attribute.consumable != Consumable::Job || role.has_master());
         // A job that has a part of an object by a reservation has it alone only if the reservation
         // has.
@@ -31,13 +31,13 @@ impl Cluster<'_> {
             .is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
         let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
         if alone && !shared && !taken && self.slots_taken(spot) > 0 {
-            return Some(What::InUse {
+            return Some(Obstacle::InUse {
                 attribute: attribute.name.clone(),
                 is_asked: true,
             });
         }
         if alone && (shared || self.slots_taken(spot) > 0) {
-            return Some(What::Offers(Shortage {
+            return Some(Obstacle::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,
                 dominance: Dominance {
@@ -49,7 +49,7 @@ impl Cluster<'_> {
                 capacity: Some(Amount::TRUE),
             }));
         }
-        taken.then(|| What::InUse {
+        taken.then(|| Obstacle::InUse {
             attribute: attribute.name.clone(),
             is_asked: false,
         })

@@ -1,11 +1,11 @@
 //! How many slots of a job fit at a level, and why not more.
 
-use super::demand::{Demand, Request, Value, Wanted};
+use super::demand::{Demand, Request, Value, WantedValue};
 use super::offer::Offer;
 use super::pattern::is_host;
-use super::{Cluster, Mode, Site, Spot};
-use crate::ledger::{At, Level};
-use crate::sched::reason::{Reason, Shortage, What};
+use super::{Cluster, InstanceView, LevelView, Mode};
+use crate::ledger::{Level, LevelRef};
+use crate::sched::reason::{Obstacle, Reason, Shortage};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
 use proto::id::AttributeName;
@@ -13,7 +13,7 @@ use proto::id::AttributeName;
 /// The role of slots at a level: whether the master is among them, where JOB consumables are
 /// charged, and what the others count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum SlotRole {
     /// The master, and perhaps others.
     Master,
     /// Others only.
@@ -25,15 +25,15 @@ pub enum Role {
     Companion,
 }
 
-impl Role {
+impl SlotRole {
     /// Whether the master is among them.
     pub fn has_master(self) -> bool {
-        matches!(self, Role::Master | Role::MasterWithCompanions)
+        matches!(self, SlotRole::Master | SlotRole::MasterWithCompanions)
     }
 
     /// Whether requests of slaves apply to slots other than the master's.
     pub fn has_slaves(self) -> bool {
-        matches!(self, Role::Master | Role::Slave)
+        matches!(self, SlotRole::Master | SlotRole::Slave)
     }
 }
 
@@ -111,10 +111,10 @@ impl Fit {
     pub(super) fn limit(
         &mut self,
         cluster: &Cluster<'_>,
-        level: At<'_>,
+        level: LevelRef<'_>,
         most: u32,
         slots: u32,
-        why: impl FnOnce() -> Option<What>,
+        why: impl FnOnce() -> Option<Obstacle>,
     ) {
         self.slots = self.slots.min(most);
         if most < slots && cluster.explains {
@@ -123,7 +123,7 @@ impl Fit {
         }
     }
 
-    fn deny(&mut self, cluster: &Cluster<'_>, level: At<'_>, what: impl FnOnce() -> What) {
+    fn deny(&mut self, cluster: &Cluster<'_>, level: LevelRef<'_>, what: impl FnOnce() -> Obstacle) {
         self.slots = 0;
         if cluster.explains {
             self.reasons.push(Reason::new(level.to_level(), what()));
@@ -136,7 +136,7 @@ impl Cluster<'_> {
     /// fewer fit.
     ///
     /// All shortages of a level are reported, but nothing after a level above has failed.
-    pub fn fit_level(&self, above: Fit, spot: &Spot<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
+    pub fn fit_level(&self, above: Fit, spot: &LevelView<'_, '_>, demand: &Demand, slots: u32, role: SlotRole) -> Fit {
         let mut fit = above;
         if !fit.holds(slots) {
             return fit;
@@ -153,7 +153,7 @@ impl Cluster<'_> {
             .iter()
             .filter(|attribute| spot.value(*attribute).is_some())
         {
-            fit.deny(self, spot.level, || What::Forced {
+            fit.deny(self, spot.level, || Obstacle::Forced {
                 attribute: attribute.clone(),
             });
         }
@@ -171,13 +171,20 @@ impl Cluster<'_> {
 
     /// The fit in a queue instance, given the fit on its host and above: queue lists, kinds of
     /// jobs, and attributes that no level defines are judged too.
-    pub fn fit_instance(&self, above: Fit, site: &Site<'_, '_>, demand: &Demand, slots: u32, role: Role) -> Fit {
+    pub fn fit_instance(
+        &self,
+        above: Fit,
+        site: &InstanceView<'_, '_>,
+        demand: &Demand,
+        slots: u32,
+        role: SlotRole,
+    ) -> Fit {
         let mut fit = self.fit_level(above, &site.spot, demand, slots, role);
         if !fit.holds(slots) {
             return fit;
         }
         if let Some(name) = demand.unknown.first() {
-            fit.deny(self, site.spot.level, || What::UnknownResource {
+            fit.deny(self, site.spot.level, || Obstacle::UnknownResource {
                 attribute: name.clone(),
             });
             return fit;
@@ -187,7 +194,7 @@ impl Cluster<'_> {
             !request.implied && !is_of_master && !fit.defines(*index) && !self.may_be_load(&request.attribute.name)
         });
         if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
-            fit.deny(self, site.spot.level, || What::UnknownResource { attribute });
+            fit.deny(self, site.spot.level, || Obstacle::UnknownResource { attribute });
         }
         if !demand.apart.is_empty() {
             let (most, what) = self.most_defined(&fit, demand, role);
@@ -198,11 +205,17 @@ impl Cluster<'_> {
 
     /// Whether a host and a queue instance there have enough for one slot of a job, for one of its
     /// requests.
-    pub(super) fn serves_at(&self, spots: [&Spot<'_, '_>; 2], index: usize, request: &Request, above: &Fit) -> bool {
+    pub(super) fn serves_at(
+        &self,
+        spots: [&LevelView<'_, '_>; 2],
+        index: usize,
+        request: &Request,
+        above: &Fit,
+    ) -> bool {
         let mut fit = above.clone();
         spots
             .into_iter()
-            .for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, Role::Master));
+            .for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, SlotRole::Master));
         fit.holds(1) && (request.implied || fit.defines(index))
     }
 
@@ -221,13 +234,13 @@ impl Cluster<'_> {
             .charged_each_host(demand)
             .filter(|(request, offer)| hosts(request, offer) < count);
         let shortage = |(request, offer): (&Request, Offer)| {
-            let Wanted::Amount(amount) = request.wanted else {
+            let WantedValue::Amount(amount) = request.wanted else {
                 return None;
             };
-            Some(What::Offers(Shortage {
+            Some(Obstacle::Offers(Shortage {
                 attribute: request.attribute.name.clone(),
                 r#type: request.attribute.r#type,
-                dominance: offer.dominance(At::Global.letter()),
+                dominance: offer.dominance(LevelRef::Global.letter()),
                 needed: Value::Amount(amount.times(count)),
                 free: offer.value?,
                 capacity: offer.capacity,
@@ -258,7 +271,15 @@ impl Cluster<'_> {
         matches!(self.mode, Mode::Order | Mode::Later) && self.observations.is_reported(attribute)
     }
 
-    fn fit_request(&self, fit: &mut Fit, index: usize, spot: &Spot<'_, '_>, request: &Request, slots: u32, role: Role) {
+    fn fit_request(
+        &self,
+        fit: &mut Fit,
+        index: usize,
+        spot: &LevelView<'_, '_>,
+        request: &Request,
+        slots: u32,
+        role: SlotRole,
+    ) {
         if request.attribute.is_exclusive() {
             if self.has_exclusive(spot, &request.attribute) {
                 fit.defined.set(index);
@@ -289,11 +310,11 @@ impl Cluster<'_> {
 }
 
 /// How many slots an offer serves.
-pub(super) fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
+pub(super) fn room(request: &Request, offer: &Offer, role: SlotRole) -> u32 {
     let attribute = &request.attribute;
     let (wanted, offered) = match (&request.wanted, &offer.value) {
         (_, None) => return u32::MAX,
-        (Wanted::Text(expression), Some(Value::Text(offered))) => {
+        (WantedValue::Text(expression), Some(Value::Text(offered))) => {
             let negated = attribute.relop == Relop::NotEqual;
             let matches = match attribute.r#type {
                 Type::Host => is_host(expression, offered),
@@ -301,8 +322,8 @@ pub(super) fn room(request: &Request, offer: &Offer, role: Role) -> u32 {
             };
             return all_or_none(matches != negated);
         }
-        (Wanted::Text(_), Some(Value::Amount(_))) | (Wanted::Amount(_), Some(Value::Text(_))) => return 0,
-        (Wanted::Amount(wanted), Some(Value::Amount(offered))) => (*wanted, *offered),
+        (WantedValue::Text(_), Some(Value::Amount(_))) | (WantedValue::Amount(_), Some(Value::Text(_))) => return 0,
+        (WantedValue::Amount(wanted), Some(Value::Amount(offered))) => (*wanted, *offered),
     };
     match charge(request, offer, role) {
         Charge::Nothing => u32::MAX,
@@ -323,7 +344,7 @@ pub(super) enum Charge {
 }
 
 /// How a request counts.
-pub(super) fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
+pub(super) fn charge(request: &Request, offer: &Offer, role: SlotRole) -> Charge {
     match (request.attribute.consumable, offer.capacity.is_some()) {
         (Consumable::Job, true) if !role.has_master() => Charge::Nothing,
         (Consumable::Job | Consumable::Host, true) => Charge::Once,
@@ -336,8 +357,10 @@ pub(super) fn charge(request: &Request, offer: &Offer, role: Role) -> Charge {
 /// For how many hosts a request that counts per host is served.
 fn hosts(request: &Request, offer: &Offer) -> u32 {
     match (&request.wanted, &offer.value) {
-        (Wanted::Amount(wanted), Some(Value::Amount(offered))) => times(request.attribute.relop, *wanted, *offered),
-        (Wanted::Amount(_) | Wanted::Text(_), Some(Value::Amount(_) | Value::Text(_)) | None) => u32::MAX,
+        (WantedValue::Amount(wanted), Some(Value::Amount(offered))) => {
+            times(request.attribute.relop, *wanted, *offered)
+        }
+        (WantedValue::Amount(_) | WantedValue::Text(_), Some(Value::Amount(_) | Value::Text(_)) | None) => u32::MAX,
     }
 }
 
@@ -367,12 +390,18 @@ fn all_or_none(fits: bool) -> u32 {
 }
 
 /// The shortage with its numbers. `None` if the offer is not known.
-pub(super) fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u32, role: Role) -> Option<What> {
+pub(super) fn shortage(
+    level: LevelRef<'_>,
+    request: &Request,
+    offer: &Offer,
+    slots: u32,
+    role: SlotRole,
+) -> Option<Obstacle> {
     let needed = match (&request.wanted, charge(request, offer, role)) {
-        (Wanted::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),
+        (WantedValue::Amount(amount), Charge::EachSlot) => Value::Amount(amount.times(slots)),
         (wanted, _) => wanted.value(),
     };
-    Some(What::Offers(Shortage {
+    Some(Obstacle::Offers(Shortage {
         attribute: request.attribute.name.clone(),
         r#type: request.attribute.r#type,
         dominance: offer.dominance(level.letter()),
@@ -384,5 +413,5 @@ pub(super) fn shortage(level: At<'_>, request: &Request, offer: &Offer, slots: u
 
 /// Whether an offer serves one slot.
 pub(super) fn serves(request: &Request, offer: &Offer) -> bool {
-    room(request, offer, Role::Master) > 0
+    room(request, offer, SlotRole::Master) > 0
 }

@@ -1,11 +1,11 @@
 //! The free amounts of a queue instance that gets one task after the other: read once, and reduced
 //! by each task. This exists only for speed.
 
-use super::demand::{Demand, Request, Value, Wanted};
+use super::demand::{Demand, Request, Value, WantedValue};
 use super::fit::Fit;
 use super::offer::{Offer, Source};
 use super::tally::{Item, Tally};
-use super::{Cluster, Site, Spot};
+use super::{Cluster, InstanceView, LevelView};
 use proto::amount::Amount;
 use proto::complex::Attribute;
 use proto::queue::QueueInstanceSettings;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 /// each reported to [`Headroom::take`].
 #[derive(Clone, Debug, Default)]
 pub struct Headroom {
-    rows: Vec<Row>,
+    rows: Vec<AttributeHeadroom>,
     /// Whether everybody who asks for one slot is admitted, if that was looked up.
     admits_all: Option<bool>,
 }
 
 /// The free amounts of one attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row {
+struct AttributeHeadroom {
     attribute: Arc<Attribute>,
     /// One number per offer. `None` if an offer is not a number, or if more than the charges of
     /// tasks changes it.
@@ -35,14 +35,14 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Number {
     left: Amount,
-    shrinks: Shrinks,
+    shrinks: Reduction,
     /// Whether it also limits jobs that do not request the attribute.
     is_set: bool,
 }
 
 /// How a task reduces an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shrinks {
+enum Reduction {
     /// Not at all.
     Never,
     /// By its charge.
@@ -54,10 +54,11 @@ enum Shrinks {
 impl Cluster<'_> {
     /// Whether one slot of a job without a parallel environment fits in a queue instance now, given
     /// the global fit, as [`Cluster::fit_level`] and [`Cluster::fit_instance`] decide it.
-    pub fn fits_in(&self, headroom: &mut Headroom, above: &Fit, site: &Site<'_, '_>, demand: &Demand) -> bool {
+    pub fn fits_in(&self, headroom: &mut Headroom, above: &Fit, site: &InstanceView<'_, '_>, demand: &Demand) -> bool {
         let spots = [&site.host.spot, &site.spot];
-        let is_forced = |spot: &Spot<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
-        let is_shut = |spot: &&Spot<'_, '_>| self.denied(spot, demand).is_some() || is_forced(spot);
+        let is_forced =
+            |spot: &LevelView<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
+        let is_shut = |spot: &&LevelView<'_, '_>| self.denied(spot, demand).is_some() || is_forced(spot);
         headroom.admits_all.get_or_insert_with(|| self.admits_all(site));
         let mut requests = demand.hard.iter().enumerate();
         above.holds(1)
@@ -72,13 +73,13 @@ impl Cluster<'_> {
     }
 
     /// Whether a queue instance and its host admit everybody who asks for one slot.
-    fn admits_all(&self, site: &Site<'_, '_>) -> bool {
+    fn admits_all(&self, site: &InstanceView<'_, '_>) -> bool {
         let takes_batch = site.spot.settings.is_some_and(QueueInstanceSettings::is_batch);
         takes_batch && self.is_open_to_all(&site.host.spot) && self.is_open_to_all(&site.spot)
     }
 
     /// The free amounts of an attribute at these levels.
-    fn numbers(&self, spots: [&Spot<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
+    fn numbers(&self, spots: [&LevelView<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
         if attribute.is_exclusive() || self.is_adjusted(attribute) {
             return None;
         }
@@ -91,14 +92,14 @@ impl Cluster<'_> {
         Some(numbers)
     }
 
-    fn number(&self, spot: &Spot<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
+    fn number(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
         let Some(Value::Amount(left)) = offer.value else {
             return None;
         };
         let shrinks = match offer.source {
-            Source::Consumable => Shrinks::ByCharge,
-            Source::Load | Source::CorrectedLoad if self.is_subtracted_now(spot, attribute) => Shrinks::ByRequest,
-            Source::Load | Source::CorrectedLoad | Source::Fixed => Shrinks::Never,
+            Source::Consumable => Reduction::ByCharge,
+            Source::Load | Source::CorrectedLoad if self.is_subtracted_now(spot, attribute) => Reduction::ByRequest,
+            Source::Load | Source::CorrectedLoad | Source::Fixed => Reduction::Never,
         };
         let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
         Some(Number { left, shrinks, is_set })
@@ -115,7 +116,7 @@ impl Headroom {
     /// Notes that one slot was planned for a task with these amounts.
     pub fn take(&mut self, tally: &Tally) {
         let mut index = 0..;
-        let mut of = |row: &Row| index.next().and_then(|index| tally.of(index, &row.attribute));
+        let mut of = |row: &AttributeHeadroom| index.next().and_then(|index| tally.item(index, &row.attribute));
         self.rows.retain_mut(|row| of(row).is_none_or(|item| row.take(item)));
     }
 
@@ -138,16 +139,16 @@ impl Headroom {
     fn serves(
         &mut self,
         cluster: &Cluster<'_>,
-        spots: [&Spot<'_, '_>; 2],
+        spots: [&LevelView<'_, '_>; 2],
         (index, request): (usize, &Request),
         is_defined: bool,
     ) -> Option<bool> {
-        let Wanted::Amount(wanted) = request.wanted else {
+        let WantedValue::Amount(wanted) = request.wanted else {
             return None;
         };
         if self.row(index, &request.attribute).is_none() {
             let numbers = cluster.numbers(spots, &request.attribute);
-            self.rows.push(Row {
+            self.rows.push(AttributeHeadroom {
                 attribute: request.attribute.clone(),
                 numbers,
             });
@@ -158,8 +159,8 @@ impl Headroom {
 
     /// The row of an attribute. It most likely has this number, because many jobs request the same
     /// in the same order.
-    fn row(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Row> {
-        let is_meant = |row: &&Row| Arc::ptr_eq(&row.attribute, attribute);
+    fn row(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&AttributeHeadroom> {
+        let is_meant = |row: &&AttributeHeadroom| Arc::ptr_eq(&row.attribute, attribute);
         // Many jobs request the same attributes in the same order.
         self.rows
             .get(index)
@@ -168,7 +169,7 @@ impl Headroom {
     }
 }
 
-impl Row {
+impl AttributeHeadroom {
     /// Whether enough is left for a wanted amount. `None` if numbers cannot decide.
     fn serves(&self, wanted: Amount, implied: bool, is_defined: bool) -> Option<bool> {
         let mut counted = self
@@ -185,9 +186,9 @@ impl Row {
     fn take(&mut self, item: &Item) -> bool {
         self.numbers.iter_mut().flatten().all(|number| {
             let takes = match number.shrinks {
-                Shrinks::Never => false,
-                Shrinks::ByCharge => item.is_charged,
-                Shrinks::ByRequest => true,
+                Reduction::Never => false,
+                Reduction::ByCharge => item.is_charged,
+                Reduction::ByRequest => true,
             };
             // Below zero a sum may have become INFINITY.
             let taken = if takes { item.taken } else { Amount::ZERO };

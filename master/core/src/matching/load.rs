@@ -2,8 +2,8 @@
 //! reduced by later bookings (ALGORITHMS.md section 6).
 
 use super::demand::Value;
-use super::{Cluster, Spot, sum};
-use crate::ledger::{At, AtLevel, Counted};
+use super::{Cluster, LevelView, sum};
+use crate::ledger::{CountRule, LevelBookings, LevelRef};
 use crate::observe::LoadEntry;
 use proto::amount::{Amount, Millionths};
 use proto::complex::{Attribute, Relop};
@@ -50,7 +50,7 @@ pub enum Load {
 impl Cluster<'_> {
     /// The load value of an attribute at a level. `None` if it is not reported, or is not a value
     /// of its type.
-    pub fn load(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Option<Load> {
+    pub fn load(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> Option<Load> {
         let entry = self.reported(spot, &attribute.name)?;
         let is_static = is_static_load(attribute.name.as_str());
         if !self.mode.counts_load() && !is_static {
@@ -77,19 +77,21 @@ impl Cluster<'_> {
     }
 
     /// The load value as reported, whatever the mode. `None` for a host that is not heard.
-    fn reported<'b>(&self, spot: &Spot<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
+    fn reported<'b>(&self, spot: &LevelView<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
         let entry = spot.loads?.get(name)?;
         let reporter = match spot.level {
             // Most hosts report their own values.
-            At::Host(host) if *host == entry.reporter => spot.contact,
-            At::Host(_) | At::Global | At::Instance(_) => self.observations.hosts.get(&entry.reporter),
+            LevelRef::Host(host) if *host == entry.reporter => spot.contact,
+            LevelRef::Host(_) | LevelRef::Global | LevelRef::Instance(_) => {
+                self.observations.hosts.get(&entry.reporter)
+            }
         };
         let unheard = reporter.is_some_and(|reporter| reporter.unheard);
         (!unheard).then_some(entry)
     }
 
     /// The value that is expected once jobs that have just started show in it.
-    fn expected(&self, spot: &Spot<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
+    fn expected(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
         let adjustment = self.adjustment(spot, attribute);
         match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => scaled.saturating_add(adjustment),
@@ -100,7 +102,13 @@ impl Cluster<'_> {
     }
 
     /// The value without what was booked since it was sampled.
-    fn less_booked(&self, spot: &Spot<'_, '_>, attribute: &Attribute, amount: Amount, entry: &LoadEntry) -> Amount {
+    fn less_booked(
+        &self,
+        spot: &LevelView<'_, '_>,
+        attribute: &Attribute,
+        amount: Amount,
+        entry: &LoadEntry,
+    ) -> Amount {
         match is_subtracted(attribute) {
             true => less(amount, self.requested_since(spot, attribute, entry)),
             false => amount,
@@ -108,7 +116,7 @@ impl Cluster<'_> {
     }
 
     /// Whether bookings may change what a level offers of an attribute.
-    pub fn follows_bookings(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+    pub fn follows_bookings(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
         let is_reported = || spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some());
         attribute.consumable.is_consumable()
             || attribute.is_exclusive()
@@ -124,7 +132,7 @@ impl Cluster<'_> {
             .is_some()
     }
 
-    fn scaled(&self, spot: &Spot<'_, '_>, name: &str, amount: Amount) -> Amount {
+    fn scaled(&self, spot: &LevelView<'_, '_>, name: &str, amount: Amount) -> Amount {
         let factor = spot.host.map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
         if factor == Millionths::ONE {
             amount
@@ -135,13 +143,13 @@ impl Cluster<'_> {
 
     /// The bookings that the value does not show: those since it was sampled, those so shortly
     /// before that the jobs had not taken their share, and all planned ones.
-    fn requested_since(&self, spot: &Spot<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
+    fn requested_since(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
         if spot.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
         let (name, counted) = (&attribute.name, self.counted(attribute));
         let [placed, planned] = spot.books;
-        let since = |book: Option<&AtLevel>, since| {
+        let since = |book: Option<&LevelBookings>, since| {
             book.map_or(Amount::ZERO, |book| {
                 book.requested_since(spot.level, name, counted, since)
             })
@@ -151,16 +159,16 @@ impl Cluster<'_> {
 
     /// How a job's request for a load value counts at a level. Consumables are requested per slot
     /// in any case. A static value describes the host, which all slots of the job have as it is.
-    pub(super) fn counted(&self, attribute: &Attribute) -> Counted {
+    pub(super) fn counted(&self, attribute: &Attribute) -> CountRule {
         let is_divided = || self.config.scheduler.load_per_slot() && !is_static_load(attribute.name.as_str());
         match attribute.consumable.is_consumable() || is_divided() {
-            true => Counted::EachSlot,
-            false => Counted::Once,
+            true => CountRule::EachSlot,
+            false => CountRule::Once,
         }
     }
 
     /// Whether planned starts are subtracted from the load value of an attribute now.
-    pub(super) fn is_subtracted_now(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> bool {
+    pub(super) fn is_subtracted_now(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
         is_subtracted(attribute) && spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some())
     }
 
@@ -175,7 +183,7 @@ impl Cluster<'_> {
     }
 
     /// The expected change of the value by jobs that have just started (`job_load_adjustments`).
-    fn adjustment(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> Amount {
+    fn adjustment(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> Amount {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name);
         let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
@@ -188,7 +196,7 @@ impl Cluster<'_> {
 
     /// The expected change of a host's value by one slot that starts, in base units. `None` if
     /// nothing is set.
-    pub(super) fn adjustment_of_one(&self, host: &Spot<'_, '_>, attribute: &Attribute) -> Option<i64> {
+    pub(super) fn adjustment_of_one(&self, host: &LevelView<'_, '_>, attribute: &Attribute) -> Option<i64> {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name)?;
         let per_slot = Amount::parse(per_slot, attribute.r#type).ok()?.finite()?;
@@ -199,7 +207,7 @@ impl Cluster<'_> {
     /// as it gets older.
     ///
     /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
-    fn started_hundredths(&self, spot: &Spot<'_, '_>) -> u64 {
+    fn started_hundredths(&self, spot: &LevelView<'_, '_>) -> u64 {
         let decay_ms = self
             .config
             .scheduler
@@ -214,8 +222,8 @@ impl Cluster<'_> {
         let mut weighted = 0u128;
         for (at, booking) in spot.books.iter().flatten().flat_map(|book| book.since(since)) {
             let weight = match spot.level {
-                At::Global => booking.granted().len() as u128,
-                At::Host(_) | At::Instance(_) => u128::from(booking.slots_at(spot.level)),
+                LevelRef::Global => booking.granted().len() as u128,
+                LevelRef::Host(_) | LevelRef::Instance(_) => u128::from(booking.slots_at(spot.level)),
             };
             weighted += weight * u128::from(decay_ms.saturating_sub(self.now.since_ms(at)));
         }
@@ -232,7 +240,7 @@ fn is_subtracted(attribute: &Attribute) -> bool {
 }
 
 /// The divisor of an adjustment: the host's processors if the value is per processor, else one.
-fn shares(host: &Spot<'_, '_>, name: &str) -> i64 {
+fn shares(host: &LevelView<'_, '_>, name: &str) -> i64 {
     let entry = host
         .loads
         .filter(|_| name.starts_with("np_"))

@@ -2,8 +2,8 @@
 
 use super::demand::{Demand, Value};
 use super::load::Load;
-use super::{Cluster, Mode, Site, Spot};
-use crate::ledger::{At, Counted, SLOTS};
+use super::{Cluster, InstanceView, LevelView, Mode};
+use crate::ledger::{CountRule, LevelRef, SLOTS};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
 use proto::id::QueueInstanceName;
@@ -36,13 +36,13 @@ impl Source {
     }
 }
 
-impl At<'_> {
+impl LevelRef<'_> {
     /// The first letter of `hl:mem_free`.
     pub fn letter(self) -> char {
         match self {
-            At::Global => 'g',
-            At::Host(_) => 'h',
-            At::Instance(_) => 'q',
+            LevelRef::Global => 'g',
+            LevelRef::Host(_) => 'h',
+            LevelRef::Instance(_) => 'q',
         }
     }
 }
@@ -101,25 +101,25 @@ impl<'a> Cluster<'a> {
     /// defined.
     ///
     /// EXCL attributes are not among them: they depend on who else is there.
-    pub fn offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
+    pub fn offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
         let (first, second) = self.two_offers(spot, attribute);
         first.into_iter().chain(second)
     }
 
     /// The offers of a level, of which there are at most two.
-    pub(super) fn two_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+    pub(super) fn two_offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
         match spot.level {
-            At::Global | At::Host(_) => self.host_offers(spot, attribute),
-            At::Instance(instance) => self.instance_offers(spot, instance, attribute),
+            LevelRef::Global | LevelRef::Host(_) => self.host_offers(spot, attribute),
+            LevelRef::Instance(instance) => self.instance_offers(spot, instance, attribute),
         }
     }
 
     /// Whether everything that a job requests is defined at a queue instance or above it, or may be
     /// later because some host reports it.
-    pub fn may_define(&self, site: &Site<'_, '_>, demand: &Demand) -> bool {
+    pub fn may_define(&self, site: &InstanceView<'_, '_>, demand: &Demand) -> bool {
         demand.hard.iter().filter(|request| !request.implied).all(|request| {
             let attribute = &request.attribute;
-            let is_set = |spot: &Spot<'_, '_>| spot.value(&attribute.name).is_some();
+            let is_set = |spot: &LevelView<'_, '_>| spot.value(&attribute.name).is_some();
             let is_setting = |settings| queue_value(site.instance, settings, attribute).is_some();
             let above = [site.host.spot, self.global()];
             is_set(&site.spot)
@@ -136,7 +136,7 @@ impl<'a> Cluster<'a> {
         self.config.settings_in(instance).map(Arc::as_ref)
     }
 
-    fn host_offers(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+    fn host_offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
         let configured = spot
             .value(&attribute.name)
             .and_then(|text| self.configured(spot, attribute, text));
@@ -162,12 +162,12 @@ impl<'a> Cluster<'a> {
 
     /// Whether slots share a load value, so that each slot needs the requested amount.
     fn is_shared(&self, attribute: &Attribute) -> bool {
-        is_ordered(attribute) && self.counted(attribute) == Counted::EachSlot
+        is_ordered(attribute) && self.counted(attribute) == CountRule::EachSlot
     }
 
     fn instance_offers(
         &self,
-        spot: &Spot<'_, '_>,
+        spot: &LevelView<'_, '_>,
         instance: &QueueInstanceName,
         attribute: &Attribute,
     ) -> (Option<Offer>, Option<Offer>) {
@@ -187,7 +187,7 @@ impl<'a> Cluster<'a> {
 
     /// The offer of a value in `complex_values`: the free amount of a consumable, or the value
     /// itself.
-    fn configured(&self, spot: &Spot<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
+    fn configured(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
             Value::Amount(capacity) if attribute.consumable.is_consumable() => {
                 Some(self.left(spot, attribute, capacity))
@@ -197,7 +197,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// The free part of a capacity. It is negative where more is booked than there is.
-    fn left(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
+    fn left(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
         let capacity = match self.within() {
             Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
             None => self.less_used_by_others(spot, attribute, capacity),
@@ -217,7 +217,7 @@ impl<'a> Cluster<'a> {
 impl Cluster<'_> {
     /// The part of a capacity that counts at a later time: the present use by others than jobs, as
     /// the load shows it, is assumed to stay (ALGORITHMS.md section 4.2).
-    fn less_used_by_others(&self, spot: &Spot<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
+    fn less_used_by_others(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
         if self.mode != Mode::Later {
             return capacity;
         }

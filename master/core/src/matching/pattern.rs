@@ -11,12 +11,12 @@ use proto::restring::Expression;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuePattern {
     queue: Option<Expression>,
-    on: On,
+    on: HostPattern,
 }
 
 /// Where the instances are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum On {
+enum HostPattern {
     AnyHost,
     Hosts(Option<Expression>),
     Groups(Option<Expression>),
@@ -27,10 +27,10 @@ impl QueuePattern {
     /// are `*@host`.
     pub fn new(text: &str) -> QueuePattern {
         let (queue, on) = match text.split_once('@') {
-            None => (text, On::AnyHost),
+            None => (text, HostPattern::AnyHost),
             Some((queue, rest)) => match rest.strip_prefix('@') {
-                Some(_) => (queue, On::Groups(Expression::parse(rest).ok())),
-                None => (queue, On::Hosts(Expression::parse(rest).ok())),
+                Some(_) => (queue, HostPattern::Groups(Expression::parse(rest).ok())),
+                None => (queue, HostPattern::Hosts(Expression::parse(rest).ok())),
             },
         };
         let queue = if queue.is_empty() {
@@ -47,11 +47,11 @@ impl QueuePattern {
             return false;
         }
         match &self.on {
-            On::AnyHost => true,
-            On::Hosts(hosts) => hosts
+            HostPattern::AnyHost => true,
+            HostPattern::Hosts(hosts) => hosts
                 .as_ref()
                 .is_some_and(|hosts| is_host(hosts, instance.host.as_str())),
-            On::Groups(groups) => {
+            HostPattern::Groups(groups) => {
                 let of_host = config.groups_of.get(&instance.host).into_iter().flatten();
                 of_host
                     .into_iter()

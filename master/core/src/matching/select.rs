@@ -4,8 +4,8 @@
 //! hosts by what they have now. Which names and patterns were meant is not decided here.
 
 use super::demand::{Request, resolved};
-use super::fit::{Role, serves};
-use super::{Cluster, Spot};
+use super::fit::{SlotRole, serves};
+use super::{Cluster, LevelView};
 use crate::ledger::Level;
 use proto::complex::Complex;
 use proto::request::ResourceRequest;
@@ -30,14 +30,14 @@ impl Cluster<'_> {
         requests.iter().all(|request| self.has_one(&spots, request))
     }
 
-    fn has_one(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
+    fn has_one(&self, spots: &[LevelView<'_, '_>], request: &Request) -> bool {
         if request.attribute.is_exclusive() {
             let mut defined = spots
                 .iter()
                 .filter(|spot| self.has_exclusive(spot, &request.attribute))
                 .peekable();
             return defined.peek().is_some()
-                && defined.all(|spot| self.excluded(spot, request, Role::Master).is_none());
+                && defined.all(|spot| self.excluded(spot, request, SlotRole::Master).is_none());
         }
         let offers = spots.iter().flat_map(|spot| self.offers(spot, &request.attribute));
         let mut known = offers.filter(|offer| offer.value.is_some()).peekable();

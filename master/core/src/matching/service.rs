@@ -2,10 +2,10 @@
 //! 6.3).
 
 use super::demand::Value;
-use super::{Cluster, Mode, Site, count, sum};
+use super::{Cluster, InstanceView, Mode, count, sum};
 use crate::event::InstanceState;
-use crate::ledger::{At, SLOTS};
-use crate::sched::reason::{Overload, What};
+use crate::ledger::{LevelRef, SLOTS};
+use crate::sched::reason::{Obstacle, Overload};
 use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
 use proto::id::{AttributeName, QueueInstanceName};
@@ -20,7 +20,7 @@ impl Cluster<'_> {
     ///
     /// On an empty cluster every instance takes jobs. An order is checked without contact: the
     /// master's core knows its own.
-    pub fn out_of_service(&self, site: &Site<'_, '_>) -> Option<What> {
+    pub fn out_of_service(&self, site: &InstanceView<'_, '_>) -> Option<Obstacle> {
         let settings = site.spot.settings?;
         if self.mode == Mode::EmptyCluster {
             return None;
@@ -29,20 +29,20 @@ impl Cluster<'_> {
             return Some(what);
         }
         if self.is_closing(settings) {
-            return Some(What::ClosedByCalendar);
+            return Some(Obstacle::ClosedByCalendar);
         }
         if self.will_give_way(site.instance) {
-            return Some(What::Subordinate);
+            return Some(Obstacle::Subordinate);
         }
         let slots = self.within().map_or(settings.slots, |reservation| {
             reservation.block.slots_at(site.spot.level)
         });
-        (self.slots_taken(&site.spot) >= slots).then_some(What::Full { slots })
+        (self.slots_taken(&site.spot) >= slots).then_some(Obstacle::Full { slots })
     }
 
     /// Why a queue instance takes no job, whatever runs there and whatever the time: its state, its
     /// host's contact. For a later time the state that a calendar has set does not count.
-    pub fn shut(&self, site: &Site<'_, '_>) -> Option<What> {
+    pub fn shut(&self, site: &InstanceView<'_, '_>) -> Option<Obstacle> {
         if let Some(state) = self.instances.get(site.instance) {
             let what = out_of_service(state).filter(|what| self.mode != Mode::Later || !is_by_calendar(what));
             if what.is_some() {
@@ -50,15 +50,15 @@ impl Cluster<'_> {
             }
         }
         if self.config.ambiguous.contains_key(site.instance) {
-            return Some(What::Ambiguous);
+            return Some(Obstacle::Ambiguous);
         }
         if !matches!(self.mode, Mode::Now | Mode::Later) {
             return None;
         }
         let Some(host) = site.host.spot.contact.filter(|host| host.connected && !host.unheard) else {
-            return Some(What::NoContact);
+            return Some(Obstacle::NoContact);
         };
-        host.unfit.clone().map(|why| What::HostUnfit { why })
+        host.unfit.clone().map(|why| Obstacle::HostUnfit { why })
     }
 
     /// Whether planned tasks will make another queue instance of the host suspend this one. For
@@ -67,13 +67,13 @@ impl Cluster<'_> {
         let Some(planned) = self.planned.filter(|_| self.mode == Mode::Now) else {
             return false;
         };
-        if self.config.causes.superordinates.is_empty() || planned.level(At::Host(&instance.host)).is_none() {
+        if self.config.causes.superordinates.is_empty() || planned.level(LevelRef::Host(&instance.host)).is_none() {
             return false;
         }
-        let used = |above: &QueueInstanceName| match planned.level(At::Instance(above)) {
+        let used = |above: &QueueInstanceName| match planned.level(LevelRef::Instance(above)) {
             Some(_) => count(sum(self
                 .ledgers()
-                .map(|ledger| ledger.booked(At::Instance(above), SLOTS)))),
+                .map(|ledger| ledger.booked(LevelRef::Instance(above), SLOTS)))),
             None => 0,
         };
         self.config
@@ -90,15 +90,15 @@ impl Cluster<'_> {
 
     /// Why the load of its host keeps jobs away from a queue instance: load and suspend thresholds
     /// that are reached.
-    pub fn alarms(&self, instance: &QueueInstanceName) -> Vec<What> {
-        let overloads = self.overloads(instance).into_iter().map(What::Overloaded);
+    pub fn alarms(&self, instance: &QueueInstanceName) -> Vec<Obstacle> {
+        let overloads = self.overloads(instance).into_iter().map(Obstacle::Overloaded);
         overloads
-            .chain(self.suspend_alarms(instance).into_iter().map(What::SuspendAlarm))
+            .chain(self.suspend_alarms(instance).into_iter().map(Obstacle::SuspendAlarm))
             .collect()
     }
 
     /// Whether a load or suspend threshold of a queue instance is reached.
-    pub fn is_in_alarm(&self, site: &Site<'_, '_>) -> bool {
+    pub fn is_in_alarm(&self, site: &InstanceView<'_, '_>) -> bool {
         let Some(settings) = site.spot.settings else {
             return false;
         };
@@ -126,7 +126,7 @@ impl Cluster<'_> {
 
     /// The most slots that one parallel job may take in a queue instance before its load thresholds
     /// are reached, given what jobs are expected to add to the load (ALGORITHMS.md section 6.4).
-    pub fn threshold_cap(&self, site: &Site<'_, '_>) -> u32 {
+    pub fn threshold_cap(&self, site: &InstanceView<'_, '_>) -> u32 {
         let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else {
             return u32::MAX;
         };
@@ -138,7 +138,7 @@ impl Cluster<'_> {
     }
 
     /// The load threshold behind [`Cluster::threshold_cap`], with its present value.
-    pub fn nearest_threshold(&self, site: &Site<'_, '_>) -> Option<Overload> {
+    pub fn nearest_threshold(&self, site: &InstanceView<'_, '_>) -> Option<Overload> {
         let thresholds = site.spot.settings?.load_thresholds.iter();
         let capped = thresholds.filter_map(|(name, limit)| Some((self.slots_to(site, name, limit)?, name, limit)));
         let (_, name, limit) = capped.min_by_key(|(slots, _, _)| *slots)?;
@@ -148,7 +148,7 @@ impl Cluster<'_> {
     }
 
     /// The slots that reach one threshold. `None` if slots do not change it.
-    fn slots_to(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
+    fn slots_to(&self, site: &InstanceView<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.get(name)?;
         let per_slot = self
             .adjustment_of_one(&site.host.spot, attribute)
@@ -167,14 +167,14 @@ impl Cluster<'_> {
     }
 
     /// The thresholds of a list that the values of a queue instance reach.
-    pub fn reached(&self, site: &Site<'_, '_>, thresholds: &Assignments) -> Vec<Overload> {
+    pub fn reached(&self, site: &InstanceView<'_, '_>, thresholds: &Assignments) -> Vec<Overload> {
         thresholds
             .iter()
             .filter_map(|(name, limit)| self.overload(site, name, limit))
             .collect()
     }
 
-    fn overload(&self, site: &Site<'_, '_>, name: &AttributeName, limit: &str) -> Option<Overload> {
+    fn overload(&self, site: &InstanceView<'_, '_>, name: &AttributeName, limit: &str) -> Option<Overload> {
         let Some(attribute) = self.config.complex.get(name) else {
             return Some(unknown(name, limit));
         };
@@ -201,7 +201,7 @@ fn overload_at(attribute: &Attribute, dominance: Dominance, value: Value, limit:
 }
 
 /// Why an instance takes no jobs in a state.
-fn out_of_service(state: &InstanceState) -> Option<What> {
+fn out_of_service(state: &InstanceState) -> Option<Obstacle> {
     let InstanceState {
         disabled,
         suspended,
@@ -211,20 +211,20 @@ fn out_of_service(state: &InstanceState) -> Option<What> {
         preempted,
     } = state;
     let causes = [
-        (*disabled, What::Disabled),
-        (*calendar == CalendarState::Off, What::ClosedByCalendar),
-        (*suspended, What::Suspended),
-        (*calendar == CalendarState::Suspended, What::SuspendedByCalendar),
-        (*subordinate, What::Subordinate),
-        (*preempted, What::Preempted),
-        (!errors.is_empty(), What::InError),
+        (*disabled, Obstacle::Disabled),
+        (*calendar == CalendarState::Off, Obstacle::ClosedByCalendar),
+        (*suspended, Obstacle::Suspended),
+        (*calendar == CalendarState::Suspended, Obstacle::SuspendedByCalendar),
+        (*subordinate, Obstacle::Subordinate),
+        (*preempted, Obstacle::Preempted),
+        (!errors.is_empty(), Obstacle::InError),
     ];
     causes.into_iter().find(|(is_set, _)| *is_set).map(|(_, what)| what)
 }
 
 /// Whether the cause is a calendar: it ends some day.
-fn is_by_calendar(what: &What) -> bool {
-    matches!(what, What::ClosedByCalendar | What::SuspendedByCalendar)
+fn is_by_calendar(what: &Obstacle) -> bool {
+    matches!(what, Obstacle::ClosedByCalendar | Obstacle::SuspendedByCalendar)
 }
 
 /// An alarm by a threshold whose value is not known.

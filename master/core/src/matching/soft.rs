@@ -3,8 +3,8 @@
 use super::demand::{Demand, Request};
 use super::fit::serves;
 use super::pattern::is_in_queue_list;
-use super::{Cluster, Spot};
-use crate::ledger::At;
+use super::{Cluster, LevelView};
+use crate::ledger::LevelRef;
 use proto::id::QueueInstanceName;
 
 impl Cluster<'_> {
@@ -14,7 +14,7 @@ impl Cluster<'_> {
         let spots = if demand.soft.is_empty() {
             Vec::new()
         } else {
-            self.above(At::Instance(instance))
+            self.above(LevelRef::Instance(instance))
         };
         let unmet = demand
             .soft
@@ -29,7 +29,7 @@ impl Cluster<'_> {
 
     /// Whether each level that defines an attribute serves a request for one slot, and at least one
     /// does.
-    fn meets(&self, spots: &[Spot<'_, '_>], request: &Request) -> bool {
+    fn meets(&self, spots: &[LevelView<'_, '_>], request: &Request) -> bool {
         let mut offers = spots
             .iter()
             .flat_map(|spot| self.offers(spot, &request.attribute))

@@ -2,9 +2,9 @@
 //! matched against them.
 
 use super::{Cluster, sum};
-use crate::ledger::{At, AtLevel, OnHost};
+use crate::ledger::{HostBookings, LevelBookings, LevelRef};
 use crate::observe::{HostObservation, Loads};
-use crate::sched::timeline::Tenant;
+use crate::sched::timeline::HostUse;
 use crate::state::config::HostSite;
 use proto::amount::Amount;
 use proto::host::ExecHost;
@@ -19,9 +19,9 @@ static GLOBAL: LazyLock<HostName> = LazyLock::new(HostName::global);
 
 /// A level of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot<'a, 'l> {
+pub struct LevelView<'a, 'l> {
     /// The level.
-    pub level: At<'l>,
+    pub level: LevelRef<'l>,
     /// The execution host object. `None` for a queue instance.
     pub host: Option<&'a ExecHost>,
     /// The settings. `None` for a host.
@@ -31,39 +31,39 @@ pub struct Spot<'a, 'l> {
     /// Contact with the host. `None` for a queue instance and for the cluster.
     pub contact: Option<&'a HostObservation>,
     /// The bookings in each ledger that counts: of placed tasks, and of planned ones.
-    pub books: [Option<&'a AtLevel>; 2],
+    pub books: [Option<&'a LevelBookings>; 2],
     /// The use of the host over time, if anybody plans ahead.
-    pub tenants: &'a [Tenant],
+    pub tenants: &'a [HostUse],
 }
 
 /// A host.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a, 'l> {
+pub struct HostView<'a, 'l> {
     /// Its level.
-    pub spot: Spot<'a, 'l>,
+    pub spot: LevelView<'a, 'l>,
     home: Option<&'a HostSite>,
-    books: [Option<&'a OnHost>; 2],
+    books: [Option<&'a HostBookings>; 2],
 }
 
 /// A queue instance on its host.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a, 'l> {
+pub struct InstanceView<'a, 'l> {
     /// Its name.
     pub instance: &'l QueueInstanceName,
     /// Its level.
-    pub spot: Spot<'a, 'l>,
+    pub spot: LevelView<'a, 'l>,
     /// Its host.
-    pub host: Ground<'a, 'l>,
+    pub host: HostView<'a, 'l>,
 }
 
 impl<'a> Cluster<'a> {
     /// The level of the cluster.
-    pub fn global(&self) -> Spot<'a, 'static> {
+    pub fn global(&self) -> LevelView<'a, 'static> {
         let host = self.config.sites.get(&*GLOBAL).and_then(|site| site.host.as_deref());
         let loads = self.observations.load.get(&*GLOBAL);
-        let books = self.books(|ledger| ledger.level(At::Global));
-        Spot {
-            level: At::Global,
+        let books = self.books(|ledger| ledger.level(LevelRef::Global));
+        LevelView {
+            level: LevelRef::Global,
             host,
             settings: None,
             loads,
@@ -74,28 +74,28 @@ impl<'a> Cluster<'a> {
     }
 
     /// Looks a host up.
-    pub fn ground<'l>(&self, name: &'l HostName) -> Ground<'a, 'l> {
+    pub fn ground<'l>(&self, name: &'l HostName) -> HostView<'a, 'l> {
         let books = self.books(|ledger| ledger.on_host(name));
         let home = self.config.sites.get(name);
-        let spot = Spot {
-            level: At::Host(name),
+        let spot = LevelView {
+            level: LevelRef::Host(name),
             host: home.and_then(|site| site.host.as_deref()),
             settings: None,
             loads: self.observations.load.get(name),
             contact: self.observations.hosts.get(name),
-            books: books.map(|book| book.map(OnHost::host)),
+            books: books.map(|book| book.map(HostBookings::host)),
             tenants: self
                 .window
                 .filter(|window| !window.is_now())
                 .map_or(&[], |window| window.line.tenants(name)),
         };
-        Ground { spot, home, books }
+        HostView { spot, home, books }
     }
 
     /// Looks a queue instance of a host up.
-    pub fn site_on<'l>(&self, host: Ground<'a, 'l>, instance: &'l QueueInstanceName) -> Site<'a, 'l> {
-        let spot = Spot {
-            level: At::Instance(instance),
+    pub fn site_on<'l>(&self, host: HostView<'a, 'l>, instance: &'l QueueInstanceName) -> InstanceView<'a, 'l> {
+        let spot = LevelView {
+            level: LevelRef::Instance(instance),
             host: None,
             settings: host
                 .home
@@ -106,20 +106,20 @@ impl<'a> Cluster<'a> {
             books: host.books.map(|book| book?.instance(&instance.queue)),
             tenants: host.spot.tenants,
         };
-        Site { instance, spot, host }
+        InstanceView { instance, spot, host }
     }
 
     /// Looks a queue instance up.
-    pub fn site<'l>(&self, instance: &'l QueueInstanceName) -> Site<'a, 'l> {
+    pub fn site<'l>(&self, instance: &'l QueueInstanceName) -> InstanceView<'a, 'l> {
         self.site_on(self.ground(&instance.host), instance)
     }
 
     /// A level and those above it, nearest first.
-    pub fn above<'l>(&self, level: impl Into<At<'l>>) -> Vec<Spot<'a, 'l>> {
+    pub fn above<'l>(&self, level: impl Into<LevelRef<'l>>) -> Vec<LevelView<'a, 'l>> {
         match level.into() {
-            At::Global => vec![self.global()],
-            At::Host(host) => vec![self.ground(host).spot, self.global()],
-            At::Instance(instance) => self.site(instance).above(self).into(),
+            LevelRef::Global => vec![self.global()],
+            LevelRef::Host(host) => vec![self.ground(host).spot, self.global()],
+            LevelRef::Instance(instance) => self.site(instance).above(self).into(),
         }
     }
 
@@ -129,14 +129,14 @@ impl<'a> Cluster<'a> {
     }
 }
 
-impl<'a, 'l> Site<'a, 'l> {
+impl<'a, 'l> InstanceView<'a, 'l> {
     /// Its level and those above it, nearest first.
-    pub fn above(&self, cluster: &Cluster<'a>) -> [Spot<'a, 'l>; 3] {
+    pub fn above(&self, cluster: &Cluster<'a>) -> [LevelView<'a, 'l>; 3] {
         [self.spot, self.host.spot, cluster.global()]
     }
 }
 
-impl<'a> Spot<'a, '_> {
+impl<'a> LevelView<'a, '_> {
     /// `complex_values` of the level.
     pub fn complex_values(&self) -> Option<&'a Assignments> {
         let of_host = self.host.map(|host| &host.complex_values);

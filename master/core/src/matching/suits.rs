@@ -2,46 +2,44 @@
 
 use super::demand::Demand;
 use super::pattern::is_in_queue_list;
-use super::{Cluster, Site};
-use crate::sched::reason::What;
+use super::{Cluster, InstanceView};
+use crate::sched::reason::Obstacle;
 use proto::id::{PeName, QueueInstanceName};
 
 impl Cluster<'_> {
     /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job,
     /// parallel environment.
-    pub fn unsuitable(&self, site: &Site<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<What> {
+    pub fn unsuitable(&self, site: &InstanceView<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<Obstacle> {
         let (settings, instance) = (site.spot.settings?, site.instance);
         if !self.is_named(instance, demand) {
-            return Some(What::NotInQueueList);
+            return Some(Obstacle::NotInQueueList);
         }
         if let Some(reservation) = self.within()
             && (!reservation.has(instance) || pe.is_some() && pe != reservation.pe.as_ref())
         {
-            return Some(What::NotReserved {
+            return Some(Obstacle::NotReserved {
                 reservation: reservation.id,
             });
         }
         if demand.avoided_hosts.contains(&instance.host) {
-            return Some(What::MayRunThere);
+            return Some(Obstacle::MayRunThere);
         }
         if let Some(checkpoint) = &demand.checkpoint
             && !settings.ckpt_list.contains(checkpoint)
         {
             let name = Some(checkpoint.clone()).filter(|_| !settings.ckpt_list.is_empty());
-            return Some(
-                name.map_or(What::WrongType { kind: "checkpointing" }, |name| What::NotInCkptList {
-                    name,
-                }),
-            );
+            return Some(name.map_or(Obstacle::WrongType { kind: "checkpointing" }, |name| {
+                Obstacle::NotInCkptList { name }
+            }));
         }
         if pe.is_some_and(|pe| demand.is_apart() && self.takes_none(instance, demand, pe)) {
-            return Some(What::NotInSlaveQueues);
+            return Some(Obstacle::NotInSlaveQueues);
         }
         match (pe, demand.immediate) {
             (Some(pe), _) if settings.pe_list.contains(pe) => None,
-            (Some(pe), _) => Some(What::NotInPe { pe: pe.to_string() }),
-            (None, true) if !settings.is_interactive() => Some(What::WrongType { kind: "interactive" }),
-            (None, false) if !settings.is_batch() => Some(What::WrongType { kind: "batch" }),
+            (Some(pe), _) => Some(Obstacle::NotInPe { pe: pe.to_string() }),
+            (None, true) if !settings.is_interactive() => Some(Obstacle::WrongType { kind: "interactive" }),
+            (None, false) if !settings.is_batch() => Some(Obstacle::WrongType { kind: "batch" }),
             (None, true | false) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The amounts that a job requests and takes with one slot, close together in memory, because each
 //! placed task reads them. This exists only for speed.
 
-use super::demand::{Demand, Wanted};
+use super::demand::{Demand, WantedValue};
 use crate::ledger::Charges;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Complex};
@@ -43,8 +43,8 @@ impl Tally {
             is_charged: demand.charges.of_one_slot(&attribute.name) > Amount::ZERO,
         };
         let asked = demand.hard.iter().filter_map(|request| match request.wanted {
-            Wanted::Amount(wanted) => Some(item(&request.attribute, wanted, request.implied)),
-            Wanted::Text(_) => None,
+            WantedValue::Amount(wanted) => Some(item(&request.attribute, wanted, request.implied)),
+            WantedValue::Text(_) => None,
         });
         let mut items: Vec<Item> = asked.collect();
         let asked = items.len();
@@ -72,7 +72,7 @@ impl Tally {
     }
 
     /// The amounts of an attribute. It most likely has this number.
-    pub(super) fn of(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Item> {
+    pub(super) fn item(&self, index: usize, attribute: &Arc<Attribute>) -> Option<&Item> {
         let is_meant = |item: &&Item| Arc::ptr_eq(&item.attribute, attribute);
         self.items
             .get(index)

@@ -6,7 +6,7 @@ use crate::ledger::{Booking, Grant, Level};
 use crate::sched::order::Order;
 use crate::sched::tests::lab::{Lab, spec};
 use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::wire::view::{ResourceValue, ResourceView};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn lab(script: &str) -> Lab {
 fn suitable(lab: &Lab, request: &str, mode: Mode) -> String {
     let spec = spec(&["-l", request], &mut Vec::new());
     let model = lab.scheduler.model();
-    let cluster = Cluster::of(lab.state(), model.observations(), mode);
+    let cluster = Cluster::of_state(lab.state(), model.observations(), mode);
     let demand = Demand::new(&lab.state().config, &spec);
     let globally = crate::sched::assign::fit_globally(&cluster, &demand);
     let fits = |instance: &&QueueInstanceName| {
@@ -72,7 +72,7 @@ fn shown(views: &[ResourceView]) -> Vec<String> {
 }
 
 fn now(lab: &Lab) -> Cluster<'_> {
-    Cluster::of(lab.state(), lab.scheduler.model().observations(), Mode::Now)
+    Cluster::of_state(lab.state(), lab.scheduler.model().observations(), Mode::Now)
 }
 
 fn of_instance(lab: &Lab, host: &str, attribute: &str) -> String {
@@ -357,8 +357,10 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
                 ..self::now(&lab).untold()
             };
             let site = cluster.site(&instance);
-            let on_host = cluster.fit_level(Fit::anywhere(), &site.host.spot, &demand, 1, Role::Master);
-            let fits = cluster.fit_instance(on_host, &site, &demand, 1, Role::Master).holds(1);
+            let on_host = cluster.fit_level(Fit::anywhere(), &site.host.spot, &demand, 1, SlotRole::Master);
+            let fits = cluster
+                .fit_instance(on_host, &site, &demand, 1, SlotRole::Master)
+                .holds(1);
             assert_eq!(
                 cluster.fits_in(&mut headroom, &Fit::anywhere(), &site, &demand),
                 fits,
@@ -367,7 +369,7 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
             if !fits {
                 break;
             }
-            let granted = [Granted {
+            let granted = [GrantedSlots {
                 instance: instance.clone(),
                 slots: 1,
             }];
@@ -561,7 +563,7 @@ fn orders_are_checked_without_load_and_with_everything_else() {
         };
         let granted = parts
             .iter()
-            .map(|(host, slots)| Granted {
+            .map(|(host, slots)| GrantedSlots {
                 instance: instance(host),
                 slots: *slots,
             })
@@ -613,7 +615,7 @@ fn what_is_charged_once_a_host_is_charged_for_each_host_globally() {
         let slots = 6 / u32::try_from(hosts.len()).unwrap();
         let granted = hosts
             .iter()
-            .map(|host| Granted {
+            .map(|host| GrantedSlots {
                 instance: instance(host),
                 slots,
             })
@@ -672,7 +674,7 @@ fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have
     let select = |request: &str, mode: Mode, level: &dyn Fn(&str) -> Level| {
         let list = proto::request::ResourceList::parse(request).unwrap();
         let requests = requests(&lab.state().config.complex, &Vec::from(list)).unwrap();
-        let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), mode);
+        let cluster = Cluster::of_state(lab.state(), lab.scheduler.model().observations(), mode);
         let hosts: Vec<&str> = ["a", "b"]
             .into_iter()
             .filter(|host| cluster.has(&level(host), &requests))

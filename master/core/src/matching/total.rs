@@ -1,10 +1,10 @@
 //! Load values that never exceed another value of their host.
 
-use super::demand::{Demand, Value, Wanted};
+use super::demand::{Demand, Value, WantedValue};
 use super::load::Load;
 use super::offer::is_ordered;
-use super::{Cluster, Spot};
-use crate::sched::reason::{Shortage, What};
+use super::{Cluster, LevelView};
+use crate::sched::reason::{Obstacle, Shortage};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Relop;
 use proto::wire::view::Dominance;
@@ -17,7 +17,7 @@ const TOTALS: [(&str, &str); 3] = [
 ];
 
 /// The first request of a load value that exceeds the total its host reports, if there is one.
-pub fn total_exceeded(cluster: &Cluster<'_>, host: &Spot<'_, '_>, demand: &Demand) -> Option<What> {
+pub fn total_exceeded(cluster: &Cluster<'_>, host: &LevelView<'_, '_>, demand: &Demand) -> Option<Obstacle> {
     let asked = demand
         .hard
         .iter()
@@ -26,7 +26,7 @@ pub fn total_exceeded(cluster: &Cluster<'_>, host: &Spot<'_, '_>, demand: &Deman
     asked.find_map(|request| {
         let attribute = &request.attribute;
         let (_, total) = TOTALS.iter().find(|(free, _)| *free == attribute.name.as_str())?;
-        let Wanted::Amount(wanted) = request.wanted else {
+        let WantedValue::Amount(wanted) = request.wanted else {
             return None;
         };
         let total = known(cluster, host, total)?;
@@ -36,7 +36,7 @@ pub fn total_exceeded(cluster: &Cluster<'_>, host: &Spot<'_, '_>, demand: &Deman
         if is_scaled || wanted <= total {
             return None;
         }
-        Some(What::Offers(Shortage {
+        Some(Obstacle::Offers(Shortage {
             attribute: attribute.name.clone(),
             r#type: attribute.r#type,
             dominance: Dominance {
@@ -50,7 +50,7 @@ pub fn total_exceeded(cluster: &Cluster<'_>, host: &Spot<'_, '_>, demand: &Deman
     })
 }
 
-fn known(cluster: &Cluster<'_>, host: &Spot<'_, '_>, name: &str) -> Option<Amount> {
+fn known(cluster: &Cluster<'_>, host: &LevelView<'_, '_>, name: &str) -> Option<Amount> {
     let attribute = cluster.config.complex.lookup(name)?;
     match cluster.load(host, attribute)? {
         Load::Known {

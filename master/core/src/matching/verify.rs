@@ -2,19 +2,19 @@
 //! "The scheduler on one page").
 
 use super::demand::Demand;
-use super::fit::{Fit, Role};
+use super::fit::{Fit, SlotRole};
 use super::pattern::is_in_queue_list;
 use super::{Cluster, Mode, may_use_pe};
 use crate::ledger::{Grant, Level};
 use crate::observe::Observations;
-use crate::quota::Purse;
+use crate::quota::QuotaBudget;
 use crate::sched::assign::{assign_parallel, assign_serial, fit_globally};
 use crate::sched::order::Order;
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{Obstacle, Reason};
 use crate::state::State;
 use proto::amount::Type;
 use proto::id::{HostName, PeName};
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use proto::pe::AllocationRule;
 use proto::restring::Expression;
 use proto::time::Now;
@@ -27,11 +27,11 @@ use std::collections::BTreeMap;
 /// With the reasons of every queue instance if none could.
 pub fn verify(state: &State, observations: &Observations, spec: &JobSpec, mode: Mode) -> Result<(), Vec<Reason>> {
     let demand = Demand::new(&state.config, spec);
-    let cluster = Cluster::of(state, observations, mode).of_demand(state, &demand);
+    let cluster = Cluster::of_state(state, observations, mode).of_demand(state, &demand);
     let globally = fit_globally(&cluster, &demand);
     let instances: Vec<_> = state.config.resolved.keys().cloned().collect();
     if instances.is_empty() {
-        return Err(vec![Reason::new(Level::Global, What::NoInstances)]);
+        return Err(vec![Reason::new(Level::Global, Obstacle::NoInstances)]);
     }
     if demand.pe.is_some() {
         return assign_parallel(&cluster, &demand, &globally, &instances).map(|_| ());
@@ -65,7 +65,7 @@ pub fn check_start(state: &State, observations: &Observations, order: &Order, no
         Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
     };
     let Some(job) = state.jobs.get(seq) else {
-        return Err(vec![Reason::new(Level::Global, What::NoSuchJob)]);
+        return Err(vec![Reason::new(Level::Global, Obstacle::NoSuchJob)]);
     };
     // The core decides which tasks avoid which hosts: another task of the job may go there.
     let demand = Demand::new(&state.config, &job.spec);
@@ -91,7 +91,7 @@ pub fn check_grant(
     let (granted, pe) = (grant.slots, grant.pe);
     let cluster = Cluster {
         now: now.tick,
-        ..Cluster::of(state, observations, Mode::Order).of_demand(state, demand)
+        ..Cluster::of_state(state, observations, Mode::Order).of_demand(state, demand)
     };
     let mut reasons = Vec::new();
     check_shape(&cluster, demand, granted, pe, &mut reasons);
@@ -107,7 +107,7 @@ pub fn check_grant(
 fn check_shape(
     cluster: &Cluster<'_>,
     demand: &Demand,
-    granted: &[Granted],
+    granted: &[GrantedSlots],
     pe: Option<&PeName>,
     reasons: &mut Vec<Reason>,
 ) {
@@ -116,7 +116,7 @@ fn check_shape(
     let own = pe
         .and_then(|pe| cluster.config.pes.get(pe))
         .map_or(1, |pe| demand.own_slots(pe));
-    let is_used = |(index, granted): (usize, &Granted)| granted.slots > 0 || index == 0 && own == 0;
+    let is_used = |(index, granted): (usize, &GrantedSlots)| granted.slots > 0 || index == 0 && own == 0;
     let sound = once.len() == granted.len() && !granted.is_empty() && granted.iter().enumerate().all(is_used);
     let fits = sound
         && match (&demand.pe, pe) {
@@ -127,17 +127,23 @@ fn check_shape(
             (None, Some(_)) | (Some(_), None) => false,
         };
     if !fits {
-        reasons.push(Reason::new(Level::Global, What::WrongSlots { slots }));
+        reasons.push(Reason::new(Level::Global, Obstacle::WrongSlots { slots }));
     }
 }
 
-fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &PeName, granted: &[Granted]) -> bool {
+fn keeps_pe_rules(
+    cluster: &Cluster<'_>,
+    demand: &Demand,
+    wanted: &str,
+    name: &PeName,
+    granted: &[GrantedSlots],
+) -> bool {
     let Some(pe) = cluster.config.pes.get(name) else {
         return false;
     };
     let meant = Expression::parse(wanted).is_ok_and(|pattern| pattern.matches(name.as_str(), Type::String));
     let slots: u32 = granted.iter().map(|granted| granted.slots).sum();
-    let by_host = slots_by_host(granted, 0, Role::Master);
+    let by_host = slots_by_host(granted, 0, SlotRole::Master);
     let placed = match demand.allocation_rule(pe) {
         AllocationRule::PeSlots => by_host.len() == 1,
         // A master without a slot of its own may be where no task is.
@@ -151,18 +157,18 @@ fn keeps_pe_rules(cluster: &Cluster<'_>, demand: &Demand, wanted: &str, name: &P
 fn check_instances(
     cluster: &Cluster<'_>,
     demand: &Demand,
-    granted: &[Granted],
+    granted: &[GrantedSlots],
     pe: Option<&PeName>,
     reasons: &mut Vec<Reason>,
 ) {
     let environment = pe.and_then(|pe| cluster.config.pes.get(pe)).map(AsRef::as_ref);
     let (_, beside_master) = demand.roles(environment);
     let extra = u32::from(environment.is_some_and(|pe| !pe.job_is_first_task.0));
-    for (index, Granted { instance, slots }) in granted.iter().enumerate() {
+    for (index, GrantedSlots { instance, slots }) in granted.iter().enumerate() {
         let level = Level::Instance(instance.clone());
         let site = cluster.site(instance);
         if site.spot.settings.is_none() {
-            reasons.push(Reason::new(level, What::NoInstances));
+            reasons.push(Reason::new(level, Obstacle::NoInstances));
             continue;
         }
         let what = cluster
@@ -170,15 +176,15 @@ fn check_instances(
             .or_else(|| cluster.out_of_service(&site));
         reasons.extend(what.map(|what| Reason::new(level.clone(), what)));
         if index == 0 && pe.is_some() && !is_in_queue_list(cluster.config, &demand.master_queues, instance) {
-            reasons.push(Reason::new(level.clone(), What::NotInMasterQueues));
+            reasons.push(Reason::new(level.clone(), Obstacle::NotInMasterQueues));
         }
         let is_beside_master = granted
             .first()
             .is_some_and(|master| master.instance.host == instance.host);
         let holds_others = index > 0 || slots + extra > 1;
-        let is_spared = is_beside_master && beside_master == Role::Companion;
+        let is_spared = is_beside_master && beside_master == SlotRole::Companion;
         if holds_others && !is_spared && !cluster.takes_slaves(instance, demand) {
-            reasons.push(Reason::new(level, What::NotInSlaveQueues));
+            reasons.push(Reason::new(level, Obstacle::NotInSlaveQueues));
         }
     }
 }
@@ -187,7 +193,7 @@ fn check_instances(
 fn check_amounts(
     cluster: &Cluster<'_>,
     demand: &Demand,
-    granted: &[Granted],
+    granted: &[GrantedSlots],
     pe: Option<&PeName>,
     reasons: &mut Vec<Reason>,
 ) {
@@ -196,22 +202,22 @@ fn check_amounts(
     let (as_master, beside_master) = demand.roles(pe.map(AsRef::as_ref));
     let by_host = slots_by_host(granted, extra, as_master);
     let all = by_host.values().map(|(slots, _)| *slots).sum::<u32>();
-    let denials = Purse::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
+    let denials = QuotaBudget::new(cluster, demand, pe.map(|pe| &pe.name)).take_all(granted, extra);
     reasons.extend(denials.err().into_iter().flatten());
     let globally = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, all, as_master);
     reasons.extend(globally.reasons.iter().cloned());
     if !globally.holds(all) {
         return;
     }
-    if beside_master == Role::Companion {
+    if beside_master == SlotRole::Companion {
         // Companions take nothing that only slaves request: the master and the slaves count,
         // without them.
         let slaves = by_host
             .values()
-            .filter(|(_, role)| *role == Role::Slave)
+            .filter(|(_, role)| *role == SlotRole::Slave)
             .map(|(slots, _)| *slots)
             .sum::<u32>();
-        let fit = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, 1 + slaves, Role::Master);
+        let fit = cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, 1 + slaves, SlotRole::Master);
         reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1 + slaves)).cloned());
     }
     reasons.extend(cluster.missing_for_hosts(demand, u32::try_from(by_host.len()).unwrap_or(u32::MAX)));
@@ -230,7 +236,7 @@ fn check_amounts(
             let (slots, role) = match index {
                 0 => (part.slots + extra, as_master),
                 _ if role == as_master => (part.slots, beside_master),
-                _ => (part.slots, Role::Slave),
+                _ => (part.slots, SlotRole::Slave),
             };
             let fit = cluster.fit_instance(
                 on_host.clone(),
@@ -246,10 +252,10 @@ fn check_amounts(
 
 /// The slots on each host with their role, `extra` more where the master is, with the role
 /// `as_master`.
-fn slots_by_host(granted: &[Granted], extra: u32, as_master: Role) -> BTreeMap<&HostName, (u32, Role)> {
-    let mut hosts: BTreeMap<&HostName, (u32, Role)> = BTreeMap::new();
+fn slots_by_host(granted: &[GrantedSlots], extra: u32, as_master: SlotRole) -> BTreeMap<&HostName, (u32, SlotRole)> {
+    let mut hosts: BTreeMap<&HostName, (u32, SlotRole)> = BTreeMap::new();
     for (index, part) in granted.iter().enumerate() {
-        let (slots, role) = hosts.entry(&part.instance.host).or_insert((0, Role::Slave));
+        let (slots, role) = hosts.entry(&part.instance.host).or_insert((0, SlotRole::Slave));
         *slots += part.slots;
         if index == 0 {
             *slots += extra;

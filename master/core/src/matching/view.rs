@@ -3,7 +3,7 @@
 
 use super::demand::Value;
 use super::offer::{Offer, Source};
-use super::{Cluster, Spot};
+use super::{Cluster, LevelView};
 use crate::ledger::Level;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Relop};
@@ -72,7 +72,7 @@ const OF_QUEUES: [&str; 24] = [
 /// Where an attribute is shown: what hosts report, what the site added, what queues have. The
 /// site's own are in the order of `complex_values`, those of the cluster first and those of the
 /// queue instance last; load values come before them.
-fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
+fn place(spots: &[LevelView<'_, '_>], name: &str) -> (u8, usize) {
     let at = |list: &[&str]| list.iter().position(|known| *known == name);
     match (at(&OF_HOSTS), at(&OF_QUEUES)) {
         (Some(at), _) => (0, at),
@@ -80,7 +80,7 @@ fn place(spots: &[Spot<'_, '_>], name: &str) -> (u8, usize) {
             let values = spots
                 .iter()
                 .rev()
-                .filter_map(Spot::complex_values)
+                .filter_map(LevelView::complex_values)
                 .flat_map(|values| values.iter());
             (
                 1,
@@ -116,7 +116,7 @@ impl Cluster<'_> {
         views
     }
 
-    fn resource(&self, spots: &[Spot<'_, '_>], attribute: &Attribute) -> Option<ResourceView> {
+    fn resource(&self, spots: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<ResourceView> {
         let (dominance, value) = self.resolved(spots, attribute)?;
         let value = match value {
             Value::Amount(amount) => ResourceValue::Amount(amount),
@@ -135,7 +135,7 @@ impl Cluster<'_> {
     ///
     /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or
     /// less restrictive, the nearest.
-    pub fn resolved(&self, spots: &[Spot<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
+    pub fn resolved(&self, spots: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
         let mut best: Option<(Dominance, Value)> = None;
         for spot in spots {
             for (dominance, value) in self.shown(spot, attribute) {
@@ -152,7 +152,11 @@ impl Cluster<'_> {
     }
 
     /// What a level offers, as it is shown.
-    fn shown(&self, spot: &Spot<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = (Dominance, Value)> + use<> {
+    fn shown(
+        &self,
+        spot: &LevelView<'_, '_>,
+        attribute: &Attribute,
+    ) -> impl Iterator<Item = (Dominance, Value)> + use<> {
         let is_exclusive = attribute.is_exclusive();
         let alone = (is_exclusive && self.has_exclusive(spot, attribute)).then(|| self.exclusive_offer(spot));
         let others = (!is_exclusive).then(|| self.offers(spot, attribute));
@@ -163,7 +167,7 @@ impl Cluster<'_> {
 
     /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a
     /// job of four; nothing is ever less than not free.
-    fn exclusive_offer(&self, spot: &Spot<'_, '_>) -> Offer {
+    fn exclusive_offer(&self, spot: &LevelView<'_, '_>) -> Offer {
         let left = i64::from(self.slots_taken(spot) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));
         Offer {

@@ -1,7 +1,7 @@
 //! Classes of jobs that the policies do not tell apart, and which jobs and how many running tasks
 //! each has.
 
-use super::rules::{DEPARTMENT, JOB, PROJECT, Rules, USER};
+use super::rules::{DEPARTMENT, JOB, PROJECT, TicketRules, USER};
 use super::tree::Leaf;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
@@ -43,7 +43,7 @@ pub struct Class {
 
 impl Class {
     /// The class of a job.
-    pub fn of(config: &Configuration, rules: &Rules, job: &Job) -> Class {
+    pub fn of_job(config: &Configuration, rules: &TicketRules, job: &Job) -> Class {
         let spec = &job.spec;
         let counts = |kind: usize| {
             rules
@@ -95,7 +95,7 @@ impl Class {
 
 /// How a job counts in its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tasks {
+pub struct ClassTasks {
     /// Tasks that may start, as far as they are to have tickets.
     pub waiting: u32,
     /// Tasks that run and count.
@@ -104,7 +104,7 @@ pub struct Tasks {
     pub slots: u32,
 }
 
-impl Tasks {
+impl ClassTasks {
     fn running_slots(self) -> u64 {
         u64::from(self.running) * u64::from(self.slots)
     }
@@ -163,13 +163,13 @@ impl Members {
 
 /// Objects of one kind, by number. A number without jobs is given out again.
 #[derive(Clone, Debug, Default)]
-struct Places {
+struct ObjectNumbers {
     by_object: BTreeMap<Object, (usize, usize)>,
     free: Vec<usize>,
     size: usize,
 }
 
-impl Places {
+impl ObjectNumbers {
     fn enter(&mut self, object: &Object) -> usize {
         if let Some((place, classes)) = self.by_object.get_mut(object) {
             *classes += 1;
@@ -202,7 +202,7 @@ pub struct Classes {
     by_class: BTreeMap<Class, ClassId>,
     members: Vec<Members>,
     free: Vec<ClassId>,
-    objects: [Places; 3],
+    objects: [ObjectNumbers; 3],
     is_changed: bool,
 }
 
@@ -277,7 +277,7 @@ impl Classes {
     }
 
     /// How a job counts in its class now, and how it did before.
-    pub fn count(&mut self, id: ClassId, seq: SubmitSeq, before: Tasks, now: Tasks) {
+    pub fn count(&mut self, id: ClassId, seq: SubmitSeq, before: ClassTasks, now: ClassTasks) {
         if id == Classes::WITHOUT || before == now {
             return;
         }

@@ -6,7 +6,7 @@ use super::greedy::Contest;
 use super::line::Line;
 use super::prices::Ladder;
 use super::pricing::Counts;
-use super::rules::{Functional, JOB};
+use super::rules::{FunctionalPolicy, JOB};
 use std::collections::BTreeMap;
 
 /// Added to sums of shares that a pending task would enlarge, so that no sum is zero.
@@ -25,7 +25,7 @@ fn shares(members: &Members, counts: &Counts, is_shared: bool, more: f64) -> [f6
 }
 
 /// A task's tickets: of each kind its part of the sum of shares.
-fn tickets(functional: &Functional, weights: [f64; 4], shares: [f64; 4], sums: [f64; 4]) -> f64 {
+fn tickets(functional: &FunctionalPolicy, weights: [f64; 4], shares: [f64; 4], sums: [f64; 4]) -> f64 {
     let of = |kind: usize| {
         if sums[kind] > 0.0 {
             weights[kind] * functional.pool * shares[kind] / sums[kind]
@@ -47,7 +47,7 @@ fn normalised(weights: [f64; 4]) -> [f64; 4] {
 }
 
 /// The functional tickets of all classes.
-pub struct Found {
+pub struct FunctionalTickets {
     /// Of each running task.
     pub running: BTreeMap<ClassId, f64>,
     /// Of pending tasks.
@@ -57,12 +57,12 @@ pub struct Found {
 /// Computes the policy's tickets. `before` returns the tickets of a pending task from the policies
 /// that this one depends on.
 pub fn price(
-    functional: &Functional,
+    functional: &FunctionalPolicy,
     classes: &Classes,
     lines: &mut BTreeMap<ClassId, Line<'_>>,
     counts: Counts,
     before: impl Fn(ClassId, usize) -> f64,
-) -> Found {
+) -> FunctionalTickets {
     let mut sums = [0.0; 4];
     for (_, members) in classes.iter().filter(|(_, members)| members.running > 0) {
         let shares = shares(members, &counts, functional.is_shared, 0.0);
@@ -88,7 +88,7 @@ pub fn price(
             )
         });
     let running = running.collect();
-    Found {
+    FunctionalTickets {
         running,
         pending: pending(functional, classes, lines, counts, sums, before),
     }
@@ -96,7 +96,7 @@ pub fn price(
 
 /// The tickets of pending tasks: each as if it ran next, the largest first.
 fn pending(
-    functional: &Functional,
+    functional: &FunctionalPolicy,
     classes: &Classes,
     lines: &mut BTreeMap<ClassId, Line<'_>>,
     counts: Counts,
@@ -105,7 +105,7 @@ fn pending(
 ) -> BTreeMap<ClassId, Ladder> {
     let weights = normalised(functional.weights);
     let is_shared = functional.is_shared;
-    let candidate = |id: ClassId, Standing { counts, sums }: &Standing| {
+    let candidate = |id: ClassId, ShareSums { counts, sums }: &ShareSums| {
         let shares = shares(classes.get(id), counts, is_shared, 1.0);
         // Undivided shares, and those of jobs, count themselves in the sum.
         let own = |kind: usize| if is_shared && kind != JOB { 0.0 } else { shares[kind] };
@@ -114,7 +114,7 @@ fn pending(
     };
     let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
     let mut contest = Contest::default();
-    let mut now = Standing { counts, sums };
+    let mut now = ShareSums { counts, sums };
     for (id, line) in lines.iter_mut() {
         let members = classes.get(*id);
         let has_any = members.job_shares > 0.0 || members.stakes.iter().flatten().any(|stake| stake.shares > 0.0);
@@ -157,18 +157,18 @@ fn pending(
 }
 
 /// The tasks that count and the sums of shares, with the winners so far.
-struct Standing {
+struct ShareSums {
     counts: Counts,
     sums: [f64; 4],
 }
 
-impl Standing {
+impl ShareSums {
     /// Counts one more task of a class as running.
     fn add(&mut self, members: &Members, is_shared: bool) {
-        let Standing { counts, sums } = self;
+        let ShareSums { counts, sums } = self;
         counts.add(members);
         for (kind, stake) in members.stakes.iter().enumerate() {
-            if let Some(stake) = stake.filter(|stake| !is_shared || counts.of(kind, stake.place) <= 1.0) {
+            if let Some(stake) = stake.filter(|stake| !is_shared || counts.of_object(kind, stake.place) <= 1.0) {
                 sums[kind] += stake.shares;
             }
         }

@@ -12,18 +12,18 @@ use std::collections::BinaryHeap;
 
 /// A number of tickets with an order. It is never NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Value(pub f64);
+pub struct TicketValue(pub f64);
 
-impl Eq for Value {}
+impl Eq for TicketValue {}
 
-impl PartialOrd for Value {
-    fn partial_cmp(&self, other: &Value) -> Option<Ordering> {
+impl PartialOrd for TicketValue {
+    fn partial_cmp(&self, other: &TicketValue) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Value {
-    fn cmp(&self, other: &Value) -> Ordering {
+impl Ord for TicketValue {
+    fn cmp(&self, other: &TicketValue) -> Ordering {
         self.0.total_cmp(&other.0)
     }
 }
@@ -31,13 +31,13 @@ impl Ord for Value {
 /// The first task of each class. The largest value wins, then the job that was submitted first.
 #[derive(Debug, Default)]
 pub struct Contest {
-    heads: BinaryHeap<(Value, Reverse<SubmitSeq>, Reverse<ClassId>)>,
+    heads: BinaryHeap<(TicketValue, Reverse<SubmitSeq>, Reverse<ClassId>)>,
 }
 
 impl Contest {
     /// Enters the first task of a class.
     pub fn enter(&mut self, value: f64, seq: SubmitSeq, class: ClassId) {
-        self.heads.push((Value(value), Reverse(seq), Reverse(class)));
+        self.heads.push((TicketValue(value), Reverse(seq), Reverse(class)));
     }
 
     /// The class whose first task wins. `value` returns the present value of a class, which is at
@@ -45,7 +45,7 @@ impl Contest {
     pub fn next(&mut self, mut value: impl FnMut(ClassId) -> f64) -> Option<ClassId> {
         loop {
             let (known, seq, Reverse(class)) = self.heads.pop()?;
-            let now = Value(value(class));
+            let now = TicketValue(value(class));
             if now >= known || self.heads.peek().is_none_or(|next| (now, seq, Reverse(class)) >= *next) {
                 return Some(class);
             }

@@ -2,14 +2,14 @@
 //! asked.
 
 use super::class::Members;
-use super::pricing::Known;
+use super::pricing::TaskCounts;
 use proto::id::SubmitSeq;
 use std::collections::BTreeMap;
 use std::collections::btree_set::Iter;
 
 /// A pending task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingTask {
     /// Its job.
     pub seq: SubmitSeq,
     /// The least number of slots that it asks for.
@@ -18,16 +18,16 @@ pub struct Waiting {
 
 /// The pending tasks of a class.
 pub struct Line<'a> {
-    known: &'a dyn Known,
+    known: &'a dyn TaskCounts,
     jobs: Iter<'a, SubmitSeq>,
-    tasks: Vec<Waiting>,
+    tasks: Vec<PendingTask>,
     /// The index in `tasks` at which each listed job begins.
     begins: BTreeMap<SubmitSeq, usize>,
 }
 
 impl<'a> Line<'a> {
     /// The tasks of a class.
-    pub fn new(members: &'a Members, known: &'a dyn Known) -> Line<'a> {
+    pub fn new(members: &'a Members, known: &'a dyn TaskCounts) -> Line<'a> {
         Line {
             known,
             jobs: members.pending.iter(),
@@ -37,12 +37,13 @@ impl<'a> Line<'a> {
     }
 
     /// The task at a position, if there are so many.
-    pub fn get(&mut self, place: usize) -> Option<Waiting> {
+    pub fn get(&mut self, place: usize) -> Option<PendingTask> {
         while self.tasks.len() <= place {
             let seq = *self.jobs.next()?;
             let (tasks, slots) = self.known.waiting(seq);
             self.begins.insert(seq, self.tasks.len());
-            self.tasks.extend(std::iter::repeat_n(Waiting { seq, slots }, tasks));
+            self.tasks
+                .extend(std::iter::repeat_n(PendingTask { seq, slots }, tasks));
         }
         self.tasks.get(place).copied()
     }

@@ -3,7 +3,7 @@
 use super::class::{ClassId, Classes, Members};
 use super::line::Line;
 use super::prices::{ClassPrices, Ladder, Prices, Tickets};
-use super::rules::Rules;
+use super::rules::TicketRules;
 use super::targets::Targets;
 use super::{functional, overriding, shares};
 use proto::id::SubmitSeq;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub const PRICED_TASKS: usize = 1_000;
 
 /// What a pricing asks of the jobs.
-pub trait Known {
+pub trait TaskCounts {
     /// How many tasks of a pending job may start, as far as they are to have tickets of their own,
     /// and the slots that each asks for at least.
     fn waiting(&self, seq: SubmitSeq) -> (usize, u32);
@@ -35,7 +35,7 @@ impl Counts {
     }
 
     /// Those of an object.
-    pub fn of(&self, kind: usize, place: usize) -> f64 {
+    pub fn of_object(&self, kind: usize, place: usize) -> f64 {
         self.0[kind][place]
     }
 
@@ -43,7 +43,7 @@ impl Counts {
     /// one if it does not divide.
     pub fn divisor(&self, kind: usize, place: usize, is_divided: bool, more: f64) -> f64 {
         if is_divided {
-            (self.of(kind, place) + more).max(1.0)
+            (self.of_object(kind, place) + more).max(1.0)
         } else {
             1.0
         }
@@ -75,7 +75,7 @@ struct Ladders {
 }
 
 impl Ladders {
-    fn of(&self, policy: TicketPolicy) -> &BTreeMap<ClassId, Ladder> {
+    fn of_policy(&self, policy: TicketPolicy) -> &BTreeMap<ClassId, Ladder> {
         match policy {
             TicketPolicy::Override => &self.overriding,
             TicketPolicy::Functional => &self.functional,
@@ -85,7 +85,11 @@ impl Ladders {
 
     /// What a pending task has of the policies named.
     fn before(&self, policies: &[TicketPolicy], class: ClassId, place: usize) -> f64 {
-        let of = |policy: &TicketPolicy| self.of(*policy).get(&class).map_or(0.0, |ladder| ladder.at(place));
+        let of = |policy: &TicketPolicy| {
+            self.of_policy(*policy)
+                .get(&class)
+                .map_or(0.0, |ladder| ladder.at(place))
+        };
         policies.iter().map(of).sum()
     }
 }
@@ -108,7 +112,7 @@ fn order(hierarchy: &[TicketPolicy]) -> Vec<(TicketPolicy, usize)> {
 
 /// What the parts of the share tree are to get now.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Aims {
+pub struct TreeTargets {
     /// For what pending tasks get.
     pub pending: Targets,
     /// For what running tasks get.
@@ -116,7 +120,7 @@ pub struct Aims {
 }
 
 /// Prices all tasks. `aims` are those of the share tree, if it is on.
-pub fn price(rules: &Rules, classes: &Classes, aims: Option<&Aims>, known: &dyn Known) -> Prices {
+pub fn price(rules: &TicketRules, classes: &Classes, aims: Option<&TreeTargets>, known: &dyn TaskCounts) -> Prices {
     let waiting = classes.iter().filter(|(_, members)| members.is_waiting());
     let mut lines: BTreeMap<ClassId, Line<'_>> = waiting.map(|(id, members)| (id, Line::new(members, known))).collect();
     let counts = Counts::of_running(classes);
@@ -152,7 +156,7 @@ pub fn price(rules: &Rules, classes: &Classes, aims: Option<&Aims>, known: &dyn 
                 }
             }
             TicketPolicy::ShareTree => {
-                let Some(Aims { pending: targets, .. }) = aims else {
+                let Some(TreeTargets { pending: targets, .. }) = aims else {
                     continue;
                 };
                 let before = |id: ClassId, place: usize| ladders.before(earlier, id, place);

@@ -17,7 +17,7 @@ pub const JOB: usize = 3;
 
 /// The functional policy, if it is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Functional {
+pub struct FunctionalPolicy {
     /// All its tickets.
     pub pool: f64,
     /// The weights of users, projects, departments and jobs, as configured.
@@ -30,7 +30,7 @@ pub struct Functional {
 
 /// The share tree, if it is on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sharing {
+pub struct ShareTreePolicy {
     /// All its tickets.
     pub pool: f64,
     /// How many times its long-term target a node may get; 0 means without bound.
@@ -41,11 +41,11 @@ pub struct Sharing {
 
 /// The rules for tickets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rules {
+pub struct TicketRules {
     /// The functional policy.
-    pub functional: Option<Functional>,
+    pub functional: Option<FunctionalPolicy>,
     /// The share tree.
-    pub sharing: Option<Sharing>,
+    pub sharing: Option<ShareTreePolicy>,
     /// Whether the override tickets of an object are divided among its tasks.
     pub is_override_shared: bool,
     /// The number of tasks of an array that get tickets of their own.
@@ -59,9 +59,9 @@ fn number(weight: Weight) -> f64 {
     weight.millionths() as f64 / 1e6
 }
 
-impl Rules {
+impl TicketRules {
     /// The rules of a configuration.
-    pub fn of(config: &Configuration) -> Rules {
+    pub fn from_config(config: &Configuration) -> TicketRules {
         let conf = &config.scheduler;
         let weights = [
             conf.weight_user,
@@ -70,20 +70,20 @@ impl Rules {
             conf.weight_job,
         ]
         .map(number);
-        let functional = (conf.weight_tickets_functional > 0).then(|| Functional {
+        let functional = (conf.weight_tickets_functional > 0).then(|| FunctionalPolicy {
             pool: f64::from(conf.weight_tickets_functional),
             weights,
             is_shared: conf.share_functional_shares.0,
             most: usize::try_from(conf.max_functional_jobs_to_schedule).unwrap_or(usize::MAX),
         });
         let tree = config.share_tree.as_ref().filter(|_| conf.weight_tickets_share > 0);
-        let sharing = tree.map(|tree| Sharing {
+        let sharing = tree.map(|tree| ShareTreePolicy {
             pool: f64::from(conf.weight_tickets_share),
             compensation: number(conf.compensation_factor),
-            tree: Tree::of(tree),
+            tree: Tree::from_share_tree(tree),
         });
         let PolicyHierarchy(hierarchy) = &conf.policy_hierarchy;
-        Rules {
+        TicketRules {
             functional,
             sharing,
             is_override_shared: conf.share_override_tickets.0,

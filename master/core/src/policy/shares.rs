@@ -6,7 +6,7 @@
 //! at as are asked for.
 
 use super::class::{ClassId, Classes};
-use super::greedy::Value;
+use super::greedy::TicketValue;
 use super::line::Line;
 use super::prices::Ladder;
 use super::targets::Targets;
@@ -19,25 +19,25 @@ const JOB_SHARE: f64 = 0.01;
 
 /// A task on its way up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rising {
+struct RisingTask {
     /// What it is sorted by: tickets of policies that this one rests on, and those it has so far.
-    key: Value,
+    key: TicketValue,
     seq: Reverse<SubmitSeq>,
     /// Its place in its class, so that the tasks of a job stay in order.
     at: Reverse<usize>,
     class: ClassId,
     slots: u32,
     /// What it has of the policies that this one rests on.
-    before: Value,
+    before: TicketValue,
     /// What it has at the last node that it passed.
-    tickets: Value,
+    tickets: TicketValue,
 }
 
 /// The line of a node.
 #[derive(Default)]
-struct Standing {
+struct NodeLine {
     /// The best task of each node below, or of each class, with where it came from.
-    heads: BinaryHeap<(Rising, usize)>,
+    heads: BinaryHeap<(RisingTask, usize)>,
     is_begun: bool,
     /// Slots of the tasks that run or stood in front.
     ahead: f64,
@@ -51,7 +51,7 @@ struct Lines<'a, 'b, F> {
     before: F,
     /// The classes of each leaf.
     of_leaf: BTreeMap<usize, Vec<ClassId>>,
-    standings: Vec<Standing>,
+    standings: Vec<NodeLine>,
 }
 
 impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
@@ -78,23 +78,23 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
     }
 
     /// A task of a class as it stands at its leaf.
-    fn waiting(&mut self, class: ClassId, at: usize) -> Option<Rising> {
+    fn waiting(&mut self, class: ClassId, at: usize) -> Option<RisingTask> {
         let task = self.lines.get_mut(&class)?.get(at)?;
         let before = (self.before)(class, at);
         let key = before + JOB_SHARE * self.classes.get(class).job_shares;
-        Some(Rising {
-            key: Value(key),
+        Some(RisingTask {
+            key: TicketValue(key),
             seq: Reverse(task.seq),
             at: Reverse(at),
             class,
             slots: task.slots,
-            before: Value(before),
-            tickets: Value(0.0),
+            before: TicketValue(before),
+            tickets: TicketValue(0.0),
         })
     }
 
     /// The next task of a part of a node: of a class at a leaf, else of a node below.
-    fn next_of(&mut self, node: usize, part: usize, last: Option<&Rising>) -> Option<Rising> {
+    fn next_of(&mut self, node: usize, part: usize, last: Option<&RisingTask>) -> Option<RisingTask> {
         match self.of_leaf.get(&node).map(|classes| classes[part]) {
             Some(class) => self.waiting(class, last.map_or(0, |last| last.at.0 + 1)),
             None => self.next(self.targets.nodes[node].children[part]),
@@ -102,7 +102,7 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
     }
 
     /// The best task below a node that has not been handed up yet, with what it has there.
-    fn next(&mut self, node: usize) -> Option<Rising> {
+    fn next(&mut self, node: usize) -> Option<RisingTask> {
         if !std::mem::replace(&mut self.standings[node].is_begun, true) {
             let parts = self
                 .of_leaf
@@ -123,9 +123,9 @@ impl<F: Fn(ClassId, usize) -> f64> Lines<'_, '_, F> {
         // In this order, because 8.1.9 rounds in this order.
         let tickets = self.targets.nodes[node].short / (standing.ahead + 1.0) * self.targets.pool;
         standing.ahead += f64::from(best.slots);
-        Some(Rising {
-            key: Value(best.before.0 + tickets),
-            tickets: Value(tickets),
+        Some(RisingTask {
+            key: TicketValue(best.before.0 + tickets),
+            tickets: TicketValue(tickets),
             ..best
         })
     }
@@ -146,7 +146,7 @@ pub fn of_pending(
             of_leaf.entry(place).or_default().push(id);
         }
     }
-    let standings = targets.nodes.iter().map(|_| Standing::default()).collect();
+    let standings = targets.nodes.iter().map(|_| NodeLine::default()).collect();
     let mut lines = Lines {
         targets,
         classes,
@@ -157,7 +157,7 @@ pub fn of_pending(
     };
     let root = lines.root();
     let tops = targets.nodes[root].children.clone();
-    let mut heads: BinaryHeap<(Rising, usize)> =
+    let mut heads: BinaryHeap<(RisingTask, usize)> =
         tops.iter().filter_map(|top| Some((lines.next(*top)?, *top))).collect();
     let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
     for _ in 0..most {

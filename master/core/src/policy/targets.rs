@@ -6,7 +6,7 @@
 //! those with running ones alone.
 
 use super::class::{Classes, Members};
-use super::rules::Sharing;
+use super::rules::ShareTreePolicy;
 use super::tree::{Leaf, Tree};
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ fn place(node: usize) -> Leaf {
 /// What was used below each node of the tree, weighted; of a user without a leaf of their own at a
 /// copy of the `default` leaf.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Usage(BTreeMap<Leaf, f64>);
+pub struct LeafUsage(BTreeMap<Leaf, f64>);
 
-impl Usage {
+impl LeafUsage {
     /// Adds what a user has used in a project. Where nothing in the tree stands for that, it counts
     /// nowhere.
     pub fn add(&mut self, tree: &Tree, user: &str, project: Option<&str>, amount: f64) {
@@ -32,14 +32,14 @@ impl Usage {
     }
 
     /// What was used below a node.
-    pub fn of(&self, leaf: &Leaf) -> f64 {
+    pub fn of_leaf(&self, leaf: &Leaf) -> f64 {
         self.0.get(leaf).copied().unwrap_or(0.0)
     }
 }
 
 /// Which tasks make a part of the tree take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Among {
+pub enum Participants {
     /// Those that wait or run.
     All,
     /// Those that run.
@@ -48,7 +48,7 @@ pub enum Among {
 
 /// A node with tasks below it. A `default` leaf is one for each user that it stands for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Active {
+pub struct ActiveNode {
     /// Its shares.
     pub shares: f64,
     /// What was used below it, weighted.
@@ -79,14 +79,14 @@ pub struct Targets {
     /// All tickets of the policy.
     pub pool: f64,
     /// The nodes with tasks, each after the one above it; the root first.
-    pub nodes: Vec<Active>,
+    pub nodes: Vec<ActiveNode>,
     /// Which of them a node of the tree is.
     by_leaf: BTreeMap<Leaf, usize>,
 }
 
 impl Targets {
     /// The targets of what has such tasks.
-    pub fn new(sharing: &Sharing, classes: &Classes, usage: &Usage, among: Among) -> Targets {
+    pub fn new(sharing: &ShareTreePolicy, classes: &Classes, usage: &LeafUsage, among: Participants) -> Targets {
         let mut targets = Targets {
             pool: sharing.pool,
             nodes: Vec::new(),
@@ -101,17 +101,17 @@ impl Targets {
     }
 
     /// The number of a node; it and those above it become active.
-    fn node(&mut self, tree: &Tree, usage: &Usage, leaf: Leaf) -> usize {
+    fn node(&mut self, tree: &Tree, usage: &LeafUsage, leaf: Leaf) -> usize {
         if let Some(known) = self.by_leaf.get(&leaf) {
             return *known;
         }
         let written = &tree.nodes[leaf.node];
         let above = written.parent.map(|parent| self.node(tree, usage, place(parent)));
         let number = self.nodes.len();
-        let mut node = Active {
+        let mut node = ActiveNode {
             shares: written.shares,
-            usage: usage.of(&leaf),
-            ..Active::default()
+            usage: usage.of_leaf(&leaf),
+            ..ActiveNode::default()
         };
         match above {
             Some(above) => self.nodes[above].children.push(number),
@@ -122,8 +122,8 @@ impl Targets {
         number
     }
 
-    fn count(&mut self, tree: &Tree, usage: &Usage, members: &Members, among: Among) {
-        let pending = if among == Among::All {
+    fn count(&mut self, tree: &Tree, usage: &LeafUsage, members: &Members, among: Participants) {
+        let pending = if among == Participants::All {
             members.waiting_tasks() as f64
         } else {
             0.0
@@ -147,7 +147,7 @@ impl Targets {
     /// Sets the targets of what is below a node, from the top down.
     fn aim(&mut self, above: usize, compensation: f64) {
         let children = self.nodes[above].children.clone();
-        let Active {
+        let ActiveNode {
             long_total,
             short_total,
             ..
@@ -213,12 +213,12 @@ impl Targets {
     }
 
     /// An active node of the tree, if it is one.
-    pub fn active(&self, leaf: &Leaf) -> Option<&Active> {
+    pub fn active(&self, leaf: &Leaf) -> Option<&ActiveNode> {
         self.by_leaf.get(leaf).map(|number| &self.nodes[*number])
     }
 }
 
-impl Active {
+impl ActiveNode {
     /// How much it is to get in comparison with its siblings.
     fn part(&self) -> f64 {
         let used = self.usage.max(self.long_total);
@@ -236,16 +236,16 @@ mod tests {
 
     /// The short-term targets of two parts with these shares and usages.
     fn short_targets(shares: [f64; 2], usage: [f64; 2], compensation: f64) -> [f64; 2] {
-        let root = Active {
+        let root = ActiveNode {
             long_total: 1.0,
             short_total: 1.0,
             children: vec![1, 2],
-            ..Active::default()
+            ..ActiveNode::default()
         };
-        let part = |at: usize| Active {
+        let part = |at: usize| ActiveNode {
             shares: shares[at],
             usage: usage[at],
-            ..Active::default()
+            ..ActiveNode::default()
         };
         let mut targets = Targets {
             pool: 1.0,

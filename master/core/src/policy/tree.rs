@@ -40,7 +40,7 @@ pub struct Tree {
 
 impl Tree {
     /// The configured tree.
-    pub fn of(tree: &ShareTree) -> Tree {
+    pub fn from_share_tree(tree: &ShareTree) -> Tree {
         let mut made = Tree {
             nodes: Vec::new(),
             projects: BTreeMap::new(),

@@ -1,8 +1,8 @@
 //! What a job asks of one limit of a rule.
 
 use super::Scope;
-use crate::ledger::{SLOTS, Whose};
-use crate::matching::{Cluster, Demand, Mode, Request, Value, Wanted};
+use crate::ledger::{RequestScope, SLOTS};
+use crate::matching::{Cluster, Demand, Mode, Request, Value, WantedValue};
 use crate::sched::rank::formula_value;
 use crate::sched::reason::QuotaDenial;
 use proto::amount::{Amount, Millionths, Type};
@@ -14,14 +14,14 @@ use proto::quota::{Limit, LimitValue, QuotaSet};
 #[derive(Clone, Debug)]
 pub(super) enum Claim<'a> {
     /// So much is taken of what is left.
-    Takes(Takes<'a>),
+    Takes(QuotaCharge<'a>),
     /// The limit has no room at all for some slots of the job.
-    Denied(Whose, Box<QuotaDenial>),
+    Denied(RequestScope, Box<QuotaDenial>),
 }
 
 /// What is taken of a limit, and what is left of it.
 #[derive(Clone, Debug)]
-pub(super) struct Takes<'a> {
+pub(super) struct QuotaCharge<'a> {
     attribute: &'a Attribute,
     /// What the master takes, for its slot or once. Of this and the next one is above zero.
     master: Amount,
@@ -40,7 +40,7 @@ pub(super) struct Takes<'a> {
 
 /// Slots for which there is to be room.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct SlotGroup {
     /// How many.
     pub(super) slots: u32,
     /// Which of them may be the master's.
@@ -64,10 +64,10 @@ pub(super) enum Side {
     Any,
 }
 
-impl Takes<'_> {
+impl QuotaCharge<'_> {
     /// What is taken once, for the master's slot or for the host, and what for each other slot, if
     /// there are others.
-    fn prices(&self, part: Part, has_others: bool) -> (Amount, Amount) {
+    fn prices(&self, part: SlotGroup, has_others: bool) -> (Amount, Amount) {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
         let other = if is_spared { Amount::ZERO } else { self.other };
         let master = if part.side == Side::Master {
@@ -88,15 +88,15 @@ impl Takes<'_> {
     }
 
     /// What slots take.
-    fn amount(&self, part: Part) -> Amount {
+    fn amount(&self, part: SlotGroup) -> Amount {
         let others = part.slots.saturating_sub(u32::from(part.side == Side::Master));
         let (once, each) = self.prices(part, others > 0);
         once.saturating_add(each.times(others))
     }
 
     /// How many slots there is room for, of those of a part at most.
-    pub(super) fn most(&self, part: Part) -> u32 {
-        let fits = |slots: u32| self.amount(Part { slots, ..part }) <= self.left;
+    pub(super) fn most(&self, part: SlotGroup) -> u32 {
+        let fits = |slots: u32| self.amount(SlotGroup { slots, ..part }) <= self.left;
         if fits(part.slots) {
             return part.slots;
         }
@@ -120,13 +120,13 @@ impl Takes<'_> {
     }
 
     /// Takes what slots take; there is room for it.
-    pub(super) fn take(&mut self, part: Part) {
+    pub(super) fn take(&mut self, part: SlotGroup) {
         self.left = self.left.checked_sub(self.amount(part)).unwrap_or(self.left);
     }
 
     /// Gives back what slots took that were not the master's. What is charged once on a host stays
     /// taken.
-    pub(super) fn give_back(&mut self, part: Part) {
+    pub(super) fn give_back(&mut self, part: SlotGroup) {
         let (_, each) = self.prices(part, true);
         self.left = self.left.checked_add(each.times(part.slots)).unwrap_or(self.left);
     }
@@ -134,7 +134,7 @@ impl Takes<'_> {
     /// That there is no room for so many slots, whatever of them found room so far.
     pub(super) fn denial(&self, set: &QuotaSet, scope: &Scope, slots: u32) -> QuotaDenial {
         let side = Side::Master;
-        let needed = self.amount(Part {
+        let needed = self.amount(SlotGroup {
             slots,
             side,
             is_new_host: true,
@@ -184,11 +184,11 @@ pub(super) fn claims<'a>(
             .find(|request| request.attribute.name == attribute.name)
     };
     let [master, other] = apart.map_or_else(|| [each(); 2], |apart| [apart.master.as_ref(), apart.slaves.as_ref()]);
-    let sides = [(Whose::Master, master), (Whose::Slaves, other)];
+    let sides = [(RequestScope::Master, master), (RequestScope::Slaves, other)];
     let sides = if apart.is_some() {
         &sides[..]
     } else {
-        &[(Whose::All, master)]
+        &[(RequestScope::All, master)]
     };
     let allowed = value(cluster, limit, attribute, host);
     let mut claims = Vec::new();
@@ -215,7 +215,7 @@ pub(super) fn claims<'a>(
         let left = limit.checked_sub(used).unwrap_or(Amount::from_base(i64::MIN));
         let is_apart = apart.is_some();
         let spares_companions = spares_companions && is_apart;
-        claims.push(Claim::Takes(Takes {
+        claims.push(Claim::Takes(QuotaCharge {
             attribute,
             master,
             other,
@@ -235,8 +235,8 @@ fn amount(attribute: &Attribute, request: Option<&Request>) -> Option<Amount> {
         return Some(Amount::from_base(1));
     }
     match &request?.wanted {
-        Wanted::Amount(amount) => Some(*amount).filter(|amount| *amount > Amount::ZERO),
-        Wanted::Text(_) => None,
+        WantedValue::Amount(amount) => Some(*amount).filter(|amount| *amount > Amount::ZERO),
+        WantedValue::Text(_) => None,
     }
 }
 
@@ -244,18 +244,18 @@ fn amount(attribute: &Attribute, request: Option<&Request>) -> Option<Amount> {
 fn is_allowed(request: &Request, limit: &Value) -> bool {
     let attribute = &request.attribute;
     match (&request.wanted, limit) {
-        (Wanted::Amount(wanted), Value::Amount(limit)) => attribute.relop.holds(*wanted, *limit),
-        (Wanted::Text(expression), Value::Text(limit)) => {
+        (WantedValue::Amount(wanted), Value::Amount(limit)) => attribute.relop.holds(*wanted, *limit),
+        (WantedValue::Text(expression), Value::Text(limit)) => {
             expression.matches(limit, attribute.r#type) != (attribute.relop == Relop::NotEqual)
         }
-        (Wanted::Amount(_), Value::Text(_)) | (Wanted::Text(_), Value::Amount(_)) => false,
+        (WantedValue::Amount(_), Value::Text(_)) | (WantedValue::Text(_), Value::Amount(_)) => false,
     }
 }
 
 /// What keeps a job from a scope that can be had alone, as the limit that it meets: nobody may be
 /// there if it asks to be alone, and nobody who is alone otherwise.
 fn exclusive(cluster: &Cluster<'_>, asked: Option<&Request>, scope: &Scope, attribute: &Attribute) -> Option<Value> {
-    let alone = asked.is_some_and(|request| request.wanted == Wanted::Amount(Amount::TRUE));
+    let alone = asked.is_some_and(|request| request.wanted == WantedValue::Amount(Amount::TRUE));
     let used = |name: &str| cluster.quota_used(scope, name) > Amount::ZERO;
     let is_taken = if alone {
         used(SLOTS)

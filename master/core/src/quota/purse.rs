@@ -1,12 +1,12 @@
 //! The rest of the quotas for one job, while its slots are laid out.
 
-use super::claim::{Claim, Part, Side, claims};
-use super::{Limits, Scope};
-use crate::ledger::{Level, Whose};
-use crate::matching::{Cluster, Demand, Role};
-use crate::sched::reason::{QuotaDenial, Reason, What};
+use super::claim::{Claim, Side, SlotGroup, claims};
+use super::{QuotaLimits, Scope};
+use crate::ledger::{Level, RequestScope};
+use crate::matching::{Cluster, Demand, SlotRole};
+use crate::sched::reason::{Obstacle, QuotaDenial, Reason};
 use proto::id::{HostName, PeName, QueueInstanceName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::pe::AllocationRule;
 use proto::quota::{QuotaSet, Rule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +18,11 @@ type Scopes = Rc<[(Arc<QuotaSet>, Arc<Scope>)]>;
 
 /// The rest of each quota that is about a job, after what the job has taken so far.
 #[derive(Clone, Debug)]
-pub struct Purse<'a> {
+pub struct QuotaBudget<'a> {
     cluster: &'a Cluster<'a>,
     demand: &'a Demand,
     pe: Option<&'a PeName>,
-    limits: Arc<Limits>,
+    limits: Arc<QuotaLimits>,
     claims: BTreeMap<Arc<Scope>, Vec<Claim<'a>>>,
     scopes: BTreeMap<QueueInstanceName, Scopes>,
     hosts: BTreeSet<HostName>,
@@ -34,10 +34,10 @@ pub struct Purse<'a> {
     denials: BTreeMap<Arc<Scope>, Reason>,
 }
 
-impl<'a> Purse<'a> {
+impl<'a> QuotaBudget<'a> {
     /// The quotas for a job before it has taken anything.
-    pub fn new(cluster: &'a Cluster<'a>, demand: &'a Demand, pe: Option<&'a PeName>) -> Purse<'a> {
-        Purse {
+    pub fn new(cluster: &'a Cluster<'a>, demand: &'a Demand, pe: Option<&'a PeName>) -> QuotaBudget<'a> {
+        QuotaBudget {
             cluster,
             demand,
             pe,
@@ -53,7 +53,7 @@ impl<'a> Purse<'a> {
             master_host: None,
             spares_companions: demand.is_apart() && {
                 let pe = pe.and_then(|pe| cluster.config.pes.get(pe));
-                demand.roles(pe.map(AsRef::as_ref)).1 == Role::Companion
+                demand.roles(pe.map(AsRef::as_ref)).1 == SlotRole::Companion
             },
             denials: BTreeMap::new(),
         }
@@ -165,7 +165,7 @@ impl<'a> Purse<'a> {
     ///
     /// # Errors
     /// With the rules that stand against it.
-    pub fn take_all(mut self, granted: &[Granted], extra: u32) -> Result<(), Vec<Reason>> {
+    pub fn take_all(mut self, granted: &[GrantedSlots], extra: u32) -> Result<(), Vec<Reason>> {
         if self.is_boundless() {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl<'a> Purse<'a> {
     }
 
     /// Keeps the reasons against a trial.
-    pub fn note(&mut self, trial: Purse<'_>) {
+    pub fn note(&mut self, trial: QuotaBudget<'_>) {
         for (scope, reason) in trial.denials {
             self.denials.entry(scope).or_insert(reason);
         }
@@ -252,7 +252,7 @@ impl<'a> Purse<'a> {
                     }
                 };
                 let level = scope.host.clone().map_or(Level::Global, Level::Host);
-                let reason = Reason::new(level, What::Quota(Box::new(denial)));
+                let reason = Reason::new(level, Obstacle::Quota(Box::new(denial)));
                 self.denials.insert(scope.clone(), reason);
             }
         }
@@ -284,9 +284,9 @@ impl<'a> Purse<'a> {
     }
 
     /// Slots as limits see them.
-    fn part(&self, host: Option<&HostName>, slots: u32, side: Side) -> Part {
+    fn part(&self, host: Option<&HostName>, slots: u32, side: Side) -> SlotGroup {
         let is_new = |known: &BTreeSet<HostName>| host.is_none_or(|host| !known.contains(host));
-        Part {
+        SlotGroup {
             slots,
             side,
             is_new_host: is_new(&self.hosts),
@@ -296,14 +296,14 @@ impl<'a> Purse<'a> {
     }
 
     /// The number of a part's slots without those that have no room.
-    fn most_without(&self, whose: Whose, part: Part) -> u32 {
+    fn most_without(&self, whose: RequestScope, part: SlotGroup) -> u32 {
         let is_spared = self.spares_companions && (part.is_beside || part.side != Side::Others);
         match (whose, part.side) {
-            (Whose::All, _) | (Whose::Master, Side::Master) => 0,
-            (Whose::Master, Side::Others | Side::Any) => part.slots,
-            (Whose::Slaves, _) if is_spared => part.slots,
-            (Whose::Slaves, Side::Others) => 0,
-            (Whose::Slaves, Side::Master | Side::Any) => part.slots.min(1),
+            (RequestScope::All, _) | (RequestScope::Master, Side::Master) => 0,
+            (RequestScope::Master, Side::Others | Side::Any) => part.slots,
+            (RequestScope::Slaves, _) if is_spared => part.slots,
+            (RequestScope::Slaves, Side::Others) => 0,
+            (RequestScope::Slaves, Side::Master | Side::Any) => part.slots.min(1),
         }
     }
 }

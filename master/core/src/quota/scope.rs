@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The owner of a job, as quotas and access lists see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Who {
+pub struct JobOwner {
     /// The owner.
     pub user: UserName,
     /// The owner's groups, the primary one first.
@@ -25,16 +25,16 @@ pub struct Who {
     pub project: Option<String>,
 }
 
-impl Who {
+impl JobOwner {
     /// The owner of a job.
-    pub fn of(spec: &JobSpec) -> Who {
-        Who::of_owner(&spec.owner, spec.project.clone())
+    pub fn of_spec(spec: &JobSpec) -> JobOwner {
+        JobOwner::of_owner(&spec.owner, spec.project.clone())
     }
 
     /// A user with a project.
-    pub fn of_owner(owner: &Owner, project: Option<String>) -> Who {
+    pub fn of_owner(owner: &Owner, project: Option<String>) -> JobOwner {
         let groups = std::iter::once(&owner.group).chain(&owner.groups).cloned().collect();
-        Who {
+        JobOwner {
             user: owner.user.clone(),
             groups,
             project,
@@ -63,7 +63,13 @@ pub struct Scope {
 }
 
 impl Scope {
-    fn new(set: &QuotaSet, index: usize, who: &Who, pe: Option<&PeName>, place: Option<&QueueInstanceName>) -> Scope {
+    fn new(
+        set: &QuotaSet,
+        index: usize,
+        who: &JobOwner,
+        pe: Option<&PeName>,
+        place: Option<&QueueInstanceName>,
+    ) -> Scope {
         let Rule {
             users,
             projects,
@@ -103,15 +109,15 @@ impl fmt::Display for Scope {
 /// The sets that limit a job, each with what is known of it before a place is chosen: that is the
 /// expensive part.
 #[derive(Debug, Default)]
-pub struct Limits {
-    sets: Vec<(Arc<QuotaSet>, Rules)>,
+pub struct QuotaLimits {
+    sets: Vec<(Arc<QuotaSet>, DecidingRules)>,
 }
 
 /// The rules of a set that may decide for a job.
 #[derive(Debug)]
-enum Rules {
+enum DecidingRules {
     /// One rule decides, wherever the job runs.
-    Anywhere(Arc<Limited>),
+    Anywhere(Arc<CountedScope>),
     /// The first rule that matches the place decides. Rules are counted from 0, each with the
     /// attributes whose use is counted.
     ByPlace(Vec<(usize, Arc<[AttributeName]>)>),
@@ -119,16 +125,16 @@ enum Rules {
 
 /// A scope, and the attributes whose use is counted.
 #[derive(Debug)]
-pub struct Limited {
+pub struct CountedScope {
     /// The scope.
     pub scope: Arc<Scope>,
     /// By name.
     pub counted: Arc<[AttributeName]>,
 }
 
-impl Limits {
+impl QuotaLimits {
     /// The limits of a user's job, of a parallel environment if it is parallel.
-    pub fn of(config: &Configuration, who: &Who, pe: Option<&PeName>) -> Limits {
+    pub fn of_job(config: &Configuration, who: &JobOwner, pe: Option<&PeName>) -> QuotaLimits {
         let rules = |set: &Arc<QuotaSet>| {
             let mut by_place = Vec::new();
             for (index, rule) in set
@@ -144,15 +150,18 @@ impl Limits {
                 }
                 if by_place.is_empty() {
                     let scope = Arc::new(Scope::new(set, index, who, pe, None));
-                    return Some((set.clone(), Rules::Anywhere(Arc::new(Limited { scope, counted }))));
+                    return Some((
+                        set.clone(),
+                        DecidingRules::Anywhere(Arc::new(CountedScope { scope, counted })),
+                    ));
                 }
                 // Later rules are not looked at.
                 by_place.push((index, counted));
                 break;
             }
-            (!by_place.is_empty()).then(|| (set.clone(), Rules::ByPlace(by_place)))
+            (!by_place.is_empty()).then(|| (set.clone(), DecidingRules::ByPlace(by_place)))
         };
-        Limits {
+        QuotaLimits {
             sets: config
                 .quotas
                 .values()
@@ -168,10 +177,10 @@ impl Limits {
     }
 
     /// Each set with a rule for the job wherever it runs, with its scope.
-    pub fn anywhere(&self) -> impl Iterator<Item = (&Arc<QuotaSet>, &Arc<Limited>)> {
+    pub fn anywhere(&self) -> impl Iterator<Item = (&Arc<QuotaSet>, &Arc<CountedScope>)> {
         self.sets.iter().filter_map(|(set, rules)| match rules {
-            Rules::Anywhere(limited) => Some((set, limited)),
-            Rules::ByPlace(_) => None,
+            DecidingRules::Anywhere(limited) => Some((set, limited)),
+            DecidingRules::ByPlace(_) => None,
         })
     }
 
@@ -180,20 +189,20 @@ impl Limits {
     pub fn at<'a>(
         &'a self,
         config: &'a Configuration,
-        who: &'a Who,
+        who: &'a JobOwner,
         pe: Option<&'a PeName>,
         instance: &'a QueueInstanceName,
-    ) -> impl Iterator<Item = (&'a Arc<QuotaSet>, Arc<Limited>)> {
+    ) -> impl Iterator<Item = (&'a Arc<QuotaSet>, Arc<CountedScope>)> {
         self.sets.iter().filter_map(move |(set, rules)| match rules {
-            Rules::Anywhere(limited) => Some((set, limited.clone())),
-            Rules::ByPlace(rules) => {
+            DecidingRules::Anywhere(limited) => Some((set, limited.clone())),
+            DecidingRules::ByPlace(rules) => {
                 let (index, counted) = rules
                     .iter()
                     .find(|(index, _)| is_for_place(config, &set.rules[*index], instance))?;
                 let scope = Arc::new(Scope::new(set, *index, who, pe, Some(instance)));
                 Some((
                     set,
-                    Arc::new(Limited {
+                    Arc::new(CountedScope {
                         scope,
                         counted: counted.clone(),
                     }),
@@ -220,7 +229,7 @@ fn counted(config: &Configuration, rule: &Rule) -> Arc<[AttributeName]> {
     counted.into_iter().collect()
 }
 
-fn is_for_job(config: &Configuration, rule: &Rule, who: &Who, pe: Option<&PeName>) -> bool {
+fn is_for_job(config: &Configuration, rule: &Rule, who: &JobOwner, pe: Option<&PeName>) -> bool {
     admits(rule.users.as_ref(), Some(()), |element, ()| {
         is_user(config, element, who)
     }) && admits(rule.projects.as_ref(), who.project.as_deref(), is_name)
@@ -259,7 +268,7 @@ fn is_any(element: &Expression) -> bool {
 }
 
 /// A user, or a member of an access list.
-pub(super) fn is_user(config: &Configuration, element: &Expression, who: &Who) -> bool {
+pub(super) fn is_user(config: &Configuration, element: &Expression, who: &JobOwner) -> bool {
     match element.as_str().strip_prefix('@') {
         Some(_) => is_member(config, element, who),
         None => is_name(element, who.user.as_str()),
@@ -267,7 +276,7 @@ pub(super) fn is_user(config: &Configuration, element: &Expression, who: &Who) -
 }
 
 /// A member of an access list that the element names, by name or by one of the groups.
-fn is_member(config: &Configuration, element: &Expression, who: &Who) -> bool {
+fn is_member(config: &Configuration, element: &Expression, who: &JobOwner) -> bool {
     let has = |set: &UserSet| set.has_user(who.user.as_str()) || who.groups.iter().any(|group| set.has_group(group));
     config
         .user_sets

@@ -1,6 +1,6 @@
 //! What placed tasks have in use of each quota.
 
-use super::{Limits, Scope, Who};
+use super::{JobOwner, QuotaLimits, Scope};
 use crate::ledger::{Booking, Total};
 use crate::state::config::Configuration;
 use proto::amount::Amount;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// Invariant: `used` is the sum over `tasks`; nothing of zero is kept. All of it follows from what
 /// is booked and the sets.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Usage {
-    tasks: BTreeMap<TaskKey, Amounts>,
+pub struct QuotaUsage {
+    tasks: BTreeMap<TaskKey, ScopeAmounts>,
     used: BTreeMap<Arc<Scope>, BTreeMap<AttributeName, Total>>,
-    known: Known,
+    known: LimitCache,
 }
 
 /// By scope and attribute.
-type Amounts = Vec<(Arc<Scope>, AttributeName, Total)>;
+type ScopeAmounts = Vec<(Arc<Scope>, AttributeName, Total)>;
 
 /// The most different jobs whose limits are kept.
 const KNOWN_MAX: usize = 4_096;
@@ -29,31 +29,31 @@ const KNOWN_MAX: usize = 4_096;
 /// each task: it changes with the objects, and then all is counted anew. It says nothing that the
 /// rest does not, so it is neither compared nor copied.
 #[derive(Debug, Default)]
-struct Known {
-    of_user: BTreeMap<UserName, Vec<KnownJob>>,
+struct LimitCache {
+    of_user: BTreeMap<UserName, Vec<CachedLimits>>,
     count: usize,
 }
 
 #[derive(Debug)]
-struct KnownJob {
-    who: Arc<Who>,
+struct CachedLimits {
+    who: Arc<JobOwner>,
     pe: Option<PeName>,
-    limits: Arc<Limits>,
+    limits: Arc<QuotaLimits>,
 }
 
-impl Known {
-    fn get(&self, who: &Who, pe: Option<&PeName>) -> Option<&Arc<Limits>> {
+impl LimitCache {
+    fn get(&self, who: &JobOwner, pe: Option<&PeName>) -> Option<&Arc<QuotaLimits>> {
         let jobs = self.of_user.get(&who.user)?;
         jobs.iter()
             .find(|job| job.pe.as_ref() == pe && *job.who == *who)
             .map(|job| &job.limits)
     }
 
-    fn keep(&mut self, who: &Arc<Who>, pe: Option<&PeName>, limits: Arc<Limits>) {
+    fn keep(&mut self, who: &Arc<JobOwner>, pe: Option<&PeName>, limits: Arc<QuotaLimits>) {
         if self.count == KNOWN_MAX {
             *self = Self::default();
         }
-        let job = KnownJob {
+        let job = CachedLimits {
             who: who.clone(),
             pe: pe.cloned(),
             limits,
@@ -63,19 +63,19 @@ impl Known {
     }
 }
 
-impl Clone for Known {
+impl Clone for LimitCache {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Known {
+impl PartialEq for LimitCache {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Usage {
+impl QuotaUsage {
     /// How much of an attribute is in use.
     pub fn used(&self, scope: &Scope, attribute: &str) -> Amount {
         let total = self.used.get(scope).and_then(|attributes| attributes.get(attribute));
@@ -109,7 +109,7 @@ impl Usage {
         scope: &'a Scope,
         attribute: &'a AttributeName,
     ) -> impl Iterator<Item = (TaskKey, Amount)> + 'a {
-        let amount_of = move |amounts: &Amounts| {
+        let amount_of = move |amounts: &ScopeAmounts| {
             let is_meant = |of: &Arc<Scope>, name: &AttributeName| **of == *scope && name == attribute;
             amounts
                 .iter()
@@ -122,9 +122,11 @@ impl Usage {
     }
 
     /// What limits a job, as it was found when one of its tasks was counted, or else is found now.
-    pub fn limits(&self, config: &Configuration, who: &Who, pe: Option<&PeName>) -> Arc<Limits> {
+    pub fn limits(&self, config: &Configuration, who: &JobOwner, pe: Option<&PeName>) -> Arc<QuotaLimits> {
         let known = self.known.get(who, pe);
-        known.cloned().unwrap_or_else(|| Arc::new(Limits::of(config, who, pe)))
+        known
+            .cloned()
+            .unwrap_or_else(|| Arc::new(QuotaLimits::of_job(config, who, pe)))
     }
 
     /// Counts a task; what was counted for it is replaced.
@@ -168,8 +170,8 @@ impl Usage {
 }
 
 /// What a task takes of each quota.
-fn amounts(config: &Configuration, limits: &Limits, who: &Who, booking: &Booking) -> Amounts {
-    let mut amounts = Amounts::new();
+fn amounts(config: &Configuration, limits: &QuotaLimits, who: &JobOwner, booking: &Booking) -> ScopeAmounts {
+    let mut amounts = ScopeAmounts::new();
     for (instance, taken) in &booking.in_instances() {
         for (_, limited) in limits.at(config, who, booking.pe(), instance) {
             for attribute in limited.counted.iter() {

@@ -1,7 +1,7 @@
 //! What `qquota` shows: the limits that somebody uses, and those that are no amounts to be used.
 
 use super::claim::value;
-use super::scope::{Scope, Who, is_on, is_user};
+use super::scope::{JobOwner, Scope, is_on, is_user};
 use crate::matching::{Cluster, Value};
 use crate::state::config::Configuration;
 use proto::amount::{Amount, Type};
@@ -33,7 +33,7 @@ pub fn rows(cluster: &Cluster<'_>, filter: &QuotaFilter) -> Vec<QuotaRow> {
                     rows.extend(rows_of(
                         cluster,
                         filter,
-                        &Place {
+                        &RuleLimit {
                             set,
                             index,
                             limit,
@@ -48,14 +48,14 @@ pub fn rows(cluster: &Cluster<'_>, filter: &QuotaFilter) -> Vec<QuotaRow> {
 }
 
 /// One limit of one rule.
-struct Place<'a> {
+struct RuleLimit<'a> {
     set: &'a QuotaSet,
     index: usize,
     limit: &'a Limit,
     attribute: &'a Attribute,
 }
 
-impl Place<'_> {
+impl RuleLimit<'_> {
     fn row(&self, scope: Option<&Scope>, limit: String, used: Option<String>) -> QuotaRow {
         let rule = &self.set.rules[self.index];
         let is_whole = |name: &str| scope.and_then(|scope| one(name, scope)).is_none();
@@ -76,7 +76,7 @@ impl Place<'_> {
     }
 }
 
-fn rows_of(cluster: &Cluster<'_>, filter: &QuotaFilter, place: &Place<'_>) -> Vec<QuotaRow> {
+fn rows_of(cluster: &Cluster<'_>, filter: &QuotaFilter, place: &RuleLimit<'_>) -> Vec<QuotaRow> {
     let attribute = place.attribute;
     if !attribute.consumable.is_consumable() {
         return vec![place.row(None, place.limit.value.to_string(), None)];
@@ -118,7 +118,7 @@ fn one(filter: &str, scope: &Scope) -> Option<String> {
 /// Whether a rule may be about those who are asked for.
 fn is_asked(config: &Configuration, filter: &QuotaFilter, rule: &Rule) -> bool {
     let user = |element: &Expression, asked: &str| {
-        let who = Who {
+        let who = JobOwner {
             user: UserName::from(asked),
             groups: Vec::new(),
             project: None,

@@ -1,9 +1,9 @@
 //! Slots for an advance reservation: granted at once for a time to come, or not at all.
 
-use super::ahead::Ahead;
+use super::ahead::Lookahead;
 use super::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
 use super::rank::{host_value, rank};
-use super::reason::{Reason, What};
+use super::reason::{Obstacle, Reason};
 use super::timeline::{Span, Window};
 use crate::ledger::{Ledger, Level};
 use crate::matching::{Cluster, Demand, Mode};
@@ -26,7 +26,7 @@ pub fn find(
     (start, end): (Wall, Wall),
     now: Now,
 ) -> Result<Assignment, Vec<Reason>> {
-    let ahead = Ahead::for_advance(state, zone, now);
+    let ahead = Lookahead::for_advance(state, zone, now);
     let span = Span {
         from: tick(now, start),
         until: tick(now, end),
@@ -40,7 +40,7 @@ pub fn find(
     let cluster = Cluster {
         now: now.tick,
         window,
-        ..Cluster::of(state, observations, Mode::Later)
+        ..Cluster::of_state(state, observations, Mode::Later)
     };
     let globally = fit_globally(&cluster, demand);
     let instances = in_order(&cluster);
@@ -58,7 +58,7 @@ pub fn find(
         }
     }
     if reasons.is_empty() {
-        reasons.push(Reason::new(Level::Global, What::NoInstances));
+        reasons.push(Reason::new(Level::Global, Obstacle::NoInstances));
     }
     Err(reasons)
 }

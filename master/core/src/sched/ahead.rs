@@ -5,14 +5,14 @@ use super::assign::Assignment;
 use super::categories::CategoryId;
 use super::closings::Closings;
 use super::duration;
-use super::reserve::Found;
+use super::reserve::SearchResult;
 use super::timeline::{Span, TimeLine, Window};
 use crate::ledger::{Booking, Grant, Ledger};
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::reservation::{AdvanceReservation, block_key, block_of};
 use proto::id::{HostName, PeName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use proto::reservation::ReservationState;
 use proto::time::{Now, Tick, Zone};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub struct Reservation {
     /// How long it needs them, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
     /// Where; the first entry holds the master.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
 }
@@ -36,14 +36,14 @@ pub type Reservations = BTreeMap<(SubmitSeq, TaskId), Reservation>;
 /// Everything that is known of the time to come. It is empty while `max_reservation` is 0 and there
 /// is no advance reservation.
 #[derive(Clone, Debug)]
-pub struct Ahead {
+pub struct Lookahead {
     line: TimeLine,
     /// What has to be made anew before anybody reads it.
-    outdated: Option<Outdated>,
+    outdated: Option<Staleness>,
     closings: Closings,
     reservations: Reservations,
     /// Where the search for each category ended in this pass.
-    searches: BTreeMap<CategoryId, (Found, usize)>,
+    searches: BTreeMap<CategoryId, (SearchResult, usize)>,
     /// Categories for which the last search found no time at all.
     doubtful: BTreeSet<CategoryId>,
     /// The hosts where something was taken in this pass, in that order.
@@ -53,7 +53,7 @@ pub struct Ahead {
 
 /// How much may not be true any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outdated {
+enum Staleness {
     /// The ends of tasks, the advance reservations, and the closings of calendars.
     Ends,
     /// Also which amounts count. The line is empty until it is drawn anew.
@@ -66,10 +66,10 @@ const SEARCHES_KEPT: usize = 200;
 /// The most categories that are remembered to have found no time. The oldest is forgotten.
 const DOUBTFUL_KEPT: usize = 10_000;
 
-impl Ahead {
+impl Lookahead {
     /// A plan of which nothing is known yet. Calendars use the clock of `zone`.
-    pub fn new(zone: Zone) -> Ahead {
-        Ahead {
+    pub fn new(zone: Zone) -> Lookahead {
+        Lookahead {
             line: TimeLine::default(),
             outdated: None,
             closings: Closings::new(zone),
@@ -82,8 +82,8 @@ impl Ahead {
     }
 
     /// The plan for a state in which these reservations have been made.
-    pub fn of(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Ahead {
-        let mut ahead = Ahead::new(zone);
+    pub fn of_state(state: &State, zone: Zone, reservations: &Reservations, now: Now) -> Lookahead {
+        let mut ahead = Lookahead::new(zone);
         ahead.draw_line(state, None, plans_ahead(state), now);
         ahead.pass_time(&state.config, now);
         for ((seq, task), reservation) in reservations {
@@ -121,19 +121,19 @@ impl Ahead {
 
     /// The plan for a state without its reservations, for a caller who plans ahead whatever the
     /// configuration says.
-    pub fn for_advance(state: &State, zone: Zone, now: Now) -> Ahead {
-        let mut ahead = Ahead::new(zone);
+    pub fn for_advance(state: &State, zone: Zone, now: Now) -> Lookahead {
+        let mut ahead = Lookahead::new(zone);
         ahead.draw_line(state, None, true, now);
         ahead.pass_time(&state.config, now);
         ahead
     }
 
     /// Who plans ahead, or what is counted, may have changed: all that is known is to be made anew
-    /// before it is looked at, see [`Ahead::draw`]. Nothing is kept any more but advance
+    /// before it is looked at, see [`Lookahead::draw`]. Nothing is kept any more but advance
     /// reservations.
     pub fn outdate(&mut self, state: &State) {
         self.clear(plans_ahead(state));
-        self.outdated = Some(Outdated::All);
+        self.outdated = Some(Staleness::All);
     }
 
     /// How long tasks run, which advance reservations there are, or when calendars close may have
@@ -142,7 +142,7 @@ impl Ahead {
         if plans_ahead(state) != self.is_on() {
             return self.outdate(state);
         }
-        self.outdated = self.outdated.max(Some(Outdated::Ends));
+        self.outdated = self.outdated.max(Some(Staleness::Ends));
     }
 
     /// Whether something is to be made anew.
@@ -153,8 +153,8 @@ impl Ahead {
     /// Makes anew what has to be. Changes come together, and there are many tasks.
     pub fn draw(&mut self, state: &State, planned: &Ledger) {
         match self.outdated {
-            Some(Outdated::All) => self.draw_line(state, Some(planned), plans_ahead(state), state.now),
-            Some(Outdated::Ends) => self.draw_ends(state, planned),
+            Some(Staleness::All) => self.draw_line(state, Some(planned), plans_ahead(state), state.now),
+            Some(Staleness::Ends) => self.draw_ends(state, planned),
             None => {}
         }
     }
@@ -224,7 +224,7 @@ impl Ahead {
 
     /// Notes that a booked task runs from now on, or is about to.
     pub fn runs(&mut self, state: &State, key: TaskKey, ledger: &Ledger, now: Now) {
-        if !self.line.is_on() || self.outdated == Some(Outdated::All) {
+        if !self.line.is_on() || self.outdated == Some(Staleness::All) {
             return;
         }
         if let Some(booking) = ledger.booking(key) {
@@ -253,13 +253,13 @@ impl Ahead {
 
     /// Takes out where the search for a category ended, with the hosts where something was taken
     /// since.
-    pub fn last_search(&mut self, category: CategoryId) -> Option<(Found, Vec<HostName>)> {
+    pub fn last_search(&mut self, category: CategoryId) -> Option<(SearchResult, Vec<HostName>)> {
         let (found, seen) = self.searches.remove(&category)?;
         Some((found, self.taken[seen..].to_vec()))
     }
 
     /// Keeps where the search for a category ended: the next one need not look at earlier times.
-    pub fn keep_search(&mut self, category: CategoryId, found: Found) {
+    pub fn keep_search(&mut self, category: CategoryId, found: SearchResult) {
         if self.searches.len() >= SEARCHES_KEPT {
             self.search_anew();
         }
@@ -306,8 +306,8 @@ impl Ahead {
         self.closings.refresh(config, now.wall);
     }
 
-    /// Sets the time like [`Ahead::pass_time`], and keeps the reservations. If the time of one has
-    /// come, all are given up, and the result is false.
+    /// Sets the time like [`Lookahead::pass_time`], and keeps the reservations. If the time of one
+    /// has come, all are given up, and the result is false.
     pub fn pass_time_keeping(&mut self, config: &Configuration, now: Now) -> bool {
         if self.reservations.values().any(|kept| kept.at <= now.tick) {
             self.pass_time(config, now);

@@ -6,7 +6,7 @@
 use super::fcfs::Fcfs;
 use super::model::Model;
 use super::pass::Pass;
-use super::{Reserving, Slice};
+use super::{ReservationMode, Slice};
 use proto::policy::SchedulerConf;
 use proto::time::Now;
 
@@ -28,7 +28,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// The algorithm that a configuration names. An unknown name, which only a cell that was taken
     /// over can have, means `default`.
-    pub fn of(conf: &SchedulerConf) -> Algorithm {
+    pub fn from_conf(conf: &SchedulerConf) -> Algorithm {
         let is = |name: &str| conf.algorithm.as_str().eq_ignore_ascii_case(name);
         if is("fcfs") {
             Algorithm::Fcfs
@@ -42,17 +42,17 @@ impl Algorithm {
 
 /// A pass of one of the algorithms, under way.
 #[derive(Clone, Debug)]
-pub(super) enum UnderWay {
+pub(super) enum RunningPass {
     Default(Pass),
     Fcfs(Fcfs),
 }
 
-impl UnderWay {
+impl RunningPass {
     /// Begins a pass by the configuration as it is now.
-    pub(super) fn new(model: &mut Model, now: Now, reserving: Reserving) -> UnderWay {
-        match Algorithm::of(&model.state.config.scheduler) {
-            Algorithm::Default | Algorithm::External => UnderWay::Default(Pass::new(model, now, reserving)),
-            Algorithm::Fcfs => UnderWay::Fcfs(Fcfs::new(model, now)),
+    pub(super) fn new(model: &mut Model, now: Now, reserving: ReservationMode) -> RunningPass {
+        match Algorithm::from_conf(&model.state.config.scheduler) {
+            Algorithm::Default | Algorithm::External => RunningPass::Default(Pass::new(model, now, reserving)),
+            Algorithm::Fcfs => RunningPass::Fcfs(Fcfs::new(model, now)),
         }
     }
 
@@ -60,8 +60,8 @@ impl UnderWay {
     pub(super) fn next(&mut self, model: &mut Model, budget: usize) -> Slice {
         model.draw_ahead();
         match self {
-            UnderWay::Default(pass) => pass.next(model, budget),
-            UnderWay::Fcfs(pass) => pass.next(model, budget),
+            RunningPass::Default(pass) => pass.next(model, budget),
+            RunningPass::Fcfs(pass) => pass.next(model, budget),
         }
     }
 }

@@ -11,28 +11,28 @@ mod spread;
 mod supply;
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Fit, Headroom, Role, Site, may_use_pe};
-use crate::quota::Purse;
-use crate::sched::reason::{Reason, What};
-use enough::Enough;
+use crate::matching::{Cluster, Demand, Fit, Headroom, InstanceView, SlotRole, may_use_pe};
+use crate::quota::QuotaBudget;
+use crate::sched::reason::{Obstacle, Reason};
+use enough::SpreadCutoff;
 pub use hosts::{HostRoom, portion, room_on, usable};
-use hosts::{Look, Rooms, roomiest};
+use hosts::{HostSearch, Rooms, roomiest};
 use proto::amount::Type;
 use proto::id::{HostName, PeName, QueueInstanceName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::pe::ParallelEnvironment;
 use proto::restring::Expression;
 use scarcity::Scarcity;
-use spread::{Most, spread};
+use spread::{SlotMaximum, spread};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-pub use supply::{Supply, Whole};
+pub use supply::{Supply, WholeSupply};
 
 /// Slots for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     /// The slots; the first entry holds the master.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
 }
@@ -43,7 +43,7 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     let slots = demand.least();
     if demand.pe.is_none() && cluster.config.enabled_quotas().next().is_some() {
         // For a parallel job the environment counts too, and it is not chosen yet.
-        let mut purse = Purse::new(cluster, demand, None);
+        let mut purse = QuotaBudget::new(cluster, demand, None);
         if purse.most_anywhere(1) < 1 {
             let mut fit = Fit::anywhere();
             (fit.slots, fit.reasons) = (0, purse.into_denials());
@@ -53,9 +53,9 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     // Some environments spare slots beside the master what only slaves request; which environment
     // it will be is not known yet.
     let role = if demand.is_apart() {
-        Role::MasterWithCompanions
+        SlotRole::MasterWithCompanions
     } else {
-        Role::Master
+        SlotRole::Master
     };
     cluster.fit_level(Fit::anywhere(), &cluster.global(), demand, slots, role)
 }
@@ -68,7 +68,7 @@ pub fn assign_serial(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    site: &Site<'_, '_>,
+    site: &InstanceView<'_, '_>,
 ) -> Result<Assignment, Vec<Reason>> {
     admit(cluster, demand, site)?;
     let fit = fit_serial(cluster, demand, globally, site);
@@ -87,7 +87,7 @@ pub fn assign_filling(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    site: &Site<'_, '_>,
+    site: &InstanceView<'_, '_>,
     headroom: &mut Headroom,
 ) -> Result<Assignment, Vec<Reason>> {
     admit(cluster, demand, site)?;
@@ -105,7 +105,7 @@ pub fn assign_filling(
 }
 
 /// Whether a queue instance takes jobs of a kind, and quotas leave a slot there.
-fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<(), Vec<Reason>> {
+fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &InstanceView<'_, '_>) -> Result<(), Vec<Reason>> {
     if let Some(what) = cluster
         .unsuitable(site, demand, None)
         .or_else(|| cluster.out_of_service(site))
@@ -113,20 +113,20 @@ fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &Site<'_, '_>) -> Result<
         return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
     }
     match cluster.config.enabled_quotas().next() {
-        Some(_) => Purse::new(cluster, demand, None).take_all(&one_slot(site.instance).granted, 0),
+        Some(_) => QuotaBudget::new(cluster, demand, None).take_all(&one_slot(site.instance).granted, 0),
         None => Ok(()),
     }
 }
 
-fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &Site<'_, '_>) -> Fit {
-    let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, Role::Master);
-    cluster.fit_instance(on_host, site, demand, 1, Role::Master)
+fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &InstanceView<'_, '_>) -> Fit {
+    let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, SlotRole::Master);
+    cluster.fit_instance(on_host, site, demand, 1, SlotRole::Master)
 }
 
 /// One slot in a queue instance.
 pub fn one_slot(instance: &QueueInstanceName) -> Assignment {
     Assignment {
-        granted: vec![Granted {
+        granted: vec![GrantedSlots {
             instance: instance.clone(),
             slots: 1,
         }],
@@ -147,14 +147,14 @@ pub fn assign_parallel(
     globally: &Fit,
     order: &[QueueInstanceName],
 ) -> Result<Assignment, Vec<Reason>> {
-    let order: Vec<Site<'_, '_>> = order.iter().map(|instance| cluster.site(instance)).collect();
-    try_parallel(cluster, demand, globally, &mut Whole::new(&order))
+    let order: Vec<InstanceView<'_, '_>> = order.iter().map(|instance| cluster.site(instance)).collect();
+    try_parallel(cluster, demand, globally, &mut WholeSupply::new(&order))
         .found
         .map_err(|failure| failure.reasons)
 }
 
 /// The result of a search for the slots of a parallel job.
-pub struct Tried {
+pub struct SlotSearchResult {
     /// The slots, or why there are none.
     pub found: Result<Assignment, Failure>,
     /// Hosts that have too few slots for it in any environment: they need not be looked at again
@@ -178,13 +178,13 @@ pub fn try_parallel<'a, 'l>(
     demand: &Demand,
     globally: &Fit,
     supply: &mut impl Supply<'a, 'l>,
-) -> Tried {
+) -> SlotSearchResult {
     let mut roomless: Option<BTreeSet<HostName>> = None;
     let mut failure = Failure::default();
     let mut best: Option<((u32, Reverse<u64>), Assignment)> = None;
     let mut found = false;
     let Some(wanted) = &demand.pe else {
-        return Tried {
+        return SlotSearchResult {
             found: Err(failure),
             roomless: BTreeSet::new(),
         };
@@ -221,11 +221,11 @@ pub fn try_parallel<'a, 'l>(
     }
     if !found {
         let pe = wanted.name.clone();
-        let unknown = Reason::new(Level::Global, What::NoSuchPe { pe });
+        let unknown = Reason::new(Level::Global, Obstacle::NoSuchPe { pe });
         failure.reasons.push(unknown);
     }
     let found = best.map(|(_, assignment)| assignment).ok_or(failure);
-    Tried {
+    SlotSearchResult {
         found,
         roomless: roomless.unwrap_or_default(),
     }
@@ -233,18 +233,19 @@ pub fn try_parallel<'a, 'l>(
 
 /// The reasons of a job whose owner has no access to an environment: it offers no slots.
 fn no_access(pe: &ParallelEnvironment, needed: u32) -> [Reason; 2] {
-    let none = What::PeOffers {
+    let none = Obstacle::PeOffers {
         pe: pe.name.clone(),
         slots: 0,
         needed,
         of: None,
     };
-    let denied = What::NoPeAccess { pe: pe.name.clone() };
+    let denied = Obstacle::NoPeAccess { pe: pe.name.clone() };
     [denied, none].map(|what| Reason::new(Level::Global, what))
 }
 
-fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[Granted]) -> u64 {
-    let open = |granted: &Granted| u64::from(cluster.violations(&granted.instance, demand)) * u64::from(granted.slots);
+fn violations(cluster: &Cluster<'_>, demand: &Demand, granted: &[GrantedSlots]) -> u64 {
+    let open =
+        |granted: &GrantedSlots| u64::from(cluster.violations(&granted.instance, demand)) * u64::from(granted.slots);
     granted.iter().map(open).sum()
 }
 
@@ -267,15 +268,15 @@ fn assign_in<'a, 'l>(
     supply: &mut impl Supply<'a, 'l>,
     pe: &ParallelEnvironment,
     roomless: &mut BTreeSet<HostName>,
-) -> Result<Vec<Granted>, (Vec<Reason>, Vec<Reason>)> {
-    let limits = Limits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
+) -> Result<Vec<GrantedSlots>, (Vec<Reason>, Vec<Reason>)> {
+    let limits = ParallelLimits::new(cluster, demand, globally, pe).map_err(|why| (why, Vec::new()))?;
     let mut enough = if supply.is_short() {
         limits.enough(cluster, demand, pe)
     } else {
         None
     };
     let (look, mut rooms) = (
-        Look {
+        HostSearch {
             cluster,
             demand,
             globally,
@@ -316,8 +317,8 @@ fn assign_in<'a, 'l>(
 }
 
 /// The most that a parallel job may have, wherever it runs.
-pub struct Limits<'a> {
-    purse: Purse<'a>,
+pub struct ParallelLimits<'a> {
+    purse: QuotaBudget<'a>,
     most: u32,
     /// The slot of a master that is no task of the environment.
     extra: u32,
@@ -325,7 +326,7 @@ pub struct Limits<'a> {
     most_elsewhere: u32,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> ParallelLimits<'a> {
     /// The limits of the cluster, the quotas and the environment.
     ///
     /// # Errors
@@ -335,14 +336,14 @@ impl<'a> Limits<'a> {
         demand: &'a Demand,
         globally: &Fit,
         pe: &'a ParallelEnvironment,
-    ) -> Result<Limits<'a>, Vec<Reason>> {
+    ) -> Result<ParallelLimits<'a>, Vec<Reason>> {
         let least = demand.least();
         let spot = cluster.global();
         let as_role = |role| cluster.fit_level(Fit::anywhere(), &spot, demand, least, role);
         let (of_pe, most_elsewhere) = match demand.roles(Some(pe)) {
-            (Role::Master, _) if demand.is_apart() => (Some(as_role(Role::Master)), u32::MAX),
-            (Role::MasterWithCompanions, _) => (None, as_role(Role::Master).slots.saturating_sub(1)),
-            (Role::Master | Role::Slave | Role::Companion, _) => (None, u32::MAX),
+            (SlotRole::Master, _) if demand.is_apart() => (Some(as_role(SlotRole::Master)), u32::MAX),
+            (SlotRole::MasterWithCompanions, _) => (None, as_role(SlotRole::Master).slots.saturating_sub(1)),
+            (SlotRole::Master | SlotRole::Slave | SlotRole::Companion, _) => (None, u32::MAX),
         };
         let globally = of_pe.as_ref().unwrap_or(globally);
         if !globally.holds(least) {
@@ -351,10 +352,10 @@ impl<'a> Limits<'a> {
         let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
         let extra = u32::from(!pe.job_is_first_task.0);
         let most = left.min(globally.slots).saturating_sub(extra);
-        let mut purse = Purse::new(cluster, demand, Some(&pe.name));
+        let mut purse = QuotaBudget::new(cluster, demand, Some(&pe.name));
         let within = purse.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
         if within < least {
-            let what = What::PeOffers {
+            let what = Obstacle::PeOffers {
                 pe: pe.name.clone(),
                 slots: within.min(most),
                 needed: least,
@@ -363,7 +364,7 @@ impl<'a> Limits<'a> {
             let offers = Reason::new(Level::Global, what);
             return Err(purse.into_denials().into_iter().chain([offers]).collect());
         }
-        Ok(Limits {
+        Ok(ParallelLimits {
             purse,
             most,
             extra,
@@ -372,12 +373,12 @@ impl<'a> Limits<'a> {
     }
 
     /// When the first hosts are enough, apart from quotas. `None` if all hosts count.
-    fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<Enough> {
+    fn enough(&self, cluster: &Cluster<'_>, demand: &Demand, pe: &ParallelEnvironment) -> Option<SpreadCutoff> {
         let wanted = demand
             .pe
             .as_ref()
             .filter(|_| cluster.hosts_at_most(demand) == u32::MAX)?;
-        Enough::new(demand.allocation_rule(pe), &wanted.slots, self.most())
+        SpreadCutoff::new(demand.allocation_rule(pe), &wanted.slots, self.most())
     }
 
     /// Whether the quotas leave so much on these hosts that further hosts change nothing.
@@ -394,8 +395,8 @@ impl<'a> Limits<'a> {
         })
     }
 
-    fn most(&self) -> Most {
-        Most {
+    fn most(&self) -> SlotMaximum {
+        SlotMaximum {
             in_all: self.most,
             elsewhere: self.most_elsewhere,
         }
@@ -410,14 +411,14 @@ pub fn lay_out(
     cluster: &Cluster<'_>,
     demand: &Demand,
     pe: &ParallelEnvironment,
-    limits: Limits<'_>,
+    limits: ParallelLimits<'_>,
     hosts: Vec<HostRoom>,
-) -> Result<Vec<Granted>, Vec<Reason>> {
+) -> Result<Vec<GrantedSlots>, Vec<Reason>> {
     let Some(wanted) = &demand.pe else {
         return Err(Vec::new());
     };
     let most = limits.most();
-    let Limits { mut purse, extra, .. } = limits;
+    let ParallelLimits { mut purse, extra, .. } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let rule = demand.allocation_rule(pe);
     let few = roomiest(hosts, rule, most_hosts);
@@ -431,7 +432,7 @@ pub fn lay_out(
             .saturating_add(needed)
             .saturating_add(extra)
             > pe.slots;
-        let what = What::PeOffers {
+        let what = Obstacle::PeOffers {
             pe: pe.name.clone(),
             slots,
             needed,

@@ -19,14 +19,14 @@ pub struct CategoryId(u64);
 /// A specification, as far as it decides about the category of its job. Equal ones have one
 /// category; different ones may have the same.
 #[derive(Clone, Debug)]
-struct Asked(Arc<JobSpec>);
+struct SpecKey(Arc<JobSpec>);
 
 /// A category, and the keys that lead to it.
 #[derive(Clone, Debug)]
-struct Known {
+struct CategoryEntry {
     category: Category,
     key: Arc<CategoryKey>,
-    asked: Vec<Asked>,
+    asked: Vec<SpecKey>,
     /// How many jobs are in it.
     jobs: usize,
     /// The urgency of its requests, in millionths.
@@ -35,7 +35,7 @@ struct Known {
 
 /// A category as `qconf -scatl` lists it.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct CategoryRow {
     /// Its number. It changes when the master starts again, and when the configuration changes what
     /// categories depend on.
     pub id: u64,
@@ -52,9 +52,9 @@ pub struct Listed {
 #[derive(Clone, Debug, Default)]
 pub struct Categories {
     /// Boxed, so that the tree stays small: an entry is looked up for every order.
-    by_id: BTreeMap<CategoryId, Box<Known>>,
+    by_id: BTreeMap<CategoryId, Box<CategoryEntry>>,
     by_key: BTreeMap<Arc<CategoryKey>, CategoryId>,
-    by_asked: BTreeMap<Asked, CategoryId>,
+    by_asked: BTreeMap<SpecKey, CategoryId>,
     last: u64,
 }
 
@@ -62,7 +62,7 @@ impl Categories {
     /// Counts a job in its category. Returns the category and the urgency of its requests, in
     /// millionths.
     pub fn enter(&mut self, state: &State, job: &Job) -> (CategoryId, i128) {
-        let asked = Asked(job.spec.clone());
+        let asked = SpecKey(job.spec.clone());
         // A job that avoids hosts has a category of its own until the fate of its earlier attempt
         // is known.
         let is_plain = state.unconfirmed_hosts(job.seq).next().is_none();
@@ -88,7 +88,7 @@ impl Categories {
             .expect("a job leaves the category that it entered");
         known.jobs -= 1;
         if known.jobs == 0 {
-            let Known { key, asked, .. } = *self.by_id.remove(&id).expect("it was there");
+            let CategoryEntry { key, asked, .. } = *self.by_id.remove(&id).expect("it was there");
             self.by_key.remove(&key);
             for asked in asked {
                 self.by_asked.remove(&asked);
@@ -102,10 +102,10 @@ impl Categories {
     }
 
     /// All categories, by number.
-    pub fn listed(&self) -> Vec<Listed> {
+    pub fn listed(&self) -> Vec<CategoryRow> {
         let listed = self.by_id.iter();
         listed
-            .map(|(id, known)| Listed {
+            .map(|(id, known)| CategoryRow {
                 id: id.0,
                 key: known.key.clone(),
                 jobs: known.jobs,
@@ -131,7 +131,7 @@ impl Categories {
         };
     }
 
-    fn look_up(&mut self, state: &State, job: &Job, asked: Option<Asked>) -> CategoryId {
+    fn look_up(&mut self, state: &State, job: &Job, asked: Option<SpecKey>) -> CategoryId {
         let demand = Demand::of_job(state, job);
         let key = CategoryKey::new(state, job, &demand);
         let id = self
@@ -160,7 +160,7 @@ impl Categories {
         self.by_key.insert(key.clone(), id);
         self.by_id.insert(
             id,
-            Box::new(Known {
+            Box::new(CategoryEntry {
                 category,
                 key,
                 asked: Vec::new(),
@@ -172,22 +172,22 @@ impl Categories {
     }
 }
 
-impl PartialEq for Asked {
-    fn eq(&self, other: &Asked) -> bool {
+impl PartialEq for SpecKey {
+    fn eq(&self, other: &SpecKey) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Asked {}
+impl Eq for SpecKey {}
 
-impl PartialOrd for Asked {
-    fn partial_cmp(&self, other: &Asked) -> Option<Ordering> {
+impl PartialOrd for SpecKey {
+    fn partial_cmp(&self, other: &SpecKey) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Asked {
-    fn cmp(&self, other: &Asked) -> Ordering {
+impl Ord for SpecKey {
+    fn cmp(&self, other: &SpecKey) -> Ordering {
         Demand::source(&self.0).cmp(&Demand::source(&other.0))
     }
 }

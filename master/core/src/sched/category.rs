@@ -25,8 +25,8 @@ pub struct CategoryKey {
     hard_queues: BTreeSet<String>,
     soft_queues: BTreeSet<String>,
     master_queues: BTreeSet<String>,
-    master: Apart,
-    slaves: Apart,
+    master: ExtraRequests,
+    slaves: ExtraRequests,
     slave_queues: BTreeSet<String>,
     pe: Option<(String, String)>,
     allocation_rule: Option<AllocationRule>,
@@ -42,16 +42,16 @@ pub struct CategoryKey {
 /// What a job asks for its master's slot, or for its other slots, in addition to what it asks for
 /// all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Apart {
+struct ExtraRequests {
     /// In the form of `hard` above.
     known: Vec<(AttributeName, Value)>,
     unknown: BTreeSet<String>,
 }
 
-impl Apart {
-    fn new(complex: &Complex, requests: &[ResourceRequest]) -> Apart {
+impl ExtraRequests {
+    fn new(complex: &Complex, requests: &[ResourceRequest]) -> ExtraRequests {
         let (known, unknown) = resolved(complex, requests);
-        Apart {
+        ExtraRequests {
             known: values(&known),
             unknown: unknown.into_iter().collect(),
         }
@@ -64,7 +64,7 @@ impl CategoryKey {
         let spec = &job.spec;
         let requests = &spec.requests;
         let [master, slaves] =
-            [&requests.master, &requests.slaves].map(|requests| Apart::new(&state.config.complex, requests));
+            [&requests.master, &requests.slaves].map(|requests| ExtraRequests::new(&state.config.complex, requests));
         let is_apart = |name: &&String| [&master, &slaves].iter().any(|apart| apart.unknown.contains(*name));
         CategoryKey {
             hard: values(&demand.hard),
@@ -130,7 +130,7 @@ impl CategoryKey {
         } else {
             "-hard "
         };
-        for (scope, Apart { known, unknown }) in [("master", &self.master), ("slave", &self.slaves)] {
+        for (scope, ExtraRequests { known, unknown }) in [("master", &self.master), ("slave", &self.slaves)] {
             let mut asked = requests(known).into_iter().chain(unknown.iter().cloned());
             option(&format!("{hard}-scope {scope} -l"), &mut asked);
         }

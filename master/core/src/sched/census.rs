@@ -25,7 +25,7 @@ pub struct JobCounts {
 
 impl JobCounts {
     /// The jobs of a state. It walks over all of them.
-    pub fn of(state: &State, now: Now) -> JobCounts {
+    pub fn of_state(state: &State, now: Now) -> JobCounts {
         let mut counts = JobCounts::default();
         // Looking each instance of each task up costs more than all the rest, and mostly none is
         // stopped.

@@ -1,7 +1,7 @@
 //! Where a start may have become possible, and since when: a category that failed looks only at
 //! changed queue instances.
 
-use super::places::Place;
+use super::places::InstanceId;
 use std::collections::VecDeque;
 
 /// Changes that are kept. A category that is further behind looks at everything.
@@ -18,7 +18,7 @@ pub struct Mark(u64);
 /// written here, because they only take.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    kept: VecDeque<Place>,
+    kept: VecDeque<InstanceId>,
     /// The position of the first kept change.
     first: u64,
     /// How often something of a quota was given back.
@@ -34,7 +34,7 @@ impl Changes {
     }
 
     /// Notes a changed queue instance.
-    pub fn place(&mut self, place: Place) {
+    pub fn place(&mut self, place: InstanceId) {
         self.kept.push_back(place);
         if self.kept.len() > CHANGES_KEPT {
             self.kept.pop_front();
@@ -69,7 +69,7 @@ impl Changes {
     }
 
     /// The instances that changed since a mark. `None` means that everything may have changed.
-    pub fn since(&self, mark: Mark) -> Option<impl Iterator<Item = Place>> {
+    pub fn since(&self, mark: Mark) -> Option<impl Iterator<Item = InstanceId>> {
         let seen = usize::try_from(mark.0.checked_sub(self.first)?).unwrap_or(usize::MAX);
         Some(self.kept.range(seen.min(self.kept.len())..).copied())
     }

@@ -4,8 +4,8 @@
 //! A column exists for an attribute for which kinds of jobs were refused. It holds an upper bound:
 //! load values, access and kept slots only make less available, and the match judges them.
 
-use super::places::Place;
-use crate::matching::{Cluster, Demand, Site, Value, Wanted};
+use super::places::InstanceId;
+use crate::matching::{Cluster, Demand, InstanceView, Value, WantedValue};
 use proto::amount::Amount;
 use proto::complex::{Attribute, Consumable, Relop};
 
@@ -51,7 +51,7 @@ impl Columns {
     }
 
     /// Notes the free amounts of the queue instances of a host.
-    pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[Site<'_, '_>], places: &[Place]) {
+    pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[InstanceView<'_, '_>], places: &[InstanceId]) {
         for Column { attribute, left } in &mut self.0 {
             for (site, place) in sites.iter().zip(places) {
                 if place.index() >= left.len() {
@@ -74,7 +74,7 @@ impl Columns {
 
 impl Sieve<'_> {
     /// Whether a queue instance may have enough for one slot.
-    pub fn lets_through(&self, place: Place) -> bool {
+    pub fn lets_through(&self, place: InstanceId) -> bool {
         let holds = |(left, relop, wanted): &(&[Amount], Relop, Amount)| {
             left.get(place.index()).is_none_or(|left| relop.holds(*wanted, *left))
         };
@@ -90,13 +90,13 @@ fn limited(demand: &Demand) -> impl Iterator<Item = (&Attribute, Amount)> {
         matches!(consumable, Consumable::Yes | Consumable::Host) && matches!(relop, Relop::Less | Relop::LessEqual)
     });
     requests.filter_map(|request| match request.wanted {
-        Wanted::Amount(wanted) => Some((request.attribute.as_ref(), wanted)),
-        Wanted::Text(_) => None,
+        WantedValue::Amount(wanted) => Some((request.attribute.as_ref(), wanted)),
+        WantedValue::Text(_) => None,
     })
 }
 
 /// The least that a queue instance and its host have left of a consumable.
-fn least_left(cluster: &Cluster<'_>, site: &Site<'_, '_>, attribute: &Attribute) -> Amount {
+fn least_left(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>, attribute: &Attribute) -> Amount {
     let spots = [site.spot, site.host.spot];
     let offers = spots.iter().flat_map(|spot| cluster.offers(spot, attribute));
     let left = offers

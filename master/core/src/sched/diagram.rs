@@ -8,7 +8,7 @@ use super::duration;
 use super::model::Model;
 use super::order::Order;
 use super::timeline::NEVER;
-use crate::ledger::{At, Booking, Grant, SLOTS};
+use crate::ledger::{Booking, Grant, LevelRef, SLOTS};
 use crate::state::State;
 use crate::state::config::Configuration;
 use crate::state::job::Job;
@@ -30,7 +30,7 @@ const BEGIN: &str = "::::::::\n";
 
 /// What a task takes of one thing that has a capacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
+pub struct ScheduleUse {
     /// `P` of a parallel environment, `G` of the cluster, `H` of a host, `Q` of a queue instance.
     pub level: char,
     /// The name of that.
@@ -45,22 +45,22 @@ pub struct Use {
 
 /// What a booking takes: of its parallel environment, of the cluster, and of each of its hosts and
 /// queue instances, the master's first.
-pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
-    let slots_at = |at: At<'_>| Amount::from_base(i64::from(booking.slots_at(at)));
-    let slots = |level, object: String, at| Use {
+pub fn uses(config: &Configuration, booking: &Booking) -> Vec<ScheduleUse> {
+    let slots_at = |at: LevelRef<'_>| Amount::from_base(i64::from(booking.slots_at(at)));
+    let slots = |level, object: String, at| ScheduleUse {
         level,
         object,
         resource: SLOTS.to_owned(),
         amount: slots_at(at),
         r#type: Type::Int,
     };
-    let of = |level, object: &str, at: At<'_>, capacities: &Assignments| -> Vec<Use> {
+    let of = |level, object: &str, at: LevelRef<'_>, capacities: &Assignments| -> Vec<ScheduleUse> {
         let attributes = capacities
             .0
             .iter()
             .filter_map(|(name, _)| config.complex.lookup(name.as_str()));
         let consumables = attributes.filter(|attribute| attribute.consumable.is_consumable());
-        let uses = consumables.map(|attribute| Use {
+        let uses = consumables.map(|attribute| ScheduleUse {
             level,
             object: object.to_owned(),
             resource: attribute.name.to_string(),
@@ -69,14 +69,14 @@ pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
         });
         uses.filter(|one| one.amount != Amount::ZERO).collect()
     };
-    let pe = booking.pe().map(|pe| slots('P', pe.to_string(), At::Global));
-    let mut uses: Vec<Use> = pe.into_iter().collect();
+    let pe = booking.pe().map(|pe| slots('P', pe.to_string(), LevelRef::Global));
+    let mut uses: Vec<ScheduleUse> = pe.into_iter().collect();
     uses.extend(
         config
             .exec_hosts
             .get("global")
             .into_iter()
-            .flat_map(|global| of('G', "global", At::Global, &global.complex_values)),
+            .flat_map(|global| of('G', "global", LevelRef::Global, &global.complex_values)),
     );
     let mut hosts = BTreeSet::new();
     for instance in booking.granted().iter().map(|part| &part.instance) {
@@ -88,11 +88,11 @@ pub fn uses(config: &Configuration, booking: &Booking) -> Vec<Use> {
             uses.extend(of(
                 'H',
                 instance.host.as_str(),
-                At::Host(&instance.host),
+                LevelRef::Host(&instance.host),
                 &host.complex_values,
             ));
         }
-        let (name, at) = (instance.to_string(), At::Instance(instance));
+        let (name, at) = (instance.to_string(), LevelRef::Instance(instance));
         if let Some(settings) = config.resolved.get(instance) {
             uses.extend(of('Q', &name, at, &settings.complex_values));
         }
@@ -111,12 +111,12 @@ pub fn wall(now: Now, at: Tick) -> Wall {
 /// One entry of the file in the making: everything that takes something, with what was started
 /// since the entry before.
 #[derive(Clone, Debug, Default)]
-pub struct Entry {
+pub struct ScheduleEntry {
     starting: String,
     started: BTreeSet<(SubmitSeq, TaskId)>,
 }
 
-impl Entry {
+impl ScheduleEntry {
     /// Notes what a slice of a pass starts, as soon as it is planned.
     pub fn start(&mut self, model: &Model, orders: &[Order], now: Now) {
         if !model.plans_ahead() {
@@ -147,7 +147,7 @@ impl Entry {
     /// The entry. Nothing but its first line while nobody plans ahead, as in 8.1.9. The next one
     /// begins empty.
     pub fn finish(&mut self, model: &Model, now: Now) -> String {
-        let Entry { starting, started } = std::mem::take(self);
+        let ScheduleEntry { starting, started } = std::mem::take(self);
         let mut text = BEGIN.to_owned();
         if !model.plans_ahead() {
             return text;
@@ -218,7 +218,7 @@ fn running(
 
 /// What a task takes. Within an advance reservation only what is left of its queue instances
 /// counts.
-fn uses_of(config: &Configuration, job: &Job, booking: &Booking) -> Vec<Use> {
+fn uses_of(config: &Configuration, job: &Job, booking: &Booking) -> Vec<ScheduleUse> {
     let mut uses = uses(config, booking);
     uses.retain(|one| job.spec.reservation.is_none() || one.level == 'Q');
     uses
@@ -243,9 +243,9 @@ fn write(
     (job, task): (JobNumber, TaskId),
     word: &str,
     (start_s, length_s): (i64, i64),
-    uses: &[Use],
+    uses: &[ScheduleUse],
 ) {
-    for Use {
+    for ScheduleUse {
         level,
         object,
         resource,

@@ -1,7 +1,7 @@
 //! How long a task is expected to hold what it was given (ALGORITHMS.md section 5.2).
 
 use crate::ledger::Booking;
-use crate::matching::{Demand, Wanted};
+use crate::matching::{Demand, WantedValue};
 use crate::state::config::Configuration;
 use proto::amount::Amount;
 use proto::time::Tick;
@@ -19,8 +19,8 @@ pub fn expected_ms(config: &Configuration, demand: &Demand) -> Option<u64> {
     let asked = asked
         .filter(|request| !request.implied)
         .filter_map(|request| match request.wanted {
-            Wanted::Amount(amount) => Some(amount),
-            Wanted::Text(_) => None,
+            WantedValue::Amount(amount) => Some(amount),
+            WantedValue::Text(_) => None,
         });
     in_ms(config, asked.min())
 }

@@ -15,8 +15,8 @@ use super::immediate;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::BucketId;
-use super::ready::Ready;
-use super::{Reserving, Slice};
+use super::ready::ReadyQueue;
+use super::{ReservationMode, Slice};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use std::cmp::Reverse;
@@ -31,8 +31,8 @@ pub struct Fcfs {
     rebuilds: u64,
     /// The first job of each bucket, the next one on top. An entry may be stale: it is checked when
     /// its turn comes.
-    turns: BinaryHeap<Turn>,
-    ready: Ready,
+    turns: BinaryHeap<FcfsKey>,
+    ready: ReadyQueue,
     /// Orders for the first slice: suspend thresholds are judged whatever the algorithm.
     suspensions: Vec<Order>,
     /// Categories of which a job found no place: the other jobs of the category would find none
@@ -42,7 +42,7 @@ pub struct Fcfs {
 
 /// The first job of a bucket, in the order in which jobs are served: the largest is next.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct FcfsKey {
     priority: i32,
     running: Reverse<u32>,
     seq: Reverse<SubmitSeq>,
@@ -52,7 +52,7 @@ struct Turn {
 impl Fcfs {
     /// A pass over what is pending now.
     pub fn new(model: &mut Model, now: Now) -> Fcfs {
-        model.pass_time(now, Reserving::Anew);
+        model.pass_time(now, ReservationMode::Anew);
         let suspensions = model.threshold_orders(now);
         let turns = model.queue.buckets().filter_map(|(_, id)| turn(model, id)).collect();
         let (rebuilds, failed) = (model.rebuilds, BTreeSet::new());
@@ -60,7 +60,7 @@ impl Fcfs {
             now,
             rebuilds,
             turns,
-            ready: Ready::default(),
+            ready: ReadyQueue::default(),
             suspensions,
             failed,
         }
@@ -77,7 +77,7 @@ impl Fcfs {
             if !self.turns.is_empty() && model.is_full(self.now) {
                 // Only immediate jobs are still to be rejected, and jobs of advance reservations
                 // have slots of their own.
-                self.turns.retain(|Turn { bucket, .. }| {
+                self.turns.retain(|FcfsKey { bucket, .. }| {
                     let category = model.queue.at(*bucket).category;
                     model.is_immediate(category) || model.is_within(category)
                 });
@@ -94,7 +94,7 @@ impl Fcfs {
     }
 
     /// Starts the next task of a job, or passes its category over.
-    fn serve(&mut self, model: &mut Model, next: Turn) -> Vec<Order> {
+    fn serve(&mut self, model: &mut Model, next: FcfsKey) -> Vec<Order> {
         let (bucket, seq) = (next.bucket, next.seq.0);
         let category = model.queue.at(bucket).category;
         if self.failed.contains(&category) {
@@ -136,11 +136,11 @@ impl Fcfs {
 
 /// The first job of a bucket with its place in the order. While users are sorted, all jobs of a
 /// bucket are of one user.
-fn turn(model: &Model, bucket: BucketId) -> Option<Turn> {
+fn turn(model: &Model, bucket: BucketId) -> Option<FcfsKey> {
     let seq = model.queue.first(bucket)?;
     let is_sorted = model.state.config.scheduler.user_sort();
     let running = if is_sorted { model.running_of_owner(seq) } else { 0 };
-    Some(Turn {
+    Some(FcfsKey {
         priority: model.queue.at(bucket).priority,
         running: Reverse(running),
         seq: Reverse(seq),

@@ -1,17 +1,17 @@
 //! Where each job stands in the queue of the order phase, and the numbers behind it.
 
 use super::model::Model;
-use super::numbers::{Of, numbers};
-use super::order_phase::{Bucket, BucketId, Rests};
+use super::numbers::{TaskPhase, numbers};
+use super::order_phase::{Bucket, BucketId, JobStanding};
 use super::rank::free_slots;
 use super::urgency::{Range, Urgency};
 use crate::matching::{Cluster, Mode};
-use crate::policy::class::Tasks;
-use crate::policy::targets::{Among, Targets, Usage};
+use crate::policy::class::ClassTasks;
+use crate::policy::targets::{LeafUsage, Participants, Targets};
 use crate::policy::tree::Tree;
-use crate::policy::{Aims, Class, Classes};
+use crate::policy::{Class, Classes, TreeTargets};
 use crate::state::job::Job;
-use crate::state::paged::Paged;
+use crate::state::paged::PagedMap;
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
@@ -23,9 +23,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Priorities {
     /// Of their pending tasks, or of their running ones if no other may start.
-    pub jobs: Paged<SubmitSeq, Arc<PriorityNumbers>>,
+    pub jobs: PagedMap<SubmitSeq, Arc<PriorityNumbers>>,
     /// Of the running tasks of jobs of which others may start.
-    pub running: Paged<SubmitSeq, Arc<PriorityNumbers>>,
+    pub running: PagedMap<SubmitSeq, Arc<PriorityNumbers>>,
 }
 
 /// Priority numbers as they are listed, job by job, oldest first.
@@ -68,7 +68,7 @@ impl Listing {
 
 impl Model {
     /// The priority numbers of a job: of its next pending task, or of each of its running ones.
-    pub fn priority_of(&self, seq: SubmitSeq, of: Of, now: Now) -> PriorityNumbers {
+    pub fn priority_of(&self, seq: SubmitSeq, of: TaskPhase, now: Now) -> PriorityNumbers {
         numbers(
             &self.state,
             &self.queue,
@@ -85,7 +85,7 @@ impl Model {
     /// the running ones of jobs that have both.
     pub(super) fn list(&self, listing: &mut Listing, count: usize, now: Now) -> bool {
         let range = self.queue.range(&self.state, now);
-        let numbers = |seq: SubmitSeq, of: Of| numbers(&self.state, &self.queue, seq, of, range, now);
+        let numbers = |seq: SubmitSeq, of: TaskPhase| numbers(&self.state, &self.queue, seq, of, range, now);
         let from = listing.last.map_or(Bound::Unbounded, Bound::Excluded);
         let mut left = count;
         for (seq, job) in self.state.jobs.range((from, Bound::Unbounded)) {
@@ -94,12 +94,19 @@ impl Model {
             }
             left -= 1;
             let filed = self.queue.filed(*seq);
-            let is_only_running = filed.is_some_and(|filed| filed.rests == Rests::Running) && !job.has_pending();
+            let is_only_running = filed.is_some_and(|filed| filed.rests == JobStanding::Running) && !job.has_pending();
             if filed.is_some_and(|filed| filed.tasks.running > 0) && !is_only_running {
-                let of_running = listing.shared(numbers(*seq, Of::Running));
+                let of_running = listing.shared(numbers(*seq, TaskPhase::Running));
                 listing.priorities.running.insert(*seq, of_running);
             }
-            let own = listing.shared(numbers(*seq, if is_only_running { Of::Running } else { Of::Pending }));
+            let own = listing.shared(numbers(
+                *seq,
+                if is_only_running {
+                    TaskPhase::Running
+                } else {
+                    TaskPhase::Pending
+                },
+            ));
             listing.priorities.jobs.insert(*seq, own);
             listing.last = Some(*seq);
         }
@@ -132,7 +139,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now)
+            ..Cluster::of_state(&self.state, &self.observations, Mode::Now)
         };
         self.standings.refresh(&cluster, &self.places);
         let mut free = 0;
@@ -147,20 +154,20 @@ impl Model {
     }
 
     /// What the parts of the share tree are to get now, if the policy is on.
-    fn aims(&self, now: Now) -> Option<Aims> {
+    fn aims(&self, now: Now) -> Option<TreeTargets> {
         let sharing = self.rules.sharing.as_ref()?;
         let usage = self.usage(&sharing.tree, now);
-        let targets = |among: Among| Targets::new(sharing, &self.queue.classes, &usage, among);
-        Some(Aims {
-            pending: targets(Among::All),
-            running: targets(Among::Running),
+        let targets = |among: Participants| Targets::new(sharing, &self.queue.classes, &usage, among);
+        Some(TreeTargets {
+            pending: targets(Participants::All),
+            running: targets(Participants::Running),
         })
     }
 
     /// What was used below each node of the share tree.
-    pub(super) fn usage(&self, tree: &Tree, now: Now) -> Usage {
+    pub(super) fn usage(&self, tree: &Tree, now: Now) -> LeafUsage {
         let weights = self.state.config.scheduler.usage_weight_list;
-        let mut usage = Usage::default();
+        let mut usage = LeafUsage::default();
         for account in self.accounts() {
             let used = self.used(account, now).weighted(&weights);
             usage.add(
@@ -177,7 +184,7 @@ impl Model {
     /// the start time too, which lies ahead once more if the clock was set back.
     pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
         if let Some(bucket) = self.queue.bucket(seq) {
-            self.queue.file(seq, bucket, Rests::Apart, Tasks::default());
+            self.queue.file(seq, bucket, JobStanding::Apart, ClassTasks::default());
         }
         if let Some(job) = self.state.jobs.get(&seq) {
             self.alarms.note(job, now);
@@ -222,7 +229,7 @@ impl Model {
             let class = self
                 .queue
                 .classes
-                .enter(Class::of(&self.state.config, &self.rules, job));
+                .enter(Class::of_job(&self.state.config, &self.rules, job));
             let bucket = Bucket {
                 class,
                 category,
@@ -238,7 +245,7 @@ impl Model {
     }
 
     /// How a job of a bucket counts now, of which so many tasks are planned.
-    pub(super) fn counts(&self, job: &Job, id: BucketId, planned: u32) -> (Rests, Tasks) {
+    pub(super) fn counts(&self, job: &Job, id: BucketId, planned: u32) -> (JobStanding, ClassTasks) {
         let class = self.queue.at(id).class;
         let most = if class == Classes::WITHOUT || job.spec.array.is_none() {
             1
@@ -250,11 +257,11 @@ impl Model {
         let waiting = u32::try_from(self.count_startable(job, planned, self.time, most)).unwrap_or(u32::MAX);
         let on_host = job.active.saturating_add(planned);
         let rests = if waiting > 0 {
-            Rests::Pending
+            JobStanding::Pending
         } else if on_host > 0 {
-            Rests::Running
+            JobStanding::Running
         } else {
-            Rests::Apart
+            JobStanding::Apart
         };
         let running = on_host.saturating_sub(self.state.index.suspended_of(job.seq));
         // What it asks for is not looked at where nobody asks.
@@ -267,7 +274,7 @@ impl Model {
         let slots = pe.map_or(1, |pe| pe.slots.least());
         (
             rests,
-            Tasks {
+            ClassTasks {
                 waiting,
                 running,
                 slots,

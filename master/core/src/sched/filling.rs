@@ -3,14 +3,14 @@
 
 use crate::matching::{Headroom, Tally};
 use proto::id::QueueInstanceName;
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 
 /// Remembered queue instances: each is looked at with every planned task.
 const MOST_FILLING: usize = 4;
 
 /// A queue instance that was tried last, or got a task lately.
 #[derive(Clone, Debug)]
-struct Filled {
+struct RecentInstance {
     instance: QueueInstanceName,
     headroom: Headroom,
     /// Whether a task was planned there, so that it will probably be tried again.
@@ -20,11 +20,11 @@ struct Filled {
 /// The queue instances that are being filled.
 ///
 /// Invariant: since an instance was looked at, only starts were planned, and each was reported to
-/// [`Filling::planned`]. The model calls [`Filling::clear`] for everything else.
+/// [`RecentInstances::planned`]. The model calls [`RecentInstances::clear`] for everything else.
 #[derive(Clone, Debug, Default)]
-pub struct Filling(Vec<Filled>);
+pub struct RecentInstances(Vec<RecentInstance>);
 
-impl Filling {
+impl RecentInstances {
     /// The free amounts of a queue instance, as far as they were looked at.
     pub fn headroom(&mut self, instance: &QueueInstanceName) -> &mut Headroom {
         let known = self.0.iter().rposition(|filled| filled.instance == *instance);
@@ -49,7 +49,7 @@ impl Filling {
         } else if self.0.len() == MOST_FILLING {
             self.0.remove(0);
         }
-        self.0.push(Filled {
+        self.0.push(RecentInstance {
             instance: instance.clone(),
             headroom,
             has_tasks: false,
@@ -59,7 +59,7 @@ impl Filling {
 
     /// A task with these amounts was planned on these slots. `only_slot` is its instance if it has
     /// one slot and no parallel environment.
-    pub fn planned(&mut self, granted: &[Granted], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
+    pub fn planned(&mut self, granted: &[GrantedSlots], only_slot: Option<&QueueInstanceName>, tally: &Tally) {
         self.0.retain_mut(|filled| {
             if granted
                 .iter()

@@ -1,14 +1,16 @@
 //! The filter phase: which queue instances may suit a category, and which of them were refused.
 
-use super::assign::{Assignment, Supply, Tried, Whole, assign_filling, assign_serial, fit_globally, try_parallel};
+use super::assign::{
+    Assignment, SlotSearchResult, Supply, WholeSupply, assign_filling, assign_serial, fit_globally, try_parallel,
+};
 use super::changes::{Changes, Mark};
 use super::columns::Sieve;
-use super::filling::Filling;
-use super::places::{Place, PlaceSet, Places};
-use super::reason::{Reason, What};
-use super::standings::{Standing, Standings};
+use super::filling::RecentInstances;
+use super::places::{InstanceId, InstanceIds, InstanceSet};
+use super::reason::{Obstacle, Reason};
+use super::standings::{RankedInstance, Standings};
 use super::suitability::Suitability;
-use crate::matching::{Cluster, Demand, Fit, Site, Tally};
+use crate::matching::{Cluster, Demand, Fit, InstanceView, Tally};
 use proto::complex::Complex;
 use proto::id::{HostName, QueueInstanceName};
 use std::cmp::Reverse;
@@ -34,9 +36,9 @@ pub struct Category {
     /// The numbers in it.
     pub tally: Tally,
     seen: Option<Mark>,
-    closed: PlaceSet,
+    closed: InstanceSet,
     /// The members of `closed` that only a quota keeps closed, wherever it is given back.
-    short_of_quota: PlaceSet,
+    short_of_quota: InstanceSet,
     quotas_seen: u64,
     /// Unmet soft requests by queue instance, where they were counted since the instance changed.
     violations: Vec<Option<u32>>,
@@ -45,7 +47,7 @@ pub struct Category {
     failed: bool,
     /// The members of `closed` on whose hosts slots are kept for later: they are closed only until
     /// these are given up.
-    kept_closed: Vec<Place>,
+    kept_closed: Vec<InstanceId>,
     generation_seen: u64,
     /// How long its jobs need their slots, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
@@ -60,9 +62,9 @@ pub struct Category {
 struct Attempt<'a> {
     cluster: &'a Cluster<'a>,
     globally: &'a Fit,
-    filling: &'a mut Filling,
+    filling: &'a mut RecentInstances,
     /// Queue instances that were found to be in alarm.
-    alarmed: Vec<Place>,
+    alarmed: Vec<InstanceId>,
 }
 
 impl Category {
@@ -72,8 +74,8 @@ impl Category {
             tally: Tally::new(complex, &demand),
             demand,
             seen: None,
-            closed: PlaceSet::default(),
-            short_of_quota: PlaceSet::default(),
+            closed: InstanceSet::default(),
+            short_of_quota: InstanceSet::default(),
             quotas_seen: 0,
             violations: Vec::new(),
             shared_seen: 0,
@@ -91,10 +93,10 @@ impl Category {
     pub fn assign(
         &mut self,
         cluster: &Cluster<'_>,
-        places: &Places,
+        places: &InstanceIds,
         standings: &mut Standings,
         changes: &Changes,
-        filling: &mut Filling,
+        filling: &mut RecentInstances,
     ) -> Option<Assignment> {
         let mark = changes.mark();
         let generation = cluster.window.map_or(0, |window| window.line.generation());
@@ -117,7 +119,7 @@ impl Category {
         let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
-            let Tried { found, roomless } = self.try_parallel(cluster, &globally, places, standings);
+            let SlotSearchResult { found, roomless } = self.try_parallel(cluster, &globally, places, standings);
             self.close_hosts(cluster, places, standings, &roomless);
             found.ok()
         } else if self.has_wishes() {
@@ -134,8 +136,13 @@ impl Category {
 
     /// The queue instance that the next try would try first, if that is known: nothing has changed
     /// since a job without soft requests was placed. `generation` counts how often kept slots were
-    /// given up ([`Ahead::generation`](super::ahead::Ahead::generation)).
-    pub fn first_open<'l>(&self, standings: &'l Standings, changes: &Changes, generation: u64) -> Option<&'l Standing> {
+    /// given up ([`Lookahead::generation`](super::ahead::Lookahead::generation)).
+    pub fn first_open<'l>(
+        &self,
+        standings: &'l Standings,
+        changes: &Changes,
+        generation: u64,
+    ) -> Option<&'l RankedInstance> {
         let is_current = self.seen == Some(changes.mark()) && self.quotas_seen == changes.quotas();
         let is_as_before = is_current && self.generation_seen == generation && !self.failed && !self.exhausted;
         let first = || standings.iter().find(|standing| !self.closed.contains(standing.place));
@@ -144,8 +151,9 @@ impl Category {
 
     /// Opens again what changed since the last try, and returns it. `None` means that everything
     /// may have changed.
-    fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<Place>> {
-        let mut changed: Option<Vec<Place>> = self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
+    fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<InstanceId>> {
+        let mut changed: Option<Vec<InstanceId>> =
+            self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
         if self.shared_seen != changes.given_back() {
             self.shared_seen = changes.given_back();
             self.violations.clear();
@@ -188,8 +196,8 @@ impl Category {
             .collect()
     }
 
-    fn close(&mut self, place: Place, reasons: &[Reason]) {
-        if reasons.iter().any(|reason| matches!(reason.what, What::Quota(_))) {
+    fn close(&mut self, place: InstanceId, reasons: &[Reason]) {
+        if reasons.iter().any(|reason| matches!(reason.what, Obstacle::Quota(_))) {
             self.short_of_quota.insert(place);
         }
         self.closed.insert(place);
@@ -205,14 +213,15 @@ impl Category {
         &mut self,
         mut attempt: Attempt<'_>,
         standings: &mut Standings,
-        changed: Option<Vec<Place>>,
+        changed: Option<Vec<InstanceId>>,
     ) -> Option<Assignment> {
         let demand = self.demand.clone();
         let sieve = standings.sieve(&demand);
         let found = match changed {
             None => self.first_among(&mut attempt, &sieve, standings.iter()),
             Some(places) => {
-                let mut open: Vec<&Standing> = places.iter().filter_map(|place| standings.of(*place)).collect();
+                let mut open: Vec<&RankedInstance> =
+                    places.iter().filter_map(|place| standings.ranked(*place)).collect();
                 open.sort_unstable();
                 open.dedup();
                 self.first_among(&mut attempt, &sieve, open.into_iter())
@@ -227,7 +236,7 @@ impl Category {
         &mut self,
         attempt: &mut Attempt<'_>,
         sieve: &Sieve<'_>,
-        mut standings: impl Iterator<Item = &'a Standing>,
+        mut standings: impl Iterator<Item = &'a RankedInstance>,
     ) -> Option<Assignment> {
         standings.find_map(|standing| {
             let is_open = self.is_open(standing.place, sieve);
@@ -236,7 +245,7 @@ impl Category {
     }
 
     /// Whether a queue instance may have room. Closes one that has too little of something.
-    fn is_open(&mut self, place: Place, sieve: &Sieve<'_>) -> bool {
+    fn is_open(&mut self, place: InstanceId, sieve: &Sieve<'_>) -> bool {
         if self.closed.contains(place) {
             return false;
         }
@@ -259,11 +268,12 @@ impl Category {
         let cluster = attempt.cluster;
         let demand = self.demand.clone();
         let sieve = standings.sieve(&demand);
-        let open: Vec<&Standing> = standings
+        let open: Vec<&RankedInstance> = standings
             .iter()
             .filter(|standing| self.is_open(standing.place, &sieve))
             .collect();
-        let counted = |(index, standing): (usize, &&Standing)| Reverse((self.wishes_left(cluster, standing), index));
+        let counted =
+            |(index, standing): (usize, &&RankedInstance)| Reverse((self.wishes_left(cluster, standing), index));
         let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
         let (mut heap, mut found) = (BinaryHeap::from(counted), None);
         while let Some(Reverse((violations, index))) = heap.pop() {
@@ -284,7 +294,7 @@ impl Category {
     }
 
     /// Unmet soft requests of a queue instance, as last counted.
-    fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &Standing) -> u32 {
+    fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &RankedInstance) -> u32 {
         let index = standing.place.index();
         if index >= self.violations.len() {
             self.violations.resize(index + 1, None);
@@ -292,7 +302,11 @@ impl Category {
         *self.violations[index].get_or_insert_with(|| cluster.violations(&standing.instance, &self.demand))
     }
 
-    fn try_on(&mut self, attempt: &mut Attempt<'_>, Standing { instance, place, .. }: &Standing) -> Option<Assignment> {
+    fn try_on(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        RankedInstance { instance, place, .. }: &RankedInstance,
+    ) -> Option<Assignment> {
         let Attempt {
             cluster,
             globally,
@@ -320,12 +334,18 @@ impl Category {
     }
 
     /// Finds slots for a parallel job.
-    fn try_parallel(&mut self, cluster: &Cluster<'_>, globally: &Fit, places: &Places, standings: &Standings) -> Tried {
+    fn try_parallel(
+        &mut self,
+        cluster: &Cluster<'_>,
+        globally: &Fit,
+        places: &InstanceIds,
+        standings: &Standings,
+    ) -> SlotSearchResult {
         let demand = self.demand.clone();
         let (suitability, sieve) = (Suitability::new(cluster, &demand), standings.sieve(&demand));
         let wishes = self.has_wishes();
         let rest = standings.iter();
-        let mut open = Open {
+        let mut open = OpenInstances {
             category: self,
             cluster,
             places,
@@ -342,14 +362,14 @@ impl Category {
         while open.next().is_some() {}
         let mut order = open.order;
         order.sort_by_cached_key(|site| cluster.violations(site.instance, &demand));
-        try_parallel(cluster, &demand, globally, &mut Whole::new(&order))
+        try_parallel(cluster, &demand, globally, &mut WholeSupply::new(&order))
     }
 
     /// Closes the queue instances of hosts that have no room for a parallel job.
     fn close_hosts(
         &mut self,
         cluster: &Cluster<'_>,
-        places: &Places,
+        places: &InstanceIds,
         standings: &Standings,
         roomless: &BTreeSet<HostName>,
     ) {
@@ -357,7 +377,7 @@ impl Category {
             .iter()
             .filter_map(|host| places.site(host))
             .flat_map(|site| &site.places);
-        for Standing { instance, place, .. } in places.filter_map(|place| standings.of(*place)) {
+        for RankedInstance { instance, place, .. } in places.filter_map(|place| standings.ranked(*place)) {
             self.in_vain += 1;
             self.closed.insert(*place);
             if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
@@ -369,20 +389,20 @@ impl Category {
 
 /// The queue instances that a parallel job may have, best first, looked up one after the other.
 /// Others that are met on the way are closed.
-struct Open<'c, 'a, 'l, I> {
+struct OpenInstances<'c, 'a, 'l, I> {
     category: &'c mut Category,
     cluster: &'c Cluster<'a>,
-    places: &'c Places,
+    places: &'c InstanceIds,
     standings: &'l Standings,
     suitability: Suitability<'c>,
     sieve: Sieve<'l>,
     rest: I,
-    order: Vec<Site<'a, 'l>>,
+    order: Vec<InstanceView<'a, 'l>>,
 }
 
-impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
+impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> OpenInstances<'_, 'a, 'l, I> {
     /// Looks up the next one.
-    fn next(&mut self) -> Option<Site<'a, 'l>> {
+    fn next(&mut self) -> Option<InstanceView<'a, 'l>> {
         loop {
             let standing = self.rest.next()?;
             if let Some(site) = self.look(standing) {
@@ -393,7 +413,7 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
     }
 
     /// A queue instance, if it is open.
-    fn look(&mut self, standing: &'l Standing) -> Option<Site<'a, 'l>> {
+    fn look(&mut self, standing: &'l RankedInstance) -> Option<InstanceView<'a, 'l>> {
         if !self.category.is_open(standing.place, &self.sieve) {
             return None;
         }
@@ -406,15 +426,15 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Open<'_, 'a, 'l, I> {
     }
 }
 
-impl<'a, 'l, I: Iterator<Item = &'l Standing>> Supply<'a, 'l> for Open<'_, 'a, 'l, I> {
-    fn get(&mut self, at: usize) -> Option<Site<'a, 'l>> {
+impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> Supply<'a, 'l> for OpenInstances<'_, 'a, 'l, I> {
+    fn get(&mut self, at: usize) -> Option<InstanceView<'a, 'l>> {
         while self.order.len() <= at {
             self.next()?;
         }
         self.order.get(at).copied()
     }
 
-    fn beside(&mut self, site: Site<'a, 'l>) -> Vec<Site<'a, 'l>> {
+    fn beside(&mut self, site: InstanceView<'a, 'l>) -> Vec<InstanceView<'a, 'l>> {
         let places = self
             .places
             .site(&site.instance.host)
@@ -422,7 +442,10 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Supply<'a, 'l> for Open<'_, 'a, '
         if places.len() == 1 {
             return vec![site];
         }
-        let mut standings: Vec<&'l Standing> = places.iter().filter_map(|place| self.standings.of(*place)).collect();
+        let mut standings: Vec<&'l RankedInstance> = places
+            .iter()
+            .filter_map(|place| self.standings.ranked(*place))
+            .collect();
         standings.sort_unstable();
         standings
             .into_iter()
@@ -435,6 +458,6 @@ impl<'a, 'l, I: Iterator<Item = &'l Standing>> Supply<'a, 'l> for Open<'_, 'a, '
     }
 }
 
-fn name(standing: &Standing) -> QueueInstanceName {
+fn name(standing: &RankedInstance) -> QueueInstanceName {
     standing.instance.clone()
 }

@@ -4,15 +4,15 @@
 //! hardly anybody would read the result. An answer is true at the moment of the question, and comes
 //! from the same matcher.
 
-use super::ahead::{Ahead, Reservation};
-use super::assign::{Whole, assign_serial, fit_globally, try_parallel};
+use super::ahead::{Lookahead, Reservation};
+use super::assign::{WholeSupply, assign_serial, fit_globally, try_parallel};
 use super::category::CategoryKey;
 use super::duration::expected_ms;
 use super::nearness;
-use super::reason::{Reason, What};
+use super::reason::{Obstacle, Reason};
 use super::suitability::Suitability;
-use crate::ledger::{At, Level};
-use crate::matching::{Cluster, Demand, Mode, Site};
+use crate::ledger::{Level, LevelRef};
+use crate::matching::{Cluster, Demand, InstanceView, Mode};
 use crate::observe::Observations;
 use crate::state::State;
 use crate::state::job::Job;
@@ -74,7 +74,7 @@ impl Group {
 }
 
 fn capacity(reason: &Reason) -> Option<Amount> {
-    if let What::Offers(shortage) = &reason.what {
+    if let Obstacle::Offers(shortage) = &reason.what {
         shortage.capacity
     } else {
         None
@@ -87,7 +87,7 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
     for reason in reasons {
         match groups.iter_mut().find(|group| is_alike(&group.examples[0], reason)) {
             // Many queue instances may meet one limit.
-            Some(group) if matches!(reason.what, What::Quota(_)) && group.examples.contains(reason) => {}
+            Some(group) if matches!(reason.what, Obstacle::Quota(_)) && group.examples.contains(reason) => {}
             Some(group) => group.add(reason),
             None => groups.push(Group::new(reason)),
         }
@@ -97,23 +97,26 @@ pub fn grouped<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Vec<Group> {
 
 /// Whether two reasons are of one kind, about one attribute and level.
 pub fn is_alike(one: &Reason, other: &Reason) -> bool {
-    At::from(&one.level).letter() == At::from(&other.level).letter() && is_alike_at(&one.what, &other.what)
+    LevelRef::from(&one.level).letter() == LevelRef::from(&other.level).letter() && is_alike_at(&one.what, &other.what)
 }
 
 /// Groups reasons about objects of one level.
-fn is_alike_at(one: &What, other: &What) -> bool {
+fn is_alike_at(one: &Obstacle, other: &Obstacle) -> bool {
     discriminant(one) == discriminant(other)
         && match (one, other) {
-            (What::Offers(one), What::Offers(other)) => one.attribute == other.attribute,
-            (What::Overloaded(one), What::Overloaded(other)) | (What::SuspendAlarm(one), What::SuspendAlarm(other)) => {
-                one.attribute == other.attribute
+            (Obstacle::Offers(one), Obstacle::Offers(other)) => one.attribute == other.attribute,
+            (Obstacle::Overloaded(one), Obstacle::Overloaded(other))
+            | (Obstacle::SuspendAlarm(one), Obstacle::SuspendAlarm(other)) => one.attribute == other.attribute,
+            (Obstacle::UnknownResource { attribute: one }, Obstacle::UnknownResource { attribute: other }) => {
+                one == other
             }
-            (What::UnknownResource { attribute: one }, What::UnknownResource { attribute: other }) => one == other,
-            (What::Forced { attribute: one }, What::Forced { attribute: other }) => one == other,
-            (What::InUse { attribute: one, .. }, What::InUse { attribute: other, .. }) => one == other,
-            (What::Quota(one), What::Quota(other)) => one.rule == other.rule && one.attribute == other.attribute,
-            (What::PeOffers { pe: one, .. }, What::PeOffers { pe: other, .. }) => one == other,
-            (What::NoMore(one), What::NoMore(other)) => one.pe == other.pe && is_alike_at(&one.why, &other.why),
+            (Obstacle::Forced { attribute: one }, Obstacle::Forced { attribute: other }) => one == other,
+            (Obstacle::InUse { attribute: one, .. }, Obstacle::InUse { attribute: other, .. }) => one == other,
+            (Obstacle::Quota(one), Obstacle::Quota(other)) => {
+                one.rule == other.rule && one.attribute == other.attribute
+            }
+            (Obstacle::PeOffers { pe: one, .. }, Obstacle::PeOffers { pe: other, .. }) => one == other,
+            (Obstacle::NoMore(one), Obstacle::NoMore(other)) => one.pe == other.pe && is_alike_at(&one.why, &other.why),
             (_, _) => true,
         }
 }
@@ -127,13 +130,13 @@ pub struct Findings<'a> {
     pub observations: &'a Observations,
     /// The moment.
     pub now: Now,
-    ahead: Option<Cow<'a, Ahead>>,
-    known: Known,
+    ahead: Option<Cow<'a, Lookahead>>,
+    known: ReasonCache,
 }
 
 /// Results, without the state that they are about.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct ReasonCache {
     categories: BTreeMap<CategoryKey, Vec<Group>>,
     /// For jobs that have a reservation.
     reserving: BTreeMap<SubmitSeq, Vec<Group>>,
@@ -144,10 +147,10 @@ struct Known {
 /// Findings without the state, to be continued when the state is at hand again. Results stay as
 /// they were.
 #[derive(Debug)]
-pub struct Aside {
+pub struct SavedFindings {
     now: Now,
-    ahead: Option<Ahead>,
-    known: Known,
+    ahead: Option<Lookahead>,
+    known: ReasonCache,
 }
 
 impl<'a> Findings<'a> {
@@ -158,13 +161,13 @@ impl<'a> Findings<'a> {
             observations,
             now,
             ahead: None,
-            known: Known::default(),
+            known: ReasonCache::default(),
         }
     }
 
     /// Continues findings that were laid aside.
-    pub fn resume(state: &'a State, observations: &'a Observations, aside: Aside) -> Findings<'a> {
-        let Aside { now, ahead, known } = aside;
+    pub fn resume(state: &'a State, observations: &'a Observations, aside: SavedFindings) -> Findings<'a> {
+        let SavedFindings { now, ahead, known } = aside;
         Findings {
             state,
             observations,
@@ -175,8 +178,8 @@ impl<'a> Findings<'a> {
     }
 
     /// Lays the findings aside.
-    pub fn aside(self) -> Aside {
-        Aside {
+    pub fn aside(self) -> SavedFindings {
+        SavedFindings {
             now: self.now,
             ahead: self.ahead.map(Cow::into_owned),
             known: self.known,
@@ -184,7 +187,7 @@ impl<'a> Findings<'a> {
     }
 
     /// The findings of a moment at which slots are kept for later.
-    pub fn ahead(self, ahead: Cow<'a, Ahead>) -> Findings<'a> {
+    pub fn ahead(self, ahead: Cow<'a, Lookahead>) -> Findings<'a> {
         Findings {
             ahead: Some(ahead),
             ..self
@@ -213,13 +216,13 @@ impl<'a> Findings<'a> {
     pub fn cluster(&self) -> Cluster<'a> {
         Cluster {
             now: self.now.tick,
-            ..Cluster::of(self.state, self.observations, Mode::Now)
+            ..Cluster::of_state(self.state, self.observations, Mode::Now)
         }
     }
 
     /// The reasons against a task of a job, in the order of first mention; empty if it could start.
     /// Slots that are kept for the job itself do not count.
-    pub fn of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
+    pub fn reasons_of(&mut self, job: &Job, demand: &Demand) -> &[Group] {
         let own: Vec<TaskId> = self.kept_for(job.seq).collect();
         if own.is_empty() {
             let key = CategoryKey::new(self.state, job, demand);
@@ -255,7 +258,7 @@ impl<'a> Findings<'a> {
             .map(|(_, task)| task)
     }
 
-    fn find(&self, demand: &Demand, ahead: Option<&Ahead>) -> Vec<Group> {
+    fn find(&self, demand: &Demand, ahead: Option<&Lookahead>) -> Vec<Group> {
         let (cluster, now) = (self.cluster().of_demand(self.state, demand), self.now);
         let ahead = ahead.filter(|_| cluster.within().is_none());
         let length_ms = expected_ms(cluster.config, demand);
@@ -300,8 +303,8 @@ fn reasons(cluster: &Cluster<'_>, demand: &Demand) -> Vec<Reason> {
     if demand.pe.is_none() || !globally.reasons.is_empty() {
         return reasons;
     }
-    let open: Vec<Site<'_, '_>> = open.iter().map(|instance| cluster.site(instance)).collect();
-    match try_parallel(cluster, demand, &globally, &mut Whole::new(&open)).found {
+    let open: Vec<InstanceView<'_, '_>> = open.iter().map(|instance| cluster.site(instance)).collect();
+    match try_parallel(cluster, demand, &globally, &mut WholeSupply::new(&open)).found {
         Ok(_) => Vec::new(),
         Err(failure) => {
             let (of_instances, mut others): (Vec<Reason>, Vec<Reason>) = failure

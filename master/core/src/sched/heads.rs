@@ -29,7 +29,7 @@ pub struct Head {
 pub struct Heads {
     sorted: BTreeSet<Head>,
     /// By bucket.
-    known: Vec<Known>,
+    known: Vec<BucketEntry>,
     stale: Vec<BucketId>,
     all_stale: bool,
     range: Option<Range>,
@@ -37,7 +37,7 @@ pub struct Heads {
 
 /// The head of one bucket.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct BucketEntry {
     head: Option<Head>,
     is_stale: bool,
 }
@@ -89,13 +89,13 @@ impl Heads {
 
     /// Sets the head of a bucket, and returns the one before.
     fn put(&mut self, bucket: BucketId, head: Option<Head>) -> Option<Head> {
-        let before = std::mem::replace(self.known(bucket), Known { head, is_stale: false });
+        let before = std::mem::replace(self.known(bucket), BucketEntry { head, is_stale: false });
         before.head
     }
 
-    fn known(&mut self, bucket: BucketId) -> &mut Known {
+    fn known(&mut self, bucket: BucketId) -> &mut BucketEntry {
         if bucket.index() >= self.known.len() {
-            self.known.resize(bucket.index() + 1, Known::default());
+            self.known.resize(bucket.index() + 1, BucketEntry::default());
         }
         &mut self.known[bucket.index()]
     }

@@ -5,7 +5,7 @@ use super::model::Model;
 use crate::event::Event;
 use crate::observe::Observations;
 use crate::state::State;
-use crate::state::usage::{Account, Amounts, Used};
+use crate::state::usage::{Account, Amounts, DecayedUsage};
 use proto::id::TaskKey;
 use proto::object::ObjectKind;
 use proto::time::Now;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 ///
 /// Invariant: `sums` is the sum of `tasks` for each account; neither holds zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Live {
+pub(super) struct UnchargedUsage {
     tasks: BTreeMap<TaskKey, (Account, Amounts)>,
     sums: BTreeMap<Account, Amounts>,
 }
@@ -23,8 +23,8 @@ pub(super) struct Live {
 impl Model {
     /// The decayed charges of an account, with the use of its running tasks since they were
     /// charged.
-    pub fn used(&self, account: &Account, now: Now) -> Used {
-        self.state.used(account, self.live.of(account), now)
+    pub fn used(&self, account: &Account, now: Now) -> DecayedUsage {
+        self.state.used(account, self.live.of_account(account), now)
     }
 
     /// Every account that has used something.
@@ -36,9 +36,9 @@ impl Model {
     }
 }
 
-impl Live {
+impl UnchargedUsage {
     /// The uncharged use of an account.
-    pub(super) fn of(&self, account: &Account) -> Amounts {
+    pub(super) fn of_account(&self, account: &Account) -> Amounts {
         self.sums.get(account).copied().unwrap_or_default()
     }
 
@@ -70,7 +70,7 @@ impl Live {
     pub(super) fn refresh(&mut self, state: &State, observations: &Observations, keys: Vec<TaskKey>) {
         for key in keys {
             if let Some((account, before)) = self.tasks.remove(&key) {
-                let left = self.of(&account).less(before);
+                let left = self.of_account(&account).less(before);
                 self.set(account, left);
             }
             let known = observations.usage.get(&key).filter(|_| state.host_of(key).is_some());
@@ -79,7 +79,7 @@ impl Live {
             };
             let amounts = state.scaled(key, state.usage.beyond_paid(key, (*usage).into()));
             if !amounts.is_none() {
-                let sum = self.of(&account).plus(amounts);
+                let sum = self.of_account(&account).plus(amounts);
                 self.set(account.clone(), sum);
                 self.tasks.insert(key, (account, amounts));
             }

@@ -4,17 +4,17 @@
 mod following;
 mod planning;
 
-use super::Reserving;
-use super::ahead::{Ahead, Reservation, Reservations};
+use super::ReservationMode;
+use super::ahead::{Lookahead, Reservation, Reservations};
 use super::alarms::Alarms;
-use super::categories::{Categories, CategoryId, Listed};
+use super::categories::{Categories, CategoryId, CategoryRow};
 use super::changes::Changes;
-use super::filling::Filling;
+use super::filling::RecentInstances;
 use super::finding::Findings;
-use super::live::Live;
+use super::live::UnchargedUsage;
 use super::order::Order;
 use super::order_phase::Queue;
-use super::places::Places;
+use super::places::InstanceIds;
 use super::plans::Plans;
 use super::reserve::Search;
 use super::standings::Standings;
@@ -22,12 +22,14 @@ use super::thresholds::{self, Rhythm};
 use crate::ledger::{Booking, Ledger};
 use crate::matching::{Cluster, Mode};
 use crate::observe::Observations;
-use crate::policy::Rules;
+use crate::policy::TicketRules;
 use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
 use crate::state::State;
 use crate::state::by_host::ByHost;
-use crate::state::eligible::{Ineligible, eligible, eligible_beside, eligible_tasks, job_eligible, least_eligible};
+use crate::state::eligible::{
+    IneligibleReason, eligible, eligible_beside, eligible_tasks, job_eligible, least_eligible,
+};
 use crate::state::job::Job;
 use proto::id::{CellId, HostName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::time::{Now, Tick, Zone};
@@ -51,15 +53,15 @@ const REFUSED_PAUSE_MS: u64 = 1_000;
 pub struct Model {
     pub(super) state: State,
     pub(super) observations: Observations,
-    pub(super) places: Places,
+    pub(super) places: InstanceIds,
     pub(super) queue: Queue,
     /// How often everything was made anew: numbers of buckets and categories from before mean
     /// nothing any more.
     pub(super) rebuilds: u64,
-    pub(super) rules: Rules,
+    pub(super) rules: TicketRules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
-    filling: Filling,
+    filling: RecentInstances,
     /// Whether queue instances and their hosts alone decide who starts, where that was looked up
     /// since something happened.
     is_local: Option<bool>,
@@ -76,11 +78,11 @@ pub struct Model {
     cooling: ByHost<Tick>,
     looked: Tick,
     rhythm: Rhythm,
-    ahead: Ahead,
+    ahead: Lookahead,
     /// Jobs for which time alone changes something.
     pub(super) alarms: Alarms,
     /// What running tasks have used and were not charged with yet.
-    pub(super) live: Live,
+    pub(super) live: UnchargedUsage,
     /// The latest time that is known.
     pub(super) time: Now,
 }
@@ -91,15 +93,15 @@ impl Model {
         let mut model = Model {
             time: state.now,
             alarms: Alarms::default(),
-            rules: Rules::of(&state.config),
+            rules: TicketRules::from_config(&state.config),
             state,
             observations: Observations::default(),
-            places: Places::default(),
+            places: InstanceIds::default(),
             queue: Queue::default(),
             rebuilds: 0,
             categories: Categories::default(),
             standings: Standings::new(),
-            filling: Filling::default(),
+            filling: RecentInstances::default(),
             is_local: None,
             changes: Changes::default(),
             planned: Ledger::default(),
@@ -110,8 +112,8 @@ impl Model {
             cooling: ByHost::new(),
             looked: Tick::default(),
             rhythm: Rhythm::default(),
-            ahead: Ahead::new(zone),
-            live: Live::default(),
+            ahead: Lookahead::new(zone),
+            live: UnchargedUsage::default(),
         };
         model.rebuild();
         model
@@ -123,7 +125,7 @@ impl Model {
     }
 
     /// The categories of all jobs, by number.
-    pub fn listed_categories(&self) -> Vec<Listed> {
+    pub fn listed_categories(&self) -> Vec<CategoryRow> {
         self.categories.listed()
     }
 
@@ -150,14 +152,16 @@ impl Model {
 
     /// What time has changed by itself: start times that have come, pauses that are over, load
     /// adjustments that have decayed.
-    pub(super) fn pass_time(&mut self, now: Now, reserving: Reserving) {
+    pub(super) fn pass_time(&mut self, now: Now, reserving: ReservationMode) {
         self.time = now;
         self.disturbed();
         self.draw_ahead();
         match reserving {
-            Reserving::Anew => self.ahead.pass_time(&self.state.config, now),
-            Reserving::Keep if self.ahead.pass_time_keeping(&self.state.config, now) => self.give_up_unwanted(now),
-            Reserving::Keep => {}
+            ReservationMode::Anew => self.ahead.pass_time(&self.state.config, now),
+            ReservationMode::Keep if self.ahead.pass_time_keeping(&self.state.config, now) => {
+                self.give_up_unwanted(now)
+            }
+            ReservationMode::Keep => {}
         }
         while let Some(seq) = self.alarms.pop(now) {
             self.state.settle(seq, now.tick);
@@ -198,7 +202,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
+            ..Cluster::of_state(&self.state, &self.observations, Mode::Now).untold()
         };
         let category = self.categories.get_mut(category)?;
         if let Some(id) = category.demand.reservation {
@@ -267,7 +271,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
+            ..Cluster::of_state(&self.state, &self.observations, Mode::Now).untold()
         };
         self.standings.refresh(&cluster, &self.places);
         let open = || category.not_closed(&self.standings);
@@ -312,7 +316,7 @@ impl Model {
 
     /// What a pass looks at, with what is planned.
     fn cluster(&self, now: Now) -> Cluster<'_> {
-        let cluster = Cluster::of(&self.state, &self.observations, Mode::Now).untold();
+        let cluster = Cluster::of_state(&self.state, &self.observations, Mode::Now).untold();
         Cluster {
             planned: Some(&self.planned),
             now: now.tick,
@@ -333,7 +337,7 @@ impl Model {
         let cluster = Cluster {
             planned: Some(&self.planned),
             now: now.tick,
-            ..Cluster::of(&self.state, &self.observations, Mode::Now).untold()
+            ..Cluster::of_state(&self.state, &self.observations, Mode::Now).untold()
         };
         self.standings.refresh(&cluster, &self.places);
         self.standings.is_empty()
@@ -470,15 +474,15 @@ impl Model {
     }
 
     /// As [`job_eligible`], with planned tasks counted as running.
-    fn job_eligible(&self, job: &Job, now: Now) -> Result<(), Ineligible> {
+    fn job_eligible(&self, job: &Job, now: Now) -> Result<(), IneligibleReason> {
         job_eligible(&self.state, job, now.wall)?;
         let active = job.active.saturating_add(self.plans_of(job.seq));
         let limits = &self.state.config.settings;
         if let Some(limit) = job.spec.task_concurrency.filter(|limit| *limit > 0 && active >= *limit) {
-            return Err(Ineligible::TaskConcurrency(limit));
+            return Err(IneligibleReason::TaskConcurrency(limit));
         }
         if job.spec.array.is_some() && limits.max_aj_instances > 0 && active >= limits.max_aj_instances {
-            return Err(Ineligible::ArrayInstances(limits.max_aj_instances));
+            return Err(IneligibleReason::ArrayInstances(limits.max_aj_instances));
         }
         Ok(())
     }
@@ -489,7 +493,7 @@ impl Model {
         self.ahead.draw(&self.state, &self.planned);
     }
 
-    fn drawn_ahead(&self) -> Cow<'_, Ahead> {
+    fn drawn_ahead(&self) -> Cow<'_, Lookahead> {
         let mut ahead = Cow::Borrowed(&self.ahead);
         if self.ahead.is_outdated() {
             ahead.to_mut().draw(&self.state, &self.planned);
@@ -527,7 +531,7 @@ impl Model {
     /// Makes everything anew that follows from the configuration.
     fn rebuild(&mut self) {
         self.planned.recount(&self.state.config);
-        self.places = Places::default();
+        self.places = InstanceIds::default();
         let mut by_host: BTreeMap<HostName, Vec<QueueInstanceName>> = BTreeMap::new();
         for instance in self.state.config.resolved.keys() {
             by_host.entry(instance.host.clone()).or_default().push(instance.clone());
@@ -540,7 +544,7 @@ impl Model {
         self.changes.everything();
         self.queue = Queue::default();
         self.rebuilds += 1;
-        self.rules = Rules::of(&self.state.config);
+        self.rules = TicketRules::from_config(&self.state.config);
         self.categories.clear();
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|seq| self.refile(seq));

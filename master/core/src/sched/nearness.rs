@@ -1,36 +1,36 @@
 //! Ranks reasons: the smaller the value, the closer the job is to starting.
 
-use super::reason::{Reason, Shortage, What};
+use super::reason::{Obstacle, Reason, Shortage};
 use crate::matching::Value;
 
 /// Reasons that end by themselves come first, then shortages in thousandths of what is missing, and
 /// last what nobody changes.
 pub fn nearness(reason: &Reason) -> (u32, u64) {
     match &reason.what {
-        What::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
-        What::PeOffers { slots, needed, .. } => (0, missing_slots(*slots, *needed)),
-        What::NoMore(no_more) => (0, missing_slots(no_more.slots, no_more.wanted)),
-        What::Full { .. } | What::InUse { .. } | What::Quota(_) => (0, 1000),
-        What::Overloaded(_) | What::SuspendAlarm(_) | What::Subordinate | What::Preempted => (1, 0),
-        What::NoContact
-        | What::HostUnfit { .. }
-        | What::MayRunThere
-        | What::Suspended
-        | What::InError
-        | What::Ambiguous
-        | What::Disabled
-        | What::ClosedByCalendar
-        | What::SuspendedByCalendar => (2, 0),
-        What::UnknownResource { .. } | What::Forced { .. } | What::WrongType { .. } => (3, 0),
-        What::NotInPe { .. }
-        | What::NotInCkptList { .. }
-        | What::NotInMasterQueues
-        | What::NotInSlaveQueues
-        | What::NoAccess { .. }
-        | What::NoProject { .. }
-        | What::NoPeAccess { .. } => (4, 0),
-        What::NoSuchPe { .. } | What::NoInstances | What::NoSuchJob | What::WrongSlots { .. } => (0, 0),
-        What::NotInQueueList | What::NotReserved { .. } => (5, 0),
+        Obstacle::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
+        Obstacle::PeOffers { slots, needed, .. } => (0, missing_slots(*slots, *needed)),
+        Obstacle::NoMore(no_more) => (0, missing_slots(no_more.slots, no_more.wanted)),
+        Obstacle::Full { .. } | Obstacle::InUse { .. } | Obstacle::Quota(_) => (0, 1000),
+        Obstacle::Overloaded(_) | Obstacle::SuspendAlarm(_) | Obstacle::Subordinate | Obstacle::Preempted => (1, 0),
+        Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::MayRunThere
+        | Obstacle::Suspended
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::Disabled
+        | Obstacle::ClosedByCalendar
+        | Obstacle::SuspendedByCalendar => (2, 0),
+        Obstacle::UnknownResource { .. } | Obstacle::Forced { .. } | Obstacle::WrongType { .. } => (3, 0),
+        Obstacle::NotInPe { .. }
+        | Obstacle::NotInCkptList { .. }
+        | Obstacle::NotInMasterQueues
+        | Obstacle::NotInSlaveQueues
+        | Obstacle::NoAccess { .. }
+        | Obstacle::NoProject { .. }
+        | Obstacle::NoPeAccess { .. } => (4, 0),
+        Obstacle::NoSuchPe { .. } | Obstacle::NoInstances | Obstacle::NoSuchJob | Obstacle::WrongSlots { .. } => (0, 0),
+        Obstacle::NotInQueueList | Obstacle::NotReserved { .. } => (5, 0),
     }
 }
 

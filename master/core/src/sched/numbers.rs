@@ -1,17 +1,17 @@
 //! The numbers behind a job's place in the order, as `qstat -ext`, `-urg` and `-pri` show them.
 
-use super::order_phase::{Filed, Queue, Rests, fine_priority, normalised_tickets, posix_part};
+use super::order_phase::{FiledJob, JobStanding, Queue, fine_priority, normalised_tickets, posix_part};
 use super::urgency::{FINE, ONE, Range, parts};
 use crate::policy::{Prices, Tickets};
 use crate::state::State;
-use crate::state::job::{Job, Place};
+use crate::state::job::{Job, TaskPlace};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use proto::wire::view::PriorityNumbers;
 
 /// Whose numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum TaskPhase {
     /// Of the next task to start.
     Pending,
     /// Of each task that runs.
@@ -25,7 +25,7 @@ pub(super) fn numbers(
     state: &State,
     queue: &Queue,
     seq: SubmitSeq,
-    of: Of,
+    of: TaskPhase,
     range: Option<Range>,
     now: Now,
 ) -> PriorityNumbers {
@@ -35,11 +35,11 @@ pub(super) fn numbers(
     let prices = queue.prices();
     let npprior = shown(posix_part(job.spec.priority));
     let filed = queue.filed(seq);
-    let is_kept_back = |filed: Filed| filed.rests == Rests::Running || queue.is_shut(filed.bucket);
-    if of == Of::Pending && filed.is_some_and(is_kept_back) {
+    let is_kept_back = |filed: FiledJob| filed.rests == JobStanding::Running || queue.is_shut(filed.bucket);
+    if of == TaskPhase::Pending && filed.is_some_and(is_kept_back) {
         return PriorityNumbers::default();
     }
-    let (Some(filed), Some(range)) = (filed.filter(|filed| filed.rests != Rests::Apart), range) else {
+    let (Some(filed), Some(range)) = (filed.filter(|filed| filed.rests != JobStanding::Apart), range) else {
         let ntckts = if is_in_error(job) {
             normalised_tickets(prices, Tickets::default()) / FINE
         } else {
@@ -60,8 +60,8 @@ pub(super) fn numbers(
     let parts = parts(state, seq, bucket.urgency, now);
     let urgency = range.normalised(parts.sum());
     let tickets = match of {
-        Of::Pending => prices.of_pending(bucket.class, seq),
-        Of::Running => prices.of_running(bucket.class),
+        TaskPhase::Pending => prices.of_pending(bucket.class, seq),
+        TaskPhase::Running => prices.of_running(bucket.class),
     };
     let normalised = normalised_tickets(prices, tickets);
     let numbers = PriorityNumbers {
@@ -82,7 +82,7 @@ pub(super) fn numbers(
         tckts: whole(tickets.sum()),
         share: share(prices, tickets, of),
     };
-    let is_shown = of == Of::Running || state.config.scheduler.report_pjob_tickets.0;
+    let is_shown = of == TaskPhase::Running || state.config.scheduler.report_pjob_tickets.0;
     if is_shown { numbers } else { without_tickets(numbers) }
 }
 
@@ -102,10 +102,10 @@ fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
 }
 
 /// The part of a task of what all pending, or all running tasks have, in millionths.
-fn share(prices: &Prices, tickets: Tickets, of: Of) -> i64 {
+fn share(prices: &Prices, tickets: Tickets, of: TaskPhase) -> i64 {
     let all = match of {
-        Of::Pending => prices.pending,
-        Of::Running => prices.running,
+        TaskPhase::Pending => prices.pending,
+        TaskPhase::Running => prices.running,
     };
     if all > 0.0 {
         shown(printable((tickets.sum() / all * (ONE * FINE) as f64) as i128, FINE))
@@ -122,7 +122,7 @@ fn whole(tickets: f64) -> i64 {
 fn is_in_error(job: &Job) -> bool {
     job.tasks
         .values()
-        .any(|task| matches!(task.place, Place::Pending { error: Some(_) }))
+        .any(|task| matches!(task.place, TaskPlace::Pending { error: Some(_) }))
 }
 
 fn shown(millionths: i128) -> i64 {

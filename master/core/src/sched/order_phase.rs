@@ -8,10 +8,10 @@ use super::categories::CategoryId;
 use super::heads::{Head, Heads};
 use super::open_urgencies::{EndJobs, OpenUrgencies};
 use super::urgency::{FINE, ONE, Range, Urgency, parts};
-use crate::policy::class::Tasks;
-use crate::policy::{Aims, ClassId, Classes, Known, Prices, Rules, Tickets, price};
+use crate::policy::class::ClassTasks;
+use crate::policy::{ClassId, Classes, Prices, TaskCounts, TicketRules, Tickets, TreeTargets, price};
 use crate::state::State;
-use crate::state::paged::Paged;
+use crate::state::paged::PagedMap;
 use proto::id::{SubmitSeq, UserName};
 use proto::object::value::Weight;
 use proto::time::Now;
@@ -53,7 +53,7 @@ impl BucketId {
 
 /// A bucket with its jobs.
 #[derive(Clone, Debug)]
-struct Shelf {
+struct BucketJobs {
     bucket: Bucket,
     pending: Jobs,
     /// How many jobs are filed here, whether they are pending or not.
@@ -66,7 +66,7 @@ struct Shelf {
 }
 
 /// Jobs, in the order of their submission.
-type Jobs = Paged<SubmitSeq, ()>;
+type Jobs = PagedMap<SubmitSeq, ()>;
 
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
 ///
@@ -74,7 +74,7 @@ type Jobs = Paged<SubmitSeq, ()>;
 /// which one it is.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    shelves: Vec<Shelf>,
+    shelves: Vec<BucketJobs>,
     by_bucket: BTreeMap<Bucket, BucketId>,
     free: Vec<BucketId>,
     /// The pending jobs that are eligible and whose owner may start more.
@@ -85,7 +85,7 @@ pub struct Queue {
     full_owners: BTreeSet<UserName>,
     /// The buckets of each user, while `maxujobs` limits what each runs.
     by_owner: BTreeMap<UserName, BTreeSet<BucketId>>,
-    filed: Paged<SubmitSeq, Filed>,
+    filed: PagedMap<SubmitSeq, FiledJob>,
     heads: Heads,
     /// How many jobs in buckets ask for a reservation, and how many start at once or never.
     reserving: usize,
@@ -104,15 +104,15 @@ const LAST: i128 = -1;
 
 /// Where a job is filed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filed {
+pub(super) struct FiledJob {
     pub bucket: BucketId,
-    pub rests: Rests,
-    pub tasks: Tasks,
+    pub rests: JobStanding,
+    pub tasks: ClassTasks,
 }
 
 /// How a job counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rests {
+pub enum JobStanding {
     /// It waits to be started now.
     Pending,
     /// It runs: only its urgency counts, among which others are normalised.
@@ -121,7 +121,7 @@ pub enum Rests {
     Apart,
 }
 
-impl Shelf {
+impl BucketJobs {
     /// The oldest and the youngest of its pending jobs. `None` if their urgency does not count.
     fn open_ends(&self) -> Option<EndJobs> {
         let ((oldest, ()), (youngest, ())) = (self.pending.first()?, self.pending.last()?);
@@ -141,7 +141,7 @@ impl Queue {
         }
         let is_shut = owner.is_some_and(|owner| self.full_owners.contains(owner));
         self.classes.shut(bucket.class, is_shut);
-        let shelf = Shelf {
+        let shelf = BucketJobs {
             bucket,
             pending: Jobs::new(),
             filed: 0,
@@ -165,10 +165,10 @@ impl Queue {
 
     /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that
     /// rests apart.
-    pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: Rests, tasks: Tasks) {
+    pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: JobStanding, tasks: ClassTasks) {
         let old = self.filed.insert(
             seq,
-            Filed {
+            FiledJob {
                 bucket: id,
                 rests,
                 tasks,
@@ -178,7 +178,7 @@ impl Queue {
         self.classes.count(
             bucket.class,
             seq,
-            old.map_or_else(Tasks::default, |old| old.tasks),
+            old.map_or_else(ClassTasks::default, |old| old.tasks),
             tasks,
         );
         let before = old.filter(|old| old.bucket == id);
@@ -188,7 +188,7 @@ impl Queue {
         self.count(
             seq,
             id,
-            before.map_or(Presence::NONE, Presence::of),
+            before.map_or(Presence::NONE, Presence::of_filed),
             Presence {
                 rests,
                 runs: tasks.running > 0,
@@ -238,7 +238,8 @@ impl Queue {
         let filed = self.filed.remove(&seq)?;
         let bucket = *self.at(filed.bucket);
         self.leave(seq, filed);
-        self.classes.count(bucket.class, seq, filed.tasks, Tasks::default());
+        self.classes
+            .count(bucket.class, seq, filed.tasks, ClassTasks::default());
         self.classes.leave(bucket.class);
         Some(bucket)
     }
@@ -254,14 +255,14 @@ impl Queue {
     }
 
     /// How a job is filed.
-    pub(super) fn filed(&self, seq: SubmitSeq) -> Option<Filed> {
+    pub(super) fn filed(&self, seq: SubmitSeq) -> Option<FiledJob> {
         self.filed.get(&seq).copied()
     }
 
     /// A job leaves its bucket.
-    fn leave(&mut self, seq: SubmitSeq, filed: Filed) {
+    fn leave(&mut self, seq: SubmitSeq, filed: FiledJob) {
         let id = filed.bucket;
-        self.count(seq, id, Presence::of(filed), Presence::NONE);
+        self.count(seq, id, Presence::of_filed(filed), Presence::NONE);
         let shelf = &mut self.shelves[id.index()];
         shelf.filed -= 1;
         if shelf.filed > 0 {
@@ -283,7 +284,7 @@ impl Queue {
     /// A job of a bucket counts otherwise than before.
     fn count(&mut self, seq: SubmitSeq, id: BucketId, before: Presence, now: Presence) {
         let bucket = *self.at(id);
-        let counts = |standing: Presence| usize::from(standing.rests != Rests::Apart);
+        let counts = |standing: Presence| usize::from(standing.rests != JobStanding::Apart);
         if counts(before) != counts(now) && bucket.urgency.deadline.is_some() {
             self.timed = self.timed - counts(before) + counts(now);
         }
@@ -318,8 +319,8 @@ impl Queue {
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
-    pub fn price(&mut self, rules: &Rules, aims: Option<&Aims>, most: usize) {
-        let known = Filing {
+    pub fn price(&mut self, rules: &TicketRules, aims: Option<&TreeTargets>, most: usize) {
+        let known = FiledTaskCounts {
             filed: &self.filed,
             most,
         };
@@ -438,14 +439,17 @@ impl Queue {
 }
 
 /// What the pricing asks of jobs.
-struct Filing<'a> {
-    filed: &'a Paged<SubmitSeq, Filed>,
+struct FiledTaskCounts<'a> {
+    filed: &'a PagedMap<SubmitSeq, FiledJob>,
     most: usize,
 }
 
-impl Known for Filing<'_> {
+impl TaskCounts for FiledTaskCounts<'_> {
     fn waiting(&self, seq: SubmitSeq) -> (usize, u32) {
-        let tasks = self.filed.get(&seq).map_or_else(Tasks::default, |filed| filed.tasks);
+        let tasks = self
+            .filed
+            .get(&seq)
+            .map_or_else(ClassTasks::default, |filed| filed.tasks);
         (self.most.min(tasks.waiting as usize), tasks.slots)
     }
 }
@@ -453,7 +457,7 @@ impl Known for Filing<'_> {
 /// How a job counts for the urgencies among which others are normalised.
 #[derive(Clone, Copy, Debug)]
 struct Presence {
-    rests: Rests,
+    rests: JobStanding,
     /// Whether tasks of it run.
     runs: bool,
 }
@@ -461,11 +465,11 @@ struct Presence {
 impl Presence {
     /// It does not count.
     const NONE: Presence = Presence {
-        rests: Rests::Apart,
+        rests: JobStanding::Apart,
         runs: false,
     };
 
-    fn of(filed: Filed) -> Presence {
+    fn of_filed(filed: FiledJob) -> Presence {
         Presence {
             rests: filed.rests,
             runs: filed.tasks.running > 0,
@@ -473,11 +477,11 @@ impl Presence {
     }
 
     fn is_pending(self) -> bool {
-        self.rests == Rests::Pending
+        self.rests == JobStanding::Pending
     }
 
     fn is_running(self) -> bool {
-        self.rests == Rests::Running || (self.is_pending() && self.runs)
+        self.rests == JobStanding::Running || (self.is_pending() && self.runs)
     }
 }
 
@@ -499,8 +503,8 @@ fn count_urgency(urgencies: &mut BTreeMap<Urgency, Jobs>, urgency: Urgency, seq:
 
 /// The dispatch priority of a pending job, fine enough to order jobs by. Jobs of a user who may
 /// start nothing more come last.
-fn priority(state: &State, prices: &Prices, seq: SubmitSeq, shelf: &Shelf, range: Range, now: Now) -> i128 {
-    let Shelf { bucket, is_shut, .. } = shelf;
+fn priority(state: &State, prices: &Prices, seq: SubmitSeq, shelf: &BucketJobs, range: Range, now: Now) -> i128 {
+    let BucketJobs { bucket, is_shut, .. } = shelf;
     if *is_shut {
         return LAST;
     }

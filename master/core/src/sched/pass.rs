@@ -6,9 +6,9 @@ use super::immediate;
 use super::model::Model;
 use super::order::Order;
 use super::order_phase::{Bucket, BucketId};
-use super::ready::Ready;
+use super::ready::ReadyQueue;
 use super::urgency::Range;
-use super::{Reserving, Slice};
+use super::{ReservationMode, Slice};
 use proto::id::SubmitSeq;
 use proto::time::Now;
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ pub struct Pass {
     next: Option<Head>,
     /// The next jobs of buckets that had a turn already.
     again: BinaryHeap<Head>,
-    ready: Ready,
+    ready: ReadyQueue,
     /// Orders to suspend and resume tasks because of the load. They leave with the first slice.
     suspensions: Vec<Order>,
     /// Categories of which a job found no place: the other jobs of the category would find none
@@ -50,14 +50,14 @@ pub struct Pass {
 
 impl Pass {
     /// Begins a pass over the jobs that are pending now.
-    pub fn new(model: &mut Model, now: Now, reserving: Reserving) -> Pass {
+    pub fn new(model: &mut Model, now: Now, reserving: ReservationMode) -> Pass {
         model.pass_time(now, reserving);
         let range = model.queue.range(&model.state, now);
         let suspensions = model.threshold_orders(now);
         model.refresh_queue(range, now);
         let (failed, hopeless, reserved) = (BTreeSet::new(), BTreeSet::new(), (SubmitSeq(0), 0));
         let next = model.queue.head_after(None);
-        let (again, ready, unfiled) = (BinaryHeap::new(), Ready::default(), Vec::new());
+        let (again, ready, unfiled) = (BinaryHeap::new(), ReadyQueue::default(), Vec::new());
         let rebuilds = model.rebuilds;
         Pass {
             now,

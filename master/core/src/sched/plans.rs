@@ -1,6 +1,6 @@
 //! Tasks whose start is planned, until the core has judged the order for it.
 
-use crate::state::paged::Paged;
+use crate::state::paged::PagedMap;
 use crate::state::ranges::TaskRanges;
 use proto::id::{SubmitSeq, TaskId, UserName};
 use proto::request::TaskRange;
@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 /// The planned tasks of each job and how many each user has.
 #[derive(Clone, Debug, Default)]
 pub struct Plans {
-    jobs: Paged<SubmitSeq, OfJob>,
+    jobs: PagedMap<SubmitSeq, JobPlan>,
     by_owner: BTreeMap<UserName, u32>,
 }
 
 /// The planned tasks of one job.
 #[derive(Clone, Debug)]
-struct OfJob {
+struct JobPlan {
     owner: UserName,
-    tasks: Tasks,
+    tasks: PlannedTasks,
 }
 
 /// At least one task. Most jobs have only one; thousands of an array may be planned, mostly
 /// neighbours.
 #[derive(Clone, Debug)]
-enum Tasks {
+enum PlannedTasks {
     One,
     OfArray(Box<TaskRanges>),
 }
 
-impl Tasks {
+impl PlannedTasks {
     fn count(&self) -> u32 {
         match self {
-            Tasks::One => 1,
-            Tasks::OfArray(tasks) => tasks.len(),
+            PlannedTasks::One => 1,
+            PlannedTasks::OfArray(tasks) => tasks.len(),
         }
     }
 }
@@ -46,9 +46,9 @@ impl Plans {
                 .jobs
                 .insert(
                     seq,
-                    OfJob {
+                    JobPlan {
                         owner: owner.clone(),
-                        tasks: Tasks::One,
+                        tasks: PlannedTasks::One,
                     },
                 )
                 .is_none()
@@ -58,17 +58,17 @@ impl Plans {
             return 1;
         }
         if self.jobs.get(&seq).is_none() {
-            let tasks = Tasks::OfArray(Box::new(TaskRanges::none(array)));
+            let tasks = PlannedTasks::OfArray(Box::new(TaskRanges::none(array)));
             self.jobs.insert(
                 seq,
-                OfJob {
+                JobPlan {
                     owner: owner.clone(),
                     tasks,
                 },
             );
         }
         let of_job = self.jobs.get_mut(&seq).expect("it was put there");
-        let Tasks::OfArray(tasks) = &mut of_job.tasks else {
+        let PlannedTasks::OfArray(tasks) = &mut of_job.tasks else {
             return 1;
         };
         let is_new = tasks.insert(task);
@@ -92,7 +92,7 @@ impl Plans {
             return false;
         };
         let mut is_last = true;
-        if let Tasks::OfArray(tasks) = &mut of_job.tasks {
+        if let PlannedTasks::OfArray(tasks) = &mut of_job.tasks {
             if !tasks.take(task) {
                 return false;
             }
@@ -115,16 +115,16 @@ impl Plans {
     /// Whether a task is planned.
     pub fn contains(&self, seq: SubmitSeq, task: TaskId) -> bool {
         self.jobs.get(&seq).is_some_and(|of_job| match &of_job.tasks {
-            Tasks::One => true,
-            Tasks::OfArray(tasks) => tasks.contains(task),
+            PlannedTasks::One => true,
+            PlannedTasks::OfArray(tasks) => tasks.contains(task),
         })
     }
 
     /// The planned tasks of an array.
     pub fn of_array(&self, seq: SubmitSeq) -> Option<&TaskRanges> {
         match &self.jobs.get(&seq)?.tasks {
-            Tasks::One => None,
-            Tasks::OfArray(tasks) => Some(tasks),
+            PlannedTasks::One => None,
+            PlannedTasks::OfArray(tasks) => Some(tasks),
         }
     }
 

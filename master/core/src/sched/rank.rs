@@ -1,7 +1,7 @@
 //! The rank phase: which of several suitable queue instances is best (ALGORITHMS.md section 8).
 
 use crate::ledger::SLOTS;
-use crate::matching::{Cluster, Ground, Site, Spot, Value};
+use crate::matching::{Cluster, HostView, InstanceView, LevelView, Value};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Attribute;
 use proto::id::AttributeName;
@@ -19,7 +19,7 @@ pub struct Rank {
 }
 
 /// The rank of a queue instance. `value` is its host's ([`host_value`]).
-pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
+pub fn rank(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>, value: i64) -> Rank {
     let seq_no = site.spot.settings.map_or(0, |settings| i64::from(settings.seq_no));
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
         QueueSortMethod::Load => (value, seq_no),
@@ -30,7 +30,7 @@ pub fn rank(cluster: &Cluster<'_>, site: &Site<'_, '_>, value: i64) -> Rank {
 
 /// The load formula for a host with these queue instances, in millionths; 9999 if a value is
 /// missing.
-pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> i64 {
+pub fn host_value(cluster: &Cluster<'_>, host: &HostView<'_, '_>, sites: &[InstanceView<'_, '_>]) -> i64 {
     let formula = &cluster.config.scheduler.load_formula;
     let sum = formula_value(cluster, formula, host, sites);
     sum.map_or(UNKNOWN, |sum| {
@@ -40,7 +40,7 @@ pub fn host_value(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_
 
 /// Whether bookings on a host may change its value, the thresholds of its queue instances, or which
 /// of them others suspend.
-pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>]) -> bool {
+pub fn follows_bookings(cluster: &Cluster<'_>, host: &HostView<'_, '_>, sites: &[InstanceView<'_, '_>]) -> bool {
     let spots = [host.spot, cluster.global()];
     let settings = sites.iter().filter_map(|site| site.spot.settings);
     if settings
@@ -60,8 +60,8 @@ pub fn follows_bookings(cluster: &Cluster<'_>, host: &Ground<'_, '_>, sites: &[S
 pub fn formula_value(
     cluster: &Cluster<'_>,
     formula: &LoadFormula,
-    host: &Ground<'_, '_>,
-    sites: &[Site<'_, '_>],
+    host: &HostView<'_, '_>,
+    sites: &[InstanceView<'_, '_>],
 ) -> Option<i128> {
     let spots = [host.spot, cluster.global()];
     formula.terms().iter().try_fold(0i128, |sum, term| {
@@ -73,7 +73,12 @@ pub fn formula_value(
     })
 }
 
-fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '_>], term: &Term) -> Option<i128> {
+fn term_value(
+    cluster: &Cluster<'_>,
+    spots: &[LevelView<'_, '_>],
+    sites: &[InstanceView<'_, '_>],
+    term: &Term,
+) -> Option<i128> {
     let one = i128::from(Millionths::ONE.0);
     let value = match &term.operand {
         Operand::Number(number) => i128::from(number.0),
@@ -97,8 +102,8 @@ fn term_value(cluster: &Cluster<'_>, spots: &[Spot<'_, '_>], sites: &[Site<'_, '
 /// own are the free slots of its queue instances.
 fn attribute_value(
     cluster: &Cluster<'_>,
-    spots: &[Spot<'_, '_>],
-    sites: &[Site<'_, '_>],
+    spots: &[LevelView<'_, '_>],
+    sites: &[InstanceView<'_, '_>],
     name: &AttributeName,
 ) -> Option<i128> {
     let attribute = cluster.config.complex.get(name)?;
@@ -113,7 +118,7 @@ fn attribute_value(
     }
 }
 
-pub(super) fn free_slots(cluster: &Cluster<'_>, site: &Site<'_, '_>) -> Option<i128> {
+pub(super) fn free_slots(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>) -> Option<i128> {
     let slots = i128::from(site.spot.settings?.slots);
     Some(slots - i128::from(cluster.slots_taken(&site.spot)))
 }

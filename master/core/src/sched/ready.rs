@@ -13,26 +13,26 @@ const MOST_AHEAD: usize = 1_000;
 
 /// Ready tasks of the jobs that the pass works on.
 #[derive(Clone, Debug, Default)]
-pub struct Ready(BTreeMap<SubmitSeq, Ahead>);
+pub struct ReadyQueue(BTreeMap<SubmitSeq, TaskBatch>);
 
 /// Tasks of one job.
 #[derive(Clone, Debug)]
-struct Ahead {
+struct TaskBatch {
     tasks: VecDeque<TaskId>,
     /// How many are looked up when these are used up.
     next: usize,
 }
 
-impl Default for Ahead {
+impl Default for TaskBatch {
     fn default() -> Self {
-        Ahead {
+        TaskBatch {
             tasks: VecDeque::new(),
             next: FIRST_AHEAD,
         }
     }
 }
 
-impl Ready {
+impl ReadyQueue {
     /// The next task of a job that may be started now.
     pub fn next(&mut self, model: &Model, seq: SubmitSeq, now: Now) -> Option<TaskId> {
         let job = model.state.jobs.get(&seq)?;

@@ -15,12 +15,12 @@ pub struct Reason {
     /// The object that says no.
     pub level: Level,
     /// Why.
-    pub what: What,
+    pub what: Obstacle,
 }
 
 /// Why an object says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Obstacle {
     /// The queue instance is disabled.
     Disabled,
     /// The queue instance is suspended.
@@ -137,7 +137,7 @@ pub enum What {
     },
     /// What leaves a parallel job no more slots on the host that has most for it. 8.1.9 knows
     /// nothing of the kind.
-    NoMore(Box<NoMore>),
+    NoMore(Box<PartialRoom>),
     /// A rule of a resource quota set has no room for it.
     Quota(Box<QuotaDenial>),
     /// There is no queue instance at all, or not the one that is meant.
@@ -188,7 +188,7 @@ pub struct Shortage {
 
 /// A place where a parallel job finds some slots and too few, and what leaves no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoMore {
+pub struct PartialRoom {
     /// The environment.
     pub pe: PeName,
     /// The slots that it finds there, with that of a master that is no task.
@@ -196,7 +196,7 @@ pub struct NoMore {
     /// So many there would do, if nothing changes elsewhere.
     pub wanted: u32,
     /// What there is too little of for so many.
-    pub why: What,
+    pub why: Obstacle,
 }
 
 /// A limit of a resource quota set that is in the way.
@@ -224,7 +224,7 @@ pub struct QuotaDenial {
 
 impl Reason {
     /// A reason about one object.
-    pub fn new(level: Level, what: What) -> Reason {
+    pub fn new(level: Level, what: Obstacle) -> Reason {
         Reason { level, what }
     }
 }

@@ -7,18 +7,18 @@
 
 mod fits;
 
-use super::ahead::Ahead;
+use super::ahead::Lookahead;
 use super::assign::{
-    Assignment, HostRoom, Limits, assign_serial, environments, fit_globally, lay_out, one_slot, portion, room_on,
-    usable,
+    Assignment, HostRoom, ParallelLimits, assign_serial, environments, fit_globally, lay_out, one_slot, portion,
+    room_on, usable,
 };
 use super::rank::{host_value, rank};
 use super::timeline::{NEVER, Span, Window};
-use crate::matching::{Cluster, Demand, Fit, Mode, Site, may_use_pe};
-use crate::quota::{Purse, Scope};
+use crate::matching::{Cluster, Demand, Fit, InstanceView, Mode, may_use_pe};
+use crate::quota::{QuotaBudget, Scope};
 use fits::{Fits, Worth};
 use proto::id::{HostName, QueueInstanceName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub struct Search<'a> {
     /// The cluster as it is now.
     pub cluster: Cluster<'a>,
     /// The plan for the time to come.
-    pub ahead: &'a Ahead,
+    pub ahead: &'a Lookahead,
     /// What the task asks for.
     pub demand: &'a Demand,
     /// How long it needs that, in milliseconds. `None` means for ever.
@@ -51,20 +51,20 @@ struct Moment {
 
 /// Where a search ended. Earlier times stay impossible as long as things are only taken.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     at: Tick,
-    left: Left,
-    /// The number of disturbances until then ([`Ahead::disturbances`]).
+    left: SearchRest,
+    /// The number of disturbances until then ([`Lookahead::disturbances`]).
     disturbances: u64,
 }
 
 /// What a later search may continue with.
 #[derive(Clone, Debug)]
-enum Left {
+enum SearchRest {
     /// Queue instances that took a job without a parallel environment then.
     Serial(Fits),
     /// The room on each host then.
-    Parallel(Rooms),
+    Parallel(RoomsOverTime),
 }
 
 impl Search<'_> {
@@ -74,17 +74,17 @@ impl Search<'_> {
     pub fn earliest(
         &self,
         open: impl Fn() -> Vec<QueueInstanceName>,
-        before: Option<(Found, Vec<HostName>)>,
-    ) -> Option<(Tick, Assignment, Option<Found>)> {
+        before: Option<(SearchResult, Vec<HostName>)>,
+    ) -> Option<(Tick, Assignment, Option<SearchResult>)> {
         let disturbances = self.ahead.disturbances();
         let Some(wanted) = &self.demand.pe else {
             let (at, assignment, fits) = self.serial(open, before)?;
             return Some((
                 at,
                 assignment,
-                Some(Found {
+                Some(SearchResult {
                     at,
-                    left: Left::Serial(fits),
+                    left: SearchRest::Serial(fits),
                     disturbances,
                 }),
             ));
@@ -97,9 +97,9 @@ impl Search<'_> {
             return Some((
                 at,
                 assignment,
-                Some(Found {
+                Some(SearchResult {
                     at,
-                    left: Left::Parallel(rooms),
+                    left: SearchRest::Parallel(rooms),
                     disturbances,
                 }),
             ));
@@ -188,13 +188,13 @@ impl Search<'_> {
     fn serial(
         &self,
         open: impl Fn() -> Vec<QueueInstanceName>,
-        before: Option<(Found, Vec<HostName>)>,
+        before: Option<(SearchResult, Vec<HostName>)>,
     ) -> Option<(Tick, Assignment, Fits)> {
         let (mut known_at, mut fits, mut unsure) = match before {
             Some((
-                Found {
+                SearchResult {
                     at,
-                    left: Left::Serial(mut fits),
+                    left: SearchRest::Serial(mut fits),
                     disturbances,
                 },
                 taken,
@@ -264,22 +264,22 @@ impl Search<'_> {
         &self,
         pe: &ParallelEnvironment,
         open: impl Fn() -> Vec<QueueInstanceName>,
-        before: Option<(Found, Vec<HostName>)>,
-    ) -> Option<(Tick, Assignment, Rooms)> {
+        before: Option<(SearchResult, Vec<HostName>)>,
+    ) -> Option<(Tick, Assignment, RoomsOverTime)> {
         if self.is_doubtful && !self.is_ever_possible(pe) {
             return None;
         }
         let (from, mut rooms, mut changed) = match before {
             Some((
-                Found {
+                SearchResult {
                     at,
-                    left: Left::Parallel(rooms),
+                    left: SearchRest::Parallel(rooms),
                     ..
                 },
                 taken,
             )) => (at, rooms, taken.into_iter().collect()),
             Some(_) | None => {
-                let (mut rooms, open) = (Rooms::default(), open());
+                let (mut rooms, open) = (RoomsOverTime::default(), open());
                 open.iter().for_each(|instance| rooms.know(self, pe, instance));
                 (
                     self.now.tick,
@@ -312,15 +312,15 @@ impl Search<'_> {
     fn parallel_at(
         &self,
         pe: &ParallelEnvironment,
-        rooms: &mut Rooms,
+        rooms: &mut RoomsOverTime,
         changed: &mut BTreeSet<HostName>,
         at: Tick,
         closing: &BTreeSet<String>,
-    ) -> Option<Vec<Granted>> {
+    ) -> Option<Vec<GrantedSlots>> {
         let least = self.demand.least();
         let cluster = self.later(at, closing);
         let globally = fit_globally(&cluster, self.demand);
-        let limits = Limits::new(&cluster, self.demand, &globally, pe).ok()?;
+        let limits = ParallelLimits::new(&cluster, self.demand, &globally, pe).ok()?;
         changed.extend(rooms.outdated(at));
         for host in std::mem::take(changed) {
             rooms.look(self, pe, (&cluster, &globally), &host, at);
@@ -328,7 +328,11 @@ impl Search<'_> {
         if !rooms.may_hold(least) {
             return None;
         }
-        if !rooms.may_hold_within(&mut Purse::new(&cluster, self.demand, Some(&pe.name)), self.demand, pe) {
+        if !rooms.may_hold_within(
+            &mut QuotaBudget::new(&cluster, self.demand, Some(&pe.name)),
+            self.demand,
+            pe,
+        ) {
             return None;
         }
         lay_out(&cluster, self.demand, pe, limits, rooms.in_order()).ok()
@@ -341,7 +345,7 @@ impl Search<'_> {
         if self.ahead.line().keeps_for_ever() {
             return true;
         }
-        let mut rooms = Rooms::default();
+        let mut rooms = RoomsOverTime::default();
         let all = self.cluster.config.resolved.keys();
         all.clone().for_each(|instance| rooms.know(self, pe, instance));
         let mut hosts: BTreeSet<HostName> = all.map(|instance| instance.host.clone()).collect();
@@ -352,7 +356,7 @@ impl Search<'_> {
 
 /// The room on each host for a parallel job, as time goes on.
 #[derive(Clone, Debug, Default)]
-struct Rooms {
+struct RoomsOverTime {
     /// In the order in which they were met.
     hosts: Vec<HostOverTime>,
     at: BTreeMap<HostName, usize>,
@@ -377,7 +381,7 @@ struct HostOverTime {
     holds_until: Option<Tick>,
 }
 
-impl Rooms {
+impl RoomsOverTime {
     /// Adds the queue instances of a host that the job may have.
     fn know_host(&mut self, search: &Search<'_>, pe: &ParallelEnvironment, host: &HostName) {
         if self.at.get(host).is_some_and(|index| self.hosts[*index].is_known) {
@@ -445,10 +449,10 @@ impl Rooms {
         }
         let ground = cluster.ground(host);
         let sites = known.instances.iter().map(|instance| cluster.site_on(ground, instance));
-        let sites: Vec<Site<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
+        let sites: Vec<InstanceView<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
         let room =
             (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &ground, &sites, pe));
-        let mut purse = Purse::new(cluster, search.demand, Some(&pe.name));
+        let mut purse = QuotaBudget::new(cluster, search.demand, Some(&pe.name));
         known.within.clear();
         for (instance, slots) in room.iter().flat_map(HostRoom::at_best).filter(|(_, slots)| *slots > 0) {
             let (most, shared) = purse.most_on_host(instance, slots);
@@ -488,7 +492,7 @@ impl Rooms {
 
     /// Whether there may be as many slots as the job needs within the quotas that hosts share. Use
     /// of one quota by instances under different sets is not added up: only a layout decides.
-    fn may_hold_within(&self, purse: &mut Purse<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
+    fn may_hold_within(&self, purse: &mut QuotaBudget<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
         let (least, portion) = (demand.least(), portion(demand, pe));
         let most: Vec<u32> = self
             .shared

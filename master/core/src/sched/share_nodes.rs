@@ -1,9 +1,9 @@
 //! The share tree as `gridwright shares` shows it: entitlement, use and target of each node.
 
 use super::model::Model;
-use crate::policy::targets::{Active, Among, Targets};
+use crate::policy::targets::{ActiveNode, Participants, Targets};
 use crate::policy::tree::{Leaf, Tree};
-use crate::state::usage::Used;
+use crate::state::usage::DecayedUsage;
 use proto::time::Now;
 use proto::wire::view::ShareNode;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ fn millionths(part: f64) -> i64 {
 }
 
 /// The rows, as they are put together.
-struct Shown<'a> {
+struct ShareNodeBuilder<'a> {
     tree: &'a Tree,
     targets: Targets,
-    used: BTreeMap<Leaf, Used>,
-    weighted: Box<dyn Fn(&Used) -> i128 + 'a>,
+    used: BTreeMap<Leaf, DecayedUsage>,
+    weighted: Box<dyn Fn(&DecayedUsage) -> i128 + 'a>,
     usage_time: i64,
     nodes: Vec<ShareNode>,
 }
@@ -31,8 +31,8 @@ impl Model {
             return Vec::new();
         };
         let usage = self.usage(&sharing.tree, now);
-        let targets = Targets::new(sharing, &self.queue.classes, &usage, Among::All);
-        let mut used: BTreeMap<Leaf, Used> = BTreeMap::new();
+        let targets = Targets::new(sharing, &self.queue.classes, &usage, Participants::All);
+        let mut used: BTreeMap<Leaf, DecayedUsage> = BTreeMap::new();
         for account in self.accounts() {
             let amount = self.used(account, now);
             let mut at = sharing.tree.leaf(account.user.as_str(), account.project.as_deref());
@@ -49,9 +49,9 @@ impl Model {
             }
         }
         let weights = self.state.config.scheduler.usage_weight_list;
-        let weighted = Box::new(move |used: &Used| used.weighted(&weights));
+        let weighted = Box::new(move |used: &DecayedUsage| used.weighted(&weights));
         let usage_time = now.wall.seconds();
-        let mut shown = Shown {
+        let mut shown = ShareNodeBuilder {
             tree: &sharing.tree,
             targets,
             used,
@@ -64,7 +64,7 @@ impl Model {
     }
 }
 
-impl Shown<'_> {
+impl ShareNodeBuilder<'_> {
     /// Adds a node and everything below it, with its entitlement by shares alone, among its
     /// siblings and in all.
     fn add(&mut self, node: usize, depth: u32, (level, total): (f64, f64)) {
@@ -136,7 +136,7 @@ impl Shown<'_> {
     }
 
     /// The targets of a node. A `default` leaf has those of all users that it serves together.
-    fn active(&self, leaf: &Leaf) -> Active {
+    fn active(&self, leaf: &Leaf) -> ActiveNode {
         let mut sum = self.targets.active(leaf).cloned().unwrap_or_default();
         for served in self
             .targets

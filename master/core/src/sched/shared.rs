@@ -3,7 +3,7 @@
 
 use super::model::Model;
 use crate::event::Event;
-use crate::ledger::{At, Booking};
+use crate::ledger::{Booking, LevelRef};
 
 impl Model {
     /// Whether an event gives back something that the whole cluster shares.
@@ -23,7 +23,7 @@ impl Model {
 
     /// Whether a booking takes something that the whole cluster shares.
     pub(super) fn is_shared(&self, booking: &Booking) -> bool {
-        booking.takes_any(At::Global, &self.state.config.shared.names)
+        booking.takes_any(LevelRef::Global, &self.state.config.shared.names)
     }
 
     /// Whether a booking takes a shared consumable that the order of queue instances depends on.

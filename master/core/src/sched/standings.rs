@@ -1,27 +1,27 @@
 //! The queue instances that take jobs now, best first, whoever asks: one order for all categories.
 
 use super::columns::{Columns, Sieve};
-use super::places::{self, Place, Places};
+use super::places::{self, InstanceId, InstanceIds};
 use super::rank::{Rank, follows_bookings, free_slots, host_value, rank};
-use crate::matching::{Cluster, Demand, Ground, Site};
+use crate::matching::{Cluster, Demand, HostView, InstanceView};
 use proto::id::{HostName, QueueInstanceName};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use std::collections::BTreeSet;
 
 /// A queue instance that takes jobs. The least is best; among equals the first by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Standing {
+pub struct RankedInstance {
     rank: Rank,
     /// Its name.
     pub instance: QueueInstanceName,
     /// Its number.
-    pub place: Place,
+    pub place: InstanceId,
 }
 
 /// What is known of a queue instance that takes jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    standing: Standing,
+struct InstanceEntry {
+    standing: RankedInstance,
     /// Its free slots, if a task that is placed on the host changes nothing else. `None` if it may.
     free_slots: Option<u32>,
 }
@@ -36,9 +36,9 @@ struct Known {
 /// for later do not count here: categories close for them.
 #[derive(Clone, Debug)]
 pub struct Standings {
-    sorted: BTreeSet<Standing>,
+    sorted: BTreeSet<RankedInstance>,
     /// By number of the instance.
-    known: Vec<Option<Known>>,
+    known: Vec<Option<InstanceEntry>>,
     /// Free amounts; right likewise, also for instances that take no jobs.
     columns: Columns,
     stale: BTreeSet<HostName>,
@@ -66,7 +66,7 @@ impl Standings {
 
     /// Notes a planned task. `only_slot` is its instance if it has one slot and no parallel
     /// environment. If only the number of free slots follows from that, no host becomes stale.
-    pub fn planned(&mut self, granted: &[Granted], only_slot: Option<Place>) {
+    pub fn planned(&mut self, granted: &[GrantedSlots], only_slot: Option<InstanceId>) {
         let place = only_slot.filter(|place| self.only_fills(*place));
         let known = place.and_then(|place| Some((place, self.known[place.index()].as_mut()?.free_slots.as_mut()?)));
         match known {
@@ -77,7 +77,7 @@ impl Standings {
     }
 
     /// Whether the number of free slots is known and tasks change nothing else there.
-    pub fn only_fills(&self, place: Place) -> bool {
+    pub fn only_fills(&self, place: InstanceId) -> bool {
         let known = self.known.get(place.index()).and_then(Option::as_ref);
         known.is_some_and(|known| known.free_slots.is_some()) && self.columns.is_empty()
     }
@@ -89,7 +89,7 @@ impl Standings {
     }
 
     /// Looks at stale hosts again.
-    pub fn refresh(&mut self, cluster: &Cluster<'_>, places: &Places) {
+    pub fn refresh(&mut self, cluster: &Cluster<'_>, places: &InstanceIds) {
         if std::mem::take(&mut self.all_stale) {
             self.sorted.clear();
             self.known = vec![None; places.len()];
@@ -103,7 +103,7 @@ impl Standings {
     }
 
     /// Removes a queue instance that takes no jobs, or does not exist any more.
-    pub fn close(&mut self, place: Place) {
+    pub fn close(&mut self, place: InstanceId) {
         self.put(place, None);
     }
 
@@ -125,16 +125,16 @@ impl Standings {
     }
 
     /// A queue instance, if it takes jobs.
-    pub fn of(&self, place: Place) -> Option<&Standing> {
+    pub fn ranked(&self, place: InstanceId) -> Option<&RankedInstance> {
         self.known.get(place.index())?.as_ref().map(|known| &known.standing)
     }
 
     /// The queue instances that take jobs, best first.
-    pub fn iter(&self) -> impl Iterator<Item = &Standing> {
+    pub fn iter(&self) -> impl Iterator<Item = &RankedInstance> {
         self.sorted.iter()
     }
 
-    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &places::Site) {
+    fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &places::HostInstances) {
         let (host, sites) = sites(cluster, host, all);
         for (known, place) in known(cluster, &host, &sites, &all.places).zip(&all.places) {
             self.put(*place, known);
@@ -143,7 +143,7 @@ impl Standings {
     }
 
     /// Whether a host's entries are right, or about to be looked at again.
-    pub fn is_right(&self, cluster: &Cluster<'_>, places: &Places, host: &HostName) -> bool {
+    pub fn is_right(&self, cluster: &Cluster<'_>, places: &InstanceIds, host: &HostName) -> bool {
         let Some(all) = places
             .site(host)
             .filter(|_| !self.all_stale && !self.stale.contains(host))
@@ -155,7 +155,7 @@ impl Standings {
         known.all(|(known, place)| self.known.get(place.index()).cloned().flatten() == known)
     }
 
-    fn put(&mut self, place: Place, new: Option<Known>) {
+    fn put(&mut self, place: InstanceId, new: Option<InstanceEntry>) {
         if place.index() >= self.known.len() {
             self.known.resize(place.index() + 1, None);
         }
@@ -176,8 +176,8 @@ impl Standings {
 fn sites<'a, 'l>(
     cluster: &Cluster<'a>,
     host: &'l HostName,
-    all: &'l places::Site,
-) -> (Ground<'a, 'l>, Vec<Site<'a, 'l>>) {
+    all: &'l places::HostInstances,
+) -> (HostView<'a, 'l>, Vec<InstanceView<'a, 'l>>) {
     let host = cluster.ground(host);
     (
         host,
@@ -191,10 +191,10 @@ fn sites<'a, 'l>(
 /// What is to be known of the queue instances of a host.
 fn known<'l>(
     cluster: &'l Cluster<'_>,
-    host: &'l Ground<'_, '_>,
-    sites: &'l [Site<'_, '_>],
-    places: &'l [Place],
-) -> impl Iterator<Item = Option<Known>> + 'l {
+    host: &'l HostView<'_, '_>,
+    sites: &'l [InstanceView<'_, '_>],
+    places: &'l [InstanceId],
+) -> impl Iterator<Item = Option<InstanceEntry>> + 'l {
     let value = host_value(cluster, host, sites);
     let is_steady = !follows_bookings(cluster, host, sites);
     let free = move |site| {
@@ -204,7 +204,7 @@ fn known<'l>(
     };
     sites.iter().zip(places).map(move |(site, place)| {
         let standing = standing(cluster, site, *place, value)?;
-        Some(Known {
+        Some(InstanceEntry {
             standing,
             free_slots: free(site),
         })
@@ -212,9 +212,14 @@ fn known<'l>(
 }
 
 /// The standing of a queue instance, if it takes jobs. `value` is its host's.
-fn standing(cluster: &Cluster<'_>, site: &Site<'_, '_>, place: Place, value: i64) -> Option<Standing> {
+fn standing(
+    cluster: &Cluster<'_>,
+    site: &InstanceView<'_, '_>,
+    place: InstanceId,
+    value: i64,
+) -> Option<RankedInstance> {
     let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
-    takes.then(|| Standing {
+    takes.then(|| RankedInstance {
         rank: rank(cluster, site, value),
         instance: site.instance.clone(),
         place,

@@ -2,8 +2,8 @@
 //! parallel environments.
 
 use super::assign::environments;
-use super::reason::What;
-use crate::matching::{Cluster, Demand, Site, may_use_pe};
+use super::reason::Obstacle;
+use crate::matching::{Cluster, Demand, InstanceView, may_use_pe};
 use proto::id::PeName;
 
 /// A job, with the parallel environments that it may mean.
@@ -28,7 +28,7 @@ impl<'a> Suitability<'a> {
 
     /// What the configuration alone says against a queue instance: of a parallel job, under each
     /// environment that the job may mean.
-    pub fn unsuitable(&self, site: &Site<'_, '_>) -> Option<What> {
+    pub fn unsuitable(&self, site: &InstanceView<'_, '_>) -> Option<Obstacle> {
         let Some(wanted) = &self.demand.pe else {
             return self.cluster.unsuitable(site, self.demand, None);
         };
@@ -37,7 +37,7 @@ impl<'a> Suitability<'a> {
             why = Some(self.cluster.unsuitable(site, self.demand, Some(pe))?);
         }
         why.or_else(|| {
-            Some(What::NotInPe {
+            Some(Obstacle::NotInPe {
                 pe: wanted.name.clone(),
             })
         })

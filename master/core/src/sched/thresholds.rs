@@ -94,7 +94,7 @@ fn of_instance(model: &Model, instance: &QueueInstanceName, settings: &QueueInst
     }
     let cluster = Cluster {
         now: now.tick,
-        ..Cluster::of(state, model.observations(), Mode::Now)
+        ..Cluster::of_state(state, model.observations(), Mode::Now)
     };
     let alarm = !cluster.suspend_alarms(instance).is_empty();
     tasks.retain(|placement| match alarm {

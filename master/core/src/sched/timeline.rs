@@ -6,7 +6,7 @@
 //! computed when somebody asks, since few tasks are there. For what the whole cluster shares it is
 //! kept, ordered by the time at which it ends.
 
-use crate::ledger::{At, Booking, Entry, Ledger, Level, SLOTS, Total};
+use crate::ledger::{Booking, Entry, Ledger, Level, LevelRef, SLOTS, Total};
 use crate::matching::sum;
 use crate::quota::Scope;
 use crate::state::by_host::ByHost;
@@ -47,7 +47,7 @@ impl Span {
 
 /// Something that all hosts share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shared {
+pub enum ClusterResource {
     /// A consumable of the cluster.
     Global(AttributeName),
     /// The slots of a parallel environment.
@@ -57,11 +57,11 @@ pub enum Shared {
 }
 
 /// Amounts that one task has of what all hosts share.
-type Shares = Vec<(Shared, Total)>;
+type Shares = Vec<(ClusterResource, Total)>;
 
 /// A task that runs, or is about to.
 #[derive(Clone, Debug)]
-struct Running {
+struct RunningTask {
     end: Tick,
     booking: Arc<Booking>,
     shares: Shares,
@@ -69,27 +69,27 @@ struct Running {
 
 /// A kept booking.
 #[derive(Clone, Debug, PartialEq)]
-struct Kept {
+struct KeptBooking {
     span: Span,
     hosts: Vec<HostName>,
 }
 
 /// The use of one host by one task, now or later.
 #[derive(Clone, Debug)]
-pub struct Tenant {
+pub struct HostUse {
     key: TaskKey,
     /// Only the end counts for a running task.
     span: Span,
     is_kept: bool,
     /// Its slots, if all of those on the host are in one queue instance. They are asked for most.
     slots: Option<(QueueInstanceName, Amount)>,
-    takes: Takes,
+    takes: HostCharge,
 }
 
-impl Tenant {
-    fn new(key: TaskKey, span: Span, is_kept: bool, takes: Takes) -> Tenant {
+impl HostUse {
+    fn new(key: TaskKey, span: Span, is_kept: bool, takes: HostCharge) -> HostUse {
         let slots = takes.slots();
-        Tenant {
+        HostUse {
             key,
             span,
             is_kept,
@@ -101,7 +101,7 @@ impl Tenant {
 
 /// The amounts that a task takes of one host and of the queue instances there.
 #[derive(Clone, Debug)]
-enum Takes {
+enum HostCharge {
     /// Everything that it takes anywhere: it has one queue instance.
     All(Arc<Booking>),
     /// A part of what it takes. Searching all of it for each host would cost the square of its
@@ -109,18 +109,18 @@ enum Takes {
     Part(Vec<Entry>),
 }
 
-impl Takes {
+impl HostCharge {
     /// The slots, and the queue instance, if there is only one.
     fn slots(&self) -> Option<(QueueInstanceName, Amount)> {
         match self {
-            Takes::All(booking) => match booking.granted() {
+            HostCharge::All(booking) => match booking.granted() {
                 [only] => Some((
                     only.instance.clone(),
-                    booking.amount(At::Instance(&only.instance), SLOTS),
+                    booking.amount(LevelRef::Instance(&only.instance), SLOTS),
                 )),
                 _ => None,
             },
-            Takes::Part(entries) => {
+            HostCharge::Part(entries) => {
                 let of_slots = entries.iter().filter(|entry| entry.attribute == *SLOTS);
                 let mut of_slots = of_slots.filter_map(|entry| match &entry.level {
                     Level::Instance(instance) => Some((instance.clone(), entry.amount)),
@@ -131,14 +131,14 @@ impl Takes {
         }
     }
 
-    fn amount<N: ?Sized>(&self, level: At<'_>, attribute: &N) -> Amount
+    fn amount<N: ?Sized>(&self, level: LevelRef<'_>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         match self {
-            Takes::All(booking) => booking.amount(level, attribute),
-            Takes::Part(entries) => {
-                let is_it = |entry: &&Entry| entry.attribute == *attribute && At::from(&entry.level) == level;
+            HostCharge::All(booking) => booking.amount(level, attribute),
+            HostCharge::Part(entries) => {
+                let is_it = |entry: &&Entry| entry.attribute == *attribute && LevelRef::from(&entry.level) == level;
                 entries.iter().find(is_it).map_or(Amount::ZERO, |entry| entry.amount)
             }
         }
@@ -147,7 +147,7 @@ impl Takes {
 
 /// The amount that tasks have of one thing, and when it ends.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Ending {
+struct EndingAmount {
     all: Total,
     at: BTreeMap<Tick, Total>,
 }
@@ -158,20 +158,20 @@ struct Ending {
 /// `kept_shares` and the bookings of `ledger` follow from `kept`; `hosts` holds both by host.
 /// Everything is empty while nobody plans ahead.
 ///
-/// [`Ahead`](super::ahead::Ahead) is the only owner: it reports tasks that run or end, and keeps
-/// and gives up bookings.
+/// [`Lookahead`](super::ahead::Lookahead) is the only owner: it reports tasks that run or end, and
+/// keeps and gives up bookings.
 #[derive(Clone, Debug, Default)]
 pub struct TimeLine {
     is_on: bool,
     now: Tick,
     /// How long an overdue task is expected to continue.
     grace_ms: u64,
-    running: BTreeMap<TaskKey, Running>,
+    running: BTreeMap<TaskKey, RunningTask>,
     ends: BTreeMap<(Tick, TaskKey), Vec<HostName>>,
-    ending: BTreeMap<Shared, Ending>,
-    hosts: ByHost<Vec<Tenant>>,
-    kept: BTreeMap<TaskKey, Kept>,
-    kept_shares: BTreeMap<Shared, BTreeMap<TaskKey, (Span, Total)>>,
+    ending: BTreeMap<ClusterResource, EndingAmount>,
+    hosts: ByHost<Vec<HostUse>>,
+    kept: BTreeMap<TaskKey, KeptBooking>,
+    kept_shares: BTreeMap<ClusterResource, BTreeMap<TaskKey, (Span, Total)>>,
     ledger: Ledger,
     generation: u64,
 }
@@ -232,7 +232,7 @@ impl TimeLine {
         self.ends.insert((end, key), hosts);
         self.running.insert(
             key,
-            Running {
+            RunningTask {
                 end,
                 booking: booking.clone(),
                 shares,
@@ -270,10 +270,12 @@ impl TimeLine {
 
     /// Notes the amounts of a booking at each of its hosts.
     fn enter_hosts(&mut self, key: TaskKey, span: Span, booking: &Arc<Booking>, is_kept: bool) -> Vec<HostName> {
-        let tenant = |takes| Tenant::new(key, span, is_kept, takes);
+        let tenant = |takes| HostUse::new(key, span, is_kept, takes);
         if let [part] = booking.granted() {
             let host = &part.instance.host;
-            self.hosts.or_default(host).push(tenant(Takes::All(booking.clone())));
+            self.hosts
+                .or_default(host)
+                .push(tenant(HostCharge::All(booking.clone())));
             return vec![host.clone()];
         }
         let mut hosts: BTreeMap<HostName, Vec<Entry>> = BTreeMap::new();
@@ -281,12 +283,12 @@ impl TimeLine {
             hosts.entry(part.instance.host.clone()).or_default();
         }
         for entry in booking.entries() {
-            if let Some(entries) = At::from(&entry.level).host().and_then(|host| hosts.get_mut(host)) {
+            if let Some(entries) = LevelRef::from(&entry.level).host().and_then(|host| hosts.get_mut(host)) {
                 entries.push(entry);
             }
         }
         let enter = |(host, entries)| {
-            self.hosts.or_default(&host).push(tenant(Takes::Part(entries)));
+            self.hosts.or_default(&host).push(tenant(HostCharge::Part(entries)));
             host
         };
         hosts.into_iter().map(enter).collect()
@@ -303,7 +305,7 @@ impl TimeLine {
 
     /// Notes that a task has ended, or does not start after all.
     pub fn over(&mut self, key: TaskKey) {
-        let Some(Running { end, shares, .. }) = self.running.remove(&key) else {
+        let Some(RunningTask { end, shares, .. }) = self.running.remove(&key) else {
             return;
         };
         let hosts = self.ends.remove(&(end, key)).expect("what runs has an end");
@@ -332,7 +334,7 @@ impl TimeLine {
             self.kept_shares.entry(shared).or_default().insert(key, (span, amount));
         }
         let hosts = self.enter_hosts(key, span, &booking, true);
-        self.kept.insert(key, Kept { span, hosts });
+        self.kept.insert(key, KeptBooking { span, hosts });
     }
 
     /// Gives up all kept bookings except advance reservations.
@@ -355,7 +357,7 @@ impl TimeLine {
 
     /// Gives up the booking that is kept under one key.
     pub fn give_up_one(&mut self, key: TaskKey) {
-        let Some(Kept { hosts, .. }) = self.kept.remove(&key) else {
+        let Some(KeptBooking { hosts, .. }) = self.kept.remove(&key) else {
             return;
         };
         let booking = self.ledger.booking(key).cloned().expect("what is kept is booked");
@@ -418,13 +420,13 @@ impl TimeLine {
     pub fn booked<'a>(
         &self,
         ledgers: impl Iterator<Item = &'a Ledger> + Clone,
-        level: At<'_>,
+        level: LevelRef<'_>,
         attribute: &str,
         span: Span,
     ) -> Amount {
-        if level == At::Global {
+        if level == LevelRef::Global {
             return self.shared(
-                || Shared::Global(attribute.into()),
+                || ClusterResource::Global(attribute.into()),
                 || now_booked(ledgers.clone(), level, attribute),
                 span,
             );
@@ -440,7 +442,7 @@ impl TimeLine {
     }
 
     /// The use of a host over time.
-    pub fn tenants(&self, host: &HostName) -> &[Tenant] {
+    pub fn tenants(&self, host: &HostName) -> &[HostUse] {
         self.hosts.get(host).map_or(&[], Vec::as_slice)
     }
 
@@ -448,23 +450,23 @@ impl TimeLine {
     /// up. `now` returns the present use.
     pub fn booked_by<N: AsRef<str> + ?Sized>(
         &self,
-        tenants: &[Tenant],
+        tenants: &[HostUse],
         now: impl FnOnce() -> Amount,
-        level: At<'_>,
+        level: LevelRef<'_>,
         attribute: &N,
         span: Span,
     ) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
-        let of_slots = if let At::Instance(instance) = level {
+        let of_slots = if let LevelRef::Instance(instance) = level {
             Some(instance)
         } else {
             None
         };
         let of_slots = of_slots.filter(|_| attribute.as_ref() == SLOTS);
-        let amount = |task: &Tenant| {
-            Total::of(match (of_slots, &task.slots) {
+        let amount = |task: &HostUse| {
+            Total::from_amount(match (of_slots, &task.slots) {
                 (Some(instance), Some((only, slots))) if only == instance => *slots,
                 (Some(_), Some(_)) => Amount::ZERO,
                 _ => task.takes.amount(level, attribute),
@@ -478,7 +480,7 @@ impl TimeLine {
         let running = tenants
             .iter()
             .filter(|task| !task.is_kept && self.still_runs(task, span.from));
-        let mut running: Vec<(&Tenant, Total)> = running.map(|task| (task, amount(task))).collect();
+        let mut running: Vec<(&HostUse, Total)> = running.map(|task| (task, amount(task))).collect();
         most(kept, span, |at| {
             running.retain(|(task, _)| self.still_runs(task, at));
             running
@@ -489,7 +491,7 @@ impl TimeLine {
 
     /// The largest use of something that all hosts share, within a stretch of time. `now` returns
     /// the present use.
-    pub fn shared(&self, name: impl Fn() -> Shared, now: impl Fn() -> Amount, span: Span) -> Amount {
+    pub fn shared(&self, name: impl Fn() -> ClusterResource, now: impl Fn() -> Amount, span: Span) -> Amount {
         if span.from <= self.now && self.kept.is_empty() {
             return now();
         }
@@ -515,7 +517,12 @@ impl TimeLine {
 
     /// The amounts of something that ending tasks give back after a time, which is not before now,
     /// until another time and with it. Overdue tasks continue for a while.
-    fn ended<'e>(&self, ending: &'e Ending, after: Tick, until: Tick) -> impl Iterator<Item = &'e Total> + use<'e> {
+    fn ended<'e>(
+        &self,
+        ending: &'e EndingAmount,
+        after: Tick,
+        until: Tick,
+    ) -> impl Iterator<Item = &'e Total> + use<'e> {
         let overdue_end = self.now.plus_ms(self.grace_ms);
         let overdue = (after < overdue_end && overdue_end <= until).then(|| ending.at.range(..=self.now));
         let others = ending.at.range((Bound::Excluded(after), Bound::Included(until)));
@@ -523,7 +530,7 @@ impl TimeLine {
     }
 
     /// Whether a task is expected to run at a time, as far as is known.
-    fn still_runs(&self, task: &Tenant, at: Tick) -> bool {
+    fn still_runs(&self, task: &HostUse, at: Tick) -> bool {
         let end = task.span.until;
         if end <= self.now {
             self.now.plus_ms(self.grace_ms) > at
@@ -535,16 +542,23 @@ impl TimeLine {
 
 /// The amounts that a booking takes of what all hosts share.
 fn shares(key: TaskKey, booking: &Booking, ledger: &Ledger) -> Shares {
-    let global = booking.entries_at(At::Global).into_iter();
-    let global = global.map(|entry| (Shared::Global(entry.attribute), Total::of(entry.amount)));
+    let global = booking.entries_at(LevelRef::Global).into_iter();
+    let global = global.map(|entry| {
+        (
+            ClusterResource::Global(entry.attribute),
+            Total::from_amount(entry.amount),
+        )
+    });
     let slots = Amount::from_base(i64::from(booking.slots_at(&Level::Global)));
-    let pe = booking.pe().map(|pe| (Shared::Pe(pe.clone()), Total::of(slots)));
+    let pe = booking
+        .pe()
+        .map(|pe| (ClusterResource::Pe(pe.clone()), Total::from_amount(slots)));
     let quotas = ledger.quotas().of_task(key);
-    let quotas = quotas.map(|(scope, name, amount)| (Shared::Quota(scope.clone(), name.clone()), amount));
+    let quotas = quotas.map(|(scope, name, amount)| (ClusterResource::Quota(scope.clone(), name.clone()), amount));
     global.chain(pe).chain(quotas).collect()
 }
 
-fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: At<'_>, attribute: &str) -> Amount {
+fn now_booked<'a>(ledgers: impl Iterator<Item = &'a Ledger>, level: LevelRef<'_>, attribute: &str) -> Amount {
     sum(ledgers.map(|ledger| ledger.booked(level, attribute)))
 }
 

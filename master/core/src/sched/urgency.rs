@@ -1,7 +1,7 @@
 //! Urgency: what the requests of a job, its waiting and its deadline contribute (ALGORITHMS.md
 //! section 1.3).
 
-use crate::matching::{Demand, Request, Wanted};
+use crate::matching::{Demand, Request, WantedValue};
 use crate::state::State;
 use crate::state::config::Configuration;
 use proto::id::{PeName, SubmitSeq};
@@ -126,8 +126,8 @@ pub fn resource_urgency(config: &Configuration, demand: &Demand) -> i128 {
 pub fn contribution(request: &Request, slots: u32) -> i128 {
     let urgency = i128::from(request.attribute.urgency.0);
     match &request.wanted {
-        Wanted::Text(_) => urgency,
-        Wanted::Amount(amount) => {
+        WantedValue::Text(_) => urgency,
+        WantedValue::Amount(amount) => {
             let units = i128::from(amount.finite().unwrap_or(i64::MAX));
             urgency * i128::from(slots) * units / i128::from(request.attribute.r#type.base_units_in_one())
         }

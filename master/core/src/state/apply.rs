@@ -8,7 +8,7 @@ mod jobs;
 mod slaves;
 mod tasks;
 
-use super::config::Touched;
+use super::config::DerivedChanges;
 use super::decay::Decay;
 use super::{ANSWERS_KEPT, State};
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
@@ -26,7 +26,7 @@ impl State {
     /// # Panics
     /// If it is not the next record, or cannot be true of this state: a bug, and the state must not
     /// be used any more.
-    pub fn apply(&mut self, record: &Record) -> Touched {
+    pub fn apply(&mut self, record: &Record) -> DerivedChanges {
         assert_eq!(
             record.seq,
             EventSeq(self.last.0 + 1),
@@ -38,7 +38,7 @@ impl State {
             return self.store(objects);
         }
         self.apply_event(&record.event);
-        Touched::default()
+        DerivedChanges::default()
     }
 
     fn apply_event(&mut self, event: &Event) {
@@ -211,10 +211,10 @@ impl State {
         }
     }
 
-    fn store(&mut self, objects: &[StoredObject]) -> Touched {
-        let decay = Decay::of(&self.config.scheduler);
+    fn store(&mut self, objects: &[StoredObject]) -> DerivedChanges {
+        let decay = Decay::from_conf(&self.config.scheduler);
         let touched = self.config.store(objects);
-        if decay != Decay::of(&self.config.scheduler) {
+        if decay != Decay::from_conf(&self.config.scheduler) {
             self.usage.settle(&decay, self.now.tick);
         }
         if objects.iter().any(|object| object.kind == ObjectKind::ComplexTable) {
@@ -229,7 +229,7 @@ impl State {
     }
 
     /// Counts for the quotas anew what changed objects may have moved to another rule.
-    fn recount_quotas(&mut self, objects: &[StoredObject], touched: &Touched) {
+    fn recount_quotas(&mut self, objects: &[StoredObject], touched: &DerivedChanges) {
         let changed = |kinds: &[ObjectKind]| objects.iter().any(|object| kinds.contains(&object.kind));
         if changed(&[ObjectKind::ResourceQuota, ObjectKind::ComplexTable, ObjectKind::UserSet]) {
             self.ledger.recount(&self.config);

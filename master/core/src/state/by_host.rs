@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Index;
 
 /// What something is found by: a host, or the text of its name.
-pub trait Named {
+pub trait HostKey {
     /// The digest of the host's name.
     fn digest(&self) -> u64;
 
@@ -16,7 +16,7 @@ pub trait Named {
     fn is(&self, host: &HostName) -> bool;
 }
 
-impl Named for HostName {
+impl HostKey for HostName {
     fn digest(&self) -> u64 {
         self.digest()
     }
@@ -26,7 +26,7 @@ impl Named for HostName {
     }
 }
 
-impl Named for str {
+impl HostKey for str {
     fn digest(&self) -> u64 {
         HostName::digest_of(self)
     }
@@ -70,7 +70,7 @@ impl<V> ByHost<V> {
     }
 
     #[inline]
-    fn find(&self, host: &(impl Named + ?Sized)) -> Option<usize> {
+    fn find(&self, host: &(impl HostKey + ?Sized)) -> Option<usize> {
         let is_meant = |at: &u32| {
             self.slots[*at as usize]
                 .as_ref()
@@ -81,18 +81,18 @@ impl<V> ByHost<V> {
 
     /// What there is of a host.
     #[inline]
-    pub fn get(&self, host: &(impl Named + ?Sized)) -> Option<&V> {
+    pub fn get(&self, host: &(impl HostKey + ?Sized)) -> Option<&V> {
         self.slots[self.find(host)?].as_ref().map(|(_, value)| value)
     }
 
     /// The same, to be changed.
-    pub fn get_mut(&mut self, host: &(impl Named + ?Sized)) -> Option<&mut V> {
+    pub fn get_mut(&mut self, host: &(impl HostKey + ?Sized)) -> Option<&mut V> {
         let at = self.find(host)?;
         self.slots[at].as_mut().map(|(_, value)| value)
     }
 
     /// Whether there is anything of a host.
-    pub fn contains_key(&self, host: &(impl Named + ?Sized)) -> bool {
+    pub fn contains_key(&self, host: &(impl HostKey + ?Sized)) -> bool {
         self.find(host).is_some()
     }
 
@@ -165,7 +165,7 @@ impl<V> Default for ByHost<V> {
     }
 }
 
-impl<V, N: Named + ?Sized> Index<&N> for ByHost<V> {
+impl<V, N: HostKey + ?Sized> Index<&N> for ByHost<V> {
     type Output = V;
 
     fn index(&self, host: &N) -> &V {

@@ -44,7 +44,11 @@ impl State {
             recounted.quotas(),
             "the quotas count what is booked"
         );
-        assert_eq!(self.index, Index::of(self), "the index is what follows from the state");
+        assert_eq!(
+            self.index,
+            Index::of_state(self),
+            "the index is what follows from the state"
+        );
         let mut derived = self.config.objects();
         derived.resolve();
         assert_eq!(self.config, derived, "what is derived is what follows from the objects");

@@ -4,7 +4,7 @@
 use super::config::Configuration;
 use super::requests;
 use crate::ledger::{Booking, Charges, Grant};
-use crate::quota::Who;
+use crate::quota::JobOwner;
 use proto::common::Common;
 use proto::complex::Complex;
 use proto::job::{JobSpec, Owner, Requests};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commons {
     /// With who they are to quotas, without a project.
-    owners: Shared<Owner, Arc<Who>>,
+    owners: PartTable<Owner, Arc<JobOwner>>,
     /// In the form in which requests are kept.
-    requests: Shared<Requests, Arc<Charges>>,
-    environments: Shared<Vec<(String, String)>, ()>,
+    requests: PartTable<Requests, Arc<Charges>>,
+    environments: PartTable<Vec<(String, String)>, ()>,
 }
 
 /// Parts by their contents, each with how many jobs have it and what follows from it.
-type Shared<T, F> = BTreeMap<Common<T>, (u32, F)>;
+type PartTable<T, F> = BTreeMap<Common<T>, (u32, F)>;
 
 impl Commons {
     /// A description that shares with others what it has in common with them: the same one if it
@@ -60,7 +60,7 @@ impl Commons {
     /// A job has this description.
     pub fn enter(&mut self, complex: &Complex, spec: &JobSpec) {
         enter(&mut self.owners, &spec.owner, || {
-            Arc::new(Who::of_owner(&spec.owner, None))
+            Arc::new(JobOwner::of_owner(&spec.owner, None))
         });
         enter(&mut self.requests, &spec.requests, || {
             Arc::new(Charges::new(complex, &spec.requests))
@@ -74,14 +74,14 @@ impl Commons {
     /// If no job has this description.
     pub fn booking(&self, config: &Configuration, spec: &JobSpec, grant: Grant<'_>, at: Tick) -> Arc<Booking> {
         let (_, charges) = self.requests.get(&spec.requests).expect("requests of a job are known");
-        Arc::new(Booking::new(config, charges.clone(), grant, at).of(self.who(spec)))
+        Arc::new(Booking::new(config, charges.clone(), grant, at).with_owner(self.who(spec)))
     }
 
     /// Whose a job with this description is.
-    pub fn who(&self, spec: &JobSpec) -> Arc<Who> {
+    pub fn who(&self, spec: &JobSpec) -> Arc<JobOwner> {
         match self.owners.get(&spec.owner) {
             Some((_, who)) if spec.project.is_none() => who.clone(),
-            Some(_) | None => Arc::new(Who::of(spec)),
+            Some(_) | None => Arc::new(JobOwner::of_spec(spec)),
         }
     }
 
@@ -101,12 +101,12 @@ impl Commons {
 }
 
 /// The equal one that others have, if it is another.
-fn other<T: Ord, F>(known: &Shared<T, F>, part: &Common<T>) -> Option<Common<T>> {
+fn other<T: Ord, F>(known: &PartTable<T, F>, part: &Common<T>) -> Option<Common<T>> {
     let (theirs, _) = known.get_key_value(part)?;
     (!theirs.is_shared_with(part)).then(|| theirs.clone())
 }
 
-fn enter<T: Ord, F>(known: &mut Shared<T, F>, part: &Common<T>, follows: impl FnOnce() -> F) {
+fn enter<T: Ord, F>(known: &mut PartTable<T, F>, part: &Common<T>, follows: impl FnOnce() -> F) {
     match known.get_mut(part) {
         Some((count, _)) => *count += 1,
         None => {
@@ -115,7 +115,7 @@ fn enter<T: Ord, F>(known: &mut Shared<T, F>, part: &Common<T>, follows: impl Fn
     }
 }
 
-fn leave<T: Ord, F>(known: &mut Shared<T, F>, part: &Common<T>) {
+fn leave<T: Ord, F>(known: &mut PartTable<T, F>, part: &Common<T>) {
     let (count, _) = known.get_mut(part).expect("what a job leaves it has entered");
     *count -= 1;
     if *count == 0 {

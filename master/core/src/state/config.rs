@@ -8,13 +8,13 @@ mod shared;
 
 pub use access::Access;
 pub use causes::Causes;
-pub use derived::{HostSite, Touched};
-pub use shared::Shared;
+pub use derived::{DerivedChanges, HostSite};
+pub use shared::GlobalAttributes;
 
 use super::by_host::ByHost;
 use crate::event::StoredObject;
 use proto::calendar::Calendar;
-use proto::checkpoint::{Checkpoint, Occasion, When};
+use proto::checkpoint::{Checkpoint, CheckpointOccasions, Occasion};
 use proto::complex::Complex;
 use proto::conf::{ClusterConf, Settings};
 use proto::host::ExecHost;
@@ -116,7 +116,7 @@ pub struct Configuration {
     pub access: Access,
     /// What the whole cluster offers: derived likewise.
     #[serde(skip)]
-    pub shared: Shared,
+    pub shared: GlobalAttributes,
 }
 
 fn shipped_settings() -> Arc<Settings> {
@@ -157,7 +157,7 @@ impl Configuration {
             host_settings: BTreeMap::new(),
             expiring: BTreeSet::new(),
             access: Access::default(),
-            shared: Shared::default(),
+            shared: GlobalAttributes::default(),
         };
         new.note_host(&HostName::global());
         new
@@ -248,9 +248,11 @@ impl Configuration {
     }
 
     /// When the state of a job is written: never, for a job without a checkpointing environment.
-    pub fn checkpoint_when(&self, spec: &JobSpec) -> When {
+    pub fn checkpoint_when(&self, spec: &JobSpec) -> CheckpointOccasions {
         self.checkpoint_of(spec)
-            .map_or_else(When::default, |ckpt| Occasion::when(spec.occasion, ckpt.when))
+            .map_or_else(CheckpointOccasions::default, |ckpt| {
+                Occasion::when(spec.occasion, ckpt.when)
+            })
     }
 
     /// The resource quota sets that limit something now.

@@ -18,7 +18,7 @@ const BITS: usize = 64;
 
 /// What becomes of one kind of usage after it has been charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fading {
+pub enum DecayRule {
     /// It stays.
     Never,
     /// It is halved in each time of so many milliseconds, more than 0.
@@ -31,27 +31,27 @@ pub enum Fading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
     /// Of processor time.
-    pub cpu: Fading,
+    pub cpu: DecayRule,
     /// Of memory.
-    pub mem: Fading,
+    pub mem: DecayRule,
     /// Of input and output.
-    pub io: Fading,
+    pub io: DecayRule,
 }
 
 impl Decay {
     /// The rules of a scheduler configuration: `halflife_decay_list` for the kinds that it names,
     /// else `halftime`.
-    pub fn of(conf: &SchedulerConf) -> Self {
+    pub fn from_conf(conf: &SchedulerConf) -> Self {
         let halftime = match u64::from(conf.halftime) {
-            0 => Fading::Never,
-            hours => Fading::HalfLife(hours * HOUR_MS),
+            0 => DecayRule::Never,
+            hours => DecayRule::HalfLife(hours * HOUR_MS),
         };
         let of = |kind: &str| {
             let listed = conf.halflife_decay_list.0.iter().rev().find(|(name, _)| name == kind);
             match listed.map_or(0, |(_, minutes)| *minutes) {
                 0 => halftime,
-                minutes => u64::try_from(minutes).map_or(Fading::WithJob, |minutes| {
-                    Fading::HalfLife(minutes.saturating_mul(MINUTE_MS))
+                minutes => u64::try_from(minutes).map_or(DecayRule::WithJob, |minutes| {
+                    DecayRule::HalfLife(minutes.saturating_mul(MINUTE_MS))
                 }),
             }
         };
@@ -64,9 +64,9 @@ impl Decay {
 
     /// The shortest half-life, in milliseconds; none if nothing is halved.
     pub fn shortest_ms(&self) -> Option<u64> {
-        let half_life = |fading: Fading| match fading {
-            Fading::HalfLife(ms) => Some(ms),
-            Fading::Never | Fading::WithJob => None,
+        let half_life = |fading: DecayRule| match fading {
+            DecayRule::HalfLife(ms) => Some(ms),
+            DecayRule::Never | DecayRule::WithJob => None,
         };
         [self.cpu, self.mem, self.io].into_iter().filter_map(half_life).min()
     }
@@ -191,19 +191,22 @@ mod tests {
             mem: fading,
             io: fading,
         };
-        assert_eq!(Decay::of(&conf(168, "none")), all(Fading::HalfLife(168 * HOUR)));
-        assert_eq!(Decay::of(&conf(0, "none")), all(Fading::Never));
-        let listed = Decay::of(&conf(2, "cpu=10:mem=-1:io=0"));
+        assert_eq!(
+            Decay::from_conf(&conf(168, "none")),
+            all(DecayRule::HalfLife(168 * HOUR))
+        );
+        assert_eq!(Decay::from_conf(&conf(0, "none")), all(DecayRule::Never));
+        let listed = Decay::from_conf(&conf(2, "cpu=10:mem=-1:io=0"));
         assert_eq!(
             listed,
             Decay {
-                cpu: Fading::HalfLife(600_000),
-                mem: Fading::WithJob,
-                io: Fading::HalfLife(2 * HOUR)
+                cpu: DecayRule::HalfLife(600_000),
+                mem: DecayRule::WithJob,
+                io: DecayRule::HalfLife(2 * HOUR)
             }
         );
         assert_eq!(listed.shortest_ms(), Some(600_000));
-        assert_eq!(all(Fading::Never).shortest_ms(), None);
+        assert_eq!(all(DecayRule::Never).shortest_ms(), None);
     }
 
     proptest! {

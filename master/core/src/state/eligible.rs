@@ -6,7 +6,7 @@
 //! here: see [`crate::matching`].
 
 use super::State;
-use super::job::{Job, Place};
+use super::job::{Job, TaskPlace};
 use super::ranges::TaskRanges;
 use super::ready::merged;
 use proto::id::{JobNumber, ReservationId, SubmitSeq, TaskId};
@@ -17,7 +17,7 @@ use std::fmt;
 
 /// Why a task may not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ineligible {
+pub enum IneligibleReason {
     /// It left, or it is on a host already.
     NotPending,
     /// A person holds it.
@@ -44,11 +44,11 @@ pub enum Ineligible {
     UserJobs(u32),
 }
 
-impl Ineligible {
+impl IneligibleReason {
     /// The reason in words, with the numbers of the jobs that are waited for.
     pub fn text(&self, state: &State) -> String {
         match self {
-            Ineligible::WaitsFor(jobs) => {
+            IneligibleReason::WaitsFor(jobs) => {
                 let numbers: Vec<String> = jobs
                     .iter()
                     .filter_map(|seq| Some(number_of(state, *seq)?.to_string()))
@@ -65,30 +65,30 @@ fn number_of(state: &State, seq: SubmitSeq) -> Option<JobNumber> {
     running.or_else(|| state.finished.iter().find(|job| job.seq == seq).map(|job| job.number))
 }
 
-impl fmt::Display for Ineligible {
+impl fmt::Display for IneligibleReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ineligible::NotPending => f.write_str("it is not pending"),
-            Ineligible::Held => f.write_str("it is held"),
-            Ineligible::Error => f.write_str("it is in error"),
-            Ineligible::WaitsFor(jobs) => write!(f, "it waits for {} other jobs", jobs.len()),
-            Ineligible::StartTime(_) => f.write_str("its start time has not come"),
-            Ineligible::AskedAgain(_) => {
+            IneligibleReason::NotPending => f.write_str("it is not pending"),
+            IneligibleReason::Held => f.write_str("it is held"),
+            IneligibleReason::Error => f.write_str("it is in error"),
+            IneligibleReason::WaitsFor(jobs) => write!(f, "it waits for {} other jobs", jobs.len()),
+            IneligibleReason::StartTime(_) => f.write_str("its start time has not come"),
+            IneligibleReason::AskedAgain(_) => {
                 f.write_str("it asked to be run again (exit status 99), and a pause is not over")
             }
-            Ineligible::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
-            Ineligible::ArrayInstances(limit) => {
+            IneligibleReason::TaskConcurrency(limit) => write!(f, "{limit} of its tasks run, as many as -tc allows"),
+            IneligibleReason::ArrayInstances(limit) => {
                 write!(f, "{limit} of its tasks run, as many as max_aj_instances allows")
             }
-            Ineligible::NoReservation(id) => write!(f, "advance reservation {id} is over"),
-            Ineligible::ReservationTime(id, _) => write!(f, "advance reservation {id} has not started"),
-            Ineligible::ReservationBroken(id) => {
+            IneligibleReason::NoReservation(id) => write!(f, "advance reservation {id} is over"),
+            IneligibleReason::ReservationTime(id, _) => write!(f, "advance reservation {id} has not started"),
+            IneligibleReason::ReservationBroken(id) => {
                 write!(
                     f,
                     "a queue instance of advance reservation {id} is in error, and -he y was asked for"
                 )
             }
-            Ineligible::UserJobs(limit) => {
+            IneligibleReason::UserJobs(limit) => {
                 write!(
                     f,
                     "{limit} jobs of its owner run, as many as maxujobs of the scheduler configuration allows"
@@ -102,7 +102,7 @@ impl fmt::Display for Ineligible {
 ///
 /// # Errors
 /// With the first reason why not.
-pub fn eligible(state: &State, job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
+pub fn eligible(state: &State, job: &Job, task: TaskId, now: Now) -> Result<(), IneligibleReason> {
     task_eligible(job, task, now)?;
     job_eligible(state, job, now.wall)?;
     user_eligible(state, job)?;
@@ -113,11 +113,11 @@ pub fn eligible(state: &State, job: &Job, task: TaskId, now: Now) -> Result<(), 
 ///
 /// # Errors
 /// With the limit.
-pub fn user_eligible(state: &State, job: &Job) -> Result<(), Ineligible> {
+pub fn user_eligible(state: &State, job: &Job) -> Result<(), IneligibleReason> {
     let limit = state.config.scheduler.maxujobs;
     let is_full = limit > 0 && state.index.active_of(&job.spec.owner.user) >= limit;
     if is_full {
-        Err(Ineligible::UserJobs(limit))
+        Err(IneligibleReason::UserJobs(limit))
     } else {
         Ok(())
     }
@@ -127,12 +127,12 @@ pub fn user_eligible(state: &State, job: &Job) -> Result<(), Ineligible> {
 ///
 /// # Errors
 /// With the first reason why not.
-pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligible> {
+pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), IneligibleReason> {
     if !job.waits_for.is_empty() {
-        return Err(Ineligible::WaitsFor(job.waits_for.iter().copied().collect()));
+        return Err(IneligibleReason::WaitsFor(job.waits_for.iter().copied().collect()));
     }
     if let Some(at) = job.spec.start_after.filter(|at| *at > now) {
-        return Err(Ineligible::StartTime(at));
+        return Err(IneligibleReason::StartTime(at));
     }
     if let Some(id) = job.spec.reservation {
         reservation_eligible(state, id)?;
@@ -142,24 +142,24 @@ pub fn job_eligible(state: &State, job: &Job, now: Wall) -> Result<(), Ineligibl
         .task_concurrency
         .filter(|limit| *limit > 0 && job.active >= *limit)
     {
-        return Err(Ineligible::TaskConcurrency(limit));
+        return Err(IneligibleReason::TaskConcurrency(limit));
     }
     let instances = state.config.settings.max_aj_instances;
     if job.spec.array.is_some() && instances > 0 && job.active >= instances {
-        return Err(Ineligible::ArrayInstances(instances));
+        return Err(IneligibleReason::ArrayInstances(instances));
     }
     Ok(())
 }
 
 /// Whether jobs of an advance reservation may start: its time is now, and nothing in it fails that
 /// must not.
-fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), Ineligible> {
-    let reservation = state.reservations.get(&id).ok_or(Ineligible::NoReservation(id))?;
+fn reservation_eligible(state: &State, id: ReservationId) -> Result<(), IneligibleReason> {
+    let reservation = state.reservations.get(&id).ok_or(IneligibleReason::NoReservation(id))?;
     match reservation.state {
-        ReservationState::Waiting => Err(Ineligible::ReservationTime(id, reservation.start)),
-        ReservationState::Deleted => Err(Ineligible::NoReservation(id)),
+        ReservationState::Waiting => Err(IneligibleReason::ReservationTime(id, reservation.start)),
+        ReservationState::Deleted => Err(IneligibleReason::NoReservation(id)),
         ReservationState::Running if reservation.spec.hard_error && reservation.is_broken(state) => {
-            Err(Ineligible::ReservationBroken(id))
+            Err(IneligibleReason::ReservationBroken(id))
         }
         ReservationState::Running => Ok(()),
     }
@@ -200,28 +200,28 @@ pub fn least_eligible(job: &Job) -> u32 {
 
 /// Why a job none of whose tasks may start now has some that only wait for the end of a pause, if
 /// it has.
-pub fn resting(job: &Job, now: Now) -> Option<Ineligible> {
+pub fn resting(job: &Job, now: Now) -> Option<IneligibleReason> {
     job.pause_ends(now.tick).map(|end| asked_again(end, now))
 }
 
 /// A task waits for the end of its pause. People are told what the clock shows then.
-fn asked_again(end: Tick, now: Now) -> Ineligible {
-    Ineligible::AskedAgain(Wall(now.wall.0.saturating_add_unsigned(end.since_ms(now.tick))))
+fn asked_again(end: Tick, now: Now) -> IneligibleReason {
+    IneligibleReason::AskedAgain(Wall(now.wall.0.saturating_add_unsigned(end.since_ms(now.tick))))
 }
 
 /// What the task itself says.
-fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
+fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), IneligibleReason> {
     let holds = match job.tasks.get(&task) {
         None if job.untouched.contains(task) => job.spec.holds,
-        None => return Err(Ineligible::NotPending),
+        None => return Err(IneligibleReason::NotPending),
         Some(state) => match &state.place {
-            Place::OnHost(_) => return Err(Ineligible::NotPending),
-            Place::Pending { error: Some(_) } => return Err(Ineligible::Error),
-            Place::Pending { error: None } => state.holds,
+            TaskPlace::OnHost(_) => return Err(IneligibleReason::NotPending),
+            TaskPlace::Pending { error: Some(_) } => return Err(IneligibleReason::Error),
+            TaskPlace::Pending { error: None } => state.holds,
         },
     };
     if holds.any() {
-        return Err(Ineligible::Held);
+        return Err(IneligibleReason::Held);
     }
     job.paused_until(task, now.tick)
         .map_or(Ok(()), |end| Err(asked_again(end, now)))
@@ -229,13 +229,13 @@ fn task_eligible(job: &Job, task: TaskId, now: Now) -> Result<(), Ineligible> {
 
 /// `-hold_jid_ad`: a task waits for the tasks of the other job whose part of the range overlaps its
 /// own.
-fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), Ineligible> {
+fn array_dependency(state: &State, job: &Job, task: TaskId) -> Result<(), IneligibleReason> {
     let waits = |other: &SubmitSeq| state.jobs.get(other).is_some_and(|other| blocks(other, job, task));
     let blocking: Vec<SubmitSeq> = job.array_waits_for.iter().copied().filter(waits).collect();
     if blocking.is_empty() {
         Ok(())
     } else {
-        Err(Ineligible::WaitsFor(blocking))
+        Err(IneligibleReason::WaitsFor(blocking))
     }
 }
 

@@ -6,7 +6,7 @@ pub mod bytes;
 use super::State;
 use super::commons::Commons;
 use super::job::{Job, Placement};
-use super::paged::Paged;
+use super::paged::PagedMap;
 use super::reservation::AdvanceReservation;
 use proto::complex::Complex;
 use proto::id::{HostName, RequestId, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Derived ways into a state; empty sets are not kept, so that equal states have equal indexes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
-    by_owner: BTreeMap<UserName, Paged<SubmitSeq, ()>>,
+    by_owner: BTreeMap<UserName, PagedMap<SubmitSeq, ()>>,
     active_of: BTreeMap<UserName, u32>,
     on_host: BTreeMap<HostName, BTreeSet<TaskKey>>,
     successors: BTreeMap<SubmitSeq, BTreeSet<SubmitSeq>>,
@@ -40,7 +40,7 @@ pub struct Index {
 
 impl Index {
     /// The index of a state, made anew.
-    pub fn of(state: &State) -> Self {
+    pub fn of_state(state: &State) -> Self {
         let mut index = Self::default();
         for job in state.jobs.values() {
             index.add_job(&state.config.complex, job);
@@ -60,19 +60,19 @@ impl Index {
 
     /// The jobs of a user, oldest first.
     pub fn jobs_of<'a>(&'a self, user: &UserName) -> impl Iterator<Item = SubmitSeq> + use<'a> {
-        self.by_owner.get(user).into_iter().flat_map(Paged::keys).copied()
+        self.by_owner.get(user).into_iter().flat_map(PagedMap::keys).copied()
     }
 
     /// How many jobs a user has.
     pub fn job_count(&self, user: &UserName) -> usize {
-        self.by_owner.get(user).map_or(0, Paged::len)
+        self.by_owner.get(user).map_or(0, PagedMap::len)
     }
 
     /// Bytes of what is long in the jobs of a user: scripts, which count once however many jobs
     /// have them, and what is more than [`FREE_BYTES`](bytes::FREE_BYTES) in arguments, environment
     /// and lists of each job.
     pub fn bytes_of(&self, user: &UserName) -> u64 {
-        self.bytes.of(user)
+        self.bytes.of_user(user)
     }
 
     /// How many of these bytes a further job would add.

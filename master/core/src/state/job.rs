@@ -1,16 +1,16 @@
 //! Jobs and tasks as the master knows them.
 
-use super::paged::Shared;
+use super::paged::SharedMap;
 use super::ranges::TaskRanges;
 use super::ready::ReadyTasks;
-use super::seldom::Seldom;
+use super::seldom::SparseBox;
 use super::slaves::Slaves;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, HoldChange, Holds, JobSpec};
+use proto::job::{GrantedSlots, HoldChange, Holds, JobSpec};
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
 use proto::time::{Tick, Wall};
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -34,24 +34,24 @@ pub struct Job {
     /// The same on the monotone clock.
     pub submitted_tick: Tick,
     /// Jobs it still waits for.
-    pub waits_for: Seldom<BTreeSet<SubmitSeq>>,
+    pub waits_for: SparseBox<BTreeSet<SubmitSeq>>,
     /// Jobs whose equal task each task waits for, with the tasks of those jobs that are still
     /// there.
-    pub array_waits_for: Seldom<BTreeSet<SubmitSeq>>,
+    pub array_waits_for: SparseBox<BTreeSet<SubmitSeq>>,
     /// Pending tasks in the condition of the whole job: holds of `spec`, never started.
     pub untouched: TaskRanges,
     /// Tasks with a history or a condition of their own.
-    pub tasks: Seldom<Shared<TaskId, Task>>,
+    pub tasks: SparseBox<SharedMap<TaskId, Task>>,
     /// Those of `tasks` that wait and say nothing against their start, or nothing but a pause.
     #[serde(skip)]
-    pub ready: Seldom<ReadyTasks>,
+    pub ready: SparseBox<ReadyTasks>,
     /// How many of `tasks` are on a host, for `-tc`.
     pub active: u32,
     /// Whether a task of it ended with exit status 100, so that what waits for it stays held.
     pub failed: bool,
     /// How its tasks ended, oldest first, at most [`ENDED_KEPT`].
     #[serde(default)]
-    pub ended: Seldom<VecDeque<FinishedTask>>,
+    pub ended: SparseBox<VecDeque<FinishedTask>>,
 }
 
 /// How many attempts in a row may ask to be run again before the pause grows.
@@ -76,7 +76,7 @@ pub const ENDED_KEPT: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Where it is.
-    pub place: Place,
+    pub place: TaskPlace,
     /// Holds of its own.
     pub holds: Holds,
     /// How often it was placed.
@@ -102,7 +102,7 @@ pub struct Task {
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum TaskPlace {
     /// Waiting for its next start.
     Pending {
         /// Why it is in error, if it is.
@@ -118,7 +118,7 @@ pub struct Placement {
     /// The attempt.
     pub key: TaskKey,
     /// Its slots; the first entry holds the master.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
     /// The ids that it has of resource maps.
@@ -178,11 +178,11 @@ pub struct FinishedTask {
     /// Exit status.
     pub exit_status: u32,
     /// Where it failed.
-    pub failed: Failed,
+    pub failed: FailedCode,
     /// Whether it was deleted before it ran.
     pub deleted: bool,
     /// The slots it had; empty if it never ran.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// When it started.
     pub started: Wall,
 }
@@ -252,7 +252,7 @@ impl Job {
     }
 
     /// Those of `tasks` that are ready, found anew.
-    pub fn found_ready(&self, now: Tick) -> Seldom<ReadyTasks> {
+    pub fn found_ready(&self, now: Tick) -> SparseBox<ReadyTasks> {
         let mut ready = ReadyTasks::default();
         for (task, state) in self.tasks.iter().filter(|(_, state)| state.is_ready()) {
             ready.insert(*task, state.starts_from, now);
@@ -277,32 +277,32 @@ impl Job {
 impl Task {
     /// Whether it waits, and is neither held nor in error. A pause may keep it from its start.
     pub fn is_ready(&self) -> bool {
-        matches!(self.place, Place::Pending { error: None }) && !self.holds.any()
+        matches!(self.place, TaskPlace::Pending { error: None }) && !self.holds.any()
     }
 }
 
-impl Place {
+impl TaskPlace {
     /// Where the task is, if it is on a host.
     pub fn placement(&self) -> Option<&Placement> {
         match self {
-            Place::Pending { .. } => None,
-            Place::OnHost(placement) => Some(placement),
+            TaskPlace::Pending { .. } => None,
+            TaskPlace::OnHost(placement) => Some(placement),
         }
     }
 
     /// The same, to be changed.
     pub fn placement_mut(&mut self) -> Option<&mut Placement> {
         match self {
-            Place::Pending { .. } => None,
-            Place::OnHost(placement) => Some(placement),
+            TaskPlace::Pending { .. } => None,
+            TaskPlace::OnHost(placement) => Some(placement),
         }
     }
 
     /// Why a pending task is in error, if it is.
     pub fn error(&self) -> Option<&str> {
         match self {
-            Place::Pending { error } => error.as_deref(),
-            Place::OnHost(_) => None,
+            TaskPlace::Pending { error } => error.as_deref(),
+            TaskPlace::OnHost(_) => None,
         }
     }
 }

@@ -27,39 +27,39 @@ const LEAST: usize = 8;
 const MOST: usize = 64;
 
 /// A key of which it can be told about where it is among others.
-pub trait Rising: Ord + Copy {
+pub trait NumberedKey: Ord + Copy {
     /// A number that rises with the key as a rule: it says only where the search begins. Where it
     /// rises evenly, that is where the key is.
     fn number(&self) -> u64;
 }
 
-impl Rising for SubmitSeq {
+impl NumberedKey for SubmitSeq {
     fn number(&self) -> u64 {
         self.0
     }
 }
 
-impl Rising for JobNumber {
+impl NumberedKey for JobNumber {
     fn number(&self) -> u64 {
         u64::from(self.0)
     }
 }
 
-impl Rising for TaskId {
+impl NumberedKey for TaskId {
     fn number(&self) -> u64 {
         u64::from(self.0)
     }
 }
 
 /// Rises for jobs of one task, and for the tasks of one job.
-impl Rising for TaskKey {
+impl NumberedKey for TaskKey {
     fn number(&self) -> u64 {
         self.seq.0 << 32 | u64::from(self.task.0)
     }
 }
 
 /// Rises also for what begins at one time.
-impl Rising for (Tick, TaskKey) {
+impl NumberedKey for (Tick, TaskKey) {
     fn number(&self) -> u64 {
         let (Tick(at), TaskKey { seq, task, .. }) = self;
         at << 20 | seq.0.wrapping_add(u64::from(task.0)) & 0xF_FFFF
@@ -100,7 +100,7 @@ impl<K: Clone, V: Clone> Page<K, V> for Arc<Vec<(K, V)>> {
 }
 
 /// One that can be copied while it is large.
-pub type Shared<K, V> = Paged<K, V, Arc<Vec<(K, V)>>>;
+pub type SharedMap<K, V> = PagedMap<K, V, Arc<Vec<(K, V)>>>;
 
 /// An ordered map in pages.
 ///
@@ -109,7 +109,7 @@ pub type Shared<K, V> = Paged<K, V, Arc<Vec<(K, V)>>>;
 /// is none of it without pages; `first` is empty only where nothing is; `len` is how many there
 /// are.
 #[derive(Clone)]
-pub struct Paged<K, V, P = Vec<(K, V)>> {
+pub struct PagedMap<K, V, P = Vec<(K, V)>> {
     /// Beside the others, so that what is small is one list.
     first: Vec<(K, V)>,
     rest: Option<Box<Pages<K, P>>>,
@@ -132,7 +132,7 @@ impl<K, P> Pages<K, P> {
     }
 }
 
-impl<K: Rising, P> Pages<K, P> {
+impl<K: NumberedKey, P> Pages<K, P> {
     /// How many pages begin at a key or before it.
     #[inline]
     fn until(&self, key: &K) -> usize {
@@ -161,7 +161,7 @@ impl<K: Rising, P> Pages<K, P> {
     }
 }
 
-impl<K, V, P> Paged<K, V, P> {
+impl<K, V, P> PagedMap<K, V, P> {
     /// The most entries of a page.
     const PAGE: usize = match PAGE_BYTES.checked_div(size_of::<(K, V)>()) {
         Some(fit) if fit < LEAST => LEAST,
@@ -170,8 +170,8 @@ impl<K, V, P> Paged<K, V, P> {
     };
 
     /// Nothing yet.
-    pub const fn new() -> Paged<K, V, P> {
-        Paged {
+    pub const fn new() -> PagedMap<K, V, P> {
+        PagedMap {
             first: Vec::new(),
             rest: None,
             len: 0,
@@ -179,7 +179,7 @@ impl<K, V, P> Paged<K, V, P> {
     }
 }
 
-impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
+impl<K: NumberedKey, V, P: Page<K, V>> PagedMap<K, V, P> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -383,14 +383,14 @@ impl<K: Rising, V, P: Page<K, V>> Paged<K, V, P> {
     }
 }
 
-fn find<K: Rising, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
+fn find<K: NumberedKey, V>(page: &[(K, V)], key: &K) -> Result<usize, usize> {
     search(page.len(), |at| &page[at].0, key)
 }
 
 /// Where a key is among so many that rise, or would be. It is looked for from where it ought to be
 /// if they rise evenly, farther each time.
 #[inline]
-fn search<'k, K: Rising + 'k>(len: usize, at: impl Fn(usize) -> &'k K, key: &K) -> Result<usize, usize> {
+fn search<'k, K: NumberedKey + 'k>(len: usize, at: impl Fn(usize) -> &'k K, key: &K) -> Result<usize, usize> {
     let (mut from, mut to, mut stride) = (0, len, 1);
     let mut next = if len < 2 {
         0
@@ -427,13 +427,13 @@ fn likely(len: usize, first: u64, last: u64, number: u64) -> usize {
     usize::try_from(likely).map_or(len - 1, |likely| likely.min(len - 1))
 }
 
-impl<K, V, P> Default for Paged<K, V, P> {
+impl<K, V, P> Default for PagedMap<K, V, P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K: Rising, V, P: Page<K, V>> Index<&K> for Paged<K, V, P> {
+impl<K: NumberedKey, V, P: Page<K, V>> Index<&K> for PagedMap<K, V, P> {
     type Output = V;
 
     fn index(&self, key: &K) -> &V {
@@ -441,7 +441,7 @@ impl<K: Rising, V, P: Page<K, V>> Index<&K> for Paged<K, V, P> {
     }
 }
 
-impl<K: Rising, V, P: Page<K, V>> FromIterator<(K, V)> for Paged<K, V, P> {
+impl<K: NumberedKey, V, P: Page<K, V>> FromIterator<(K, V)> for PagedMap<K, V, P> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut paged = Self::new();
         paged.extend(entries);
@@ -449,7 +449,7 @@ impl<K: Rising, V, P: Page<K, V>> FromIterator<(K, V)> for Paged<K, V, P> {
     }
 }
 
-impl<K: Rising, V, P: Page<K, V>> Extend<(K, V)> for Paged<K, V, P> {
+impl<K: NumberedKey, V, P: Page<K, V>> Extend<(K, V)> for PagedMap<K, V, P> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         entries
             .into_iter()
@@ -458,19 +458,19 @@ impl<K: Rising, V, P: Page<K, V>> Extend<(K, V)> for Paged<K, V, P> {
 }
 
 /// Equal entries are enough, wherever pages begin.
-impl<K: Rising, V: PartialEq, P: Page<K, V>> PartialEq for Paged<K, V, P> {
+impl<K: NumberedKey, V: PartialEq, P: Page<K, V>> PartialEq for PagedMap<K, V, P> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
     }
 }
 
-impl<K: Rising + fmt::Debug, V: fmt::Debug, P: Page<K, V>> fmt::Debug for Paged<K, V, P> {
+impl<K: NumberedKey + fmt::Debug, V: fmt::Debug, P: Page<K, V>> fmt::Debug for PagedMap<K, V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<K: Rising + Serialize, V: Serialize, P: Page<K, V>> Serialize for Paged<K, V, P> {
+impl<K: NumberedKey + Serialize, V: Serialize, P: Page<K, V>> Serialize for PagedMap<K, V, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.len))?;
         self.iter()
@@ -479,29 +479,29 @@ impl<K: Rising + Serialize, V: Serialize, P: Page<K, V>> Serialize for Paged<K, 
     }
 }
 
-impl<'de, K, V, P> Deserialize<'de> for Paged<K, V, P>
+impl<'de, K, V, P> Deserialize<'de> for PagedMap<K, V, P>
 where
-    K: Rising + Deserialize<'de>,
+    K: NumberedKey + Deserialize<'de>,
     V: Deserialize<'de>,
     P: Page<K, V>,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<K, V, P>(PhantomData<(K, V, P)>);
+        struct EntryVisitor<K, V, P>(PhantomData<(K, V, P)>);
 
-        impl<'de, K, V, P> Visitor<'de> for Entries<K, V, P>
+        impl<'de, K, V, P> Visitor<'de> for EntryVisitor<K, V, P>
         where
-            K: Rising + Deserialize<'de>,
+            K: NumberedKey + Deserialize<'de>,
             V: Deserialize<'de>,
             P: Page<K, V>,
         {
-            type Value = Paged<K, V, P>;
+            type Value = PagedMap<K, V, P>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut paged = Paged::new();
+                let mut paged = PagedMap::new();
                 while let Some((key, value)) = map.next_entry()? {
                     paged.insert(key, value);
                 }
@@ -509,6 +509,6 @@ where
             }
         }
 
-        deserializer.deserialize_map(Entries(PhantomData))
+        deserializer.deserialize_map(EntryVisitor(PhantomData))
     }
 }

@@ -20,7 +20,7 @@ const MANY_RUNS: usize = 64;
 /// Invariants: runs are not empty, neither overlap nor touch, lie on the lattice; `count` is their
 /// sum. Every operation on one task takes time logarithmic in the number of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "StoredRanges", into = "StoredRanges")]
 pub struct TaskRanges {
     first: u32,
     step: u32,
@@ -302,26 +302,26 @@ fn evenly_spaced(runs: &[(u32, u32)]) -> usize {
 
 /// The form in which a set is stored: the lattice, then the runs.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredRanges {
     lattice: TaskRange,
     runs: Vec<(u32, u32)>,
 }
 
-impl From<TaskRanges> for Stored {
-    fn from(set: TaskRanges) -> Stored {
+impl From<TaskRanges> for StoredRanges {
+    fn from(set: TaskRanges) -> StoredRanges {
         let last = set.first + (set.places - 1) * set.step;
         let lattice = TaskRange::new(set.first, last, set.step).expect("the lattice came from a valid range");
-        Stored {
+        StoredRanges {
             lattice,
             runs: set.runs.iter().collect(),
         }
     }
 }
 
-impl TryFrom<Stored> for TaskRanges {
+impl TryFrom<StoredRanges> for TaskRanges {
     type Error = BadRuns;
 
-    fn try_from(stored: Stored) -> Result<TaskRanges, BadRuns> {
+    fn try_from(stored: StoredRanges) -> Result<TaskRanges, BadRuns> {
         let mut set = TaskRanges::none(Some(stored.lattice));
         for (from, to) in stored.runs {
             let apart = set

@@ -9,10 +9,10 @@ use super::State;
 use super::config::Configuration;
 use super::requests::kept_reservation;
 use crate::event::InstanceState;
-use crate::ledger::{At, Booking, Charges, Grant, Ledger, Level, choose_ids};
+use crate::ledger::{Booking, Charges, Grant, Ledger, Level, LevelRef, choose_ids};
 use proto::amount::Amount;
 use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec};
+use proto::job::{GrantedSlots, JobSpec};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
 use proto::time::{Now, Tick, Wall};
@@ -33,7 +33,7 @@ pub struct AdvanceReservation {
     /// When it was granted.
     pub submitted: Wall,
     /// Its slots; the first entry is the master's.
-    pub granted: Vec<Granted>,
+    pub granted: Vec<GrantedSlots>,
     /// The parallel environment, if any.
     pub pe: Option<PeName>,
     /// Its state.
@@ -63,7 +63,12 @@ pub fn block_of(key: TaskKey) -> Option<ReservationId> {
 
 /// The booking of a reservation's grant. No quota counts it, and it does not change the expected
 /// load.
-fn block(config: &Configuration, spec: &ReservationSpec, granted: &[Granted], pe: Option<&PeName>) -> Arc<Booking> {
+fn block(
+    config: &Configuration,
+    spec: &ReservationSpec,
+    granted: &[GrantedSlots],
+    pe: Option<&PeName>,
+) -> Arc<Booking> {
     let charges = Arc::new(Charges::new(&config.complex, &spec.requests));
     Arc::new(Booking::new(config, charges, Grant::of_slots(granted, pe), Tick(0)))
 }
@@ -83,7 +88,7 @@ impl AdvanceReservation {
     /// if it is meant to be strict (`-he y`).
     pub fn is_broken(&self, state: &State) -> bool {
         let is_closed = |closed: &InstanceState| closed.disabled || closed.suspended || !closed.errors.is_empty();
-        let fails = |granted: &Granted| {
+        let fails = |granted: &GrantedSlots| {
             !state.config.resolved.contains_key(&granted.instance)
                 || state.instances.get(&granted.instance).is_some_and(is_closed)
         };
@@ -117,7 +122,7 @@ pub fn tick(now: Now, at: Wall) -> Tick {
 impl State {
     /// How much of an attribute tasks have at a level, without amounts that are only kept for
     /// reservations.
-    pub fn in_use<'l>(&self, level: impl Into<At<'l>>, attribute: &str) -> Amount {
+    pub fn in_use<'l>(&self, level: impl Into<LevelRef<'l>>, attribute: &str) -> Amount {
         let level = level.into();
         let mut amount = self.ledger.booked(level, attribute);
         for reservation in self
@@ -177,7 +182,7 @@ impl State {
         id: ReservationId,
         spec: &Arc<ReservationSpec>,
         (start, end): (Wall, Wall),
-        granted: &[Granted],
+        granted: &[GrantedSlots],
         pe: Option<&PeName>,
     ) {
         assert!(

@@ -6,13 +6,13 @@
 //! here follows from events alone, in whole numbers.
 
 use super::State;
-use super::decay::{Decay, Fading, decayed};
+use super::decay::{Decay, DecayRule, decayed};
 use super::job::Job;
 use proto::host::Scaling;
 use proto::id::{SubmitSeq, TaskKey, UserName};
 use proto::policy::UsageWeights;
 use proto::time::{Now, Tick};
-use proto::usage::Consumed;
+use proto::usage::Consumption;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Account {
 
 impl Account {
     /// The account of a job.
-    pub fn of(job: &Job) -> Self {
+    pub fn of_job(job: &Job) -> Self {
         let project = job.spec.project.as_deref().map(Arc::from);
         Self {
             user: job.spec.owner.user.clone(),
@@ -50,7 +50,7 @@ pub struct Amounts {
 
 impl Amounts {
     /// The usage of a host after scaling.
-    pub fn scaled(consumed: Consumed, scaling: Option<&Scaling>) -> Self {
+    pub fn scaled(consumed: Consumption, scaling: Option<&Scaling>) -> Self {
         let times = |number: u64, kind: &str| {
             let factor = scaling.map_or(1_000_000, |scaling| scaling.factor(kind).0);
             u128::from(number) * u128::try_from(factor).unwrap_or(0)
@@ -98,7 +98,7 @@ impl Amounts {
 
 /// The charges of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charged {
+pub struct AccountCharges {
     /// The decayed sum as of `at`.
     left: Amounts,
     /// The sum without decay.
@@ -108,13 +108,13 @@ pub struct Charged {
     at: Tick,
 }
 
-impl Charged {
+impl AccountCharges {
     /// The decayed sum now.
     fn left(&self, decay: &Decay, now: Tick) -> Amounts {
         let left = |fading, left, running| match fading {
-            Fading::Never => left,
-            Fading::HalfLife(ms) => decayed(left, self.at, now, ms),
-            Fading::WithJob => running,
+            DecayRule::Never => left,
+            DecayRule::HalfLife(ms) => decayed(left, self.at, now, ms),
+            DecayRule::WithJob => running,
         };
         Amounts {
             cpu: left(decay.cpu, self.left.cpu, self.running.cpu),
@@ -136,9 +136,9 @@ impl Charged {
 
 /// The charges of a running attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Paid {
+struct AttemptCharges {
     /// Its usage as measured.
-    consumed: Consumed,
+    consumed: Consumption,
     /// The part of it in `running` of its account.
     counted: Amounts,
 }
@@ -149,8 +149,8 @@ struct Paid {
 /// host; `running` of each account is the sum of their charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
-    accounts: BTreeMap<Account, Charged>,
-    paid: BTreeMap<TaskKey, Paid>,
+    accounts: BTreeMap<Account, AccountCharges>,
+    paid: BTreeMap<TaskKey, AttemptCharges>,
 }
 
 impl Accounts {
@@ -177,12 +177,14 @@ impl Accounts {
     }
 
     /// The part of an attempt's usage that was charged before its end.
-    pub fn paid(&self, key: TaskKey) -> Consumed {
-        self.paid.get(&key).map_or_else(Consumed::default, |paid| paid.consumed)
+    pub fn paid(&self, key: TaskKey) -> Consumption {
+        self.paid
+            .get(&key)
+            .map_or_else(Consumption::default, |paid| paid.consumed)
     }
 
     /// The usage of an attempt beyond its charges.
-    pub fn beyond_paid(&self, key: TaskKey, consumed: Consumed) -> Consumed {
+    pub fn beyond_paid(&self, key: TaskKey, consumed: Consumption) -> Consumption {
         consumed.since(self.paid(key))
     }
 
@@ -207,10 +209,10 @@ impl Accounts {
             .for_each(|charged| charged.settle(decay, now));
     }
 
-    fn account(&mut self, account: &Account, decay: &Decay, now: Tick) -> &mut Charged {
-        let charged = self.accounts.entry(account.clone()).or_insert_with(|| Charged {
+    fn account(&mut self, account: &Account, decay: &Decay, now: Tick) -> &mut AccountCharges {
+        let charged = self.accounts.entry(account.clone()).or_insert_with(|| AccountCharges {
             at: now,
-            ..Charged::default()
+            ..AccountCharges::default()
         });
         charged.settle(decay, now);
         charged
@@ -220,17 +222,17 @@ impl Accounts {
 impl State {
     /// The account that an attempt or slave task of an unfinished job is charged to.
     pub fn account_of(&self, seq: SubmitSeq) -> Option<Account> {
-        self.jobs.get(&seq).map(Account::of)
+        self.jobs.get(&seq).map(Account::of_job)
     }
 
     /// The scaled usage of an attempt or slave task where it runs.
-    pub fn scaled(&self, key: TaskKey, consumed: Consumed) -> Amounts {
+    pub fn scaled(&self, key: TaskKey, consumed: Consumption) -> Amounts {
         let host = self.host_of(key).and_then(|host| self.config.exec_hosts.get(host));
         Amounts::scaled(consumed, host.map(|host| &host.usage_scaling))
     }
 
     /// Charges running attempts with their usage so far.
-    pub(super) fn charge(&mut self, tasks: &[(TaskKey, Consumed)]) {
+    pub(super) fn charge(&mut self, tasks: &[(TaskKey, Consumption)]) {
         for (key, consumed) in tasks {
             assert!(
                 self.host_of(*key).is_some(),
@@ -248,7 +250,7 @@ impl State {
 
     /// Charges an attempt or slave task that ends now with its whole usage. One that never ran has
     /// none.
-    pub(super) fn charge_end(&mut self, key: TaskKey, consumed: Consumed) {
+    pub(super) fn charge_end(&mut self, key: TaskKey, consumed: Consumption) {
         let (amounts, account, decay) = self.due(key, consumed);
         let counted = self
             .usage
@@ -264,12 +266,12 @@ impl State {
     }
 
     /// The charge of an attempt with this usage, its account, and how it decays.
-    fn due(&self, key: TaskKey, consumed: Consumed) -> (Amounts, Account, Decay) {
+    fn due(&self, key: TaskKey, consumed: Consumption) -> (Amounts, Account, Decay) {
         let account = self
             .account_of(key.seq)
             .expect("what is charged is of a job that has not finished");
         let amounts = self.scaled(key, self.usage.beyond_paid(key, consumed));
-        (amounts, account, Decay::of(&self.config.scheduler))
+        (amounts, account, Decay::from_conf(&self.config.scheduler))
     }
 
     /// Moves a job to another project: its charges so far stay, and its running attempts count
@@ -286,14 +288,14 @@ impl State {
         if counted.is_none() {
             return;
         }
-        let (decay, now) = (Decay::of(&self.config.scheduler), self.now.tick);
+        let (decay, now) = (Decay::from_conf(&self.config.scheduler), self.now.tick);
         let old = self.usage.account(from, &decay, now);
         old.running = old.running.less(counted);
         let new = self.usage.account(&to, &decay, now);
         new.running = new.running.plus(counted);
     }
 
-    fn paid_of(&self, seq: SubmitSeq) -> impl Iterator<Item = (&TaskKey, &Paid)> {
+    fn paid_of(&self, seq: SubmitSeq) -> impl Iterator<Item = (&TaskKey, &AttemptCharges)> {
         let first = TaskKey {
             cell: self.cell,
             seq,
@@ -321,13 +323,13 @@ impl State {
     }
 
     /// The decayed charges of an account now, with its other usage.
-    pub fn used(&self, account: &Account, live: Amounts, now: Now) -> Used {
+    pub fn used(&self, account: &Account, live: Amounts, now: Now) -> DecayedUsage {
         let left = self
             .usage
-            .left(account, &Decay::of(&self.config.scheduler), now.tick)
+            .left(account, &Decay::from_conf(&self.config.scheduler), now.tick)
             .plus(live);
         let Units { cpu, mem, io } = left.units();
-        Used {
+        DecayedUsage {
             cpu,
             mem,
             io,
@@ -378,7 +380,7 @@ pub struct Units {
 /// The usage of one or several accounts: decayed, that of running jobs included. The units are
 /// those of [`Units`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct DecayedUsage {
     /// Processor time.
     pub cpu: i128,
     /// Memory over time.
@@ -389,7 +391,7 @@ pub struct Used {
     pub lifetime: Units,
 }
 
-impl Used {
+impl DecayedUsage {
     /// The sum of both.
     pub fn plus(self, other: Self) -> Self {
         let lifetime = Units {

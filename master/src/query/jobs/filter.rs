@@ -13,7 +13,7 @@ use proto::wire::view::{JobRow, PendingTasks, TaskRow};
 use std::collections::BTreeSet;
 
 /// A filter, its patterns parsed.
-pub(super) struct Chosen {
+pub(super) struct ParsedFilter {
     states: JobStates,
     jobs: select::Jobs,
     users: Patterns,
@@ -21,7 +21,7 @@ pub(super) struct Chosen {
     instances: Option<BTreeSet<QueueInstanceName>>,
 }
 
-impl Chosen {
+impl ParsedFilter {
     /// # Errors
     /// A resource that the complex does not know.
     pub(super) fn new(model: &Model, filter: &JobFilter) -> Result<Self, Box<Diagnostic>> {

@@ -3,10 +3,10 @@
 use crate::query::Model;
 use crate::query::conditions;
 use master_core::matching;
-use master_core::sched::{Of, contribution, urgency_slots};
+use master_core::sched::{TaskPhase, contribution, urgency_slots};
 use master_core::state::config::Configuration;
 use master_core::state::eligible;
-use master_core::state::job::{FinishedJob, FinishedTask, Job, Place, Placement, Task};
+use master_core::state::job::{FinishedJob, FinishedTask, Job, Placement, Task, TaskPlace};
 use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};
 use proto::job::{JobSpec, Requests};
 use proto::request::TaskRange;
@@ -23,7 +23,7 @@ pub(super) fn present(model: &Model, job: &Job) -> JobRow {
     let number = |seq: &SubmitSeq| model.state.jobs.get(seq).map(|job| job.number);
     row.waits_for = job.waits_for.iter().filter_map(number).collect();
     row.array_waits_for = job.array_waits_for.iter().filter_map(number).collect();
-    row.priority = model.scheduling.priority(job.seq, Of::Pending);
+    row.priority = model.scheduling.priority(job.seq, TaskPhase::Pending);
     row.contributions = contributions(&model.state.config, &row.requests);
     row.pending = pending(model, job);
     row.tasks = job
@@ -143,7 +143,7 @@ fn pending(model: &Model, job: &Job) -> Vec<PendingTasks> {
     for (task, _) in job
         .tasks
         .iter()
-        .filter(|(_, task)| matches!(task.place, Place::Pending { .. }))
+        .filter(|(_, task)| matches!(task.place, TaskPlace::Pending { .. }))
     {
         add(*task, single(*task));
     }
@@ -162,18 +162,18 @@ fn single(task: TaskId) -> Vec<TaskRange> {
 }
 
 fn is_concurrency_blocked(model: &Model, job: &Job) -> bool {
-    use eligible::Ineligible;
+    use eligible::IneligibleReason;
     let wall = model.statics.clock.now().wall;
     matches!(
         eligible::job_eligible(&model.state, job, wall),
-        Err(Ineligible::TaskConcurrency(_) | Ineligible::ArrayInstances(_))
+        Err(IneligibleReason::TaskConcurrency(_) | IneligibleReason::ArrayInstances(_))
     )
 }
 
 fn placed(model: &Model, job: &Job, id: TaskId, task: &Task) -> Option<TaskRow> {
     let placement = task.place.placement()?;
     let condition = conditions::placed(&model.state, task, placement);
-    let priority = model.scheduling.priority(job.seq, Of::Running);
+    let priority = model.scheduling.priority(job.seq, TaskPhase::Running);
     let is_apart = condition.suspended || condition.threshold_suspended;
     let priority = if is_apart {
         without_tickets(model, priority)

@@ -4,21 +4,21 @@
 //! asked for. Each is told once, as it is when its part is made.
 
 use super::detail::detail;
-use super::filter::Chosen;
+use super::filter::ParsedFilter;
 use super::row;
 use crate::query::select::Jobs;
 use crate::query::viewer::Viewer;
 use crate::query::{Model, parts};
-use master_core::explain::{self, Counting, Question, Told};
-use master_core::sched::Of;
-use master_core::sched::finding::{Aside, Findings};
+use master_core::explain::{self, PositionAnswer, PositionCount, Question};
+use master_core::sched::TaskPhase;
+use master_core::sched::finding::{Findings, SavedFindings};
 use master_core::state::State;
 use master_core::state::job::{FinishedJob, Job};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
 use proto::request::TaskRange;
 use proto::wire::client::{Answer, JobFilter, Reply};
-use proto::wire::view::{Data, Explanation, JobDetail, JobRow, Waiting};
+use proto::wire::view::{Data, Explanation, JobDetail, JobRow, SchedulingLines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ const TASKS_EXPLAINED: usize = 10;
 
 /// A walk, and how far it has come.
 pub struct Walk {
-    what: What,
+    what: WalkKind,
     /// The jobs that are named by their numbers; none where all are looked at.
     only: Option<BTreeSet<SubmitSeq>>,
     /// The last job that was looked at.
@@ -47,9 +47,9 @@ pub struct Walk {
 }
 
 /// What is told of each job.
-enum What {
+enum WalkKind {
     Rows {
-        chosen: Box<Chosen>,
+        chosen: Box<ParsedFilter>,
         /// The one that had left last when the part before was made.
         left: Option<SubmitSeq>,
     },
@@ -59,15 +59,15 @@ enum What {
         /// The places of targets that no job had yet.
         missing: BTreeSet<usize>,
         viewer: Viewer,
-        aside: Option<Box<Aside>>,
+        aside: Option<Box<SavedFindings>>,
     },
     Reasons {
-        aside: Option<Box<Aside>>,
+        aside: Option<Box<SavedFindings>>,
     },
     Explanation {
         explanation: Box<Explanation>,
         /// Who is in front of the job.
-        counting: Box<Counting>,
+        counting: Box<PositionCount>,
     },
 }
 
@@ -77,9 +77,9 @@ impl Walk {
     /// # Errors
     /// The refusal of a resource that the complex does not know.
     pub(in crate::query) fn rows(model: &Model, filter: &JobFilter) -> Result<Self, Reply> {
-        let chosen = Box::new(Chosen::new(model, filter).map_err(|refusal| Reply::refusal(*refusal))?);
+        let chosen = Box::new(ParsedFilter::new(model, filter).map_err(|refusal| Reply::refusal(*refusal))?);
         let only = only(&model.state, chosen.jobs());
-        Ok(Self::new(model, only, What::Rows { chosen, left: None }))
+        Ok(Self::new(model, only, WalkKind::Rows { chosen, left: None }))
     }
 
     /// The answer to [`proto::wire::client::Query::JobDetails`].
@@ -90,7 +90,7 @@ impl Walk {
         Self::new(
             model,
             only,
-            What::Details {
+            WalkKind::Details {
                 targets,
                 jobs,
                 missing,
@@ -102,7 +102,7 @@ impl Walk {
 
     /// The answer to [`proto::wire::client::Query::Reasons`].
     pub(in crate::query) fn reasons(model: &Model) -> Self {
-        Self::new(model, None, What::Reasons { aside: None })
+        Self::new(model, None, WalkKind::Reasons { aside: None })
     }
 
     /// The answer to [`proto::wire::client::Query::Explain`].
@@ -121,16 +121,18 @@ impl Walk {
         };
         let mut explanation = Box::new(explain::explain(&mut model.findings(), question));
         explanation.tasks = row::on_hosts(model, job, tasks, TASKS_EXPLAINED);
-        let numbers = model.scheduling.priority(job.seq, Of::Pending);
+        let numbers = model.scheduling.priority(job.seq, TaskPhase::Pending);
         explanation.order = match explain::place(&model.state, &numbers, job.seq, model.statics.clock.now()) {
-            Told::Counted(counting) => return Ok(Self::new(model, None, What::Explanation { explanation, counting })),
-            Told::Apart(place) => Some(place),
-            Told::Nothing => None,
+            PositionAnswer::Counted(counting) => {
+                return Ok(Self::new(model, None, WalkKind::Explanation { explanation, counting }));
+            }
+            PositionAnswer::Apart(place) => Some(place),
+            PositionAnswer::Nothing => None,
         };
         Err(Reply::data(Data::Explanation(explanation)))
     }
 
-    fn new(model: &Model, only: Option<BTreeSet<SubmitSeq>>, what: What) -> Self {
+    fn new(model: &Model, only: Option<BTreeSet<SubmitSeq>>, what: WalkKind) -> Self {
         Self {
             what,
             only,
@@ -153,9 +155,9 @@ impl Walk {
             until,
         } = self;
         // Why one job waits may take as long to be found out as a whole part should.
-        let is_long = matches!(what, What::Details { .. } | What::Reasons { .. });
+        let is_long = matches!(what, WalkKind::Details { .. } | WalkKind::Reasons { .. });
         let jobs = if is_long { 1 } else { JOBS };
-        let mut stretch = Stretch {
+        let mut stretch = WalkPart {
             after,
             until,
             only: only.as_ref(),
@@ -164,7 +166,7 @@ impl Walk {
             is_last: false,
         };
         let (mut replies, has_told) = what.tell(model, &mut stretch);
-        let Stretch { after, is_last, .. } = stretch;
+        let WalkPart { after, is_last, .. } = stretch;
         if is_last {
             return (replies, None);
         }
@@ -184,12 +186,12 @@ impl Walk {
     }
 }
 
-impl What {
+impl WalkKind {
     /// The replies about the jobs of one part, and whether anything is told in them.
-    fn tell(&mut self, model: &Model, stretch: &mut Stretch<'_>) -> (Vec<Reply>, bool) {
+    fn tell(&mut self, model: &Model, stretch: &mut WalkPart<'_>) -> (Vec<Reply>, bool) {
         match self {
-            What::Rows { chosen, left } => rows(model, stretch, chosen, left),
-            What::Details {
+            WalkKind::Rows { chosen, left } => rows(model, stretch, chosen, left),
+            WalkKind::Details {
                 targets,
                 jobs,
                 missing,
@@ -206,14 +208,14 @@ impl What {
                 }
                 (replies, has_told)
             }
-            What::Reasons { aside } => {
+            WalkKind::Reasons { aside } => {
                 let is_first = aside.is_none();
                 let mut findings = resume(model, aside.take());
                 let told = reasons(model, stretch, &mut findings, is_first);
                 *aside = Some(Box::new(findings.aside()));
                 told
             }
-            What::Explanation { explanation, counting } => {
+            WalkKind::Explanation { explanation, counting } => {
                 count(model, stretch, counting);
                 let told = stretch.is_last.then(|| {
                     explanation.order = Some(counting.place());
@@ -226,7 +228,7 @@ impl What {
 }
 
 /// The jobs of one part.
-struct Stretch<'w> {
+struct WalkPart<'w> {
     after: SubmitSeq,
     until: SubmitSeq,
     only: Option<&'w BTreeSet<SubmitSeq>>,
@@ -237,7 +239,7 @@ struct Stretch<'w> {
     is_last: bool,
 }
 
-impl Stretch<'_> {
+impl WalkPart<'_> {
     /// Goes over jobs until the part is full, as `tell` says it, or has taken its time.
     fn walk<'m>(&mut self, state: &'m State, mut tell: impl FnMut(&'m Job) -> usize) {
         let range = (Bound::Excluded(self.after), Bound::Included(self.until));
@@ -282,14 +284,19 @@ fn only(state: &State, jobs: &Jobs) -> Option<BTreeSet<SubmitSeq>> {
     )
 }
 
-fn resume(model: &Model, aside: Option<Box<Aside>>) -> Findings<'_> {
+fn resume(model: &Model, aside: Option<Box<SavedFindings>>) -> Findings<'_> {
     match aside {
         Some(aside) => Findings::resume(&model.state, &model.observations, *aside),
         None => model.findings(),
     }
 }
 
-fn rows(model: &Model, stretch: &mut Stretch<'_>, chosen: &Chosen, left: &mut Option<SubmitSeq>) -> (Vec<Reply>, bool) {
+fn rows(
+    model: &Model,
+    stretch: &mut WalkPart<'_>,
+    chosen: &ParsedFilter,
+    left: &mut Option<SubmitSeq>,
+) -> (Vec<Reply>, bool) {
     // Who has left since the part before was told in it or in one before that, if the walk had come
     // so far.
     let gone = if chosen.has_finished() {
@@ -337,7 +344,7 @@ fn finished_since(state: &State, last: Option<SubmitSeq>) -> Vec<&FinishedJob> {
 
 fn details(
     model: &Model,
-    stretch: &mut Stretch<'_>,
+    stretch: &mut WalkPart<'_>,
     findings: &mut Findings<'_>,
     viewer: &Viewer,
     jobs: &Jobs,
@@ -367,12 +374,12 @@ fn refuse(target: &str) -> Answer {
     Answer::Refused(Diagnostic::new(Code::UnknownJob, target))
 }
 
-fn count(model: &Model, stretch: &mut Stretch<'_>, counting: &mut Counting) {
+fn count(model: &Model, stretch: &mut WalkPart<'_>, counting: &mut PositionCount) {
     stretch.walk(&model.state, |other| {
         counting.look(
             &model.state,
             other,
-            model.scheduling.priority(other.seq, Of::Pending).prior,
+            model.scheduling.priority(other.seq, TaskPhase::Pending).prior,
         );
         0
     });
@@ -380,7 +387,7 @@ fn count(model: &Model, stretch: &mut Stretch<'_>, counting: &mut Counting) {
 
 fn reasons(
     model: &Model,
-    stretch: &mut Stretch<'_>,
+    stretch: &mut WalkPart<'_>,
     findings: &mut Findings<'_>,
     is_first: bool,
 ) -> (Vec<Reply>, bool) {
@@ -392,13 +399,16 @@ fn reasons(
         }
         alike.len()
     });
-    let mut told: Vec<Waiting> = alike.into_iter().map(|(lines, jobs)| Waiting { lines, jobs }).collect();
+    let mut told: Vec<SchedulingLines> = alike
+        .into_iter()
+        .map(|(lines, jobs)| SchedulingLines { lines, jobs })
+        .collect();
     // Lines appear in the order in which jobs have them.
     told.sort_by_key(|waiting| waiting.jobs[0]);
     if is_first && !model.state.jobs.is_empty() {
         told.insert(
             0,
-            Waiting {
+            SchedulingLines {
                 lines: explain::info_of_all(findings),
                 jobs: Vec::new(),
             },
@@ -412,7 +422,7 @@ fn reasons(
 mod tests {
     use super::*;
     use crate::testing::{self, cell_events, ended_task, key, spec};
-    use master_core::event::{Actor, Event, Record, Then};
+    use master_core::event::{Actor, Event, Record, TaskFate};
     use proto::id::{EventSeq, UserName};
     use proto::job::{HoldChange, Holds, JobSpec};
     use proto::request::{TaskRange, TaskSet};
@@ -422,9 +432,9 @@ mod tests {
     use std::sync::Arc;
 
     /// A model of a cell in which jobs are submitted, run and leave as a test says it.
-    struct Cell(Model);
+    struct ModelCell(Model);
 
-    impl Cell {
+    impl ModelCell {
         fn new() -> Self {
             Self(testing::model(&cell_events(0)))
         }
@@ -527,7 +537,7 @@ mod tests {
 
     #[test]
     fn each_job_is_told_once_whatever_happens_while_others_are() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
         cell.run(3);
         let walk = Walk::rows(&cell.0, &all()).ok().unwrap();
@@ -551,7 +561,7 @@ mod tests {
 
     #[test]
     fn tasks_in_one_condition_are_one_group_whatever_their_errors_say() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         cell.submit(1, |spec| spec.array = TaskRange::parse("1-6").ok());
         for task in [2, 4, 5] {
             let key = key(1, task);
@@ -561,7 +571,7 @@ mod tests {
                 pe: None,
                 maps: Vec::new(),
             });
-            let then = Then::Error {
+            let then = TaskFate::Error {
                 reason: format!("11/26/2026 05:20:0{task} [58001:{task}]: no such file"),
             };
             let ended = Event::TaskEnded {
@@ -592,7 +602,7 @@ mod tests {
 
     #[test]
     fn a_part_in_which_nothing_is_told_is_no_reply() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         let bob = |spec: &mut JobSpec| spec.owner.user = UserName::from("bob");
         (1..=100).for_each(|job| {
             if job == 50 {
@@ -615,7 +625,7 @@ mod tests {
 
     #[test]
     fn held_tasks_on_hosts_are_shown_with_their_hold_whatever_their_state() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         (1..=3).for_each(|job| cell.submit(job, |_| ()));
         for job in [1, 2] {
             let (key, maps) = (key(job, 1), Vec::new());
@@ -669,7 +679,7 @@ mod tests {
 
     #[test]
     fn jobs_that_are_named_by_number_are_all_that_is_looked_at() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
         let targets = ["70", "3", "999", "3"].map(str::to_owned).to_vec();
         let walk = Walk::details(&cell.0, targets, nobody(&cell.0));
@@ -699,7 +709,7 @@ mod tests {
 
     #[test]
     fn lines_are_told_once_for_all_jobs_that_have_them() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         let held = |spec: &mut JobSpec| {
             spec.holds = Holds {
                 user: true,
@@ -719,7 +729,8 @@ mod tests {
             Some(Data::Reasons(waiting)) => waiting.clone(),
             other => panic!("{other:?}"),
         });
-        let (of_all, of_jobs): (Vec<Waiting>, Vec<Waiting>) = waiting.partition(|waiting| waiting.jobs.is_empty());
+        let (of_all, of_jobs): (Vec<SchedulingLines>, Vec<SchedulingLines>) =
+            waiting.partition(|waiting| waiting.jobs.is_empty());
         assert_eq!(of_all.len(), 1, "in the first part: {of_all:?}");
         assert!(of_all[0].lines.concat().contains("all.q@node1"), "{of_all:?}");
         let held = of_jobs
@@ -735,7 +746,7 @@ mod tests {
 
     #[test]
     fn the_place_of_a_job_counts_all_others_part_by_part() {
-        let mut cell = Cell::new();
+        let mut cell = ModelCell::new();
         (1..=100).for_each(|job| cell.submit(job, |_| ()));
         let walk = Walk::explanation(&cell.0, JobNumber(60), &[]).unwrap();
         let parts = cell.walk(walk, |_, _| ());

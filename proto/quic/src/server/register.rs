@@ -11,28 +11,28 @@ const PER_CERTIFICATE: usize = 4;
 
 /// Open connections by serial, in the order in which they came.
 #[derive(Default)]
-pub(super) struct Register(Mutex<Places>);
+pub(super) struct Register(Mutex<LinkTable>);
 
 #[derive(Default)]
-struct Places {
+struct LinkTable {
     last_id: u64,
     links: BTreeMap<(Serial, u64), Weak<Link>>,
 }
 
 /// The place of one connection, which leaves the register with it.
-pub(super) struct Place {
+pub(super) struct RegisterEntry {
     register: Arc<Register>,
     key: (Serial, u64),
 }
 
 impl Register {
     /// Enters a connection.
-    pub(super) fn enter(self: &Arc<Self>, serial: Serial, link: Weak<Link>) -> Place {
+    pub(super) fn enter(self: &Arc<Self>, serial: Serial, link: Weak<Link>) -> RegisterEntry {
         let mut places = self.lock();
         places.last_id += 1;
         let key = (serial, places.last_id);
         places.links.insert(key, link);
-        Place {
+        RegisterEntry {
             register: self.clone(),
             key,
         }
@@ -65,7 +65,7 @@ impl Register {
         links
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, LinkTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +76,7 @@ fn close(links: Vec<Arc<Link>>, code: CloseCode, reason: &str) -> usize {
     links.len()
 }
 
-impl Drop for Place {
+impl Drop for RegisterEntry {
     fn drop(&mut self) {
         self.register.lock().links.remove(&self.key);
     }

@@ -121,7 +121,7 @@ impl Cell {
         let address = self.address();
         let (near, far) = tokio::join!(client.connect(&address), self.server.accept());
         match far {
-            Some(Accepted::Host(far)) => (near.unwrap(), far),
+            Some(AcceptedConnection::Host(far)) => (near.unwrap(), far),
             other => panic!("a host was expected: {other:?}"),
         }
     }

@@ -19,7 +19,7 @@ async fn still_serves(cell: &Cell) {
 #[tokio::test]
 async fn a_peer_without_a_certificate_is_refused() {
     let cell = Cell::start();
-    let client = Client::of(anonymous_config(cell.ca.certificate().fingerprint(), ALPN_HOST).unwrap());
+    let client = Client::with_config(anonymous_config(cell.ca.certificate().fingerprint(), ALPN_HOST).unwrap());
     let error = refusal(client.connect(&cell.address()).await);
     assert!(matches!(error, ConnectError::CertificateRefused { .. }), "{error}");
     assert!(error.diagnostic().fix.contains("token"));
@@ -71,7 +71,7 @@ async fn a_host_cannot_pose_as_the_master_nor_the_master_as_a_host() {
 #[tokio::test]
 async fn another_protocol_is_refused() {
     let cell = Cell::start();
-    let client = Client::of(anonymous_config(cell.ca.certificate().fingerprint(), b"h3").unwrap());
+    let client = Client::with_config(anonymous_config(cell.ca.certificate().fingerprint(), b"h3").unwrap());
     let error = refusal(client.connect(&cell.address()).await);
     assert!(matches!(error, ConnectError::WrongProtocol { .. }), "{error}");
     still_serves(&cell).await;
@@ -142,7 +142,7 @@ async fn every_refusal_is_one_line_in_the_log_that_says_why() {
     let _guard = tracing::subscriber::set_default(subscriber);
     let cell = Cell::start();
     let fingerprint = cell.ca.certificate().fingerprint();
-    let anonymous = |protocol: &[u8]| Client::of(anonymous_config(fingerprint, protocol).unwrap());
+    let anonymous = |protocol: &[u8]| Client::with_config(anonymous_config(fingerprint, protocol).unwrap());
     let late = Client::new(&cell.host_issued_days_ago("late", 500)).unwrap();
     for (client, why) in [
         (anonymous(ALPN_HOST), "a certificate of this cell is required"),
@@ -168,7 +168,7 @@ async fn received(bytes: &[u8], end: bool) -> Result<Option<Frame>, StreamError>
         .connect_with(config, cell.server.local_addr().unwrap(), SERVER_NAME)
         .unwrap();
     let (near, far) = tokio::join!(connecting, cell.server.accept());
-    let (near, Some(Accepted::Host(far))) = (near.unwrap(), far) else {
+    let (near, Some(AcceptedConnection::Host(far))) = (near.unwrap(), far) else {
         panic!("a host was expected")
     };
     let (mut raw, _back) = near.open_bi().await.unwrap();

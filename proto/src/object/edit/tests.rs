@@ -244,7 +244,7 @@ fn a_host_is_called_by_its_kind_and_told_of_only_if_it_changed() {
         )
         .unwrap()
     };
-    let Edited { notes, is_told, .. } = add("a=2");
+    let EditResult { notes, is_told, .. } = add("a=2");
     assert_eq!(
         notes,
         ["No modification because \"a\" already exists in \"complex_values\" of \"exechost\""]

@@ -1,7 +1,7 @@
 //! Programs and signals that an object names: paths, procedures with arguments, and control
 //! methods.
 
-use super::{Malformed, check_name, stored_as_text};
+use super::{MalformedValue, check_name, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -57,13 +57,13 @@ impl AbsolutePath {
 }
 
 impl FromStr for AbsolutePath {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         if text.starts_with('/') && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Malformed::relative_path("a path that starts with \"/\""))
+            Err(MalformedValue::relative_path("a path that starts with \"/\""))
         }
     }
 }
@@ -80,9 +80,9 @@ stored_as_text!(AbsolutePath);
 /// replaced at run time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Command(String);
+pub struct ProcedureCommand(String);
 
-impl Command {
+impl ProcedureCommand {
     /// The whole text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -107,28 +107,28 @@ fn split_user(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-impl FromStr for Command {
-    type Err = Malformed;
+impl FromStr for ProcedureCommand {
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let (_, line) = split_user(text);
         if (line.starts_with('/') || line.starts_with('$')) && !text.contains(char::is_control) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Malformed::relative_path(
+            Err(MalformedValue::relative_path(
                 "a command whose path starts with \"/\", with or without user@ in front,",
             ))
         }
     }
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for ProcedureCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-stored_as_text!(Command);
+stored_as_text!(ProcedureCommand);
 
 /// A signal as it was written: a number, or a name with or without `SIG`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,9 +146,9 @@ impl Signal {
 }
 
 impl FromStr for Signal {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let named = text.strip_prefix("SIG").unwrap_or(text);
         let number = match SIGNALS.iter().find(|(name, _)| *name == named) {
             Some((_, number)) => Some(*number),
@@ -159,7 +159,7 @@ impl FromStr for Signal {
                 text: text.to_owned(),
                 number,
             }),
-            None => Err(Malformed::new(format!(
+            None => Err(MalformedValue::new(format!(
                 "a signal such as SIGTERM or a number from 1 to {LAST_SIGNAL}"
             ))),
         }
@@ -176,23 +176,25 @@ stored_as_text!(Signal);
 
 /// How a job is suspended, resumed or terminated: a signal of the user's choice or a command.
 ///
-/// `NONE` stands for [`super::Optional::NONE`]: SIGSTOP, SIGCONT, SIGKILL.
+/// `NONE` stands for [`super::OptionalValue::NONE`]: SIGSTOP, SIGCONT, SIGKILL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ControlMethod {
     /// This signal instead of the usual one.
     Signal(Signal),
     /// This command instead of a signal.
-    Command(Command),
+    Command(ProcedureCommand),
 }
 
 impl FromStr for ControlMethod {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         text.parse()
             .map(ControlMethod::Signal)
             .or_else(|_| text.parse().map(ControlMethod::Command))
-            .map_err(|_: Malformed| Malformed::new("a signal such as SIGTERM, a command whose path starts with \"/\","))
+            .map_err(|_: MalformedValue| {
+                MalformedValue::new("a signal such as SIGTERM, a command whose path starts with \"/\",")
+            })
     }
 }
 
@@ -229,12 +231,12 @@ mod tests {
     #[test]
     fn a_user_is_what_stands_before_the_path() {
         let check = |text: &str, user: Option<&str>, line: &str| {
-            let command: Command = text.parse().unwrap();
+            let command: ProcedureCommand = text.parse().unwrap();
             assert_eq!((command.user(), command.command_line()), (user, line));
         };
         check("root@/opt/prolog $host", Some("root"), "/opt/prolog $host");
         check("/opt/mail a@b", None, "/opt/mail a@b");
-        assert!("prolog.sh".parse::<Command>().is_err());
-        assert!("root@prolog.sh".parse::<Command>().is_err());
+        assert!("prolog.sh".parse::<ProcedureCommand>().is_err());
+        assert!("root@prolog.sh".parse::<ProcedureCommand>().is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Parameter lists: `NAME=value` pairs that widen a configuration without attributes of their own.
 
-use super::{Flag, Malformed, TimeText, elements, stored_as_text};
+use super::{Flag, MalformedValue, TimeText, elements, stored_as_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ impl Parameters {
     /// # Errors
     ///
     /// The value is neither.
-    pub fn flag(&self, name: &str, default: bool) -> Result<bool, Malformed> {
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, MalformedValue> {
         self.parsed(name, Flag::of_configuration)
             .map(|flag| flag.map_or(default, |flag| flag.0))
     }
@@ -45,7 +45,7 @@ impl Parameters {
     /// # Errors
     ///
     /// The value is no time, or INFINITY.
-    pub fn seconds(&self, name: &str) -> Result<Option<u64>, Malformed> {
+    pub fn seconds(&self, name: &str) -> Result<Option<u64>, MalformedValue> {
         self.parsed(name, TimeText::finite)
             .map(|time| time.and_then(|time| time.seconds()))
     }
@@ -58,10 +58,10 @@ impl Parameters {
     pub fn parsed<T>(
         &self,
         name: &str,
-        parse: impl FnOnce(&str) -> Result<T, Malformed>,
-    ) -> Result<Option<T>, Malformed> {
+        parse: impl FnOnce(&str) -> Result<T, MalformedValue>,
+    ) -> Result<Option<T>, MalformedValue> {
         let parsed = self.value(name).map(parse).transpose();
-        parsed.map_err(|malformed| malformed.of(name))
+        parsed.map_err(|malformed| malformed.in_part(name))
     }
 }
 
@@ -76,15 +76,15 @@ impl Default for Parameters {
 }
 
 impl FromStr for Parameters {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let mut pairs = Vec::new();
         for element in elements(text) {
             let (name, value) = element.split_once('=').unwrap_or((element, "true"));
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
             if name.is_empty() || value.is_empty() || !name.chars().all(is_name) {
-                return Err(Malformed::new("a list like NAME=value,NAME=value, or none,"));
+                return Err(MalformedValue::new("a list like NAME=value,NAME=value, or none,"));
             }
             pairs.push((name.to_owned(), value.to_owned()));
         }

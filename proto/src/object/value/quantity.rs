@@ -1,6 +1,6 @@
 //! Times, memory sizes and weights as an administrator wrote them.
 
-use super::{Malformed, stored_as_text};
+use super::{MalformedValue, stored_as_text};
 use crate::amount::{Amount, Millionths, Type};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -30,19 +30,19 @@ impl TimeText {
     /// # Errors
     ///
     /// The text is no time, or `INFINITY`.
-    pub fn finite(text: &str) -> Result<Self, Malformed> {
+    pub fn finite(text: &str) -> Result<Self, MalformedValue> {
         let time: TimeText = text.parse()?;
         if time.amount.is_infinite() {
-            return Err(Malformed::new("a time other than INFINITY"));
+            return Err(MalformedValue::new("a time other than INFINITY"));
         }
         Ok(time)
     }
 }
 
 impl FromStr for TimeText {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let amount = not_negative(
             text,
             Type::Time,
@@ -79,9 +79,9 @@ impl MemoryText {
 }
 
 impl FromStr for MemoryText {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         let amount = not_negative(
             text,
             Type::Memory,
@@ -102,11 +102,11 @@ impl fmt::Display for MemoryText {
 
 stored_as_text!(MemoryText);
 
-fn not_negative(text: &str, r#type: Type, expected: &str) -> Result<Amount, Malformed> {
+fn not_negative(text: &str, r#type: Type, expected: &str) -> Result<Amount, MalformedValue> {
     match Amount::parse(text, r#type) {
         Ok(amount) if !amount.is_negative() => Ok(amount),
-        Ok(_) => Err(Malformed::unparsed(text, expected)),
-        Err(error) => Err(Malformed::unparsed(text, format!("{expected} ({})", error.reason))),
+        Ok(_) => Err(MalformedValue::unparsed(text, expected)),
+        Err(error) => Err(MalformedValue::unparsed(text, format!("{expected} ({})", error.reason))),
     }
 }
 
@@ -124,19 +124,22 @@ impl Weight {
 }
 
 impl FromStr for Weight {
-    type Err = Malformed;
+    type Err = MalformedValue;
 
-    fn from_str(text: &str) -> Result<Self, Malformed> {
+    fn from_str(text: &str) -> Result<Self, MalformedValue> {
         // A multiplier such as `1.5K` is no part of a factor: 8.1.9 drops the letter without a
         // word.
         let is_number = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
         let number = if text.chars().all(is_number) { text } else { "" };
         match Millionths::parse(number) {
             Ok(factor) if factor.0 >= 0 => Ok(Weight(factor)),
-            Ok(_) => Err(Malformed::new("a number that is not negative, such as 0.25,")),
+            Ok(_) => Err(MalformedValue::new("a number that is not negative, such as 0.25,")),
             Err(_) => {
                 let what = format!("error parsing double value from string \"{text}\"");
-                Err(Malformed::said(what, "a number that is not negative, such as 0.25,"))
+                Err(MalformedValue::said(
+                    what,
+                    "a number that is not negative, such as 0.25,",
+                ))
             }
         }
     }

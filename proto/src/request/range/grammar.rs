@@ -4,15 +4,15 @@
 use super::{RANGE_MAX, RangeError};
 
 /// One part of a list, as it was written.
-pub(super) struct Part<'a> {
+pub(super) struct RangePart<'a> {
     /// The number in front.
     pub first: u32,
     /// The text behind the sign that joins two numbers. `None` means that `first` stands alone.
-    pub last: Option<Last<'a>>,
+    pub last: Option<RangeEnd<'a>>,
 }
 
 /// The text behind `-` or `:`.
-pub(super) struct Last<'a> {
+pub(super) struct RangeEnd<'a> {
     /// The sign in front of it.
     pub sign: char,
     /// All that follows the sign.
@@ -24,13 +24,13 @@ pub(super) struct Last<'a> {
 ///
 /// # Errors
 /// If the part does not begin with a number, or another character follows the number.
-pub(super) fn part(text: &str) -> Result<Part<'_>, RangeError> {
+pub(super) fn part(text: &str) -> Result<RangePart<'_>, RangeError> {
     let digits = digits(text)?;
     let first = parsed(&text[..digits])?;
     let rest = &text[digits..];
     let last = match rest.chars().next() {
         None => None,
-        Some(sign @ ('-' | ':')) => Some(Last { sign, text: &rest[1..] }),
+        Some(sign @ ('-' | ':')) => Some(RangeEnd { sign, text: &rest[1..] }),
         Some(_) => {
             return Err(RangeError::Trailer {
                 specifier: text.to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn part(text: &str) -> Result<Part<'_>, RangeError> {
             });
         }
     };
-    Ok(Part { first, last })
+    Ok(RangePart { first, last })
 }
 
 /// Reads a whole text as a number up to [`RANGE_MAX`].

@@ -1,7 +1,7 @@
 //! Counted bytes: what one end of a stream has sent and the other has not confirmed, so that a
 //! break loses nothing and repeats nothing.
 
-use super::{Part, Stream};
+use super::{SlaveMessage, Stream};
 use std::collections::VecDeque;
 
 /// Bytes that are sent beyond what the other end has confirmed: what one stream can make each
@@ -16,7 +16,7 @@ pub const PIECE: usize = 16 << 10;
 /// Invariant: `unconfirmed` holds the bytes from `base` on, and `sent` lies between its beginning
 /// and its end.
 #[derive(Clone, Debug)]
-pub struct Outgoing {
+pub struct OutgoingStream {
     stream: Stream,
     base: u64,
     unconfirmed: VecDeque<u8>,
@@ -25,7 +25,7 @@ pub struct Outgoing {
     end_is_sent: bool,
 }
 
-impl Outgoing {
+impl OutgoingStream {
     /// Nothing is sent yet.
     pub fn new(stream: Stream) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Outgoing {
     }
 
     /// The next piece to send, if there is one.
-    pub fn next_piece(&mut self) -> Option<Part> {
+    pub fn next_piece(&mut self) -> Option<SlaveMessage> {
         let skip = usize::try_from(self.sent - self.base).unwrap_or(usize::MAX);
         let bytes: Vec<u8> = self.unconfirmed.iter().skip(skip).take(PIECE).copied().collect();
         if bytes.is_empty() && (!self.has_ended || std::mem::replace(&mut self.end_is_sent, true)) {
@@ -97,7 +97,7 @@ impl Outgoing {
         }
         let at = self.sent;
         self.sent += bytes.len() as u64;
-        Some(Part::Data {
+        Some(SlaveMessage::Data {
             stream: self.stream,
             at,
             bytes,
@@ -107,12 +107,12 @@ impl Outgoing {
 
 /// The receiving end of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Incoming {
+pub struct IncomingStream {
     have: u64,
     has_ended: bool,
 }
 
-impl Incoming {
+impl IncomingStream {
     /// How many bytes have come.
     pub fn have(&self) -> u64 {
         self.have
@@ -140,15 +140,19 @@ impl Incoming {
 mod tests {
     use super::*;
 
-    fn deliver(from: &mut Outgoing, to: &mut Incoming, out: &mut Vec<u8>) {
-        while let Some(Part::Data { at, bytes, .. }) = from.next_piece() {
+    fn deliver(from: &mut OutgoingStream, to: &mut IncomingStream, out: &mut Vec<u8>) {
+        while let Some(SlaveMessage::Data { at, bytes, .. }) = from.next_piece() {
             out.extend_from_slice(to.accept(at, &bytes));
         }
     }
 
     #[test]
     fn what_a_break_lost_is_sent_again_and_nothing_is_there_twice() {
-        let (mut from, mut to, mut out) = (Outgoing::new(Stream::Output), Incoming::default(), Vec::new());
+        let (mut from, mut to, mut out) = (
+            OutgoingStream::new(Stream::Output),
+            IncomingStream::default(),
+            Vec::new(),
+        );
         from.push(b"one ");
         deliver(&mut from, &mut to, &mut out);
         from.push(b"two ");
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_stream_holds_no_more_than_its_window() {
-        let mut from = Outgoing::new(Stream::Output);
+        let mut from = OutgoingStream::new(Stream::Output);
         from.push(&vec![b'x'; WINDOW]);
         assert_eq!(from.room(), 0);
         from.confirm(10);
@@ -181,10 +185,14 @@ mod tests {
 
     #[test]
     fn an_end_that_lost_count_goes_on_from_what_the_other_one_has() {
-        let (mut from, mut to, mut out) = (Outgoing::new(Stream::Output), Incoming::default(), Vec::new());
+        let (mut from, mut to, mut out) = (
+            OutgoingStream::new(Stream::Output),
+            IncomingStream::default(),
+            Vec::new(),
+        );
         from.push(b"before");
         deliver(&mut from, &mut to, &mut out);
-        let mut later = Outgoing::new(Stream::Output);
+        let mut later = OutgoingStream::new(Stream::Output);
         later.rewind(to.have());
         later.push(b" after");
         deliver(&mut later, &mut to, &mut out);

@@ -3,7 +3,7 @@
 
 use super::TaskRow;
 use crate::id::{JobNumber, ReservationId, TaskId, UserName};
-use crate::job::Granted;
+use crate::job::GrantedSlots;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +26,10 @@ pub struct Explanation {
     pub starts: Option<Wall>,
     /// These slots, the master's first.
     #[serde(default)]
-    pub kept: Vec<Granted>,
+    pub kept: Vec<GrantedSlots>,
     /// Where it is in the order in which jobs are looked at.
     #[serde(default)]
-    pub order: Option<Place>,
+    pub order: Option<OrderPosition>,
     /// Whether nothing but that order keeps it waiting: it would fit if jobs in front took nothing.
     pub by_order: bool,
     /// Tasks on hosts, among those that were asked about; the first few.
@@ -43,7 +43,7 @@ pub struct Explanation {
 /// Where a pending job is in the order in which jobs are looked at, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Place {
+pub struct OrderPosition {
     /// The place of the job, 1 for the first. `None` if the job is not considered, or if priorities
     /// do not decide.
     pub place: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Place {
     /// The terms whose sum is the priority.
     pub terms: Vec<PriorityTerm>,
     /// Jobs in front of it, the nearest first; a few of them.
-    pub in_front: Vec<InFront>,
+    pub in_front: Vec<JobInFront>,
     /// How many jobs of each user are in front of it, most first; a few of them.
     pub users_in_front: Vec<(UserName, u64)>,
 }
@@ -81,7 +81,7 @@ pub struct PriorityTerm {
 
 /// A job in front of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InFront {
+pub struct JobInFront {
     /// The job.
     pub job: JobNumber,
     /// Its owner.

@@ -12,13 +12,13 @@ pub(super) enum Phase {
     /// There is none; one is started at `until`.
     Waiting { until: Tick },
     /// It is being started; `then` says where it was stopped before it was there.
-    Starting { then: Option<Then> },
+    Starting { then: Option<FollowUp> },
     /// It runs.
     Running,
     /// It closed its output and will be ended unless it ends by itself at once.
     Closed { since: Tick },
     /// It was told to end.
-    Stopping { step: Step, since: Tick, then: Then },
+    Stopping { step: Step, since: Tick, then: FollowUp },
     /// It is gone for good.
     Ended,
 }
@@ -36,7 +36,7 @@ pub(super) enum Step {
 
 /// What follows once the process is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum FollowUp {
     /// Another start, so long after the end.
     Restart { pause_ms: u64 },
     /// Nothing.
@@ -241,16 +241,19 @@ impl Machine {
         actions.push(Action::SignalGroup(Signal::Kill));
         match self.phase {
             Phase::Stopping {
-                then: Then::Restart { pause_ms },
+                then: FollowUp::Restart { pause_ms },
                 ..
             } => {
                 self.phase = Phase::Waiting {
                     until: now.plus_ms(pause_ms),
                 };
             }
-            Phase::Stopping { then: Then::End, .. } | Phase::Starting { then: Some(Then::End) } => {
-                self.end(&mut actions)
+            Phase::Stopping {
+                then: FollowUp::End, ..
             }
+            | Phase::Starting {
+                then: Some(FollowUp::End),
+            } => self.end(&mut actions),
             Phase::Running | Phase::Closed { .. } | Phase::Starting { .. } => {
                 self.ended_unasked(exit, now, &mut actions)
             }
@@ -265,11 +268,11 @@ impl Machine {
     pub fn restart(&mut self, now: Tick) -> Vec<Action> {
         let mut actions = Vec::new();
         self.failures_in_row = 0;
-        let at_once = Then::Restart { pause_ms: 0 };
+        let at_once = FollowUp::Restart { pause_ms: 0 };
         match &mut self.phase {
             Phase::Waiting { until } => *until = now,
             Phase::Starting { then } if then.is_none() => *then = Some(at_once),
-            Phase::Stopping { then, .. } if *then != Then::End => *then = at_once,
+            Phase::Stopping { then, .. } if *then != FollowUp::End => *then = at_once,
             Phase::Running | Phase::Closed { .. } => self.begin_stop(at_once, now, &mut actions),
             Phase::Starting { .. } | Phase::Stopping { .. } | Phase::Ended => {}
         }
@@ -281,9 +284,9 @@ impl Machine {
         let mut actions = Vec::new();
         match &mut self.phase {
             Phase::Waiting { .. } => self.end(&mut actions),
-            Phase::Starting { then } => *then = Some(Then::End),
-            Phase::Stopping { then, .. } => *then = Then::End,
-            Phase::Running | Phase::Closed { .. } => self.begin_stop(Then::End, now, &mut actions),
+            Phase::Starting { then } => *then = Some(FollowUp::End),
+            Phase::Stopping { then, .. } => *then = FollowUp::End,
+            Phase::Running | Phase::Closed { .. } => self.begin_stop(FollowUp::End, now, &mut actions),
             Phase::Ended => {}
         }
         actions
@@ -311,7 +314,7 @@ impl Machine {
         }
         self.life.timed_out = true;
         self.begin_stop(
-            Then::Restart {
+            FollowUp::Restart {
                 pause_ms: self.backoff_ms(),
             },
             now,
@@ -323,7 +326,7 @@ impl Machine {
         let text = "it closed its output and went on living".to_owned();
         self.fail(Health::Failing, WarningKind::ClosedOutput, text, now, actions);
         self.begin_stop(
-            Then::Restart {
+            FollowUp::Restart {
                 pause_ms: self.backoff_ms(),
             },
             now,
@@ -376,7 +379,7 @@ impl Machine {
     }
 
     /// Both are needed: some sensors know only `quit`, others only the end of their input.
-    fn begin_stop(&mut self, then: Then, now: Tick, actions: &mut Vec<Action>) {
+    fn begin_stop(&mut self, then: FollowUp, now: Tick, actions: &mut Vec<Action>) {
         actions.push(Action::Write(Request::Quit));
         actions.push(Action::CloseStdin);
         self.phase = Phase::Stopping {
@@ -386,7 +389,7 @@ impl Machine {
         };
     }
 
-    fn push_harder(&mut self, step: Step, since: Tick, then: Then, now: Tick, actions: &mut Vec<Action>) {
+    fn push_harder(&mut self, step: Step, since: Tick, then: FollowUp, now: Tick, actions: &mut Vec<Action>) {
         let (wait_ms, next, signal) = match step {
             Step::Quit => (self.settings.quit_wait_ms, Step::Terminate, Signal::Terminate),
             Step::Terminate => (self.settings.term_wait_ms, Step::Kill, Signal::Kill),

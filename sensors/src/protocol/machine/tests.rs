@@ -400,13 +400,13 @@ fn one_warning_of_each_kind_is_given_however_often_it_happens() {
 
 /// What the driver knows about the process, to hold the machine's orders against.
 #[derive(Default)]
-struct Observed {
+struct ObservedProcess {
     is_alive: bool,
     is_asked: bool,
     is_input_closed: bool,
 }
 
-impl Observed {
+impl ObservedProcess {
     fn obey(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
@@ -432,9 +432,9 @@ impl Observed {
     }
 
     fn start(&mut self, stage: &mut Stage) {
-        *self = Observed {
+        *self = ObservedProcess {
             is_alive: true,
-            ..Observed::default()
+            ..ObservedProcess::default()
         };
         let actions = stage.machine.started(stage.now);
         self.obey(&actions);
@@ -445,7 +445,7 @@ proptest::proptest! {
     #[test]
     fn whatever_happens_there_is_one_process_and_one_request_and_an_end(events in proptest::collection::vec(0u8..10, 0..80)) {
         let mut stage = Stage::new(Settings::default());
-        let mut observed = Observed::default();
+        let mut observed = ObservedProcess::default();
         for event in events {
             let actions = match event {
                 0 | 1 => stage.wait(20_000),

@@ -12,8 +12,8 @@ fn read(limits: Limits, text: &str) -> (Vec<Vec<String>>, Vec<WarningKind>) {
     reader.asked();
     let (mut blocks, mut warnings) = (Vec::new(), Vec::new());
     reader.feed(text.as_bytes(), |heard| match heard {
-        Heard::Line(..) => {}
-        Heard::Block(block) => {
+        ProtocolItem::Line(..) => {}
+        ProtocolItem::Block(block) => {
             blocks.push(
                 block
                     .values()
@@ -22,7 +22,7 @@ fn read(limits: Limits, text: &str) -> (Vec<Vec<String>>, Vec<WarningKind>) {
                     .collect(),
             );
         }
-        Heard::Warning(kind, _) => warnings.push(kind),
+        ProtocolItem::Warning(kind, _) => warnings.push(kind),
     });
     (blocks, warnings)
 }
@@ -80,7 +80,7 @@ fn a_line_that_is_too_long_has_no_value_and_its_block_says_so() {
         "y".repeat(40)
     );
     reader.feed(text.as_bytes(), |heard| {
-        if let Heard::Block(block) = heard {
+        if let ProtocolItem::Block(block) = heard {
             blocks.push(block);
         }
     });
@@ -168,7 +168,7 @@ proptest! {
     fn any_bytes_are_borne_within_the_limits(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let limits = Limits { line_bytes: 16, block_values: 3, block_bytes: 40, ..Limits::default() };
         let mut reader = reader(limits);
-        reader.feed(&bytes, |heard| if let Heard::Block(block) = heard { assert!(block.values().len() <= 3) });
+        reader.feed(&bytes, |heard| if let ProtocolItem::Block(block) = heard { assert!(block.values().len() <= 3) });
         prop_assert!(reader.held.block.values().len() <= 3);
     }
 

@@ -171,5 +171,5 @@ fn a_task_that_is_to_end_while_the_launcher_is_away_ends_whatever_comes_after() 
             },
             _ => None,
         });
-    assert_eq!(ordered, Some(Order::Terminate));
+    assert_eq!(ordered, Some(TaskOrder::Terminate));
 }

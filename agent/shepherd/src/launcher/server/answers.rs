@@ -1,7 +1,7 @@
 //! Answers to the requests of agents.
 
 use super::health::{self, refused, refused_sensor};
-use super::{Server, Starting};
+use super::{PendingStart, Server};
 use crate::launcher::connection::Connection;
 use crate::launcher::rules::Refusal;
 use crate::launcher::{script, sensor};
@@ -9,7 +9,7 @@ use crate::shepherd;
 use crate::sys::{self, Fork};
 use crate::task_dir::{self, TaskDir};
 use proto::id::TaskKey;
-use proto::launch::{LaunchDocument, Notice, Order, Request, SensorSpec, TaskState, TaskSummary};
+use proto::launch::{LaunchDocument, Notice, Request, SensorSpec, TaskOrder, TaskState, TaskSummary};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -102,7 +102,7 @@ impl Server {
                 Refusal::of_host(format!("{}: {error}", dir.file("").display())),
             )],
             Ok(()) => {
-                self.starting.push(Starting { document, attached });
+                self.starting.push(PendingStart { document, attached });
                 Vec::new()
             }
         }
@@ -118,7 +118,7 @@ impl Server {
         [Notice::Accepted { key }].into_iter().chain(executed).collect()
     }
 
-    pub(super) fn signal(&mut self, key: TaskKey, order: Order) -> Vec<Notice> {
+    pub(super) fn signal(&mut self, key: TaskKey, order: TaskOrder) -> Vec<Notice> {
         let Some(task) = self.tasks.get_mut(&key) else {
             let dir = TaskDir::new(&key);
             let ended = shepherd::ended(&dir);

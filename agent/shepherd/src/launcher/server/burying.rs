@@ -1,7 +1,7 @@
 //! From the end of a shepherd that left no result to one that an undertaker writes.
 
 use super::{Child, Server, ShepherdEnd};
-use crate::launcher::orphans::Own;
+use crate::launcher::orphans::OwnProcesses;
 use crate::shepherd::NOT_BEGUN;
 use crate::shepherd::burial::{Burial, bury};
 use crate::sys::{self, Fork};
@@ -46,7 +46,7 @@ impl Server {
 
     fn end_orphans(&mut self, uid: Option<u32>, gives_up: bool) -> u32 {
         let (children, sensors, syncer) = (&self.children, &self.sensors, self.results.syncer());
-        let own = Own {
+        let own = OwnProcesses {
             is_own: &|pid| children.contains_key(&pid) || sensors.contains_key(&pid) || syncer == Some(pid),
             sensors: sensors.keys().copied().collect(),
             single_user: self.host.rules.single_user,

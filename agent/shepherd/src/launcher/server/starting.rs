@@ -1,11 +1,11 @@
 //! From the requests of one round to shepherds at work.
 
 use super::health::{no_shepherd, refused, unrecorded};
-use super::{Child, Server, Starting};
+use super::{Child, PendingStart, Server};
 use crate::account::Identity;
 use crate::launcher::connection::Connection;
 use crate::launcher::rules::Refusal;
-use crate::launcher::shepherds::Own;
+use crate::launcher::shepherds::ForkedShepherd;
 use crate::shepherd::burial::Traces;
 use crate::shepherd::{self, User};
 use crate::sys::{self, Fork};
@@ -26,7 +26,7 @@ impl Server {
         let keys: Vec<TaskKey> = starting.iter().map(|start| start.document.key).collect();
         let recorded = self.journal.release(&keys).map_err(|error| unrecorded(&error));
         self.health.is_journal_stuck = recorded.is_err();
-        let each = starting.into_iter().map(|Starting { document, attached }| {
+        let each = starting.into_iter().map(|PendingStart { document, attached }| {
             let key = document.key;
             let started = recorded.clone().and_then(|()| {
                 let started = self.start(document, attached);
@@ -54,7 +54,7 @@ impl Server {
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
-        let traces = Some(Traces::of(&document));
+        let traces = Some(Traces::from_document(&document));
         self.tasks.entry(key).or_default().traces = traces;
         let known = self.identities.recall(&document.account.user);
         while let Some(token) = known.as_ref().and_then(|known| self.shepherds.take_idle(known)) {
@@ -90,7 +90,8 @@ impl Server {
             Fork::Child => shepherd::run(self.host.clone(), user, document, attached, theirs),
             Fork::Parent(pid) => {
                 self.children.insert(pid, Child::Shepherd(Some(key)));
-                self.shepherds.add(token, key, connection, Some(Own { pid, known }));
+                self.shepherds
+                    .add(token, key, connection, Some(ForkedShepherd { pid, known }));
                 self.begin(key, token);
                 Ok(())
             }

@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::sys;
-use proto::launch::{Cause, Failure, LaunchResult, Notice, TaskUsage, frame};
+use proto::launch::{EndCause, Failure, LaunchResult, Notice, TaskUsage, frame};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Supervisor<'_> {
     /// Leaves the result of a task that has ended, and tells the launcher, if it hears.
     pub(super) fn finish(
         mut self,
-        cause: Cause,
+        cause: EndCause,
         after: Option<Failure>,
         usage: TaskUsage,
         wallclock_ms: u64,

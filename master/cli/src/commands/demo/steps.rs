@@ -1,7 +1,7 @@
 //! The steps of the tour, in order. Each can be sabotaged: then it leaves out what it is to show
 //! and must fail.
 
-use super::tour::{As, Tour, failed, field, verify, word};
+use super::tour::{CommandUser, Tour, failed, field, verify, word};
 use crate::daemons::{Daemon, wait_for};
 use crate::fail::Fail;
 use nix::sys::signal::{Signal, kill};
@@ -46,11 +46,11 @@ fn up(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let cell = word(&tour.cell());
     if !sabotage {
         tour.must(
-            As::Admin,
+            CommandUser::Admin,
             &["up", "--dir", &cell, "--slots", "4", "--port", "0", "--detach"],
         )?;
     }
-    let hosts = tour.show(As::User, &["qhost"]);
+    let hosts = tour.show(CommandUser::User, &["qhost"]);
     verify(
         hosts.code == 0 && hosts.text.lines().count() > 3,
         "qhost lists this machine with its load",
@@ -59,29 +59,32 @@ fn up(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
 
 fn sensor(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let script = word(&tour.write("logins.sh", LOGINS, 0o755)?);
-    tour.must(As::User, &["sensor", "check", &script])?;
-    let table = tour.quiet(As::Admin, &["qconf", "-sc"]).text;
+    tour.must(CommandUser::User, &["sensor", "check", &script])?;
+    let table = tour.quiet(CommandUser::Admin, &["qconf", "-sc"]).text;
     let complex = format!("{table}logins logins INT <= YES NO 0 0\nlic lic INT <= YES YES 0 0\n");
     let complex = word(&tour.write("complex", &complex, 0o644)?);
-    tour.must(As::Admin, &["qconf", "-Mc", &complex])?;
+    tour.must(CommandUser::Admin, &["qconf", "-Mc", &complex])?;
     if !sabotage {
-        let config = tour.quiet(As::Admin, &["qconf", "-sconf", "global"]).text;
+        let config = tour.quiet(CommandUser::Admin, &["qconf", "-sconf", "global"]).text;
         let lines = config.lines().filter(|line| !line.starts_with("load_sensor"));
         let config = lines.collect::<Vec<_>>().join("\n") + &format!("\nload_sensor {script}\n");
         let file = tour.dir.join("global");
         tour.write("global", &config, 0o644)?;
-        tour.must(As::Admin, &["qconf", "-Mconf", &word(&file)])?;
+        tour.must(CommandUser::Admin, &["qconf", "-Mconf", &word(&file)])?;
     }
-    tour.until(As::User, &["qhost", "-F", "logins"], "a value of the sensor", |said| {
-        said.text.contains("logins=")
-    })?;
+    tour.until(
+        CommandUser::User,
+        &["qhost", "-F", "logins"],
+        "a value of the sensor",
+        |said| said.text.contains("logins="),
+    )?;
     verify(true, "the load sensor reports logins")
 }
 
 fn array(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let range = if sabotage { "1-2" } else { "1-5:2" };
     let job = tour.submit(&["-t", range, "-N", "array", "-b", "y", "echo", "task", "$SGE_TASK_ID"])?;
-    tour.show(As::User, &["qstat"]);
+    tour.show(CommandUser::User, &["qstat"]);
     let records = tour.accounted(&job, if sabotage { 2 } else { 3 })?;
     let outputs = [1, 3, 5].map(|task| tour.work().join(format!("array.o{job}.{task}")));
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
@@ -144,20 +147,20 @@ fn file_size(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
 fn licence(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let capacity = if sabotage { "lic=2" } else { "lic=1" };
     tour.must(
-        As::Admin,
+        CommandUser::Admin,
         &["qconf", "-mattr", "exechost", "complex_values", capacity, "global"],
     )?;
     let first = tour.submit(&["-l", "lic=1", "-N", "first", "-b", "y", "sleep", "5"])?;
     let second = tour.submit(&["-l", "lic=1", "-N", "second", "-b", "y", "sleep", "1"])?;
-    tour.until(As::User, &["qstat"], "the first job runs", |said| {
+    tour.until(CommandUser::User, &["qstat"], "the first job runs", |said| {
         state_of(&said.text, &first) == "r"
     })?;
-    let listing = tour.show(As::User, &["qstat"]).text;
+    let listing = tour.show(CommandUser::User, &["qstat"]).text;
     verify(
         state_of(&listing, &second) == "qw",
         "the second job waits for the licence",
     )?;
-    let why = tour.until(As::User, &["explain", &second], "the reason", |said| {
+    let why = tour.until(CommandUser::User, &["explain", &second], "the reason", |said| {
         said.text.contains("lic")
     })?;
     verify(why.text.contains("lic"), "explain says that it waits for lic")?;
@@ -169,7 +172,7 @@ fn licence(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
 fn crash(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
     let long = tour.submit(&["-N", "survivor", "-b", "y", "sleep", "6"])?;
     let many = tour.submit(&["-N", "many", "-t", "1-20", "-b", "y", "sleep", "1"])?;
-    tour.until(As::User, &["qstat"], "the job runs", |said| {
+    tour.until(CommandUser::User, &["qstat"], "the job runs", |said| {
         state_of(&said.text, &long) == "r"
     })?;
     let cell = tour.cell();
@@ -184,7 +187,7 @@ fn crash(tour: &mut Tour, sabotage: bool) -> Result<(), Fail> {
         }
     }
     if !sabotage {
-        tour.must(As::Admin, &["up", "--dir", &word(&cell), "--detach"])?;
+        tour.must(CommandUser::Admin, &["up", "--dir", &word(&cell), "--detach"])?;
     }
     let record = tour.accounted(&long, 1)?;
     verify(

@@ -22,7 +22,7 @@ const SEPARATOR: &str = "=======================================================
 const SHOWN_RECORDS: usize = 3;
 
 /// What a command printed and returned.
-pub struct Said {
+pub struct CommandOutput {
     /// Standard output, then standard error.
     pub text: String,
     /// Exit code.
@@ -31,7 +31,7 @@ pub struct Said {
 
 /// As whom a command runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum As {
+pub enum CommandUser {
     /// The caller, who administers the cell.
     Admin,
     /// The account of the jobs.
@@ -81,8 +81,8 @@ impl Tour {
     pub fn end(&self, keep: bool) {
         let cell = self.cell().display().to_string();
         if self.cell().join("etc/cell.toml").exists() {
-            self.quiet(As::Admin, &["down", "--dir", &cell, "--kill-jobs"]);
-            self.quiet(As::Admin, &["down", "--dir", &cell]);
+            self.quiet(CommandUser::Admin, &["down", "--dir", &cell, "--kill-jobs"]);
+            self.quiet(CommandUser::Admin, &["down", "--dir", &cell]);
         }
         if keep {
             output::note(&format!("kept: {}", self.dir.display()));
@@ -103,7 +103,7 @@ impl Tour {
     }
 
     /// Runs a command and prints it with what it said.
-    pub fn show(&self, who: As, words: &[&str]) -> Said {
+    pub fn show(&self, who: CommandUser, words: &[&str]) -> CommandOutput {
         let said = self.quiet(who, words);
         output::data(&format!("$ {}\n{}", typed(words), said.text));
         said
@@ -113,7 +113,7 @@ impl Tour {
     ///
     /// # Errors
     /// If the command fails.
-    pub fn must(&self, who: As, words: &[&str]) -> Result<String, Fail> {
+    pub fn must(&self, who: CommandUser, words: &[&str]) -> Result<String, Fail> {
         let said = self.show(who, words);
         if is_interrupted() {
             return Err(failed("interrupted".to_owned()));
@@ -126,14 +126,14 @@ impl Tour {
     }
 
     /// Runs a command without printing it.
-    pub fn quiet(&self, who: As, words: &[&str]) -> Said {
+    pub fn quiet(&self, who: CommandUser, words: &[&str]) -> CommandOutput {
         let mut command = Command::new(&self.program);
         command.args(words).current_dir(self.work());
         command
             .env("GRIDWRIGHT_DIR", self.cell())
             .env("SGE_ROOT", self.cell())
             .env("SGE_SINGLE_LINE", "1");
-        if who == As::User && nix::unistd::getuid().is_root() {
+        if who == CommandUser::User && nix::unistd::getuid().is_root() {
             let Account {
                 name, uid, gid, home, ..
             } = &self.account;
@@ -151,12 +151,12 @@ impl Tour {
                     String::from_utf8_lossy(&out.stdout),
                     String::from_utf8_lossy(&out.stderr)
                 );
-                Said {
+                CommandOutput {
                     text,
                     code: out.status.code().unwrap_or(-1),
                 }
             }
-            Err(error) => Said {
+            Err(error) => CommandOutput {
                 text: format!("{error}\n"),
                 code: -1,
             },
@@ -167,14 +167,26 @@ impl Tour {
     ///
     /// # Errors
     /// If it does not hold in time; the last answer is printed.
-    pub fn until(&self, who: As, words: &[&str], what: &str, holds: impl Fn(&Said) -> bool) -> Result<Said, Fail> {
+    pub fn until(
+        &self,
+        who: CommandUser,
+        words: &[&str],
+        what: &str,
+        holds: impl Fn(&CommandOutput) -> bool,
+    ) -> Result<CommandOutput, Fail> {
         let (said, outcome) = self.repeat(who, words, what, holds);
         output::data(&format!("$ {}\n{}", typed(words), said.text));
         outcome.map(|()| said)
     }
 
     /// Repeats a command until what it says holds: its last answer, and whether that came in time.
-    fn repeat(&self, who: As, words: &[&str], what: &str, holds: impl Fn(&Said) -> bool) -> (Said, Result<(), Fail>) {
+    fn repeat(
+        &self,
+        who: CommandUser,
+        words: &[&str],
+        what: &str,
+        holds: impl Fn(&CommandOutput) -> bool,
+    ) -> (CommandOutput, Result<(), Fail>) {
         let mut last = self.quiet(who, words);
         let fine = wait_for(PATIENCE, || {
             if holds(&last) || is_interrupted() {
@@ -198,7 +210,7 @@ impl Tour {
     pub fn submit(&self, words: &[&str]) -> Result<String, Fail> {
         let mut all = vec!["qsub", "-cwd", "-j", "y"];
         all.extend(words);
-        let text = self.must(As::User, &all)?;
+        let text = self.must(CommandUser::User, &all)?;
         let number: String = text
             .chars()
             .skip_while(|c| !c.is_ascii_digit())
@@ -217,7 +229,7 @@ impl Tour {
     /// If it does not in time.
     pub fn accounted(&self, job: &str, count: usize) -> Result<String, Fail> {
         let words = ["qacct", "-j", job];
-        let said = self.repeat(As::User, &words, "the accounting record", |said| {
+        let said = self.repeat(CommandUser::User, &words, "the accounting record", |said| {
             said.text.lines().filter(|line| line.starts_with("jobnumber")).count() >= count
         });
         let (said, outcome) = said;

@@ -3,11 +3,11 @@
 mod boundary;
 mod place;
 
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::up;
 use crate::daemons::Daemon;
 use crate::folder::Folder;
-use crate::site::Site;
 use nix::sys::statvfs::{FsFlags, Statvfs, fstatvfs, statvfs};
 use proto::diagnostic::Diagnostic;
 use proto::time::Wall;
@@ -183,7 +183,7 @@ fn canonical(dir: &Path, name: &str) -> Option<String> {
     let query = Query::HostNames {
         names: vec![name.to_owned()],
     };
-    match Client::connect(&Site::at(dir), "gridwright doctor")
+    match Client::connect(&CellAddress::at(dir), "gridwright doctor")
         .ok()?
         .query(query)
         .ok()?
@@ -411,7 +411,7 @@ fn fitness(dir: &Path) -> Option<Finding> {
         states: "E".to_owned(),
         ..QueueFilter::default()
     };
-    let reply = Client::connect(&Site::at(dir), "gridwright doctor")
+    let reply = Client::connect(&CellAddress::at(dir), "gridwright doctor")
         .ok()?
         .query(Query::Queues(filter))
         .ok()?;
@@ -535,7 +535,7 @@ fn sensors(dir: &Path) -> Vec<Finding> {
     let Some(host) = up::host_of(dir) else {
         return Vec::new();
     };
-    let mut client = match Client::connect(&Site::at(dir), "gridwright doctor") {
+    let mut client = match Client::connect(&CellAddress::at(dir), "gridwright doctor") {
         Ok(client) => client,
         Err(error) => return vec![Finding::bad("commands", error.what, error.fix)],
     };
@@ -582,7 +582,7 @@ fn sensors(dir: &Path) -> Vec<Finding> {
 /// Settings of the cell that have no effect. Without a connection the examination of the sensors
 /// says what is wrong.
 fn settings(dir: &Path) -> Vec<Finding> {
-    let Ok(mut client) = Client::connect(&Site::at(dir), "gridwright doctor") else {
+    let Ok(mut client) = Client::connect(&CellAddress::at(dir), "gridwright doctor") else {
         return Vec::new();
     };
     let Ok(reply) = client.query(Query::WithoutEffect) else {

@@ -1,6 +1,6 @@
 //! Jobs that have ended, as the accounting has them.
 
-use super::target::Chosen;
+use super::target::TargetJob;
 use crate::client::Client;
 use crate::commands::ask;
 use crate::commands::qacct::block;
@@ -9,7 +9,7 @@ use crate::output::time::Clock;
 use proto::accounting::AccountingRecord;
 use proto::id::{JobNumber, TaskId};
 use proto::request::TaskRange;
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 use proto::wire::client::{AccountingFilter, Query, Reply};
 use proto::wire::view::Data;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// The refusal of the master.
-pub(super) fn records(client: &mut Client, job: &Chosen) -> Result<Vec<AccountingRecord>, Fail> {
+pub(super) fn records(client: &mut Client, job: &TargetJob) -> Result<Vec<AccountingRecord>, Fail> {
     let mut records = Vec::new();
     let filter = AccountingFilter {
         jobs: vec![job.number.to_string()],
@@ -94,7 +94,7 @@ pub(super) fn text(number: JobNumber, records: &[AccountingRecord], clock: &Cloc
 
 impl End<'_> {
     fn is_failure(&self) -> bool {
-        self.record.failed != Failed(0) || self.record.exit_status != 0 || self.record.limit.is_some()
+        self.record.failed != FailedCode(0) || self.record.exit_status != 0 || self.record.limit.is_some()
     }
 
     fn text(&self, clock: &Clock) -> String {
@@ -122,7 +122,7 @@ impl End<'_> {
                 )
             }
         };
-        if let Failed(code @ 1..) = record.failed {
+        if let FailedCode(code @ 1..) = record.failed {
             let _ = writeln!(text, "    failed {code}: {}", record.failed.text());
         }
         if let Some(hit) = &record.limit {

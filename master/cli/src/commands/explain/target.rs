@@ -14,7 +14,7 @@ use super::ended;
 
 /// A job, and its tasks that are meant; no range means all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(super) struct TargetJob {
     pub number: JobNumber,
     pub tasks: Vec<TaskRange>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Chosen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word<'a> {
     /// `67`, `67.3`, `67.1-4:1`.
-    Number(Chosen),
+    Number(TargetJob),
     /// `name`, `run.sh`, `name*`; with tasks if nothing is called so as a whole: `name.3`.
     Name {
         whole: &'a str,
@@ -43,7 +43,7 @@ pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
             .map(JobNumber)
     };
     if let Some(number) = number(text) {
-        return Ok(Word::Number(Chosen {
+        return Ok(Word::Number(TargetJob {
             number,
             tasks: Vec::new(),
         }));
@@ -55,7 +55,7 @@ pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
             let what = format!("gridwright explain: {}", error.diagnostic().what);
             Fail::bad_value(what).fix("write JOB.TASK or JOB.FIRST-LAST:STEP, such as 67.3 or 67.1-4:1")
         })?;
-        return Ok(Word::Number(Chosen {
+        return Ok(Word::Number(TargetJob {
             number,
             tasks: vec![range],
         }));
@@ -73,7 +73,7 @@ pub(super) fn word(text: &str) -> Result<Word<'_>, Fail> {
 ///
 /// # Errors
 /// See [`word`]. Also fails if there is no such job.
-pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail> {
+pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<TargetJob>, Fail> {
     let (whole, with_tasks) = match word(text)? {
         Word::Number(chosen) => return Ok(vec![chosen]),
         Word::Name { whole, with_tasks } => (whole, with_tasks),
@@ -91,7 +91,7 @@ pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail>
         if !rows.is_empty() {
             return Ok(rows
                 .iter()
-                .map(|row| Chosen {
+                .map(|row| TargetJob {
                     number: row.number,
                     tasks: tasks.clone(),
                 })
@@ -100,7 +100,7 @@ pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail>
     }
     for (name, tasks) in names.iter().flatten() {
         if let Some(number) = ended::last_called(client, name, tasks)? {
-            return Ok(vec![Chosen {
+            return Ok(vec![TargetJob {
                 number,
                 tasks: tasks.clone(),
             }]);
@@ -114,7 +114,7 @@ pub(super) fn jobs(client: &mut Client, text: &str) -> Result<Vec<Chosen>, Fail>
 }
 
 /// Returns the refusal for tasks that the job does not have and that never ran.
-pub(super) fn no_such_task(job: &Chosen) -> Fail {
+pub(super) fn no_such_task(job: &TargetJob) -> Fail {
     let ranges: Vec<String> = job.tasks.iter().map(ToString::to_string).collect();
     let what = format!("job {} has no task {}", job.number, ranges.join(","));
     let refusal = Diagnostic::new(Code::UnknownJob, what);

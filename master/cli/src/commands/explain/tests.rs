@@ -1,16 +1,16 @@
 //! Forms of arguments, and how explanations and ends read.
 
-use super::target::{Chosen, Word, word};
+use super::target::{TargetJob, Word, word};
 use super::{Style, ended, text};
 use crate::output::time::Clock;
 use jiff::tz::TimeZone;
 use proto::accounting::AccountingRecord;
 use proto::id::{JobNumber, TaskId};
-use proto::job::{Condition, Granted, Phase};
+use proto::job::{Condition, GrantedSlots, Phase};
 use proto::request::TaskRange;
 use proto::time::Wall;
-use proto::usage::{Evidence, Failed, LimitHit};
-use proto::wire::view::{Comparison, Explanation, Holder, Place, Predecessor, ReasonContext, WaitReason};
+use proto::usage::{Evidence, FailedCode, LimitHit};
+use proto::wire::view::{Comparison, Explanation, Holder, OrderPosition, Predecessor, ReasonContext, WaitReason};
 
 fn style() -> Style {
     Style {
@@ -24,7 +24,7 @@ fn style() -> Style {
 fn a_word_is_what_qsub_prints_and_other_commands_take() {
     let number = |number, tasks: &[&str]| {
         let tasks = tasks.iter().map(|range| TaskRange::parse(range).unwrap()).collect();
-        Word::Number(Chosen {
+        Word::Number(TargetJob {
             number: JobNumber(number),
             tasks,
         })
@@ -140,7 +140,7 @@ fn an_explanation_names_holders_times_and_predecessors() {
         summary: "It may not start yet.".to_owned(),
         reasons: vec![short_licence(), high_load(), waits_for_job()],
         pending: 1,
-        order: Some(Place::default()),
+        order: Some(OrderPosition::default()),
         ..Explanation::default()
     };
     let expected = "\
@@ -172,7 +172,7 @@ job 5: It may not start yet.
 
 #[test]
 fn an_end_tells_where_when_how_and_which_limit() {
-    let record: AccountingRecord = record(0, 137, Failed::LIMIT_ENFORCED);
+    let record: AccountingRecord = record(0, 137, FailedCode::LIMIT_ENFORCED);
     let hit = LimitHit {
         limit: "h_rt".to_owned(),
         value: 6,
@@ -202,8 +202,8 @@ job 14: It has ended, and it failed.
 #[test]
 fn the_tasks_of_an_array_that_failed_come_first_each_with_its_last_attempt() {
     let records: Vec<AccountingRecord> = (1..=12)
-        .map(|task| record(task, u32::from(task == 12), Failed(0)))
-        .chain([record(3, 0, Failed(0))])
+        .map(|task| record(task, u32::from(task == 12), FailedCode(0)))
+        .chain([record(3, 0, FailedCode(0))])
         .collect();
     let said = ended::text(JobNumber(14), &records, &Clock::new(TimeZone::UTC));
     let lines: Vec<&str> = said.lines().collect();
@@ -233,7 +233,7 @@ fn a_running_task_tells_its_state_place_and_start() {
             phase: Phase::Running,
             ..Condition::default()
         },
-        granted: vec![Granted { instance, slots: 2 }],
+        granted: vec![GrantedSlots { instance, slots: 2 }],
         pe: None,
         maps: Vec::new(),
         started: Wall::from_seconds(1_795_223_395),
@@ -254,7 +254,7 @@ fn a_running_task_tells_its_state_place_and_start() {
 }
 
 /// A task of job 14 that ran for ten seconds; task 0 is that of a job that is no array.
-fn record(task: u32, exit_status: u32, failed: Failed) -> AccountingRecord {
+fn record(task: u32, exit_status: u32, failed: FailedCode) -> AccountingRecord {
     let mut record = crate::commands::qacct::tests::record();
     record.job_number = JobNumber(14);
     record.task_number = task;

@@ -4,7 +4,9 @@ use super::Style;
 use crate::output::time::Clock;
 use crate::output::value::millionths;
 use proto::amount::Millionths;
-use proto::wire::view::{Comparison, Explanation, Holder, Place, Predecessor, PriorityTerm, TaskRow, WaitReason};
+use proto::wire::view::{
+    Comparison, Explanation, Holder, OrderPosition, Predecessor, PriorityTerm, TaskRow, WaitReason,
+};
 use std::fmt::Write as _;
 
 /// The summary, the tasks on hosts, the reasons, and the order where that is the reason or was
@@ -184,7 +186,7 @@ fn predecessor_text(job: &Predecessor, clock: &Clock) -> String {
 }
 
 /// The place in the order, each term of the priority, and who is in front.
-fn order_text(place: &Place) -> String {
+fn order_text(place: &OrderPosition) -> String {
     let mut text = match place.place {
         Some(at) => format!(
             "  order: place {at} of {}, priority {}\n",

@@ -1,11 +1,11 @@
 //! `gridwright host list`.
 
-use crate::args::Parsed;
+use crate::args::CommandLine;
+use crate::cell_address::CellAddress;
 use crate::commands::Outcome;
 use crate::commands::ask::{self, Format};
 use crate::output::json;
 use crate::output::time::Clock;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::id::HostName;
 use proto::object::ObjectKind;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// One line of the list: the facts about a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Row {
+struct HostRow {
     host: HostName,
     /// Whether its agent is connected to the master.
     connected: bool,
@@ -28,9 +28,9 @@ struct Row {
     submit_host: bool,
 }
 
-impl Row {
+impl HostRow {
     /// A host of which nothing is known yet.
-    fn of(host: HostName) -> Self {
+    fn of_host(host: HostName) -> Self {
         Self {
             host,
             connected: false,
@@ -44,16 +44,16 @@ impl Row {
 }
 
 /// Prints the hosts, by name.
-pub fn run(parsed: &Parsed) -> Outcome {
-    let format = Format::of(parsed)?;
-    let mut client = ask::connect_at(&Site::of(parsed), "gridwright host", format)?;
-    let mut rows: BTreeMap<HostName, Row> = BTreeMap::new();
+pub fn run(parsed: &CommandLine) -> Outcome {
+    let format = Format::from_command_line(parsed)?;
+    let mut client = ask::connect_at(&CellAddress::from_command_line(parsed), "gridwright host", format)?;
+    let mut rows: BTreeMap<HostName, HostRow> = BTreeMap::new();
     for view in ask::hosts(&mut client, Query::Hosts(HostFilter::default()))? {
-        let row = Row {
+        let row = HostRow {
             connected: view.connected,
             certified_until: view.certified_until,
             execution_host: true,
-            ..Row::of(view.host.clone())
+            ..HostRow::of_host(view.host.clone())
         };
         rows.insert(view.host, row);
     }
@@ -61,7 +61,7 @@ pub fn run(parsed: &Parsed) -> Outcome {
     for kind in [ObjectKind::AdminHosts, ObjectKind::SubmitHosts] {
         for name in ask::names(&mut client, kind)? {
             let host = HostName::new(&name);
-            let row = rows.entry(host.clone()).or_insert_with(|| Row::of(host));
+            let row = rows.entry(host.clone()).or_insert_with(|| HostRow::of_host(host));
             row.administrative_host |= kind == ObjectKind::AdminHosts;
             row.submit_host |= kind == ObjectKind::SubmitHosts;
         }
@@ -71,26 +71,26 @@ pub fn run(parsed: &Parsed) -> Outcome {
             row.slots_used += queue.used;
         }
     }
-    let rows: Vec<Row> = rows.into_values().collect();
+    let rows: Vec<HostRow> = rows.into_values().collect();
     match format {
-        Format::Json => output::data(&json::Document::new().with("hosts", &rows).finish()),
+        Format::Json => output::data(&json::JsonDocument::new().with("hosts", &rows).finish()),
         Format::Text | Format::Xml => output::data(&table(&rows, &Clock::local())),
     }
     Ok(exit::OK)
 }
 
-fn table(rows: &[Row], clock: &Clock) -> String {
+fn table(rows: &[HostRow], clock: &Clock) -> String {
     let width = rows
         .iter()
         .map(|row| row.host.as_str().len())
         .max()
         .unwrap_or_default()
         .max("HOST".len());
-    let line = |row: &Row| {
+    let line = |row: &HostRow| {
         let until = row
             .certified_until
             .map_or_else(|| "-".to_owned(), |until| clock.slashes(until));
-        let Row { host, slots_used, .. } = row;
+        let HostRow { host, slots_used, .. } = row;
         format!(
             "{:<width$}  {:<10}  {slots_used:>5}  {until:<19}  {}\n",
             host.as_str(),
@@ -105,7 +105,7 @@ fn table(rows: &[Row], clock: &Clock) -> String {
     head + &rows.iter().map(line).collect::<String>()
 }
 
-fn state(row: &Row) -> &'static str {
+fn state(row: &HostRow) -> &'static str {
     match (row.connected, row.certified_until) {
         (true, _) => "connected",
         (false, Some(_)) => "away",
@@ -113,7 +113,7 @@ fn state(row: &Row) -> &'static str {
     }
 }
 
-fn duties(row: &Row) -> String {
+fn duties(row: &HostRow) -> String {
     let duties = [
         (row.execution_host, "execution"),
         (row.administrative_host, "administration"),
@@ -134,24 +134,24 @@ mod tests {
 
     #[test]
     fn hosts_are_a_table_with_what_they_are_hosts_for() {
-        let node = Row {
+        let node = HostRow {
             connected: true,
             certified_until: Some(Wall::from_seconds(60)),
             slots_used: 3,
             execution_host: true,
             submit_host: true,
-            ..Row::of("node1".into())
+            ..HostRow::of_host("node1".into())
         };
-        let gone = Row {
+        let gone = HostRow {
             connected: false,
             host: "gone".into(),
             slots_used: 0,
             submit_host: false,
             ..node.clone()
         };
-        let login = Row {
+        let login = HostRow {
             administrative_host: true,
-            ..Row::of("login".into())
+            ..HostRow::of_host("login".into())
         };
         let expected = "\
 HOST   STATE       SLOTS  CERTIFIED UNTIL      HOST FOR

@@ -1,12 +1,12 @@
 //! `gridwright host remove`: one change of the configuration in which nothing names the host any
 //! more, then the end of its certificates.
 
-use crate::args::Parsed;
+use crate::args::CommandLine;
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::commands::ask;
 use crate::fail::Fail;
-use crate::site::Site;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::{HostList, HostOrGroup};
@@ -21,7 +21,7 @@ use proto::wire::view::{Data, HostView, JobRow};
 
 /// The objects and lists that name a host, and the tasks that run there.
 #[derive(Debug, Default)]
-struct Found {
+struct HostReferences {
     /// Kinds of lists and objects that are the host's own.
     own: Vec<ObjectKind>,
     groups: Vec<String>,
@@ -34,8 +34,8 @@ struct Found {
 }
 
 /// Removes a host.
-pub fn run(parsed: &Parsed, name: &str) -> Outcome {
-    let mut client = Client::connect(&Site::of(parsed), "gridwright host")?.with_raw_values();
+pub fn run(parsed: &CommandLine, name: &str) -> Outcome {
+    let mut client = Client::connect(&CellAddress::from_command_line(parsed), "gridwright host")?.with_raw_values();
     let host = called(&mut client, name)?;
     let found = look(&mut client, &host)?;
     if found.is_nowhere() {
@@ -106,8 +106,8 @@ fn must_not_be_master(client: &mut Client, host: &HostName) -> Result<(), Fail> 
     }
 }
 
-fn look(client: &mut Client, host: &HostName) -> Result<Found, Fail> {
-    let mut found = Found::default();
+fn look(client: &mut Client, host: &HostName) -> Result<HostReferences, Fail> {
+    let mut found = HostReferences::default();
     for kind in [
         ObjectKind::ExecHost,
         ObjectKind::AdminHosts,
@@ -203,7 +203,7 @@ fn targets(row: &JobRow) -> Vec<JobTarget> {
     }
 }
 
-impl Found {
+impl HostReferences {
     fn is_nowhere(&self) -> bool {
         self.own.is_empty() && self.groups.is_empty() && self.queues.is_empty() && self.overrides.is_empty()
     }

@@ -1,30 +1,30 @@
 //! The block of one record: keys in 13 columns, as programs slice them (master/cli/README.md "What
 //! programs may rely on").
 
-use super::entry::Entry;
+use super::entry::AccountingEntry;
 use crate::output::time::Clock;
 use crate::output::value::{bytes, fraction};
 use proto::accounting::AccountingRecord;
 use proto::amount::{Amount, Type};
 use proto::time::Wall;
-use proto::usage::{Evidence, Failed, LimitHit, Rusage};
+use proto::usage::{Evidence, FailedCode, LimitHit, Rusage};
 use std::fmt::{Display, Write as _};
 
 /// All blocks.
-pub fn render(entries: &[Entry], clock: &Clock) -> String {
-    let mut block = Block { text: String::new() };
+pub fn render(entries: &[AccountingEntry], clock: &Clock) -> String {
+    let mut block = RecordBlock { text: String::new() };
     for entry in entries {
         block.whole(entry, clock);
     }
     block.text
 }
 
-struct Block {
+struct RecordBlock {
     text: String,
 }
 
-impl Block {
-    fn whole(&mut self, Entry { record, used }: &Entry, clock: &Clock) {
+impl RecordBlock {
+    fn whole(&mut self, AccountingEntry { record, used }: &AccountingEntry, clock: &Clock) {
         let _ = writeln!(self.text, "{}", "=".repeat(62));
         self.identity(record, clock);
         self.ending(record);
@@ -71,7 +71,7 @@ impl Block {
     }
 
     fn ending(&mut self, record: &AccountingRecord) {
-        let Failed(number) = record.failed;
+        let FailedCode(number) = record.failed;
         let colon = if number == 0 { "" } else { ":" };
         self.bare("failed", format_args!("{number:<3} {colon} {}", record.failed.text()));
         match signal_text(record.exit_status) {

@@ -5,16 +5,16 @@ use proto::accounting::AccountingRecord;
 
 /// One record of the master, or one line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AccountingEntry {
     /// The record.
     pub record: AccountingRecord,
     /// What it adds to sums.
-    pub used: Used,
+    pub used: UsageAmounts,
 }
 
 /// Amounts of one record, or the sums of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct UsageAmounts {
     /// Whole seconds, as 8.1.9 counts wall clock time.
     pub wallclock_s: u64,
     /// User time in microseconds.
@@ -31,18 +31,18 @@ pub struct Used {
     pub iow_us: u64,
 }
 
-impl From<AccountingRecord> for Entry {
+impl From<AccountingRecord> for AccountingEntry {
     fn from(record: AccountingRecord) -> Self {
         Self {
-            used: Used::of(&record),
+            used: UsageAmounts::of_record(&record),
             record,
         }
     }
 }
 
-impl Used {
+impl UsageAmounts {
     /// What a record of the master adds.
-    pub fn of(record: &AccountingRecord) -> Self {
+    pub fn of_record(record: &AccountingRecord) -> Self {
         let us = |ms: u64| ms.saturating_mul(1000);
         Self {
             wallclock_s: record.wallclock_s(),
@@ -56,8 +56,8 @@ impl Used {
     }
 
     /// Adds another.
-    pub fn add(&mut self, other: &Used) {
-        let Used {
+    pub fn add(&mut self, other: &UsageAmounts) {
+        let UsageAmounts {
             wallclock_s,
             utime_us,
             stime_us,

@@ -1,6 +1,6 @@
 //! Lines of a classic accounting file, accounting(5): 45 fields between colons.
 
-use super::entry::{Entry, Used};
+use super::entry::{AccountingEntry, UsageAmounts};
 use crate::exit;
 use crate::fail::Fail;
 use crate::output;
@@ -9,7 +9,7 @@ use proto::amount::Millionths;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
-use proto::usage::{Failed, Rusage, Usage};
+use proto::usage::{FailedCode, Rusage, Usage};
 use std::io::{BufRead as _, BufReader};
 
 /// How many fields a line has.
@@ -20,7 +20,7 @@ const FIELDS: usize = proto::accounting::FIELDS.len();
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn read(path: &str, mut each: impl FnMut(Entry)) -> Result<(), Fail> {
+pub fn read(path: &str, mut each: impl FnMut(AccountingEntry)) -> Result<(), Fail> {
     let refuse = |error: std::io::Error| {
         output::data("no jobs running since startup\n");
         let what = format!("{path}: {}", system_text(&error));
@@ -48,21 +48,21 @@ pub fn read(path: &str, mut each: impl FnMut(Entry)) -> Result<(), Fail> {
 }
 
 /// The entry of one line; none if it has too few fields or a number does not read.
-pub fn entry(line: &str) -> Option<Entry> {
+pub fn entry(line: &str) -> Option<AccountingEntry> {
     let fields: Vec<&str> = line.split(':').collect();
     if fields.len() < FIELDS {
         return None;
     }
     let record = record(&fields)?;
-    let used = Used {
+    let used = UsageAmounts {
         wallclock_s: scaled(fields[13], 1)?,
         utime_us: rounded(fields[14], 1_000_000)?,
         stime_us: rounded(fields[15], 1_000_000)?,
         cpu_us: rounded(fields[36], 1_000_000)?,
         iow_us: rounded(fields[40], 1_000_000)?,
-        ..Used::of(&record)
+        ..UsageAmounts::of_record(&record)
     };
-    Some(Entry { record, used })
+    Some(AccountingEntry { record, used })
 }
 
 fn record(fields: &[&str]) -> Option<AccountingRecord> {
@@ -92,7 +92,7 @@ fn record(fields: &[&str]) -> Option<AccountingRecord> {
         submitted: wall(8)?,
         started: wall(9)?,
         ended: wall(10)?,
-        failed: Failed(fields[11].parse().ok()?),
+        failed: FailedCode(fields[11].parse().ok()?),
         reason: String::new(),
         exit_status: fields[12].parse().ok()?,
         wallclock_ms: scaled(fields[13], 1000)?,

@@ -2,9 +2,9 @@
 //! table.
 
 use super::bad_value;
-use super::entry::Entry;
+use super::entry::AccountingEntry;
 use super::table::Column;
-use crate::args::Parsed;
+use crate::args::CommandLine;
 use crate::commands::ask;
 use crate::exit;
 use crate::fail::Fail;
@@ -24,12 +24,12 @@ use std::collections::BTreeSet;
 struct Group {
     column: Column,
     /// Without a value every record is meant.
-    value: Option<Wanted>,
+    value: Option<FilterValue>,
 }
 
 /// The value of such an option. Only `-q` takes patterns.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum FilterValue {
     /// A name as it is written in the record.
     Name(String),
     /// A host, in any case.
@@ -61,7 +61,7 @@ pub struct Selection {
 
 /// The jobs of `-j`: none where it is not given, empty for all. An empty word is no word for all:
 /// it names nothing.
-fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
+fn jobs(parsed: &CommandLine) -> Option<Vec<String>> {
     let jobs = ask::optional_list(parsed, "-j")?;
     let word = parsed.value("-j").filter(|_| jobs.is_empty());
     Some(word.map_or(jobs, |word| vec![word.to_owned()]))
@@ -72,7 +72,7 @@ impl Selection {
     ///
     /// # Errors
     /// A time, number or range that does not read.
-    pub fn of(parsed: &Parsed, clock: &Clock) -> Result<Self, Fail> {
+    pub fn from_command_line(parsed: &CommandLine, clock: &Clock) -> Result<Self, Fail> {
         let moment = |name: &str| {
             let Some(text) = parsed.value(name) else {
                 return Ok(None);
@@ -180,8 +180,14 @@ impl Selection {
     /// The `queue@@group` of `-q`.
     pub fn group_pattern(&self) -> Option<&str> {
         self.groups.iter().find_map(|group| match &group.value {
-            Some(Wanted::InGroup(pattern, _)) => Some(pattern.as_str()),
-            Some(Wanted::Name(_) | Wanted::Host(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::Instance(..))
+            Some(FilterValue::InGroup(pattern, _)) => Some(pattern.as_str()),
+            Some(
+                FilterValue::Name(_)
+                | FilterValue::Host(_)
+                | FilterValue::Number(_)
+                | FilterValue::Queue(_)
+                | FilterValue::Instance(..),
+            )
             | None => None,
         })
     }
@@ -189,7 +195,7 @@ impl Selection {
     /// From now on `queue@@group` means these queue instances.
     pub fn resolve_group(&mut self, instances: BTreeSet<QueueInstanceName>) {
         for group in &mut self.groups {
-            if let Some(Wanted::InGroup(_, known)) = &mut group.value {
+            if let Some(FilterValue::InGroup(_, known)) = &mut group.value {
                 known.clone_from(&instances);
             }
         }
@@ -208,7 +214,7 @@ impl Selection {
     }
 
     /// Those of some entries that are meant, in their order.
-    pub fn choose(&mut self, mut entries: Vec<Entry>) -> Vec<Entry> {
+    pub fn choose(&mut self, mut entries: Vec<AccountingEntry>) -> Vec<AccountingEntry> {
         entries.retain(|entry| self.admits(&entry.record));
         self.find(&entries);
         let Some([all, suitable]) = &self.queues else {
@@ -223,7 +229,7 @@ impl Selection {
         entries
     }
 
-    fn find(&mut self, entries: &[Entry]) {
+    fn find(&mut self, entries: &[AccountingEntry]) {
         let jobs = self.jobs.as_deref().unwrap_or_default();
         let is_found = |job: &String| entries.iter().any(|entry| names_job(job, &entry.record));
         let found = jobs
@@ -258,23 +264,26 @@ impl Group {
     /// The value as it stands on the command line, which makes its column as wide.
     fn text(&self) -> Option<String> {
         Some(match self.value.as_ref()? {
-            Wanted::Name(text) | Wanted::Host(text) | Wanted::Queue(text) | Wanted::InGroup(text, _) => text.clone(),
-            Wanted::Instance(queue, host) => format!("{queue}@{host}"),
-            Wanted::Number(number) => number.to_string(),
+            FilterValue::Name(text)
+            | FilterValue::Host(text)
+            | FilterValue::Queue(text)
+            | FilterValue::InGroup(text, _) => text.clone(),
+            FilterValue::Instance(queue, host) => format!("{queue}@{host}"),
+            FilterValue::Number(number) => number.to_string(),
         })
     }
 
     fn host(&self) -> Option<&String> {
         match self.value.as_ref()? {
-            Wanted::Host(host) | Wanted::Instance(_, host) => Some(host),
-            Wanted::Name(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::InGroup(..) => None,
+            FilterValue::Host(host) | FilterValue::Instance(_, host) => Some(host),
+            FilterValue::Name(_) | FilterValue::Number(_) | FilterValue::Queue(_) | FilterValue::InGroup(..) => None,
         }
     }
 
     fn host_mut(&mut self) -> Option<&mut String> {
         match self.value.as_mut()? {
-            Wanted::Host(host) | Wanted::Instance(_, host) => Some(host),
-            Wanted::Name(_) | Wanted::Number(_) | Wanted::Queue(_) | Wanted::InGroup(..) => None,
+            FilterValue::Host(host) | FilterValue::Instance(_, host) => Some(host),
+            FilterValue::Name(_) | FilterValue::Number(_) | FilterValue::Queue(_) | FilterValue::InGroup(..) => None,
         }
     }
 
@@ -282,17 +291,17 @@ impl Group {
         let is_host = |pattern: &String| ask::matches(&pattern.to_ascii_lowercase(), record.host.as_str());
         match &self.value {
             None => true,
-            Some(Wanted::Name(name)) => *name == self.column.value(record),
-            Some(Wanted::Host(host)) => HostName::new(host) == record.host,
-            Some(Wanted::Number(number)) => number.to_string() == self.column.value(record),
-            Some(Wanted::Queue(queue)) => ask::matches(queue, record.queue.as_str()),
-            Some(Wanted::Instance(queue, host)) => ask::matches(queue, record.queue.as_str()) && is_host(host),
-            Some(Wanted::InGroup(_, instances)) => instances.contains(&instance(record)),
+            Some(FilterValue::Name(name)) => *name == self.column.value(record),
+            Some(FilterValue::Host(host)) => HostName::new(host) == record.host,
+            Some(FilterValue::Number(number)) => number.to_string() == self.column.value(record),
+            Some(FilterValue::Queue(queue)) => ask::matches(queue, record.queue.as_str()),
+            Some(FilterValue::Instance(queue, host)) => ask::matches(queue, record.queue.as_str()) && is_host(host),
+            Some(FilterValue::InGroup(_, instances)) => instances.contains(&instance(record)),
         }
     }
 }
 
-fn groups(parsed: &Parsed) -> Result<Vec<Group>, Fail> {
+fn groups(parsed: &CommandLine) -> Result<Vec<Group>, Fail> {
     let options = [
         ("-h", Column::Host),
         ("-q", Column::Queue),
@@ -316,20 +325,20 @@ fn groups(parsed: &Parsed) -> Result<Vec<Group>, Fail> {
     Ok(groups)
 }
 
-fn wanted(option: &str, column: Column, text: &str) -> Result<Wanted, Fail> {
+fn wanted(option: &str, column: Column, text: &str) -> Result<FilterValue, Fail> {
     Ok(match column {
-        Column::Host => Wanted::Host(text.to_owned()),
+        Column::Host => FilterValue::Host(text.to_owned()),
         Column::Slots | Column::Reservation => {
-            Wanted::Number(text.parse().map_err(|_| bad_value(option, text, "a number"))?)
+            FilterValue::Number(text.parse().map_err(|_| bad_value(option, text, "a number"))?)
         }
-        Column::Group => Wanted::Name(group_name(text)),
+        Column::Group => FilterValue::Name(group_name(text)),
         Column::Queue => match text.split_once('@') {
-            None => Wanted::Queue(text.to_owned()),
-            Some((_, host)) if host.starts_with('@') => Wanted::InGroup(text.to_owned(), BTreeSet::new()),
-            Some((queue, host)) => Wanted::Instance(queue.to_owned(), host.to_owned()),
+            None => FilterValue::Queue(text.to_owned()),
+            Some((_, host)) if host.starts_with('@') => FilterValue::InGroup(text.to_owned(), BTreeSet::new()),
+            Some((queue, host)) => FilterValue::Instance(queue.to_owned(), host.to_owned()),
         },
         Column::Owner | Column::Project | Column::Department | Column::Account | Column::Pe => {
-            Wanted::Name(text.to_owned())
+            FilterValue::Name(text.to_owned())
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Sums over records: in all, or for each combination of the columns that were asked for.
 
-use super::entry::{Entry, Used};
+use super::entry::{AccountingEntry, UsageAmounts};
 use crate::output::value::fraction;
 use proto::accounting::AccountingRecord;
 use serde_json::{Map, Value, json};
@@ -76,10 +76,10 @@ impl Column {
 
 /// What records of one group used together.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct TableRow {
     /// The values that the group has in common, by column, in order.
     group: Vec<String>,
-    used: Used,
+    used: UsageAmounts,
 }
 
 /// Where a row stands: by the values of its columns, numbers as numbers.
@@ -87,7 +87,7 @@ struct Row {
 /// 8.1.9 does not sort accounts: of rows that are alike in all else, the one that came up last is
 /// the first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SortKey {
     values: Vec<(u64, String)>,
     came_up: Reverse<usize>,
 }
@@ -96,9 +96,9 @@ struct Place {
 pub struct Sums {
     columns: Vec<(Column, Option<String>)>,
     /// By the values of all columns.
-    places: HashMap<Vec<String>, Place>,
+    places: HashMap<Vec<String>, SortKey>,
     /// One of everything where there are no columns.
-    rows: BTreeMap<Place, Row>,
+    rows: BTreeMap<SortKey, TableRow>,
 }
 
 impl Sums {
@@ -112,17 +112,17 @@ impl Sums {
     }
 
     /// Adds an entry.
-    pub fn add(&mut self, Entry { record, used }: &Entry) {
+    pub fn add(&mut self, AccountingEntry { record, used }: &AccountingEntry) {
         let group: Vec<String> = self.columns.iter().map(|(column, _)| column.value(record)).collect();
         let place = self.place(&group);
-        let row = self.rows.entry(place).or_insert_with(|| Row {
+        let row = self.rows.entry(place).or_insert_with(|| TableRow {
             group,
-            ..Row::default()
+            ..TableRow::default()
         });
         row.used.add(used);
     }
 
-    fn place(&mut self, group: &[String]) -> Place {
+    fn place(&mut self, group: &[String]) -> SortKey {
         if let Some(place) = self.places.get(group) {
             return place.clone();
         }
@@ -135,7 +135,7 @@ impl Sums {
             true => (value.parse().unwrap_or(0), String::new()),
             false => (0, value.clone()),
         });
-        let place = Place {
+        let place = SortKey {
             values: values.collect(),
             came_up: Reverse(self.places.len()),
         };
@@ -151,15 +151,15 @@ pub fn json(sums: Sums) -> Vec<Value> {
         places: _,
         rows,
     } = sums;
-    let named = |row: &Row| -> Map<String, Value> {
+    let named = |row: &TableRow| -> Map<String, Value> {
         let names = columns
             .iter()
             .map(|(column, _)| column.heading().to_lowercase().replace(' ', "_"));
         names.zip(row.group.iter().cloned().map(Value::from)).collect()
     };
     let ms = |us: u64| us / 1000 + u64::from(us % 1000 >= 500);
-    let value = |row: Row| {
-        let Used {
+    let value = |row: TableRow| {
+        let UsageAmounts {
             wallclock_s,
             utime_us,
             stime_us,
@@ -189,7 +189,7 @@ pub fn text(sums: Sums) -> String {
         places: _,
         rows,
     } = sums;
-    let rows: Vec<Row> = rows.into_values().collect();
+    let rows: Vec<TableRow> = rows.into_values().collect();
     let widths: Vec<usize> = (0..columns.len()).map(|at| width(at, &columns, &rows)).collect();
     let mut text = String::new();
     if columns.is_empty() {
@@ -219,8 +219,8 @@ pub fn text(sums: Sums) -> String {
     text
 }
 
-fn numbers(text: &mut String, row: &Row) {
-    let Used {
+fn numbers(text: &mut String, row: &TableRow) {
+    let UsageAmounts {
         wallclock_s,
         utime_us,
         stime_us,
@@ -241,7 +241,7 @@ fn numbers(text: &mut String, row: &Row) {
 
 /// As wide as the longest of heading, values and pattern, and a blank. Numbers have none behind
 /// them in the last column, unless there may be several rows.
-fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[Row]) -> usize {
+fn width(at: usize, columns: &[(Column, Option<String>)], rows: &[TableRow]) -> usize {
     let (column, pattern) = &columns[at];
     let values = rows
         .iter()

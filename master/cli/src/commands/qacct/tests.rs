@@ -1,6 +1,6 @@
 //! Blocks and tables of `qacct`, compared with what 8.1.9 printed.
 
-use super::entry::Entry;
+use super::entry::AccountingEntry;
 use super::select::Selection;
 use super::{QACCT, block, file, not_found, table};
 use crate::output::time::Clock;
@@ -20,7 +20,7 @@ const LINES: [&str; 4] = [
     "sus.q:vm:u2:u2:arrp:12:sge:0:1795223364:0:0:26:0:0:0.000:0.000:0.000000:0:0:0:0:0:0:0:0.000000:0:0:0:0:0:0:NONE:defaultdepartment:NONE:1:2:0.000:0.000000:0.000000:NONE:0.000000:NONE:0.000000:0:0",
 ];
 
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<AccountingEntry> {
     LINES.iter().map(|line| file::entry(line).unwrap()).collect()
 }
 
@@ -37,7 +37,7 @@ fn selection(line: &str) -> Selection {
     let parsed = QACCT
         .parse(line.split_whitespace().map(str::to_owned).collect())
         .unwrap();
-    Selection::of(&parsed, &utc()).unwrap()
+    Selection::from_command_line(&parsed, &utc()).unwrap()
 }
 
 fn chosen(line: &str) -> Vec<u32> {
@@ -128,7 +128,7 @@ fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
     let mut entry = entries().remove(0);
     entry.record.usage.maxvmem_bytes = 0;
     let unmeasured = "\nunmeasured   memory: the job ended before it was measured\n";
-    let shows = |entry: &Entry| block::render(std::slice::from_ref(entry), &utc()).contains(unmeasured);
+    let shows = |entry: &AccountingEntry| block::render(std::slice::from_ref(entry), &utc()).contains(unmeasured);
     assert!(!shows(&entry), "a record of 8.1.9");
     entry.record.usage.maxrss_bytes = 8 << 20;
     assert!(shows(&entry));
@@ -293,7 +293,11 @@ fn values_that_do_not_read_are_refused() {
         let parsed = QACCT
             .parse(line.split_whitespace().map(str::to_owned).collect())
             .unwrap();
-        assert_eq!(Selection::of(&parsed, &utc()).unwrap_err().exit, 1, "{line}");
+        assert_eq!(
+            Selection::from_command_line(&parsed, &utc()).unwrap_err().exit,
+            1,
+            "{line}"
+        );
     }
 }
 
@@ -388,7 +392,7 @@ fn a_host_group_means_the_queue_instances_that_it_has_now() {
     assert_eq!(selection.choose(entries()).len(), 2);
 }
 
-fn sums(entries: &[Entry], selection: &Selection) -> table::Sums {
+fn sums(entries: &[AccountingEntry], selection: &Selection) -> table::Sums {
     let mut sums = table::Sums::new(selection.columns());
     entries.iter().for_each(|entry| sums.add(entry));
     sums

@@ -1,10 +1,10 @@
 //! `qconf -scatl` and `-scat`: the categories of jobs, with what jobs in them have in common.
 
 use super::elements;
-use super::session::{Format, Session, unexpected};
+use super::session::{DataFormat, Session, unexpected};
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::output::json::Document;
+use crate::output::json::JsonDocument;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Query;
@@ -14,12 +14,12 @@ use proto::wire::view::{CategoryView, Data};
 pub fn list(session: &mut Session) -> Outcome {
     let categories = ask(session, Vec::new())?;
     match session.format {
-        Format::Text if categories.is_empty() => {
+        DataFormat::Text if categories.is_empty() => {
             output::note("no category defined");
             return Ok(exit::FAILED);
         }
-        Format::Text => output::data(&table(&categories)),
-        Format::Json => output::data(&Document::new().with("categories", &categories).finish()),
+        DataFormat::Text => output::data(&table(&categories)),
+        DataFormat::Json => output::data(&JsonDocument::new().with("categories", &categories).finish()),
     }
     Ok(exit::OK)
 }
@@ -44,8 +44,8 @@ pub fn show(session: &mut Session, values: &[String]) -> Outcome {
     }
     let categories = ask(session, ids)?;
     match session.format {
-        Format::Text => output::data(&categories.iter().map(fields).collect::<Vec<_>>().join("\n")),
-        Format::Json => output::data(&Document::new().with("categories", &categories).finish()),
+        DataFormat::Text => output::data(&categories.iter().map(fields).collect::<Vec<_>>().join("\n")),
+        DataFormat::Json => output::data(&JsonDocument::new().with("categories", &categories).finish()),
     }
     Ok(exit::OK)
 }

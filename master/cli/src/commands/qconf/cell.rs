@@ -1,11 +1,11 @@
 //! What `qconf` asks of the cell itself: where its scheduler is, a scheduling pass, and the end of
 //! daemons.
 
-use super::session::{Format, Session, unexpected};
+use super::session::{DataFormat, Session, unexpected};
 use super::{elements, show};
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::output::json::Document;
+use crate::output::json::JsonDocument;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::ObjectKind;
@@ -26,8 +26,8 @@ pub fn event_clients(session: &mut Session) -> Outcome {
         return Err(unexpected());
     };
     match session.format {
-        Format::Text => output::data(&client_table(&clients)),
-        Format::Json => output::data(&Document::new().with("event_clients", &clients).finish()),
+        DataFormat::Text => output::data(&client_table(&clients)),
+        DataFormat::Json => output::data(&JsonDocument::new().with("event_clients", &clients).finish()),
     }
     Ok(exit::OK)
 }

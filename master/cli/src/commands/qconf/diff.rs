@@ -1,7 +1,7 @@
 //! What a change would make of a text: the lines that go and the lines that come. Pure.
 
 /// Whether two lines say the same.
-pub type Same = fn(&str, &str) -> bool;
+pub type LineEquality = fn(&str, &str) -> bool;
 
 /// Letter by letter.
 pub fn is_equal(one: &str, other: &str) -> bool {
@@ -17,7 +17,7 @@ pub fn has_same_words(one: &str, other: &str) -> bool {
 
 /// Lines that are in `before` alone with `-`, those in `after` alone with `+`, in the order of the
 /// texts; what both have is left out.
-pub fn lines(before: &str, after: &str, is_same: Same) -> String {
+pub fn lines(before: &str, after: &str, is_same: LineEquality) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let common = common_lengths(&old, &new, is_same);
     let (mut at, mut to) = (0, 0);
@@ -40,7 +40,7 @@ pub fn lines(before: &str, after: &str, is_same: Same) -> String {
 }
 
 /// The length of the longest common sequence of what follows each pair of lines.
-fn common_lengths(old: &[&str], new: &[&str], is_same: Same) -> Vec<Vec<u32>> {
+fn common_lengths(old: &[&str], new: &[&str], is_same: LineEquality) -> Vec<Vec<u32>> {
     let mut lengths = vec![vec![0; new.len() + 1]; old.len() + 1];
     for at in (0..old.len()).rev() {
         for to in (0..new.len()).rev() {

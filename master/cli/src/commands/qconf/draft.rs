@@ -25,7 +25,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             inode: metadata.ino(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -46,7 +46,7 @@ impl Draft {
         match written {
             Ok(metadata) => Ok(Self {
                 path,
-                written: Stamp::of(&metadata),
+                written: Stamp::from_metadata(&metadata),
                 is_kept: false,
             }),
             Err(error) => {
@@ -69,7 +69,7 @@ impl Draft {
             .arg(&self.path)
             .status();
         let status = status.map_err(|error| refused("edited", &self.path, &error))?;
-        let is_saved = std::fs::metadata(&self.path).is_ok_and(|now| Stamp::of(&now) != self.written);
+        let is_saved = std::fs::metadata(&self.path).is_ok_and(|now| Stamp::from_metadata(&now) != self.written);
         if !status.success() {
             self.is_kept = is_saved;
             let refusal = Diagnostic::new(Code::SystemRefused, "error: edit failed").why(format!("{editor}: {status}"));

@@ -5,14 +5,14 @@
 //! gives the same bytes. What lies in the directory and is part of the layout is replaced; objects
 //! that are gone lose their files.
 
-use super::layout::{ENTRIES, Entry, entry};
+use super::layout::{ENTRIES, SavedEntry, entry};
 use super::session::Session;
 use super::text;
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::{ObjectKind, Wrap};
+use proto::object::{LineWrap, ObjectKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -34,21 +34,21 @@ fn collect(session: &mut Session) -> Result<BTreeMap<PathBuf, String>, Fail> {
     let mut files = BTreeMap::new();
     for (name, entry) in ENTRIES {
         match entry {
-            Entry::Objects(kind) => {
+            SavedEntry::Objects(kind) => {
                 for object in names(session, *kind)? {
                     files.insert(Path::new(name).join(&object), object_text(session, *kind, &object)?);
                 }
             }
-            Entry::Once(kind) => {
+            SavedEntry::Once(kind) => {
                 if exists(session, *kind)? {
                     files.insert(PathBuf::from(name), object_text(session, *kind, "")?);
                 }
             }
-            Entry::Names(kind) => {
+            SavedEntry::Names(kind) => {
                 let lines = session.names(*kind)?.into_iter().map(|name| name + "\n").collect();
                 files.insert(PathBuf::from(name), lines);
             }
-            Entry::LastJob | Entry::LastReservation | Entry::Installation | Entry::Cell => {}
+            SavedEntry::LastJob | SavedEntry::LastReservation | SavedEntry::Installation | SavedEntry::Cell => {}
         }
     }
     Ok(files)
@@ -72,7 +72,7 @@ pub fn exists(session: &mut Session, kind: ObjectKind) -> Result<bool, Fail> {
 /// An object as its file has it: without what its host reports.
 pub fn object_text(session: &mut Session, kind: ObjectKind, name: &str) -> Result<String, Fail> {
     let fields = text::without_reported(kind, &session.object(kind, name)?);
-    Ok(text::print(kind, name, &fields, Wrap::SingleLine))
+    Ok(text::print(kind, name, &fields, LineWrap::SingleLine))
 }
 
 /// Nothing is written beside files that are no part of a saved cell. Files whose names begin with a
@@ -109,16 +109,17 @@ fn clear(dir: &Path) -> Result<(), Fail> {
     for name in entries(dir)? {
         let path = dir.join(&name);
         match entry(&name) {
-            Some(Entry::Objects(_)) => {
+            Some(SavedEntry::Objects(_)) => {
                 for object in entries(&path)? {
                     let path = path.join(object);
                     std::fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
                 }
             }
-            Some(Entry::Once(_) | Entry::Names(_)) => {
+            Some(SavedEntry::Once(_) | SavedEntry::Names(_)) => {
                 std::fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
             }
-            Some(Entry::LastJob | Entry::LastReservation | Entry::Installation | Entry::Cell) | None => {}
+            Some(SavedEntry::LastJob | SavedEntry::LastReservation | SavedEntry::Installation | SavedEntry::Cell)
+            | None => {}
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 //! for it to look at.
 
 use super::session::Session;
+use crate::cell_address::CellAddress;
 use crate::client::{Client, FRAME_LIMIT};
-use crate::site::Site;
 use proto::wire::client::{Answer, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::Kind;
 use quic::blocking;
@@ -39,7 +39,7 @@ impl FakeMaster {
 
     /// A session with it, with that command as the editor.
     pub fn session(&self, editor: &str) -> Session {
-        let client = Client::connect(&Site::at(&self.dir), "qconf")
+        let client = Client::connect(&CellAddress::at(&self.dir), "qconf")
             .unwrap()
             .with_raw_values();
         let drafts = self.dir.join("drafts");

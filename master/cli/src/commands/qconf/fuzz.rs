@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::fuzz::mutate::Mutator;
-use proto::object::{ObjectKind, Wrap};
+use proto::object::{LineWrap, ObjectKind};
 
 /// Inputs of each kind.
 const INPUTS: usize = 100;
@@ -19,7 +19,7 @@ fn objects_from_files_and_editors_print_as_what_they_were_read_from() {
     ];
     for kind in kinds {
         let name = if kind == ObjectKind::HostGroup { "@x" } else { "x" };
-        let template = kind.template(name).unwrap().print(kind, Wrap::At80);
+        let template = kind.template(name).unwrap().print(kind, LineWrap::At80);
         let crlf = template.replace('\n', "\r\n");
         let commented = format!("# a comment\n{}", template.trim_end());
         let parse = |text: &str| text::parse(kind, "global", text);
@@ -39,7 +39,7 @@ fn objects_from_files_and_editors_print_as_what_they_were_read_from() {
             let given = mutator.text();
             match parse(&given) {
                 Ok(fields) => {
-                    let shown = [Wrap::At80, Wrap::SingleLine].map(|wrap| text::draft(kind, &fields, wrap));
+                    let shown = [LineWrap::At80, LineWrap::SingleLine].map(|wrap| text::draft(kind, &fields, wrap));
                     shown
                         .iter()
                         .for_each(|shown| assert_eq!(parse(shown).as_ref(), Ok(&fields), "{given}\n{shown}"));

@@ -4,7 +4,7 @@
 //! Objects of the files are added or take the place of those of their names; what has no file stays
 //! as it is.
 
-use super::layout::{ENTRIES, Entry, WRITTEN, entry};
+use super::layout::{ENTRIES, SavedEntry, WRITTEN, entry};
 use super::session::Session;
 use super::{change, diff, export, text};
 use crate::commands::Outcome;
@@ -12,7 +12,7 @@ use crate::fail::Fail;
 use crate::{exit, output};
 use order::ordered;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::{Fields, ObjectKind, Wrap};
+use proto::object::{Fields, LineWrap, ObjectKind};
 use proto::wire::client::{Import, ObjectAction, ObjectChange};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ mod order;
 
 /// An object of a file.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct SavedObject {
     /// Its kind.
     pub kind: ObjectKind,
     /// Its name; empty for what exists once.
@@ -34,8 +34,8 @@ pub struct Read {
 
 /// What a directory holds.
 #[derive(Default)]
-struct Found {
-    objects: Vec<Read>,
+struct SavedCell {
+    objects: Vec<SavedObject>,
     last_job: Option<u32>,
     last_reservation: Option<u32>,
     /// Whether anything is wrong; it is told already.
@@ -50,13 +50,13 @@ pub fn import(session: &mut Session, dir: &str) -> Outcome {
         output::note("nothing has been changed");
         return Ok(exit::FAILED);
     }
-    let Found {
+    let SavedCell {
         objects,
         last_job,
         last_reservation,
         is_bad: _,
     } = found;
-    let present = Present::of(session, &objects)?;
+    let present = PresentObjects::fetch(session, &objects)?;
     let changes = changes(session, &present, objects.clone())?;
     let counts = counts(&changes, objects.len());
     if session.dry_run {
@@ -85,7 +85,7 @@ pub fn import(session: &mut Session, dir: &str) -> Outcome {
 ///
 /// # Errors
 /// If it cannot be read, or is no saved cell.
-fn read(dir: &Path) -> Result<Found, Fail> {
+fn read(dir: &Path) -> Result<SavedCell, Fail> {
     let names = export::entries(dir)?;
     if names.is_empty() {
         let what = format!("error: there is nothing to import in {}", dir.display());
@@ -93,7 +93,7 @@ fn read(dir: &Path) -> Result<Found, Fail> {
             .fix("name the directory of a saved cell")
             .into());
     }
-    let mut found = Found::default();
+    let mut found = SavedCell::default();
     for name in names.iter().filter(|name| entry(name).is_none()) {
         let what = format!("error: unknown file {}", dir.join(name).display());
         let fix = "take it away; names that begin with a dot are passed over";
@@ -112,19 +112,19 @@ fn read(dir: &Path) -> Result<Found, Fail> {
     Ok(found)
 }
 
-fn read_entry(found: &mut Found, path: &Path, entry: Entry) -> Result<(), Fail> {
+fn read_entry(found: &mut SavedCell, path: &Path, entry: SavedEntry) -> Result<(), Fail> {
     match entry {
-        Entry::Objects(kind) => {
+        SavedEntry::Objects(kind) => {
             for name in export::entries(path)? {
                 found.object(kind, &name, &path.join(&name))?;
             }
         }
-        Entry::Once(kind) => found.object(kind, "", path)?,
-        Entry::Names(kind) => {
+        SavedEntry::Once(kind) => found.object(kind, "", path)?,
+        SavedEntry::Names(kind) => {
             let text = change::read(&path.to_string_lossy())?;
             for name in text.lines().map(str::trim).filter(|name| !name.is_empty()) {
                 let path = path.display().to_string();
-                found.objects.push(Read {
+                found.objects.push(SavedObject {
                     kind,
                     name: name.to_owned(),
                     path,
@@ -132,9 +132,9 @@ fn read_entry(found: &mut Found, path: &Path, entry: Entry) -> Result<(), Fail> 
                 });
             }
         }
-        Entry::LastJob => found.last_job = found.number(path)?,
-        Entry::LastReservation => found.last_reservation = found.number(path)?,
-        Entry::Cell => {
+        SavedEntry::LastJob => found.last_job = found.number(path)?,
+        SavedEntry::LastReservation => found.last_reservation = found.number(path)?,
+        SavedEntry::Cell => {
             for name in export::entries(path)?
                 .iter()
                 .filter(|name| WRITTEN.contains(&name.as_str()))
@@ -145,12 +145,12 @@ fn read_entry(found: &mut Found, path: &Path, entry: Entry) -> Result<(), Fail> 
                 ));
             }
         }
-        Entry::Installation => {}
+        SavedEntry::Installation => {}
     }
     Ok(())
 }
 
-impl Found {
+impl SavedCell {
     fn refuse(&mut self, refusal: &Diagnostic) {
         output::diagnostic(refusal);
         self.is_bad = true;
@@ -174,7 +174,7 @@ impl Found {
                     let what = format!("error: {place} holds the {kind} \"{inside}\"");
                     self.refuse(&Diagnostic::new(Code::BadValue, what).fix(format!("call the file {inside}")));
                 }
-                self.objects.push(Read {
+                self.objects.push(SavedObject {
                     kind,
                     name: inside,
                     path: place,
@@ -197,12 +197,12 @@ impl Found {
 }
 
 /// The objects that there are now, of the kinds that the files have.
-struct Present {
+struct PresentObjects {
     names: BTreeSet<(ObjectKind, String)>,
 }
 
-impl Present {
-    fn of(session: &mut Session, objects: &[Read]) -> Result<Self, Fail> {
+impl PresentObjects {
+    fn fetch(session: &mut Session, objects: &[SavedObject]) -> Result<Self, Fail> {
         let kinds: BTreeSet<ObjectKind> = objects.iter().map(|read| read.kind).collect();
         let mut names = BTreeSet::new();
         for kind in kinds {
@@ -218,17 +218,24 @@ impl Present {
         Ok(Self { names })
     }
 
-    fn has(&self, read: &Read) -> bool {
+    fn has(&self, read: &SavedObject) -> bool {
         self.names.contains(&(read.kind, read.name.clone()))
     }
 }
 
 /// What is to be sent, in an order in which it can be made; objects that are as their files say are
 /// left out.
-fn changes(session: &mut Session, present: &Present, objects: Vec<Read>) -> Result<Vec<(Read, ObjectAction)>, Fail> {
+fn changes(
+    session: &mut Session,
+    present: &PresentObjects,
+    objects: Vec<SavedObject>,
+) -> Result<Vec<(SavedObject, ObjectAction)>, Fail> {
     let mut changes = Vec::new();
     for read in ordered(objects, session)? {
-        let is_there = present.has(&read) || changes.iter().any(|(before, _): &(Read, _)| is_same(before, &read));
+        let is_there = present.has(&read)
+            || changes
+                .iter()
+                .any(|(before, _): &(SavedObject, _)| is_same(before, &read));
         if !is_there {
             let fields = read.fields.clone();
             changes.push((read, ObjectAction::Add(fields)));
@@ -240,12 +247,16 @@ fn changes(session: &mut Session, present: &Present, objects: Vec<Read>) -> Resu
     Ok(changes)
 }
 
-fn is_same(one: &Read, other: &Read) -> bool {
+fn is_same(one: &SavedObject, other: &SavedObject) -> bool {
     (one.kind, &one.name) == (other.kind, &other.name)
 }
 
 /// Whether an object is already as its file says, after what is sent before it.
-fn is_unchanged(session: &mut Session, read: &Read, earlier: &[(Read, ObjectAction)]) -> Result<bool, Fail> {
+fn is_unchanged(
+    session: &mut Session,
+    read: &SavedObject,
+    earlier: &[(SavedObject, ObjectAction)],
+) -> Result<bool, Fail> {
     if earlier.iter().any(|(before, _)| is_same(before, read)) {
         return Ok(false);
     }
@@ -257,7 +268,7 @@ fn is_unchanged(session: &mut Session, read: &Read, earlier: &[(Read, ObjectActi
     Ok(now == text::without_reported(read.kind, &new))
 }
 
-fn counts(changes: &[(Read, ObjectAction)], total: usize) -> String {
+fn counts(changes: &[(SavedObject, ObjectAction)], total: usize) -> String {
     let changed: BTreeSet<(ObjectKind, &str)> = changes
         .iter()
         .map(|(read, _)| (read.kind, read.name.as_str()))
@@ -274,7 +285,7 @@ fn counts(changes: &[(Read, ObjectAction)], total: usize) -> String {
 }
 
 /// `--dry-run`: what would become of each object.
-fn show(session: &mut Session, present: &Present, changes: &[(Read, ObjectAction)]) -> Result<(), Fail> {
+fn show(session: &mut Session, present: &PresentObjects, changes: &[(SavedObject, ObjectAction)]) -> Result<(), Fail> {
     for (at, (read, _)) in changes.iter().enumerate() {
         if changes[at + 1..].iter().any(|(later, _)| is_same(later, read)) {
             continue;
@@ -291,7 +302,7 @@ fn show(session: &mut Session, present: &Present, changes: &[(Read, ObjectAction
 /// What goes and what comes, under the name of the object.
 pub fn shown(kind: ObjectKind, name: &str, before: &str, after: &Fields) -> String {
     let after = kind.settle(name, after).unwrap_or_else(|_| after.clone());
-    let after = text::print(kind, name, &text::without_reported(kind, &after), Wrap::SingleLine);
+    let after = text::print(kind, name, &text::without_reported(kind, &after), LineWrap::SingleLine);
     let head = format!("{kind} {name}");
     // A longer name moves the columns of the whole table.
     let is_same = if kind == ObjectKind::ComplexTable {
@@ -312,7 +323,7 @@ pub fn shown(kind: ObjectKind, name: &str, before: &str, after: &Fields) -> Stri
 }
 
 /// A place in the words of the master, `KIND NAME: ATTRIBUTE`, as file and line.
-fn located(objects: &[Read], place: String) -> String {
+fn located(objects: &[SavedObject], place: String) -> String {
     let meant = objects.iter().find_map(|read| {
         let rest = place.strip_prefix(&format!("{} {}: ", read.kind, read.name))?;
         Some((read, rest.to_owned()))

@@ -5,7 +5,7 @@ use proto::object::ObjectKind;
 
 /// What a file or a directory of a saved cell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum SavedEntry {
     /// A directory with one file for each object of a kind, called by its name.
     Objects(ObjectKind),
     /// The file of what exists once.
@@ -24,34 +24,34 @@ pub enum Entry {
 
 /// Everything that a saved cell consists of, in the order in which it is taken over: what is named
 /// before what names it.
-pub const ENTRIES: &[(&str, Entry)] = &[
-    ("centry", Entry::Once(ObjectKind::ComplexTable)),
-    ("usersets", Entry::Objects(ObjectKind::UserSet)),
-    ("projects", Entry::Objects(ObjectKind::Project)),
-    ("users", Entry::Objects(ObjectKind::User)),
-    ("calendars", Entry::Objects(ObjectKind::Calendar)),
-    ("ckpt", Entry::Objects(ObjectKind::Checkpoint)),
-    ("execution", Entry::Objects(ObjectKind::ExecHost)),
-    ("hostgroups", Entry::Objects(ObjectKind::HostGroup)),
-    ("pe", Entry::Objects(ObjectKind::Pe)),
-    ("configurations", Entry::Objects(ObjectKind::ClusterConf)),
-    ("schedconf", Entry::Once(ObjectKind::SchedulerConf)),
-    ("cqueues", Entry::Objects(ObjectKind::Queue)),
-    ("resource_quotas", Entry::Objects(ObjectKind::ResourceQuota)),
-    ("sharetree", Entry::Once(ObjectKind::ShareTree)),
-    ("admin_hosts", Entry::Names(ObjectKind::AdminHosts)),
-    ("submit_hosts", Entry::Names(ObjectKind::SubmitHosts)),
-    ("managers", Entry::Names(ObjectKind::Managers)),
-    ("operators", Entry::Names(ObjectKind::Operators)),
-    ("jobseqnum", Entry::LastJob),
-    ("arseqnum", Entry::LastReservation),
-    ("cell", Entry::Cell),
-    ("backup_date", Entry::Installation),
-    ("version", Entry::Installation),
-    ("sge_root", Entry::Installation),
-    ("sge_cell", Entry::Installation),
-    ("ports", Entry::Installation),
-    ("win_hosts", Entry::Installation),
+pub const ENTRIES: &[(&str, SavedEntry)] = &[
+    ("centry", SavedEntry::Once(ObjectKind::ComplexTable)),
+    ("usersets", SavedEntry::Objects(ObjectKind::UserSet)),
+    ("projects", SavedEntry::Objects(ObjectKind::Project)),
+    ("users", SavedEntry::Objects(ObjectKind::User)),
+    ("calendars", SavedEntry::Objects(ObjectKind::Calendar)),
+    ("ckpt", SavedEntry::Objects(ObjectKind::Checkpoint)),
+    ("execution", SavedEntry::Objects(ObjectKind::ExecHost)),
+    ("hostgroups", SavedEntry::Objects(ObjectKind::HostGroup)),
+    ("pe", SavedEntry::Objects(ObjectKind::Pe)),
+    ("configurations", SavedEntry::Objects(ObjectKind::ClusterConf)),
+    ("schedconf", SavedEntry::Once(ObjectKind::SchedulerConf)),
+    ("cqueues", SavedEntry::Objects(ObjectKind::Queue)),
+    ("resource_quotas", SavedEntry::Objects(ObjectKind::ResourceQuota)),
+    ("sharetree", SavedEntry::Once(ObjectKind::ShareTree)),
+    ("admin_hosts", SavedEntry::Names(ObjectKind::AdminHosts)),
+    ("submit_hosts", SavedEntry::Names(ObjectKind::SubmitHosts)),
+    ("managers", SavedEntry::Names(ObjectKind::Managers)),
+    ("operators", SavedEntry::Names(ObjectKind::Operators)),
+    ("jobseqnum", SavedEntry::LastJob),
+    ("arseqnum", SavedEntry::LastReservation),
+    ("cell", SavedEntry::Cell),
+    ("backup_date", SavedEntry::Installation),
+    ("version", SavedEntry::Installation),
+    ("sge_root", SavedEntry::Installation),
+    ("sge_cell", SavedEntry::Installation),
+    ("ports", SavedEntry::Installation),
+    ("win_hosts", SavedEntry::Installation),
 ];
 
 /// Files of `cell` that people wrote and that commands read, where they are put into
@@ -68,7 +68,7 @@ pub const WRITTEN: &[&str] = &[
 ];
 
 /// What an entry of that name is.
-pub fn entry(name: &str) -> Option<Entry> {
+pub fn entry(name: &str) -> Option<SavedEntry> {
     ENTRIES
         .iter()
         .find(|(known, _)| *known == name)

@@ -7,7 +7,7 @@ use super::sharetree::TreeAction;
 use crate::args::{CommandDef, Operands, OptionDef};
 use proto::object::ObjectKind;
 use proto::wire::client::AttributeEdit;
-use rows::{ROWS, Row};
+use rows::{OptionRow, ROWS};
 
 /// What an option does.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +116,7 @@ pub const QCONF: CommandDef = CommandDef {
 /// # Panics
 /// If there is no such option: the parser has refused it.
 pub fn verb(name: &str) -> Verb {
-    let row = ROWS.iter().find(|Row(option, _)| option.name == name);
+    let row = ROWS.iter().find(|OptionRow(option, _)| option.name == name);
     row.expect("the parser knows the options of this very table").1
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_option_that_8_1_9_lists_is_in_the_table_once() {
-        let names: Vec<&str> = ROWS.iter().map(|Row(option, _)| option.name).collect();
+        let names: Vec<&str> = ROWS.iter().map(|OptionRow(option, _)| option.name).collect();
         let unique: BTreeSet<&str> = names.iter().copied().collect();
         assert_eq!(unique.len(), names.len());
         let missing: Vec<&str> = LISTED
@@ -164,7 +164,7 @@ mod tests {
     fn the_help_marks_what_is_not_supported_and_begins_with_product_and_version() {
         let help = QCONF.help();
         assert!(help.starts_with("Gridwright "));
-        for Row(option, _) in ROWS {
+        for OptionRow(option, _) in ROWS {
             let head = format!("[{}", option.name);
             let line = help
                 .lines()

@@ -1,11 +1,11 @@
 //! `-srqs -arqs -Arqs -mrqs -Mrqs`: resource quota sets, of which several stand in one text.
 
 use super::draft::Draft;
-use super::session::{Format, Session};
+use super::session::{DataFormat, Session};
 use super::{change, elements};
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::output::json::Document;
+use crate::output::json::JsonDocument;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, ObjectKind};
@@ -69,11 +69,11 @@ fn show(session: &mut Session, names: &[&str]) -> Outcome {
         return Ok(exit::FAILED);
     }
     match session.format {
-        Format::Text => output::data(&print_sets(&sets, session.wrap)),
-        Format::Json => {
+        DataFormat::Text => output::data(&print_sets(&sets, session.wrap)),
+        DataFormat::Json => {
             let objects: Vec<_> = sets.iter().map(document).collect();
             output::data(
-                &Document::new()
+                &JsonDocument::new()
                     .with("kind", &KIND.as_str())
                     .with("objects", &objects)
                     .finish(),

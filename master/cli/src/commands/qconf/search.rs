@@ -1,11 +1,11 @@
 //! `-sobjl`: which objects have a value like that. `-sds`: settings of queues that apply to no
 //! host.
 
-use super::session::{Format, Session};
+use super::session::{DataFormat, Session};
 use super::show;
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::output::json::Document;
+use crate::output::json::JsonDocument;
 use crate::{exit, output};
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
@@ -21,7 +21,7 @@ pub fn objects(session: &mut Session, values: &[String]) -> Outcome {
     let [kind, attribute, value] = values else {
         return Err(Diagnostic::new(Code::BadSyntax, "error: -sobjl takes three arguments").into());
     };
-    let wanted = Wanted {
+    let wanted = SearchPattern {
         attribute: pattern(attribute)?,
         value: pattern(value)?,
     };
@@ -47,18 +47,23 @@ fn pattern(text: &str) -> Result<Expression, Fail> {
     Ok(Expression::parse(text).map_err(|error| Diagnostic::new(Code::BadValue, error.to_string()))?)
 }
 
-fn hosts(session: &mut Session, wanted: &Wanted) -> Result<Vec<String>, Fail> {
+fn hosts(session: &mut Session, wanted: &SearchPattern) -> Result<Vec<String>, Fail> {
     let mut names = session.names(ObjectKind::ExecHost)?;
     names.insert(0, HostName::global().to_string());
     matching(session, ObjectKind::ExecHost, names, wanted)
 }
 
-fn instances(session: &mut Session, wanted: &Wanted) -> Result<Vec<String>, Fail> {
+fn instances(session: &mut Session, wanted: &SearchPattern) -> Result<Vec<String>, Fail> {
     let names = show::instances(session, "*")?;
     matching(session, ObjectKind::Queue, names, wanted)
 }
 
-fn matching(session: &mut Session, kind: ObjectKind, names: Vec<String>, wanted: &Wanted) -> Result<Vec<String>, Fail> {
+fn matching(
+    session: &mut Session,
+    kind: ObjectKind,
+    names: Vec<String>,
+    wanted: &SearchPattern,
+) -> Result<Vec<String>, Fail> {
     let mut found = Vec::new();
     for name in names {
         if wanted.is_in(&session.object(kind, &name)?) {
@@ -77,12 +82,12 @@ fn queues(session: &mut Session, mut find: impl FnMut(&str, &Fields) -> Vec<Stri
 }
 
 /// What is looked for.
-struct Wanted {
+struct SearchPattern {
     attribute: Expression,
     value: Expression,
 }
 
-impl Wanted {
+impl SearchPattern {
     fn matches(&self, attribute: &str, value: &str) -> bool {
         self.attribute.matches(attribute, Type::String) && self.value.matches(value, Type::String)
     }
@@ -144,11 +149,11 @@ pub fn detached(session: &mut Session) -> Outcome {
         );
     }
     match session.format {
-        Format::Text => output::data(&found.iter().map(detached_line).collect::<String>()),
-        Format::Json => {
+        DataFormat::Text => output::data(&found.iter().map(detached_line).collect::<String>()),
+        DataFormat::Json => {
             let row = |[queue, attribute, domain]: &[String; 3]| serde_json::json!({ "queue": queue, "attribute": attribute, "domain": domain });
             let rows: Vec<_> = found.iter().map(row).collect();
-            output::data(&Document::new().with("detached_settings", &rows).finish());
+            output::data(&JsonDocument::new().with("detached_settings", &rows).finish());
         }
     }
     Ok(exit::OK)
@@ -171,8 +176,8 @@ fn typed<T>(read: Result<T, Vec<Diagnostic>>) -> Result<T, Fail> {
 mod tests {
     use super::*;
 
-    fn wanted(attribute: &str, value: &str) -> Wanted {
-        Wanted {
+    fn wanted(attribute: &str, value: &str) -> SearchPattern {
+        SearchPattern {
             attribute: pattern(attribute).unwrap(),
             value: pattern(value).unwrap(),
         }

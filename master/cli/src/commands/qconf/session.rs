@@ -2,19 +2,19 @@
 //! answer is of one kind.
 
 use super::{exit_code, export, hosts, import};
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::fail::Fail;
 use crate::output;
-use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::{Fields, ObjectKind, Wrap};
+use proto::object::{Fields, LineWrap, ObjectKind};
 use proto::wire::client::{Answer, Command, Import, ObjectAction, ObjectChange, Query, Reply};
 use proto::wire::view::Data;
 use std::path::PathBuf;
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum DataFormat {
     /// As 8.1.9 does.
     Text,
     /// `-fmt json`.
@@ -25,9 +25,9 @@ pub enum Format {
 pub struct Session {
     client: Client,
     /// How data is printed.
-    pub format: Format,
+    pub format: DataFormat,
     /// Whether long values are wrapped: not under `SGE_SINGLE_LINE`.
-    pub wrap: Wrap,
+    pub wrap: LineWrap,
     /// Whether changes are tried and not made.
     pub dry_run: bool,
     /// A command of the shell that edits the file behind it.
@@ -41,15 +41,15 @@ impl Session {
     ///
     /// # Errors
     /// `NoMaster` if no daemon answers.
-    pub fn from_environment(format: Format) -> Result<Self, Fail> {
+    pub fn from_environment(format: DataFormat) -> Result<Self, Fail> {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let wrap = if set("SGE_SINGLE_LINE").is_some() {
-            Wrap::SingleLine
+            LineWrap::SingleLine
         } else {
-            Wrap::At80
+            LineWrap::At80
         };
         let editor = set("EDITOR").unwrap_or_else(|| "vi".to_owned());
-        let client = Client::connect(&Site::from_environment(), "qconf")?.with_raw_values();
+        let client = Client::connect(&CellAddress::from_environment(), "qconf")?.with_raw_values();
         Ok(Self {
             client,
             format,
@@ -65,8 +65,8 @@ impl Session {
     pub fn over(client: Client, editor: &str, drafts: PathBuf) -> Self {
         Self {
             client,
-            format: Format::Text,
-            wrap: Wrap::At80,
+            format: DataFormat::Text,
+            wrap: LineWrap::At80,
             dry_run: false,
             editor: editor.to_owned(),
             drafts,

@@ -108,17 +108,17 @@ fn not_found(path: &str) -> u8 {
 }
 
 /// The way to a node: at each level which of the children it goes through.
-type Way = Vec<usize>;
+type NodePath = Vec<usize>;
 
 /// The way to the node of a path: from the root if it begins with a slash, else from wherever its
 /// first name is.
-fn locate(root: &Node, path: &str) -> Option<Way> {
+fn locate(root: &Node, path: &str) -> Option<NodePath> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     if path.starts_with('/') {
         return follow(root, &names);
     }
     let (first, rest) = names.split_first()?;
-    let mut waiting: Vec<Way> = vec![Vec::new()];
+    let mut waiting: Vec<NodePath> = vec![Vec::new()];
     while let Some(way) = waiting.pop() {
         let (node, _) = at(root, &way);
         if let Some(below) = (node.name == *first).then(|| follow(node, rest)).flatten() {
@@ -134,7 +134,7 @@ fn locate(root: &Node, path: &str) -> Option<Way> {
     None
 }
 
-fn follow(node: &Node, names: &[&str]) -> Option<Way> {
+fn follow(node: &Node, names: &[&str]) -> Option<NodePath> {
     let Some((first, rest)) = names.split_first() else {
         return Some(Vec::new());
     };

@@ -1,15 +1,15 @@
 //! `-s…`: names and objects, as text or as JSON.
 
-use super::session::{Format, Session, unexpected};
+use super::session::{DataFormat, Session, unexpected};
 use super::{Purpose, blanks_separate, elements, for_each, text};
 use crate::commands::Outcome;
 use crate::fail::Fail;
-use crate::output::json::Document;
+use crate::output::json::JsonDocument;
 use crate::{exit, output};
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
-use proto::object::{Fields, ObjectKind, Wrap};
+use proto::object::{Fields, LineWrap, ObjectKind};
 use proto::restring::Expression;
 use proto::wire::client::{Query, QueueFilter};
 use proto::wire::view::{Data, HostGroupTree};
@@ -28,10 +28,10 @@ pub fn list(session: &mut Session, kind: ObjectKind, nothing: &str) -> Outcome {
 }
 
 /// Prints names, one a line.
-pub fn print_names(format: Format, kind: &str, names: &[String]) {
+pub fn print_names(format: DataFormat, kind: &str, names: &[String]) {
     match format {
-        Format::Text => output::data(&names.iter().map(|name| format!("{name}\n")).collect::<String>()),
-        Format::Json => output::data(&Document::new().with("kind", &kind).with("names", &names).finish()),
+        DataFormat::Text => output::data(&names.iter().map(|name| format!("{name}\n")).collect::<String>()),
+        DataFormat::Json => output::data(&JsonDocument::new().with("kind", &kind).with("names", &names).finish()),
     }
 }
 
@@ -43,8 +43,8 @@ pub fn objects(session: &mut Session, kind: ObjectKind, values: &[String]) -> Ou
         Ok(exit::OK)
     })?;
     match session.format {
-        Format::Text => output::data(&texts(kind, &found, session.wrap)),
-        Format::Json => output::data(&document(kind, &found).finish()),
+        DataFormat::Text => output::data(&texts(kind, &found, session.wrap)),
+        DataFormat::Json => output::data(&document(kind, &found).finish()),
     }
     Ok(code)
 }
@@ -63,9 +63,9 @@ fn names_meant(kind: ObjectKind, values: &[String]) -> Vec<String> {
     }
 }
 
-type Named = (String, Fields);
+type NamedFields = (String, Fields);
 
-fn find(session: &mut Session, kind: ObjectKind, name: &str, found: &mut Vec<Named>) -> Result<(), Fail> {
+fn find(session: &mut Session, kind: ObjectKind, name: &str, found: &mut Vec<NamedFields>) -> Result<(), Fail> {
     if kind != ObjectKind::Queue {
         found.push((name.to_owned(), session.object(kind, name)?));
         return Ok(());
@@ -126,7 +126,7 @@ pub fn instances(session: &mut Session, pattern: &str) -> Result<Vec<String>, Fa
 
 /// Objects one after the other; an empty line between queues, access lists and users, as 8.1.9 has
 /// it.
-fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
+fn texts(kind: ObjectKind, found: &[NamedFields], wrap: LineWrap) -> String {
     let texts: Vec<String> = found
         .iter()
         .map(|(name, fields)| text::print(kind, name, fields, wrap))
@@ -137,7 +137,7 @@ fn texts(kind: ObjectKind, found: &[Named], wrap: Wrap) -> String {
 
 /// Objects with their attributes and values as text, in order; the complex as a list of its
 /// attributes.
-fn document(kind: ObjectKind, found: &[Named]) -> Document {
+fn document(kind: ObjectKind, found: &[NamedFields]) -> JsonDocument {
     let complex = found
         .first()
         .filter(|_| kind == ObjectKind::ComplexTable)
@@ -146,7 +146,9 @@ fn document(kind: ObjectKind, found: &[Named]) -> Document {
         Some(complex) => rows(&complex),
         None => found.iter().map(|(_, fields)| object(fields)).collect(),
     };
-    Document::new().with("kind", &kind.as_str()).with("objects", &objects)
+    JsonDocument::new()
+        .with("kind", &kind.as_str())
+        .with("objects", &objects)
 }
 
 fn object(fields: &Fields) -> Value {
@@ -173,8 +175,8 @@ pub fn group_tree(session: &mut Session, values: &[String]) -> Outcome {
     for_each(elements(values), |name| {
         let tree = tree(session, name)?;
         match session.format {
-            Format::Text => output::data(&tree_text(&tree, 0)),
-            Format::Json => output::data(&Document::new().with("host_group", &tree).finish()),
+            DataFormat::Text => output::data(&tree_text(&tree, 0)),
+            DataFormat::Json => output::data(&JsonDocument::new().with("host_group", &tree).finish()),
         }
         Ok(exit::OK)
     })
@@ -188,9 +190,9 @@ pub fn group_hosts(session: &mut Session, values: &[String]) -> Outcome {
         collect_hosts(&tree, &mut BTreeSet::new(), &mut hosts);
         let names: Vec<String> = hosts.iter().map(ToString::to_string).collect();
         match session.format {
-            Format::Text if names.is_empty() => {}
-            Format::Text => output::data(&format!("{}\n", names.join(" "))),
-            Format::Json => print_names(Format::Json, ObjectKind::ExecHost.as_str(), &names),
+            DataFormat::Text if names.is_empty() => {}
+            DataFormat::Text => output::data(&format!("{}\n", names.join(" "))),
+            DataFormat::Json => print_names(DataFormat::Json, ObjectKind::ExecHost.as_str(), &names),
         }
         Ok(exit::OK)
     })
@@ -250,9 +252,9 @@ mod tests {
     fn queues_are_separated_by_an_empty_line_and_configurations_end_with_one() {
         let fields: Fields = [("a", "1")].into_iter().collect();
         let found = [("x".to_owned(), fields.clone()), ("y".to_owned(), fields)];
-        let queues = texts(ObjectKind::Queue, &found, Wrap::At80);
+        let queues = texts(ObjectKind::Queue, &found, LineWrap::At80);
         assert_eq!(queues.matches("\n\n").count(), 1);
-        let confs = texts(ObjectKind::ClusterConf, &found, Wrap::At80);
+        let confs = texts(ObjectKind::ClusterConf, &found, LineWrap::At80);
         assert!(
             confs.starts_with("#x:\na ") && confs.contains("\n\n#y:\n") && confs.ends_with("1\n\n"),
             "{confs}"

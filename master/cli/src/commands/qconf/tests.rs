@@ -1,7 +1,7 @@
 use super::fake_master::FakeMaster;
 use super::*;
 use proto::complex::Complex;
-use proto::object::{Fields, Object, ObjectKind, Wrap};
+use proto::object::{Fields, LineWrap, Object, ObjectKind};
 use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Query, Reply};
 use proto::wire::view::Data;
 
@@ -99,20 +99,20 @@ fn objects_print_as_8_1_9_printed_them() {
     for (kind, name, recorded) in RECORDED {
         let fields = Fields::parse(recorded).unwrap();
         assert_eq!(
-            text::print(*kind, name, &fields, Wrap::At80),
+            text::print(*kind, name, &fields, LineWrap::At80),
             *recorded,
             "{kind} {name}"
         );
     }
     let complex = Complex::built_in();
-    let printed = text::print(ObjectKind::ComplexTable, "", &complex.write(), Wrap::At80);
+    let printed = text::print(ObjectKind::ComplexTable, "", &complex.write(), LineWrap::At80);
     assert_eq!(printed, complex.to_string());
 }
 
 #[test]
 fn what_is_printed_reads_back_in_both_widths() {
     for (kind, name, recorded) in RECORDED {
-        for wrap in [Wrap::At80, Wrap::SingleLine] {
+        for wrap in [LineWrap::At80, LineWrap::SingleLine] {
             let fields = text::without_reported(*kind, &Fields::parse(recorded).unwrap());
             let printed = text::print(*kind, name, &fields, wrap);
             assert_eq!(text::parse(*kind, name, &printed).unwrap(), fields, "{kind} {name}");

@@ -2,7 +2,7 @@
 
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::{Fields, Object, ObjectKind, Wrap};
+use proto::object::{Fields, LineWrap, Object, ObjectKind};
 use proto::quota::{QuotaSet, parse_sets, print_sets};
 use proto::sharetree::ShareTree;
 
@@ -23,7 +23,7 @@ pub const COMPLEX_COLUMNS: [&str; 8] = [
 ];
 
 /// An object as `qconf -s…` prints it. The name is that of the host, for cluster configurations.
-pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> String {
+pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: LineWrap) -> String {
     match kind {
         ObjectKind::ComplexTable => return complex_text(fields),
         ObjectKind::ShareTree => return tree_text(fields),
@@ -40,7 +40,7 @@ pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: Wrap) -> Strin
 }
 
 /// An object as it is edited.
-pub fn draft(kind: ObjectKind, fields: &Fields, wrap: Wrap) -> String {
+pub fn draft(kind: ObjectKind, fields: &Fields, wrap: LineWrap) -> String {
     match kind {
         ObjectKind::ComplexTable => return complex_text(fields),
         ObjectKind::ShareTree => return tree_text(fields),

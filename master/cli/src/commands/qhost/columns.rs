@@ -8,14 +8,14 @@ pub const UNKNOWN: &str = "-";
 
 /// The columns of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub struct HostColumns {
     /// Each column: how XML names it, and its text.
     values: [(&'static str, String); 10],
 }
 
-impl Columns {
+impl HostColumns {
     /// Reads them from what the host reported.
-    pub fn of(host: &HostView) -> Self {
+    pub fn of_host(host: &HostView) -> Self {
         let reported = |name: &str| host.load.get(name).map(String::as_str);
         let plain = |name| reported(name).map(whole);
         let memory = |name| reported(name).and_then(value::short_memory);

@@ -1,4 +1,4 @@
-use super::{Parts, QHOST, Shown, text, xml};
+use super::{HostListing, Parts, QHOST, text, xml};
 use crate::commands::captured;
 use crate::output::time::Clock;
 use crate::output::xml::escape;
@@ -18,8 +18,8 @@ fn utc() -> Clock {
     Clock::new(TimeZone::UTC)
 }
 
-fn shown(parts: Parts) -> Shown {
-    Shown {
+fn shown(parts: Parts) -> HostListing {
+    HostListing {
         hosts: captured::hosts(),
         queues: if parts.queues { captured::queues() } else { Vec::new() },
         jobs: if parts.jobs { captured::jobs() } else { Vec::new() },
@@ -105,13 +105,13 @@ fn users_are_named_to_see_their_jobs() {
         let parsed = QHOST
             .parse(line.split_whitespace().map(str::to_owned).collect())
             .unwrap();
-        assert_eq!(Parts::of(&parsed).jobs, expected, "{line}");
+        assert_eq!(Parts::from_command_line(&parsed).jobs, expected, "{line}");
     }
 }
 
 #[test]
 fn nothing_is_printed_without_hosts() {
-    assert_eq!(text::render(&Shown::default(), PLAIN, &utc()), "");
+    assert_eq!(text::render(&HostListing::default(), PLAIN, &utc()), "");
 }
 
 #[test]

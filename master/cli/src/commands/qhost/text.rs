@@ -1,8 +1,8 @@
 //! `qhost` as a table.
 
-use super::columns::Columns;
-use super::{Parts, Shown, queues_by_host};
-use crate::commands::qstat::{Role, Shown as Line, by_host};
+use super::columns::HostColumns;
+use super::{HostListing, Parts, queues_by_host};
+use crate::commands::qstat::{JobLine as Line, Role, by_host};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, cut, millionths};
 use proto::wire::view::{HostView, QueueView};
@@ -15,7 +15,7 @@ const JOB_HEADING: &str =
     "   job-ID  prior   name       user         state submit/start at     queue      master ja-task-ID ";
 
 /// The whole table; empty without hosts.
-pub fn render(shown: &Shown, parts: Parts, clock: &Clock) -> String {
+pub fn render(shown: &HostListing, parts: Parts, clock: &Clock) -> String {
     if shown.hosts.is_empty() {
         return String::new();
     }
@@ -44,7 +44,7 @@ pub fn render(shown: &Shown, parts: Parts, clock: &Clock) -> String {
 }
 
 fn host_line(text: &mut String, host: &HostView, parts: Parts) {
-    let columns = Columns::of(host);
+    let columns = HostColumns::of_host(host);
     let [
         arch,
         cpus,

@@ -1,16 +1,16 @@
 //! `qhost -xml`. Its layout, its apostrophes and the apostrophes inside priorities are those of
 //! 8.1.9.
 
-use super::columns::Columns;
-use super::{Parts, Shown, queues_by_host};
-use crate::commands::qstat::{Shown as Line, by_host};
+use super::columns::HostColumns;
+use super::{HostListing, Parts, queues_by_host};
+use crate::commands::qstat::{JobLine as Line, by_host};
 use crate::output::value::{self, Form, millionths};
 use crate::output::xml::escape;
 use proto::wire::view::{HostView, QueueView};
 use std::fmt::Write as _;
 
 /// The document.
-pub fn render(shown: &Shown, parts: Parts) -> String {
+pub fn render(shown: &HostListing, parts: Parts) -> String {
     let mut text = String::from(
         "<?xml version='1.0'?>\n<qhost xmlns:xsd=\"http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qhost/qhost.xsd\">\n",
     );
@@ -38,7 +38,7 @@ pub fn render(shown: &Shown, parts: Parts) -> String {
 }
 
 fn values(text: &mut String, host: &HostView, parts: Parts) {
-    for (name, value) in Columns::of(host).named() {
+    for (name, value) in HostColumns::of_host(host).named() {
         if parts.topology || !matches!(*name, "m_socket" | "m_core" | "m_thread") {
             let _ = writeln!(text, "   <hostvalue name='{name}'>{}</hostvalue>", escape(value));
         }

@@ -1,15 +1,15 @@
 //! The streams of a slave task from here to its end: over the agent of this host, and over its next
 //! life if it is started again.
 
+use crate::cell_address::CellAddress;
 use crate::output;
-use crate::site::Site;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::client::ClientHello;
 use proto::wire::frame::{Frame, Kind};
-use proto::wire::slave::flow::{Incoming, Outgoing, PIECE};
-use proto::wire::slave::{Message, Part, Stream};
+use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE};
+use proto::wire::slave::{Message, SlaveMessage, Stream};
 use quic::{FrameLimits, FrameReceiver, FrameSender, StreamError};
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -33,7 +33,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The agent refuses, or is away for too long.
-pub fn until_over(site: &Site, task: TaskKey, key: TaskKey, has_input: bool) -> Result<u32, Diagnostic> {
+pub fn until_over(site: &CellAddress, task: TaskKey, key: TaskKey, has_input: bool) -> Result<u32, Diagnostic> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot wait for the slave task").why(error.to_string())
@@ -67,9 +67,9 @@ fn own_input() -> mpsc::Receiver<Vec<u8>> {
 struct Talk {
     key: TaskKey,
     pieces: Option<mpsc::Receiver<Vec<u8>>>,
-    input: Outgoing,
-    output: Incoming,
-    error: Incoming,
+    input: OutgoingStream,
+    output: IncomingStream,
+    error: IncomingStream,
     status: Option<u32>,
 }
 
@@ -92,18 +92,18 @@ type Receiver = FrameReceiver<OwnedReadHalf>;
 
 impl Talk {
     fn new(key: TaskKey, pieces: Option<mpsc::Receiver<Vec<u8>>>) -> Self {
-        let (output, error) = (Incoming::default(), Incoming::default());
+        let (output, error) = (IncomingStream::default(), IncomingStream::default());
         Self {
             key,
             pieces,
-            input: Outgoing::new(Stream::Input),
+            input: OutgoingStream::new(Stream::Input),
             output,
             error,
             status: None,
         }
     }
 
-    async fn run(mut self, site: &Site, task: TaskKey) -> Result<u32, Diagnostic> {
+    async fn run(mut self, site: &CellAddress, task: TaskKey) -> Result<u32, Diagnostic> {
         let mut give_up = Instant::now() + LOOK_FOR;
         loop {
             let refusal = match site.connect_to_agent() {
@@ -165,7 +165,7 @@ impl Talk {
     async fn attach(&self, to: &mut Sender) -> Result<(), Break> {
         self.say(
             to,
-            Part::Attach {
+            SlaveMessage::Attach {
                 output: self.output.have(),
                 error: self.error.have(),
             },
@@ -173,7 +173,7 @@ impl Talk {
         .await
     }
 
-    async fn say(&self, to: &mut Sender, part: Part) -> Result<(), Break> {
+    async fn say(&self, to: &mut Sender, part: SlaveMessage) -> Result<(), Break> {
         Ok(to.send(Kind::Slave, 0, &Message { key: self.key, part }).await?)
     }
 
@@ -214,16 +214,16 @@ impl Talk {
             return Ok(());
         }
         match part {
-            Part::Present => self.attach(to).await?,
-            Part::Attached { input } => {
+            SlaveMessage::Present => self.attach(to).await?,
+            SlaveMessage::Attached { input } => {
                 self.input.rewind(input);
                 self.send_input(to).await?;
             }
-            Part::Have {
+            SlaveMessage::Have {
                 stream: Stream::Input,
                 until,
             } => self.input.confirm(until),
-            Part::Data {
+            SlaveMessage::Data {
                 stream: Stream::Output,
                 at,
                 bytes,
@@ -231,14 +231,14 @@ impl Talk {
                 print(&mut std::io::stdout(), self.output.accept(at, &bytes));
                 self.say(
                     to,
-                    Part::Have {
+                    SlaveMessage::Have {
                         stream: Stream::Output,
                         until: self.output.have(),
                     },
                 )
                 .await?;
             }
-            Part::Data {
+            SlaveMessage::Data {
                 stream: Stream::Error,
                 at,
                 bytes,
@@ -246,22 +246,25 @@ impl Talk {
                 print(&mut std::io::stderr(), self.error.accept(at, &bytes));
                 self.say(
                     to,
-                    Part::Have {
+                    SlaveMessage::Have {
                         stream: Stream::Error,
                         until: self.error.have(),
                     },
                 )
                 .await?;
             }
-            Part::Over { status, reason } => {
+            SlaveMessage::Over { status, reason } => {
                 self.status = Some(status);
                 if !reason.is_empty() {
                     output::note(&format!("error: the slave task failed: {reason}"));
                 }
             }
-            Part::Refused(refusal) => return Err(Break::Refused(refusal)),
+            SlaveMessage::Refused(refusal) => return Err(Break::Refused(refusal)),
             // Said by this end.
-            Part::Attach { .. } | Part::Left | Part::Data { .. } | Part::Have { .. } => {}
+            SlaveMessage::Attach { .. }
+            | SlaveMessage::Left
+            | SlaveMessage::Data { .. }
+            | SlaveMessage::Have { .. } => {}
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The columns of one line of jobs: which there are, the heading above them, and the line itself.
 
-use super::shown::Shown;
+use super::shown::JobLine;
 use crate::output::time::Clock;
 use crate::output::value::{cut, days_clock, memory_seconds, millionths, transferred};
 use proto::wire::view::PriorityNumbers;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// Which columns and lines are shown beside the usual ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
+pub struct ColumnSet {
     /// `-ext`.
     pub extended: bool,
     /// `-urg`.
@@ -27,7 +27,7 @@ pub struct Columns {
     pub binding: bool,
 }
 
-impl Columns {
+impl ColumnSet {
     /// Whether the time has a column: `-ext` alone has no room for it.
     pub fn time(self) -> bool {
         !self.extended || self.urgency || self.priority || self.subtasks
@@ -86,7 +86,7 @@ impl Columns {
 
     /// One line without its newline. Lines that only add a slot to the one above repeat nothing of
     /// it.
-    pub fn line(self, shown: &Shown<'_>, clock: &Clock) -> String {
+    pub fn line(self, shown: &JobLine<'_>, clock: &Clock) -> String {
         let mut line = self.head(shown, clock);
         if shown.is_repeat {
             line = " ".repeat(line.chars().count());
@@ -100,8 +100,8 @@ impl Columns {
     }
 
     /// Everything left of the queue.
-    fn head(self, shown: &Shown<'_>, clock: &Clock) -> String {
-        let Shown { job, priority, .. } = shown;
+    fn head(self, shown: &JobLine<'_>, clock: &Clock) -> String {
+        let JobLine { job, priority, .. } = shown;
         let mut line = format!("{:>7} {:>7} ", job.number, millionths(priority.prior, 5));
         self.numbers(shown, &mut line);
         let _ = write!(line, "{:<10} {:<12} ", cut(&job.name, 10), cut(job.owner.as_str(), 12));
@@ -125,7 +125,7 @@ impl Columns {
     }
 
     /// The numbers behind the priority.
-    fn numbers(self, shown: &Shown<'_>, line: &mut String) {
+    fn numbers(self, shown: &JobLine<'_>, line: &mut String) {
         let PriorityNumbers {
             npprior,
             nurg,
@@ -154,7 +154,7 @@ impl Columns {
 
     /// Slots or role, then the task. Without a task seven blanks stand there, which programs may
     /// count on.
-    fn tail(self, shown: &Shown<'_>, line: &mut String) {
+    fn tail(self, shown: &JobLine<'_>, line: &mut String) {
         if self.per_slot {
             let _ = write!(line, "{:<6} ", shown.role.text());
         } else {
@@ -165,7 +165,7 @@ impl Columns {
 }
 
 /// `cpu mem io`: blank while pending, NA until the host told something.
-fn usage(shown: &Shown<'_>, line: &mut String) {
+fn usage(shown: &JobLine<'_>, line: &mut String) {
     let [cpu, memory, io] = match (shown.task, shown.usage()) {
         (_, Some(usage)) => [days_clock(usage.cpu_ms), memory_seconds(usage), transferred(usage)],
         (Some(_), None) => ["NA"; 3].map(str::to_owned),
@@ -175,7 +175,7 @@ fn usage(shown: &Shown<'_>, line: &mut String) {
 }
 
 /// `tckts ovrts otckt ftckt stckt share`; NA once the job has left.
-fn tickets(shown: &Shown<'_>, line: &mut String) {
+fn tickets(shown: &JobLine<'_>, line: &mut String) {
     if shown.has_left {
         *line += &format!("{:>5} ", "NA").repeat(6);
         return;

@@ -26,7 +26,7 @@ pub fn json(details: &[JobDetail], missing: &[String]) -> String {
             value
         })
         .collect();
-    json::Document::new()
+    json::JsonDocument::new()
         .with("jobs", &jobs)
         .with("unknown_jobs", &missing)
         .finish()

@@ -5,8 +5,8 @@ mod resources;
 use super::reasons::Reasons;
 use crate::job::description::{self, interval_s};
 use crate::output::value::{fraction, millionths};
-use crate::output::xml::{Document, escape};
-use proto::checkpoint::{Occasion, When};
+use crate::output::xml::{XmlDocument, escape};
+use proto::checkpoint::{CheckpointOccasions, Occasion};
 use proto::id::{JobNumber, TaskId};
 use proto::job::{HostPath, JobSpec, Phase, Program, Requests, VariableOrigin};
 use proto::rsmap::GrantedIds;
@@ -17,7 +17,7 @@ use resources::resources;
 
 /// The document. Its times are seconds since the epoch.
 pub fn render(details: &[JobDetail]) -> String {
-    let mut document = Document::new("detailed_job_info", "detailed_job_info");
+    let mut document = XmlDocument::new("detailed_job_info", "detailed_job_info");
     document.open("djob_info");
     for detail in details {
         document.open("element");
@@ -26,7 +26,7 @@ pub fn render(details: &[JobDetail]) -> String {
     }
     document.close();
     document.open("messages");
-    Reasons::of(details).element(&mut document);
+    Reasons::from_details(details).element(&mut document);
     document.finish()
 }
 
@@ -40,7 +40,7 @@ pub fn unknown(jobs: &[String]) -> String {
     format!("<?xml version='1.0'?>\n<unknown_jobs >\n{names}</unknown_jobs>\n")
 }
 
-fn job(document: &mut Document, detail: &JobDetail) {
+fn job(document: &mut XmlDocument, detail: &JobDetail) {
     submission(document, detail);
     requests(document, detail);
     program(document, &detail.spec);
@@ -52,7 +52,7 @@ fn job(document: &mut Document, detail: &JobDetail) {
     structure(document, detail);
 }
 
-fn submission(document: &mut Document, detail: &JobDetail) {
+fn submission(document: &mut XmlDocument, detail: &JobDetail) {
     let (row, spec) = (&detail.row, &*detail.spec);
     document.leaf("JB_job_number", row.number);
     document.leaf("JB_ar", spec.reservation.map_or(0, |reservation| reservation.0));
@@ -89,7 +89,7 @@ fn submission(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_jobshare", spec.job_share);
 }
 
-fn requests(document: &mut Document, detail: &JobDetail) {
+fn requests(document: &mut XmlDocument, detail: &JobDetail) {
     let (spec, known) = (&detail.spec, &detail.attributes);
     resources(document, "JB_hard_resource_list", &spec.requests.hard, known);
     resources(document, "JB_soft_resource_list", &spec.requests.soft, known);
@@ -104,7 +104,7 @@ const SCOPES: [u32; 2] = [1, 2];
 
 /// What `-scope` asks for apart, in the elements of Open Cluster Scheduler; left out where there is
 /// none. The queues of the master are where 8.1.9 has them.
-fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttribute]) {
+fn scopes(document: &mut XmlDocument, requests: &Requests, known: &[RequestedAttribute]) {
     let lists = [
         (&requests.master, &[][..]),
         (&requests.slaves, &requests.slave_queues[..]),
@@ -128,7 +128,7 @@ fn scopes(document: &mut Document, requests: &Requests, known: &[RequestedAttrib
     document.close();
 }
 
-fn program(document: &mut Document, spec: &JobSpec) {
+fn program(document: &mut XmlDocument, spec: &JobSpec) {
     document.open("JB_env_list");
     for (origin, (name, value)) in spec.variables() {
         document.open("job_sublist");
@@ -160,7 +160,7 @@ fn program(document: &mut Document, spec: &JobSpec) {
 }
 
 /// Its context, its directory, and where its errors go.
-fn surroundings(document: &mut Document, spec: &JobSpec) {
+fn surroundings(document: &mut XmlDocument, spec: &JobSpec) {
     if !spec.context.is_empty() {
         document.open("JB_context");
         for (name, value) in &spec.context {
@@ -180,7 +180,7 @@ fn surroundings(document: &mut Document, spec: &JobSpec) {
 }
 
 /// The jobs that it waits for, those by which it said so, and those that wait for it.
-fn dependencies(document: &mut Document, detail: &JobDetail) {
+fn dependencies(document: &mut XmlDocument, detail: &JobDetail) {
     let (row, spec) = (&detail.row, &detail.spec);
     numbers(document, PREDECESSORS, &row.waits_for);
     numbers(document, ARRAY_PREDECESSORS, &row.array_waits_for);
@@ -198,7 +198,7 @@ fn dependencies(document: &mut Document, detail: &JobDetail) {
     numbers(document, SUCCESSORS, &detail.successors);
 }
 
-fn requested_predecessors(document: &mut Document, spec: &JobSpec) {
+fn requested_predecessors(document: &mut XmlDocument, spec: &JobSpec) {
     if spec.predecessors.is_empty() {
         return;
     }
@@ -232,7 +232,7 @@ const SUCCESSORS: JobListNames = JobListNames {
 };
 
 /// Writes a list of job numbers; left out where there is none.
-fn numbers(document: &mut Document, names: JobListNames, jobs: &[JobNumber]) {
+fn numbers(document: &mut XmlDocument, names: JobListNames, jobs: &[JobNumber]) {
     if jobs.is_empty() {
         return;
     }
@@ -246,7 +246,7 @@ fn numbers(document: &mut Document, names: JobListNames, jobs: &[JobNumber]) {
 }
 
 /// Tasks on hosts and tasks in error; the list is left out where there are none.
-fn tasks(document: &mut Document, detail: &JobDetail) {
+fn tasks(document: &mut XmlDocument, detail: &JobDetail) {
     let on_hosts: Vec<&TaskRow> = detail
         .row
         .tasks
@@ -282,7 +282,7 @@ fn tasks(document: &mut Document, detail: &JobDetail) {
 }
 
 /// As Open Cluster Scheduler has it: of each map the ids, each once with how often the task has it.
-fn granted_resources(document: &mut Document, maps: &[GrantedIds]) {
+fn granted_resources(document: &mut XmlDocument, maps: &[GrantedIds]) {
     if maps.is_empty() {
         return;
     }
@@ -315,7 +315,7 @@ fn granted_resources(document: &mut Document, maps: &[GrantedIds]) {
     document.close();
 }
 
-fn failed_task(document: &mut Document, task: TaskId, reason: &str, ntckts: &str) {
+fn failed_task(document: &mut XmlDocument, task: TaskId, reason: &str, ntckts: &str) {
     document.open("ulong_sublist");
     document.leaf("JAT_status", 0);
     document.leaf("JAT_task_number", task);
@@ -330,7 +330,7 @@ fn failed_task(document: &mut Document, task: TaskId, reason: &str, ntckts: &str
     document.close();
 }
 
-fn usage(document: &mut Document, usage: &Usage) {
+fn usage(document: &mut XmlDocument, usage: &Usage) {
     let seconds = |ms: u64| fraction(i128::from(ms), 1000, 6);
     let bytes = |bytes: u64| fraction(i128::from(bytes), 1, 6);
     document.open("JAT_scaled_usage_list");
@@ -350,7 +350,7 @@ fn usage(document: &mut Document, usage: &Usage) {
     document.close();
 }
 
-fn attributes(document: &mut Document, detail: &JobDetail) {
+fn attributes(document: &mut XmlDocument, detail: &JobDetail) {
     let spec = &*detail.spec;
     let seconds = |moment: Option<Wall>| moment.map_or(0, Wall::seconds);
     document.leaf("JB_deadline", seconds(spec.deadline));
@@ -378,7 +378,7 @@ fn attributes(document: &mut Document, detail: &JobDetail) {
 }
 
 /// Its parallel environment, its predecessors once more as 8.1.9 has them, and how it is verified.
-fn parallel(document: &mut Document, detail: &JobDetail) {
+fn parallel(document: &mut XmlDocument, detail: &JobDetail) {
     let spec = &*detail.spec;
     if let Some(pe) = &spec.requests.pe {
         document.leaf("JB_pe", &pe.name);
@@ -404,7 +404,7 @@ fn occasion_bits(detail: &JobDetail) -> u32 {
     if detail.spec.checkpoint.is_none() && detail.spec.occasion == Some(Occasion::Never) {
         return 8;
     }
-    let When {
+    let CheckpointOccasions {
         suspended,
         shutdown,
         periodic,
@@ -416,7 +416,7 @@ fn occasion_bits(detail: &JobDetail) -> u32 {
         .sum()
 }
 
-fn structure(document: &mut Document, detail: &JobDetail) {
+fn structure(document: &mut XmlDocument, detail: &JobDetail) {
     let spec = &*detail.spec;
     document.open("JB_ja_structure");
     let (first, last, step) = spec
@@ -449,7 +449,7 @@ fn structure(document: &mut Document, detail: &JobDetail) {
     document.leaf("JB_nurg", millionths(detail.row.priority.nurg, 6));
 }
 
-fn range(document: &mut Document, name: &str, first: u32, last: u32, step: u32) {
+fn range(document: &mut XmlDocument, name: &str, first: u32, last: u32, step: u32) {
     document.open(name);
     document.leaf("RN_min", first);
     document.leaf("RN_max", last);
@@ -457,7 +457,7 @@ fn range(document: &mut Document, name: &str, first: u32, last: u32, step: u32) 
     document.close();
 }
 
-fn paths(document: &mut Document, name: &str, paths: &[HostPath]) {
+fn paths(document: &mut XmlDocument, name: &str, paths: &[HostPath]) {
     if paths.is_empty() {
         return;
     }
@@ -476,7 +476,7 @@ fn paths(document: &mut Document, name: &str, paths: &[HostPath]) {
     document.close();
 }
 
-fn queues(document: &mut Document, name: &str, queues: &[String]) {
+fn queues(document: &mut XmlDocument, name: &str, queues: &[String]) {
     if queues.is_empty() {
         return;
     }

@@ -1,9 +1,9 @@
 //! `qstat -f` and `-F`: queue instances with the tasks in them, then pending and finished tasks.
 
-use super::columns::Columns;
+use super::columns::ColumnSet;
 use super::options::Options;
 use super::requests;
-use super::shown::{self, Shown};
+use super::shown::{self, JobLine};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, cut};
 use proto::wire::view::{JobRow, QueueView};
@@ -23,7 +23,7 @@ fn heading(load_value: &str) -> String {
 
 /// The whole text; empty if there is nothing to show.
 pub fn render(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
-    let columns = Columns {
+    let columns = ColumnSet {
         queue: false,
         ..options.columns
     };
@@ -79,7 +79,7 @@ fn queue_text(queue: &QueueView) -> String {
     text
 }
 
-fn push_lines(text: &mut String, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
+fn push_lines(text: &mut String, lines: &[JobLine<'_>], columns: ColumnSet, clock: &Clock) {
     for line in lines {
         let _ = writeln!(text, "{}", columns.line(line, clock));
         if columns.requests && !line.is_repeat {
@@ -89,7 +89,7 @@ fn push_lines(text: &mut String, lines: &[Shown<'_>], columns: Columns, clock: &
 }
 
 /// Lines below a banner; nothing without lines.
-fn section(text: &mut String, banner: &str, lines: &[Shown<'_>], columns: Columns, clock: &Clock) {
+fn section(text: &mut String, banner: &str, lines: &[JobLine<'_>], columns: ColumnSet, clock: &Clock) {
     if lines.is_empty() {
         return;
     }

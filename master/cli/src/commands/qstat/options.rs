@@ -1,7 +1,7 @@
 //! What the options of `qstat` mean: questions to the master, and how to show the answers.
 
-use super::columns::Columns;
-use crate::args::Parsed;
+use super::columns::ColumnSet;
+use crate::args::CommandLine;
 use crate::commands::ask::{self, Format};
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
@@ -27,7 +27,7 @@ pub enum View {
 /// The holds of `-s` that the master does not tell apart: it knows that a task waits, here it
 /// matters for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Waits {
+struct WaitReasons {
     job: bool,
     array: bool,
     start: bool,
@@ -41,7 +41,7 @@ pub struct Options {
     /// How it is written.
     pub format: Format,
     /// Columns and lines beside the usual ones.
-    pub columns: Columns,
+    pub columns: ColumnSet,
     /// `-g d`: every array task has a line.
     pub per_task: bool,
     /// Whether running tasks are in the order of their queue instances, as 8.1.9 lists them once it
@@ -53,7 +53,7 @@ pub struct Options {
     pub jobs: JobFilter,
     /// Which queue instances.
     pub queues: QueueFilter,
-    waits: Waits,
+    waits: WaitReasons,
 }
 
 impl Options {
@@ -61,7 +61,7 @@ impl Options {
     ///
     /// # Errors
     /// A value that there is not.
-    pub fn of(parsed: &Parsed, caller: &str) -> Result<Self, Fail> {
+    pub fn from_command_line(parsed: &CommandLine, caller: &str) -> Result<Self, Fail> {
         let group = group_letters(parsed)?;
         let (states, waits) = job_states(parsed)?;
         let explain = ask::state_letters(parsed, "-explain", "acAE")?;
@@ -79,7 +79,7 @@ impl Options {
         };
         let mut options = Self {
             view,
-            format: Format::of(parsed)?,
+            format: Format::from_command_line(parsed)?,
             columns: columns(parsed, &group),
             per_task: group.contains('d'),
             by_queue: group.contains(['d', 't']) || parsed.has("-urg"),
@@ -136,7 +136,7 @@ impl Options {
             dependency: _,
             start_time: _,
         } = self.jobs.states.only_holds;
-        let Waits { job, array, start } = self.waits;
+        let WaitReasons { job, array, start } = self.waits;
         let waits = group.condition.held && (row.waits() || !group.holds.any());
         (user && group.holds.user)
             || (operator && group.holds.operator)
@@ -148,7 +148,7 @@ impl Options {
 }
 
 /// The list of `-j`, whose parts stand between commas or blanks.
-fn jobs(parsed: &Parsed) -> Option<Vec<String>> {
+fn jobs(parsed: &CommandLine) -> Option<Vec<String>> {
     let words = ask::optional_list(parsed, "-j")?;
     Some(
         words
@@ -170,7 +170,7 @@ fn queues_for_jobs(queues: &QueueFilter) -> Vec<String> {
 }
 
 /// `-u` taken apart; `$user` is the caller, whom the answer is about where `-u` is not given.
-fn users(parsed: &Parsed, caller: &str) -> Vec<String> {
+fn users(parsed: &CommandLine, caller: &str) -> Vec<String> {
     let named = ask::list(parsed, "-u");
     if named.is_empty() {
         return vec![caller.to_owned()];
@@ -181,9 +181,9 @@ fn users(parsed: &Parsed, caller: &str) -> Vec<String> {
         .collect()
 }
 
-fn columns(parsed: &Parsed, group: &str) -> Columns {
+fn columns(parsed: &CommandLine, group: &str) -> ColumnSet {
     let subtasks = parsed.has("-t");
-    Columns {
+    ColumnSet {
         extended: parsed.has("-ext"),
         urgency: parsed.has("-urg"),
         priority: parsed.has("-pri"),
@@ -196,7 +196,7 @@ fn columns(parsed: &Parsed, group: &str) -> Columns {
 }
 
 /// The letters of `-g`, which programs also give together (`-g dt`).
-fn group_letters(parsed: &Parsed) -> Result<String, Fail> {
+fn group_letters(parsed: &CommandLine) -> Result<String, Fail> {
     let letters = ask::list(parsed, "-g").concat();
     match letters.chars().find(|letter| !"cdt".contains(*letter)) {
         None => Ok(letters),
@@ -216,10 +216,10 @@ fn unknown_state(letter: char) -> Fail {
 }
 
 /// `-s`: letters of states, and `h` with a letter for one hold or alone for all.
-fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
+fn job_states(parsed: &CommandLine) -> Result<(JobStates, WaitReasons), Fail> {
     let text = ask::list(parsed, "-s").concat();
     if text.is_empty() {
-        return Ok((JobStates::default(), Waits::default()));
+        return Ok((JobStates::default(), WaitReasons::default()));
     }
     let mut states = JobStates {
         pending: false,
@@ -229,7 +229,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
         only_holds: HoldFilter::default(),
         held_on_hosts: HoldFilter::default(),
     };
-    let mut waits = Waits::default();
+    let mut waits = WaitReasons::default();
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
@@ -264,7 +264,7 @@ fn job_states(parsed: &Parsed) -> Result<(JobStates, Waits), Fail> {
     Ok((states, waits))
 }
 
-fn hold(letter: Option<char>, holds: &mut HoldFilter, waits: &mut Waits) {
+fn hold(letter: Option<char>, holds: &mut HoldFilter, waits: &mut WaitReasons) {
     let is = |known: char| letter.is_none_or(|letter| letter == known);
     holds.user |= is('u');
     holds.operator |= is('o');

@@ -1,9 +1,9 @@
 //! Why jobs wait: the lines of scheduling info, those about the cluster apart from those about jobs
 //! (`qstat -j` without a list, `messages` of `-j -xml`).
 
-use crate::output::xml::Document;
+use crate::output::xml::XmlDocument;
 use proto::id::JobNumber;
-use proto::wire::view::{JobDetail, Waiting};
+use proto::wire::view::{JobDetail, SchedulingLines};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +71,8 @@ struct Message {
 
 impl Reasons {
     /// Gathers the lines of jobs.
-    pub fn of(details: &[JobDetail]) -> Self {
-        let mut gathered = Gathered::default();
+    pub fn from_details(details: &[JobDetail]) -> Self {
+        let mut gathered = ReasonCollector::default();
         for JobDetail {
             row, scheduling_info, ..
         } in details
@@ -83,11 +83,11 @@ impl Reasons {
     }
 
     /// Gathers the lines of all jobs for a list of jobs, those about their states first.
-    pub fn of_list(waiting: &[Waiting]) -> Self {
-        let mut gathered = Gathered::default();
+    pub fn of_list(waiting: &[SchedulingLines]) -> Self {
+        let mut gathered = ReasonCollector::default();
         waiting
             .iter()
-            .for_each(|Waiting { lines, jobs }| gathered.add(lines, jobs));
+            .for_each(|SchedulingLines { lines, jobs }| gathered.add(lines, jobs));
         let Self { global, mut jobs } = gathered.reasons;
         let place = |text: &str| {
             OF_LISTS
@@ -123,13 +123,13 @@ impl Reasons {
 
     /// The document of `qstat -j -xml`.
     pub fn xml(&self) -> String {
-        let mut document = Document::new("message", "message");
+        let mut document = XmlDocument::new("message", "message");
         self.element(&mut document);
         document.finish()
     }
 
     /// The lists of messages, in an element of their own.
-    pub fn element(&self, document: &mut Document) {
+    pub fn element(&self, document: &mut XmlDocument) {
         document.open("element");
         if !self.jobs.is_empty() {
             document.open("SME_message_list");
@@ -151,13 +151,13 @@ impl Reasons {
 
 /// Reasons while they are gathered, and where each line is among them.
 #[derive(Default)]
-struct Gathered {
+struct ReasonCollector {
     reasons: Reasons,
     global: BTreeSet<String>,
     jobs: BTreeMap<String, usize>,
 }
 
-impl Gathered {
+impl ReasonCollector {
     fn add(&mut self, lines: &[String], jobs: &[JobNumber]) {
         let Reasons { global, jobs: messages } = &mut self.reasons;
         for line in lines {
@@ -183,7 +183,7 @@ impl Gathered {
     }
 }
 
-fn message(document: &mut Document, line: &str, jobs: &[JobNumber]) {
+fn message(document: &mut XmlDocument, line: &str, jobs: &[JobNumber]) {
     document.open("element");
     if !jobs.is_empty() {
         document.open("MES_job_number_list");

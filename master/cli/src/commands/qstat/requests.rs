@@ -1,13 +1,13 @@
 //! `qstat -r`: what a job asked for, below its line.
 
-use super::shown::{Shown, numbers};
+use super::shown::{JobLine, numbers};
 use crate::output::value::millionths;
 use proto::request::ResourceRequest;
 use proto::wire::view::JobRow;
 use std::fmt::Write as _;
 
 /// The lines, each with its newline.
-pub fn text(shown: &Shown<'_>, binding: bool) -> String {
+pub fn text(shown: &JobLine<'_>, binding: bool) -> String {
     let job = shown.job;
     let mut text = String::new();
     put(&mut text, "Full jobname:", &job.name);
@@ -74,7 +74,7 @@ pub fn contributions(job: &JobRow) -> impl Iterator<Item = (&ResourceRequest, St
 }
 
 /// The parallel environment and all slots of a task that has one.
-pub fn granted_pe<'a>(shown: &Shown<'a>) -> Option<(&'a str, u32)> {
+pub fn granted_pe<'a>(shown: &JobLine<'a>) -> Option<(&'a str, u32)> {
     let task = shown.task?;
     let slots = task.granted.iter().map(|granted| granted.slots).sum();
     task.pe.as_deref().map(|pe| (pe, slots))

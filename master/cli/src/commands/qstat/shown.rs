@@ -2,7 +2,7 @@
 
 use crate::output::json;
 use proto::id::{HostName, JobNumber, QueueInstanceName};
-use proto::job::{Granted, Holds, Phase};
+use proto::job::{GrantedSlots, Holds, Phase};
 use proto::request::TaskSet;
 use proto::time::Wall;
 use proto::usage::Usage;
@@ -34,7 +34,7 @@ impl Role {
 
 /// What one line shows.
 #[derive(Clone, Debug)]
-pub struct Shown<'a> {
+pub struct JobLine<'a> {
     /// The job.
     pub job: &'a JobRow,
     /// The task, where the line is about one that is on a host.
@@ -59,7 +59,7 @@ pub struct Shown<'a> {
     pub is_repeat: bool,
 }
 
-impl Shown<'_> {
+impl JobLine<'_> {
     /// Use so far, once the host tells it. Other slots than the first have no numbers of their own.
     pub fn usage(&self) -> Option<&Usage> {
         let task = self.task.filter(|task| task.condition.phase == Phase::Running)?;
@@ -73,12 +73,12 @@ impl Shown<'_> {
 }
 
 /// Tasks on hosts, by job number and task: one line each, or one for each slot.
-pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
+pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<JobLine<'_>> {
     let mut lines = Vec::new();
     for (job, task) in on_hosts(rows) {
         let total = task.granted.iter().map(|granted| granted.slots).sum();
         let first = task.granted.first().map(|granted| &granted.instance);
-        let whole = Shown {
+        let whole = JobLine {
             slots: total,
             instance: first,
             ..on_host(job, task)
@@ -99,11 +99,11 @@ pub fn running(rows: &[JobRow], per_slot: bool) -> Vec<Shown<'_>> {
 }
 
 /// The same, in the `order` of these queue instances; what is in none of them comes behind.
-pub fn listed<'a>(rows: &'a [JobRow], per_slot: bool, order: &[QueueView]) -> Vec<Shown<'a>> {
+pub fn listed<'a>(rows: &'a [JobRow], per_slot: bool, order: &[QueueView]) -> Vec<JobLine<'a>> {
     let mut lines = running(rows, per_slot);
     if !order.is_empty() {
         let places: BTreeMap<_, _> = order.iter().map(instance_of).zip(0..).collect();
-        let place = |line: &Shown<'_>| line.instance.and_then(|instance| places.get(instance).copied());
+        let place = |line: &JobLine<'_>| line.instance.and_then(|instance| places.get(instance).copied());
         lines.sort_by_key(|line| place(line).unwrap_or(usize::MAX));
         mark_repeats(&mut lines);
     }
@@ -111,13 +111,13 @@ pub fn listed<'a>(rows: &'a [JobRow], per_slot: bool, order: &[QueueView]) -> Ve
 }
 
 /// Tasks by the queue instances that they have slots of; in each by job number and task.
-pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> {
-    let mut lines: BTreeMap<&QueueInstanceName, Vec<Shown<'_>>> = BTreeMap::new();
+pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceName, Vec<JobLine<'_>>> {
+    let mut lines: BTreeMap<&QueueInstanceName, Vec<JobLine<'_>>> = BTreeMap::new();
     for (job, task) in on_hosts(rows) {
         for (at, granted) in task.granted.iter().enumerate() {
             // A master that is no task takes a slot where no task is.
             let slots_here = granted.slots.max(u32::from(at == 0));
-            let here = Shown {
+            let here = JobLine {
                 slots: slots_here,
                 instance: Some(&granted.instance),
                 ..on_host(job, task)
@@ -135,8 +135,8 @@ pub fn by_instance(rows: &[JobRow], per_slot: bool) -> BTreeMap<&QueueInstanceNa
 }
 
 /// Every slot by its host; on each by job number and task.
-pub fn by_host(rows: &[JobRow]) -> BTreeMap<&HostName, Vec<Shown<'_>>> {
-    let mut lines: BTreeMap<&HostName, Vec<Shown<'_>>> = BTreeMap::new();
+pub fn by_host(rows: &[JobRow]) -> BTreeMap<&HostName, Vec<JobLine<'_>>> {
+    let mut lines: BTreeMap<&HostName, Vec<JobLine<'_>>> = BTreeMap::new();
     for line in running(rows, true) {
         if let Some(instance) = line.instance {
             lines.entry(&instance.host).or_default().push(line);
@@ -156,8 +156,8 @@ pub fn instance_of(queue: &QueueView) -> QueueInstanceName {
 
 /// Pending tasks: by falling priority, then by job number, condition and task. Array tasks in one
 /// condition share a line unless each has its own (`-g d`).
-pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
-    let mut groups: Vec<(TaskSet, Shown<'_>, u8)> = Vec::new();
+pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<JobLine<'_>> {
+    let mut groups: Vec<(TaskSet, JobLine<'_>, u8)> = Vec::new();
     for job in rows {
         for group in &job.pending {
             let tasks = group.tasks.iter().flat_map(|range| range.iter()).collect();
@@ -174,12 +174,12 @@ pub fn pending(rows: &[JobRow], per_task: bool) -> Vec<Shown<'_>> {
     for (tasks, line, _) in groups {
         match (line.job.array, per_task) {
             (None, _) => lines.push(line),
-            (Some(_), false) => lines.push(Shown {
+            (Some(_), false) => lines.push(JobLine {
                 tasks: Some(tasks.to_string()),
                 ..line
             }),
             (Some(_), true) => {
-                lines.extend(tasks.iter().map(|task| Shown {
+                lines.extend(tasks.iter().map(|task| JobLine {
                     tasks: Some(task.to_string()),
                     ..line.clone()
                 }));
@@ -211,11 +211,11 @@ fn rank(group: &PendingTasks) -> u8 {
 
 /// Jobs that have left, in the order in which they did. All tasks of an array share a line, also
 /// with `-g d`.
-pub fn finished(rows: &[JobRow]) -> Vec<Shown<'_>> {
+pub fn finished(rows: &[JobRow]) -> Vec<JobLine<'_>> {
     rows.iter().filter_map(left).collect()
 }
 
-fn left(job: &JobRow) -> Option<Shown<'_>> {
+fn left(job: &JobRow) -> Option<JobLine<'_>> {
     let tasks: Vec<&TaskRow> = job
         .tasks
         .iter()
@@ -229,7 +229,7 @@ fn left(job: &JobRow) -> Option<Shown<'_>> {
         .map(|granted| granted.slots)
         .sum::<u32>()
         .max(job.slots);
-    Some(Shown {
+    Some(JobLine {
         task: None,
         has_left: true,
         moment: job.submitted,
@@ -253,8 +253,8 @@ fn on_hosts(rows: &[JobRow]) -> Vec<(&JobRow, &TaskRow)> {
     found
 }
 
-fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> Shown<'a> {
-    Shown {
+fn on_host<'a>(job: &'a JobRow, task: &'a TaskRow) -> JobLine<'a> {
+    JobLine {
         job,
         task: Some(task),
         has_left: false,
@@ -297,11 +297,11 @@ fn on_host_priority(job: &JobRow, task: &TaskRow) -> PriorityNumbers {
     }
 }
 
-fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
+fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> JobLine<'a> {
     let is_too_early = job.start_after.is_some() && job.priority.prior == 0;
     let is_looked_at = !group.condition.held && !group.concurrency_blocked && !is_too_early;
     let npprior = if group.error.is_some() { 0 } else { job.priority.npprior };
-    Shown {
+    JobLine {
         job,
         task: None,
         has_left: false,
@@ -324,9 +324,9 @@ fn waiting<'a>(job: &'a JobRow, group: &'a PendingTasks) -> Shown<'a> {
 }
 
 /// One line for each slot of an instance; the first of the first instance is the master.
-fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Shown<'a>> {
+fn slots<'a>(whole: &JobLine<'a>, granted: &'a GrantedSlots, is_first: bool) -> Vec<JobLine<'a>> {
     let role = |at: u32| if is_first && at == 0 { Role::Master } else { Role::Slave };
-    let one = |at| Shown {
+    let one = |at| JobLine {
         role: role(at),
         slots: 1,
         instance: Some(&granted.instance),
@@ -335,8 +335,8 @@ fn slots<'a>(whole: &Shown<'a>, granted: &'a Granted, is_first: bool) -> Vec<Sho
     (0..granted.slots.max(u32::from(is_first))).map(one).collect()
 }
 
-fn mark_repeats(lines: &mut [Shown<'_>]) {
-    let key = |line: &Shown<'_>| (line.job.number, line.task.map(|task| task.task), line.instance.cloned());
+fn mark_repeats(lines: &mut [JobLine<'_>]) {
+    let key = |line: &JobLine<'_>| (line.job.number, line.task.map(|task| task.task), line.instance.cloned());
     if let Some(first) = lines.first_mut() {
         first.is_repeat = false;
     }

@@ -1,8 +1,8 @@
 //! `qstat -g c`: one line for each cluster queue.
 
-use super::columns::Columns;
+use super::columns::ColumnSet;
 use crate::output::value::{cut, millionths};
-use crate::output::xml::Document;
+use crate::output::xml::XmlDocument;
 use proto::wire::view::QueueView;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct Summary {
 }
 
 /// Cluster queues by name: those of the queue instances, and those that have none.
-pub fn of(queues: &[QueueView], empty: &[String]) -> Vec<Summary> {
+pub fn cluster_queues(queues: &[QueueView], empty: &[String]) -> Vec<Summary> {
     let mut by_name: BTreeMap<&str, Vec<&QueueView>> = empty.iter().map(|name| (name.as_str(), Vec::new())).collect();
     for queue in queues {
         by_name.entry(queue.queue.as_str()).or_default().push(queue);
@@ -109,7 +109,7 @@ fn load(instances: &[&QueueView]) -> Option<i64> {
 }
 
 /// The table, with a column for each state under `-ext`; empty without queues.
-pub fn text(summaries: &[Summary], columns: Columns) -> String {
+pub fn text(summaries: &[Summary], columns: ColumnSet) -> String {
     if summaries.is_empty() {
         return String::new();
     }
@@ -153,8 +153,8 @@ pub fn text(summaries: &[Summary], columns: Columns) -> String {
 }
 
 /// The document of `-g c -xml`.
-pub fn xml(summaries: &[Summary], columns: Columns) -> String {
-    let mut document = Document::new("job_info", "qstat");
+pub fn xml(summaries: &[Summary], columns: ColumnSet) -> String {
+    let mut document = XmlDocument::new("job_info", "qstat");
     for summary in summaries {
         document.open("cluster_queue_summary");
         document.leaf("name", &summary.name);

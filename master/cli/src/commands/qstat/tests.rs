@@ -5,7 +5,7 @@ mod documents;
 mod everything;
 mod scopes;
 
-use super::columns::Columns;
+use super::columns::ColumnSet;
 use super::options::{Options, View};
 use super::{full, list, shown, summary, xml};
 use crate::commands::ask::Format;
@@ -26,7 +26,7 @@ fn options(line: &str) -> Options {
     let parsed = super::QSTAT
         .parse(line.split_whitespace().map(str::to_owned).collect())
         .unwrap();
-    Options::of(&parsed, "root").unwrap()
+    Options::from_command_line(&parsed, "root").unwrap()
 }
 
 fn utc() -> Clock {
@@ -314,14 +314,14 @@ fn rules_of_the_extended_full_listing_are_longer() {
 
 #[test]
 fn cluster_queues_are_summed_up() {
-    let summaries = summary::of(&captured::queues(), &[]);
+    let summaries = summary::cluster_queues(&captured::queues(), &[]);
     let expected = r##"CLUSTER QUEUE                   CQLOAD   USED    RES  AVAIL  TOTAL aoACDS  cdsuE  
 --------------------------------------------------------------------------------
 all.q                             2.76      8      0      0      8      0      0 
 dis.q                             2.76      0      0      0      3      0      3 
 sus.q                             2.76      1      0      0      1      0      1 
 "##;
-    assert_eq!(summary::text(&summaries, Columns::default()), expected);
+    assert_eq!(summary::text(&summaries, ColumnSet::default()), expected);
     let expected = r##"<?xml version='1.0'?>
 <job_info  xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat/qstat.xsd">
   <cluster_queue_summary>
@@ -356,13 +356,13 @@ sus.q                             2.76      1      0      0      1      0      1
   </cluster_queue_summary>
 </job_info>
 "##;
-    assert_eq!(summary::xml(&summaries, Columns::default()), expected);
-    assert_eq!(summary::text(&[], Columns::default()), "");
+    assert_eq!(summary::xml(&summaries, ColumnSet::default()), expected);
+    assert_eq!(summary::text(&[], ColumnSet::default()), "");
 }
 
 #[test]
 fn a_summary_in_full_counts_the_slots_in_each_state() {
-    let summaries = summary::of(&captured::queues(), &[]);
+    let summaries = summary::cluster_queues(&captured::queues(), &[]);
     let columns = options("-g c -ext").columns;
     let text = summary::text(&summaries, columns);
     let lines: Vec<&str> = text.lines().collect();
@@ -429,7 +429,7 @@ fn states_select_as_the_manual_says() {
         }
     );
     let parsed = super::QSTAT.parse(vec!["-s".to_owned(), "x".to_owned()]).unwrap();
-    assert_eq!(Options::of(&parsed, "root").unwrap_err().exit, 1);
+    assert_eq!(Options::from_command_line(&parsed, "root").unwrap_err().exit, 1);
 }
 
 #[test]
@@ -468,7 +468,10 @@ fn unknown_letters_are_refused() {
         let parsed = super::QSTAT
             .parse(line.split(' ').map(str::to_owned).collect())
             .unwrap();
-        assert_eq!(Options::of(&parsed, "root").unwrap_err().diagnostic.code, code);
+        assert_eq!(
+            Options::from_command_line(&parsed, "root").unwrap_err().diagnostic.code,
+            code
+        );
     }
 }
 
@@ -521,7 +524,7 @@ fn the_last_list_of_an_option_counts_and_blanks_part_it() {
         "u1",
     ];
     let parsed = super::QSTAT.parse(words.map(str::to_owned).into()).unwrap();
-    let options = Options::of(&parsed, "root").unwrap();
+    let options = Options::from_command_line(&parsed, "root").unwrap();
     let attributes = ["arch", "num_proc", "slots"].map(str::to_owned).to_vec();
     assert_eq!(
         (options.queues.attributes, options.queues.states.as_str()),
@@ -533,7 +536,7 @@ fn the_last_list_of_an_option_counts_and_blanks_part_it() {
         "-U asks what may run"
     );
     let parsed = super::QSTAT.parse(vec!["-j".to_owned(), "1 2,x*".to_owned()]).unwrap();
-    let View::Details(targets) = Options::of(&parsed, "root").unwrap().view else {
+    let View::Details(targets) = Options::from_command_line(&parsed, "root").unwrap().view else {
         panic!()
     };
     assert_eq!(targets, ["1", "2", "x*"]);
@@ -638,7 +641,10 @@ fn a_queue_in_states_of_both_kinds_counts_once_and_one_without_hosts_is_there() 
     let mut queues = captured::queues();
     queues[1].states = "aS".to_owned();
     queues[2].states = "aCd".to_owned();
-    let text = summary::text(&summary::of(&queues, &["e.q".to_owned()]), Columns::default());
+    let text = summary::text(
+        &summary::cluster_queues(&queues, &["e.q".to_owned()]),
+        ColumnSet::default(),
+    );
     let lines: Vec<&str> = text.lines().skip(3).collect();
     assert_eq!(
         lines,
@@ -671,7 +677,7 @@ proptest! {
         name in ".*", owner in ".*", number: u32, prior: i64, slots in 0_u32..20, bits in 0_u8..64,
     ) {
         let rows = [odd_row(name, owner, number, prior, slots)];
-        let columns = Columns {
+        let columns = ColumnSet {
             extended: bits & 1 > 0,
             urgency: bits & 2 > 0,
             priority: bits & 4 > 0,

@@ -1,18 +1,18 @@
 //! `qstat -xml`: element names and their order are those that programs parse.
 
-use super::columns::Columns;
+use super::columns::ColumnSet;
 use super::options::Options;
 use super::requests::{contributions, granted_pe};
-use super::shown::{self, Shown};
+use super::shown::{self, JobLine};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, fraction, memory_seconds, millionths, transferred};
-use crate::output::xml::Document;
+use crate::output::xml::XmlDocument;
 use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// Plain listing: tasks on hosts in `queue_info`, in the `order` of these queue instances, the
 /// others in `job_info`; both are always there.
 pub fn list(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clock) -> String {
-    let mut document = Document::new("job_info", "qstat");
+    let mut document = XmlDocument::new("job_info", "qstat");
     document.open("queue_info");
     for line in shown::listed(rows, options.columns.per_slot, order) {
         job(&mut document, &line, "running", options.columns, clock);
@@ -24,11 +24,11 @@ pub fn list(rows: &[JobRow], order: &[QueueView], options: &Options, clock: &Clo
 
 /// `-f` and `-F`: a `Queue-List` for each queue instance.
 pub fn full(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Clock) -> String {
-    let columns = Columns {
+    let columns = ColumnSet {
         queue: false,
         ..options.columns
     };
-    let mut document = Document::new("job_info", "qstat");
+    let mut document = XmlDocument::new("job_info", "qstat");
     document.open("queue_info");
     let mut by_instance = shown::by_instance(rows, columns.per_slot);
     for queue in queues {
@@ -48,7 +48,7 @@ pub fn full(queues: &[QueueView], rows: &[JobRow], options: &Options, clock: &Cl
     document.finish()
 }
 
-fn others(document: &mut Document, rows: &[JobRow], options: &Options, columns: Columns, clock: &Clock) {
+fn others(document: &mut XmlDocument, rows: &[JobRow], options: &Options, columns: ColumnSet, clock: &Clock) {
     document.open("job_info");
     for line in shown::pending(rows, options.per_task) {
         job(document, &line, "pending", columns, clock);
@@ -59,7 +59,7 @@ fn others(document: &mut Document, rows: &[JobRow], options: &Options, columns: 
     document.close();
 }
 
-fn queue_elements(document: &mut Document, queue: &QueueView) {
+fn queue_elements(document: &mut XmlDocument, queue: &QueueView) {
     document.leaf("name", format_args!("{}@{}", queue.queue, queue.host));
     document.leaf("qtype", &queue.kinds);
     document.leaf("slots_used", queue.used);
@@ -84,7 +84,7 @@ fn queue_elements(document: &mut Document, queue: &QueueView) {
     }
 }
 
-fn job(document: &mut Document, line: &Shown<'_>, state: &str, columns: Columns, clock: &Clock) {
+fn job(document: &mut XmlDocument, line: &JobLine<'_>, state: &str, columns: ColumnSet, clock: &Clock) {
     let row = line.job;
     document.open_with("job_list", &[("state", state)]);
     document.leaf("JB_job_number", row.number);
@@ -127,7 +127,7 @@ fn job(document: &mut Document, line: &Shown<'_>, state: &str, columns: Columns,
     document.close();
 }
 
-fn priority_numbers(document: &mut Document, line: &Shown<'_>, columns: Columns) {
+fn priority_numbers(document: &mut XmlDocument, line: &JobLine<'_>, columns: ColumnSet) {
     let PriorityNumbers {
         npprior,
         nurg,
@@ -137,7 +137,7 @@ fn priority_numbers(document: &mut Document, line: &Shown<'_>, columns: Columns)
         dlcontr,
         ..
     } = line.priority;
-    let Columns {
+    let ColumnSet {
         extended,
         urgency,
         priority,
@@ -160,7 +160,7 @@ fn priority_numbers(document: &mut Document, line: &Shown<'_>, columns: Columns)
     }
 }
 
-fn usage_and_tickets(document: &mut Document, line: &Shown<'_>) {
+fn usage_and_tickets(document: &mut XmlDocument, line: &JobLine<'_>) {
     if let Some(usage) = line.usage() {
         document.leaf("cpu_usage", fraction(i128::from(usage.cpu_ms), 1000, 5));
         document.leaf("mem_usage", memory_seconds(usage));
@@ -184,7 +184,7 @@ fn usage_and_tickets(document: &mut Document, line: &Shown<'_>) {
 }
 
 /// `-r`.
-fn requests(document: &mut Document, line: &Shown<'_>, binding: bool) {
+fn requests(document: &mut XmlDocument, line: &JobLine<'_>, binding: bool) {
     let row = line.job;
     document.leaf("full_job_name", &row.name);
     if let Some(pe) = &row.requests.pe {

@@ -203,16 +203,16 @@ pub fn verification(spec: &JobSpec, clock: &Clock) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Given;
+    use crate::args::GivenOption;
 
-    fn given(name: &'static str, values: &[&str]) -> Given {
-        Given {
+    fn given(name: &'static str, values: &[&str]) -> GivenOption {
+        GivenOption {
             name,
             values: values.iter().map(|value| (*value).to_owned()).collect(),
         }
     }
 
-    fn verified(options: &[Given], program: Program, args: &[&str]) -> String {
+    fn verified(options: &[GivenOption], program: Program, args: &[&str]) -> String {
         let mut request = JobRequest::new("qsub");
         request.apply_line(options).unwrap();
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn verification_shows_what_is_asked_in_each_scope() {
-        let shown = |options: &[Given]| verified(options, sleep(), &["a", "b"]);
+        let shown = |options: &[GivenOption]| verified(options, sleep(), &["a", "b"]);
         let global = given("-l", &["h_rt=60"]);
         assert!(shown(std::slice::from_ref(&global)).contains("\nhard resource_list:         h_rt=60\nmail_list:"));
         let text = shown(&[
@@ -279,7 +279,7 @@ mod tests {
     }
 
     /// What verification shows from the job's name on: what `qstat -j` would, and the script.
-    fn shown(options: &[Given], program: Program, args: &[&str]) -> String {
+    fn shown(options: &[GivenOption], program: Program, args: &[&str]) -> String {
         let text = verified(options, program, args);
         text.split_once("\njob_name:")
             .map(|(_, shown)| format!("job_name:{shown}"))

@@ -15,7 +15,7 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// What to wait for.
 #[derive(Clone, Copy)]
-pub struct Wait {
+pub struct WaitRequest {
     /// The job.
     pub job: JobNumber,
     /// Whether it is an array: then tasks are told one by one.
@@ -26,7 +26,7 @@ pub struct Wait {
     pub sync: bool,
 }
 
-impl Wait {
+impl WaitRequest {
     /// Waits, and tells what became of the job; the exit code is the job's: of an array the first
     /// that is not 0. An interrupt deletes the job.
     pub fn run(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
@@ -161,12 +161,12 @@ fn signal_name(number: u8) -> String {
 mod tests {
     use super::*;
     use proto::id::TaskId;
-    use proto::usage::Failed;
+    use proto::usage::FailedCode;
 
     #[test]
     fn a_signal_and_a_deletion_are_a_failure() {
         let ended = |exit_status, signal, deleted| {
-            let (task, failed) = (TaskId(1), Failed::default());
+            let (task, failed) = (TaskId(1), FailedCode::default());
             exit_code(&EndedTask {
                 task,
                 exit_status,

@@ -1,11 +1,11 @@
 //! A copied cell: refused by `gridwright up`, and with `--as-copy` made a cell of its own.
 
 use super::{Cell, port};
-use crate::args::Parsed;
-use crate::directory::{self, Standing};
+use crate::args::CommandLine;
+use crate::cell_address::place::is_cell;
+use crate::directory::{self, DirectoryRelation};
 use crate::fail::Fail;
 use crate::folder::Folder;
-use crate::site::place::is_cell;
 use crate::{daemons, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::directory::FILE;
@@ -22,11 +22,11 @@ use std::process::Command;
 pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
     let is_host_alone = is_cell(dir) && !dir.join("etc/master.toml").exists();
     match directory::standing(dir) {
-        Standing::Copy(recorded) if !as_copy || is_host_alone => Err(recorded.refusal(dir).into()),
-        Standing::Copy(recorded) => Ok(Some(recorded.path)),
-        Standing::Original | Standing::Unknown if !as_copy => Ok(None),
-        Standing::Unknown if is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
-        Standing::Original | Standing::Unknown => {
+        DirectoryRelation::Copy(recorded) if !as_copy || is_host_alone => Err(recorded.refusal(dir).into()),
+        DirectoryRelation::Copy(recorded) => Ok(Some(recorded.path)),
+        DirectoryRelation::Original | DirectoryRelation::Unknown if !as_copy => Ok(None),
+        DirectoryRelation::Unknown if is_cell(dir) && !is_host_alone => Ok(Some("another directory".to_owned())),
+        DirectoryRelation::Original | DirectoryRelation::Unknown => {
             let refusal = Diagnostic::new(
                 Code::WrongState,
                 "error: the directory is not a copy of a cell: --as-copy is not needed",
@@ -48,7 +48,7 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
         let refusal = Diagnostic::new(Code::WrongState, format!("error: {what}"));
         Err(refusal.at(dir.display().to_string()).why(why).fix(fix).into())
     };
-    let Standing::Copy(recorded) = directory::standing(dir) else {
+    let DirectoryRelation::Copy(recorded) = directory::standing(dir) else {
         let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
         return refuse(
             "the directory is not a copy of a cell: --as-original is not needed",
@@ -80,7 +80,7 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
 ///
 /// # Errors
 /// A step fails. The refusal names it.
-pub(super) fn part(cell: &Cell, original: &str, parsed: &Parsed) -> Result<(), Fail> {
+pub(super) fn part(cell: &Cell, original: &str, parsed: &CommandLine) -> Result<(), Fail> {
     let dir = &cell.dir;
     let accounts = cell.accounts.map(|recorded| recorded.daemons());
     let account = accounts.map(|accounts| (accounts.master, accounts.group));

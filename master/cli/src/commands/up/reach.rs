@@ -1,7 +1,7 @@
 //! Whether the accounts of the daemons reach the state directory, and what helps when a daemon does
 //! not start.
 
-use crate::accounts::Recorded;
+use crate::accounts::RecordedAccounts;
 use crate::daemons::Daemon;
 use crate::fail::Fail;
 use crate::output;
@@ -20,7 +20,7 @@ pub fn check(dir: &Path) -> Result<(), Fail> {
     if !nix::unistd::getuid().is_root() {
         return Ok(());
     }
-    let accounts = Recorded::found_or_chosen(dir).map_err(|why| {
+    let accounts = RecordedAccounts::found_or_chosen(dir).map_err(|why| {
         Fail::from(
             Diagnostic::new(
                 Code::SystemRefused,

@@ -1,8 +1,8 @@
 //! Whether this host itself reports, which the count of all that report does not say.
 
+use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::folder::Folder;
-use crate::site::Site;
 use proto::diagnostic::Diagnostic;
 use proto::id::HostName;
 use proto::wire::client::{HostFilter, Query};
@@ -12,22 +12,22 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What there is to know of this host's reports.
-pub struct Reporting {
+pub struct HostReports {
     /// The name in this host's certificate.
     host: HostName,
-    site: Site,
+    site: CellAddress,
     /// When an agent was started here; a report that is older is one of its predecessor's.
     started: Option<Instant>,
 }
 
-impl Reporting {
+impl HostReports {
     /// The host whose state directory is `dir`; none before it has a certificate.
-    pub fn of(dir: &Path, started: Option<Instant>) -> Option<Self> {
+    pub fn of_directory(dir: &Path, started: Option<Instant>) -> Option<Self> {
         let certificate = Folder::open(&dir.join("agent")).ok()?.read("host.crt").ok()?;
         let host = PeerIdentity::from_pem(&certificate).ok()?.host;
         Some(Self {
             host,
-            site: Site::at(dir),
+            site: CellAddress::at(dir),
             started,
         })
     }

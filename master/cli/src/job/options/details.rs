@@ -221,18 +221,18 @@ const OF_JOBS: &[(O, &str)] = &[
 mod tests {
     use super::*;
     use crate::args::Support;
-    use crate::job::options::{Row, TABLE};
+    use crate::job::options::{JobOptionRow, TABLE};
 
     #[test]
     fn every_option_that_takes_a_value_has_details_once() {
-        let is_of_jobs = |row: &&Row| row.takers != [Taker::Qrsub];
+        let is_of_jobs = |row: &&JobOptionRow| row.takers != [Taker::Qrsub];
         for row in TABLE
             .iter()
             .filter(|row| row.def.support == Support::Yes)
             .filter(is_of_jobs)
         {
             let count = OF_JOBS.iter().filter(|(option, _)| *option == row.option).count();
-            let needs = row.def.values != crate::args::Values::None;
+            let needs = row.def.values != crate::args::ValueCount::None;
             assert!(count == 1 || count == 0 && !needs, "{:?}", row.option);
         }
     }

@@ -1,10 +1,10 @@
 //! The rows of the table of the options of jobs.
 
-use super::{JobOption, ListRule, Row, Rule, Taker};
-use crate::args::{OptionDef, Values, flag, unsupported, with};
+use super::{JobOption, JobOptionRow, ListRule, Rule, Taker};
+use crate::args::{OptionDef, ValueCount, flag, unsupported, with};
 
-const fn row(option: JobOption, def: OptionDef, takers: &'static [Taker], rule: Rule) -> Row {
-    Row {
+const fn row(option: JobOption, def: OptionDef, takers: &'static [Taker], rule: Rule) -> JobOptionRow {
+    JobOptionRow {
         option,
         def,
         takers,
@@ -23,10 +23,10 @@ const NOT_QRESUB: &[Taker] = &[Taker::Qsub, Taker::Qalter, Taker::Qrsub];
 const ALL: &[Taker] = &[Taker::Qsub, Taker::Qalter, Taker::Qresub, Taker::Qrsub];
 
 /// The table, in the order of `-help`.
-pub const TABLE: &[Row] = {
+pub const TABLE: &[JobOptionRow] = {
     use JobOption as O;
     use Rule::{Clear, Command, InOrder, Last, Letters, Mark, Once, Requests};
-    use Values::{One, Two};
+    use ValueCount::{One, Two};
     const ADD_UP: Rule = Rule::List(ListRule::AddUp);
     const LAST_PER_HOST: Rule = Rule::List(ListRule::LastPer("host"));
     const LAST_PER_VARIABLE: Rule = Rule::List(ListRule::LastPer("variable"));
@@ -333,7 +333,7 @@ pub const TABLE: &[Row] = {
             QSUB_ALONE,
             Last,
         ),
-        Row {
+        JobOptionRow {
             replaces_earlier_sources: true,
             ..row(
                 O::Queues,

@@ -2,7 +2,7 @@
 
 use super::table::QRSUB_ALONE;
 use super::*;
-use crate::args::Given;
+use crate::args::GivenOption;
 use crate::job::request::JobRequest;
 use std::fmt::Write as _;
 
@@ -29,11 +29,11 @@ fn an_option_is_found_with_and_without_a_value() {
 fn every_row_has_a_rule_that_its_option_can_follow() {
     for row in TABLE {
         for value in ["1", "y", "a=1", "/a", "n"] {
-            let values = vec![value.to_owned(); if row.def.values == Values::None { 0 } else { 2 }];
+            let values = vec![value.to_owned(); if row.def.values == ValueCount::None { 0 } else { 2 }];
             let mut request = JobRequest::new("qsub");
             for _ in 0..2 {
                 // A value that does not parse is refused; a rule that does not fit panics.
-                let _ = request.apply(&Given {
+                let _ = request.apply(&GivenOption {
                     name: row.def.name,
                     values: values.clone(),
                 });
@@ -45,7 +45,7 @@ fn every_row_has_a_rule_that_its_option_can_follow() {
 #[test]
 fn options_of_reservations_have_the_rules_of_the_row_that_is_found_by_their_name() {
     for row in TABLE.iter().filter(|row| row.takers == QRSUB_ALONE) {
-        let found = row_of(row.def.name, row.def.values != Values::None).unwrap();
+        let found = row_of(row.def.name, row.def.values != ValueCount::None).unwrap();
         let is_own = ["-d", "-e", "-he", "-u", "-w"].contains(&row.def.name);
         assert!(
             is_own || (found.option, found.rule) == (row.option, row.rule),
@@ -57,8 +57,9 @@ fn options_of_reservations_have_the_rules_of_the_row_that_is_found_by_their_name
 
 /// Options with one rule in one row, those that add up in other ways than the last first.
 fn guide_table() -> String {
-    let is_of_job =
-        |row: &&Row| row.takers.contains(&Taker::Qsub) && !matches!(row.rule, Rule::Command | Rule::Mark | Rule::Clear);
+    let is_of_job = |row: &&JobOptionRow| {
+        row.takers.contains(&Taker::Qsub) && !matches!(row.rule, Rule::Command | Rule::Mark | Rule::Clear)
+    };
     let mut groups: Vec<((Rule, bool), Vec<&str>)> = Vec::new();
     for row in TABLE
         .iter()

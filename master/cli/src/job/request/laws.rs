@@ -75,7 +75,7 @@ impl Random {
 
 /// What a job is asked for, in a form that both sides can have.
 #[derive(Debug, Default, PartialEq)]
-struct Asked {
+struct RequestFacts {
     queues: [Vec<String>; 3],
     resources: [BTreeMap<String, String>; 2],
     mail: String,
@@ -89,7 +89,7 @@ struct Asked {
 }
 
 /// The reference. `PLACE` is source, line.
-fn expected(sources: &[Lines]) -> Asked {
+fn expected(sources: &[Lines]) -> RequestFacts {
     let mut uses: Vec<(usize, usize, Use)> = Vec::new();
     for (source, lines) in sources.iter().enumerate() {
         for (line, given) in lines.iter().enumerate() {
@@ -99,9 +99,9 @@ fn expected(sources: &[Lines]) -> Asked {
     if let Some(clear) = uses.iter().rposition(|(_, _, (name, _))| *name == "-clear") {
         uses.drain(..=clear);
     }
-    let mut asked = Asked {
+    let mut asked = RequestFacts {
         words: ["", "", "0", ""].map(str::to_owned),
-        ..Asked::default()
+        ..RequestFacts::default()
     };
     let queue_source = uses
         .iter()
@@ -125,7 +125,7 @@ fn expected(sources: &[Lines]) -> Asked {
     asked
 }
 
-fn expected_list(asked: &mut Asked, name: &str, value: &str) {
+fn expected_list(asked: &mut RequestFacts, name: &str, value: &str) {
     match name {
         "-masterq" => asked.queues[2].extend(commas(value)),
         "-M" => {
@@ -223,9 +223,9 @@ fn unquoted_commas(text: &str) -> Pairs {
 }
 
 /// What the commands make of the sources.
-fn made(sources: &[Lines]) -> Asked {
+fn made(sources: &[Lines]) -> RequestFacts {
     let origins = [Origin::RequestFiles, Origin::Script, Origin::CommandLine];
-    let given = |(name, value): &Use| Given {
+    let given = |(name, value): &Use| GivenOption {
         name,
         values: if value.is_empty() {
             Vec::new()
@@ -262,7 +262,7 @@ fn made(sources: &[Lines]) -> Asked {
     ];
     let variables = request.variables.unwrap_or_default();
     let yes_no = |value: bool| if value { "y" } else { "n" }.to_owned();
-    Asked {
+    RequestFacts {
         queues: [changes.hard_queues, changes.soft_queues, changes.master_queues].map(Option::unwrap_or_default),
         resources: [resources(&changes.hard), resources(&changes.soft)],
         mail: letters

@@ -6,7 +6,7 @@ use crate::job::sources;
 fn request(options: &[(&'static str, &[&str])]) -> Result<JobRequest, Fail> {
     let mut request = JobRequest::new("qsub");
     for (name, values) in options {
-        request.apply(&Given {
+        request.apply(&GivenOption {
             name,
             values: values.iter().map(|v| (*v).to_owned()).collect(),
         })?;
@@ -76,7 +76,7 @@ fn requests_go_to_the_scope_that_is_in_force() {
 
 #[test]
 fn soft_and_scope_end_with_their_source() {
-    let given = |name, value: &[&str]| Given {
+    let given = |name, value: &[&str]| GivenOption {
         name,
         values: value.iter().map(|v| (*v).to_owned()).collect(),
     };
@@ -133,8 +133,8 @@ fn soft_ends_with_its_line_as_in_8_1_9() {
 
 #[test]
 fn a_scope_of_nothing_is_refused() {
-    let source = |words: &[(&'static str, &[&str])]| -> Vec<Given> {
-        let given = |(name, values): &(&'static str, &[&str])| Given {
+    let source = |words: &[(&'static str, &[&str])]| -> Vec<GivenOption> {
+        let given = |(name, values): &(&'static str, &[&str])| GivenOption {
             name,
             values: values.iter().map(|value| (*value).to_owned()).collect(),
         };

@@ -10,7 +10,7 @@ use proto::id::{HostName, TaskKey};
 use proto::time::Tick;
 
 /// A task on an unknown host, and when it is over.
-struct Overdue {
+struct OverdueTask {
     key: TaskKey,
     limit: &'static str,
     seconds: u64,
@@ -44,7 +44,7 @@ pub(super) fn enforce(turn: &mut Turn<'_>, host: &HostName) {
 }
 
 /// The running tasks of which a host has the master slot and that have a limit of time.
-fn of_host(turn: &Turn<'_>, host: &HostName) -> Vec<Overdue> {
+fn of_host(turn: &Turn<'_>, host: &HostName) -> Vec<OverdueTask> {
     let state = turn.state();
     let grace_ms = state.config.scheduler.duration_offset_s().saturating_mul(1000);
     let one = |key: TaskKey| {
@@ -56,7 +56,7 @@ fn of_host(turn: &Turn<'_>, host: &HostName) -> Vec<Overdue> {
             .saturating_mul(1000)
             .saturating_add(grace_ms)
             .saturating_add(before_start_ms);
-        Some(Overdue {
+        Some(OverdueTask {
             key,
             limit,
             seconds,

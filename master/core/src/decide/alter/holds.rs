@@ -1,7 +1,7 @@
 //! Holds of jobs and tasks.
 
 use crate::decide::Turn;
-use crate::decide::select::Selected;
+use crate::decide::select::SelectedJob;
 use crate::event::Event;
 use crate::state::job::{Job, changed_holds};
 use crate::state::ranges::TaskRanges;
@@ -13,7 +13,7 @@ use proto::wire::client::Answer;
 const NAMED_ONE_BY_ONE: u32 = 100;
 
 /// Changes the holds of what was selected, and names what really changed.
-pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChange) -> Vec<Answer> {
+pub(super) fn change(turn: &mut Turn<'_>, selected: &SelectedJob, change: HoldChange) -> Vec<Answer> {
     let job = &turn.state().jobs[&selected.seq];
     let changing = changing(job, job.select(&selected.tasks), change);
     if changing.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn change(turn: &mut Turn<'_>, selected: &Selected, change: HoldChang
 
 /// The change without releases of holds that no selected task has: those need no right, because
 /// they do nothing.
-pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> HoldChange {
+pub(super) fn effective(job: &Job, selected: &SelectedJob, change: HoldChange) -> HoldChange {
     let set = holds_of(job, selected);
     let Holds { user, operator, system } = change.release;
     let release = Holds {
@@ -42,7 +42,7 @@ pub(super) fn effective(job: &Job, selected: &Selected, change: HoldChange) -> H
 }
 
 /// All holds that any of the selected tasks has.
-fn holds_of(job: &Job, selected: &Selected) -> Holds {
+fn holds_of(job: &Job, selected: &SelectedJob) -> Holds {
     let tasks = job.select(&selected.tasks);
     let untouched = (!job.untouched.intersection(&tasks.ranges()).is_empty()).then_some(job.spec.holds);
     let own = job
@@ -65,7 +65,7 @@ fn holds_of(job: &Job, selected: &Selected) -> Holds {
 /// Says which holds of others keep a job that was to be released, and who may release them: a
 /// refusal where nothing was released, else a warning. Grid Engine 8.1.9 says nothing there, so
 /// that the job seems to be free and never starts.
-pub(super) fn left(job: &Job, selected: &Selected, asked: HoldChange, done: HoldChange) -> Option<Answer> {
+pub(super) fn left(job: &Job, selected: &SelectedJob, asked: HoldChange, done: HoldChange) -> Option<Answer> {
     if asked.set.any() || !asked.release.any() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Calendars: what each says now for the queue instances that use it, and when one says something
 //! else.
 
-use super::{Touch, set, state_of};
+use super::{CauseChanges, set, state_of};
 use crate::decide::Turn;
 use crate::event::InstanceState;
 use crate::state::State;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Brings queue instances to what their calendars say: all of them when time or a calendar has
 /// changed it, else those that were touched themselves.
-pub(super) fn follow(turn: &mut Turn<'_>, touch: &Touch) {
+pub(super) fn follow(turn: &mut Turn<'_>, touch: &CauseChanges) {
     let is_due = touch.calendars || turn.is_calendar_due();
     if !is_due && touch.queues.is_empty() && touch.hosts.is_empty() {
         return;

@@ -11,13 +11,13 @@ use crate::event::{Event, InstanceState};
 use crate::state::State;
 use crate::state::job::Placement;
 use proto::id::{CellId, HostName, QueueInstanceName, QueueName, SubmitSeq, TaskId, TaskKey};
-use proto::queue::{Preempt, Subordinates};
+use proto::queue::{PreemptionOrder, Subordinates};
 use proto::time::Tick;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A queue with its list, and all queues below it.
-struct Tree {
+struct QueueTree {
     most: u32,
     members: Vec<Member>,
 }
@@ -28,12 +28,12 @@ struct Member {
     /// Steps below the queue with the list, which has 0 and gives nothing.
     depth: u32,
     seq_no: u32,
-    action: Preempt,
+    action: PreemptionOrder,
 }
 
 /// A task on the host.
 #[derive(Clone, Debug)]
-struct Task {
+struct HostTask {
     key: TaskKey,
     placed: Tick,
     slots: BTreeMap<QueueName, u32>,
@@ -74,7 +74,7 @@ pub(super) fn follow(turn: &mut Turn<'_>, host: &HostName) {
 }
 
 /// The trees of a host, each before those that contain it.
-fn trees(state: &State, host: &HostName) -> Vec<Tree> {
+fn trees(state: &State, host: &HostName) -> Vec<QueueTree> {
     let config = &state.config;
     let list_of = |queue: &QueueName| {
         let instance = QueueInstanceName {
@@ -93,7 +93,7 @@ fn trees(state: &State, host: &HostName) -> Vec<Tree> {
             queue: queue.clone(),
             depth: 0,
             seq_no: 0,
-            action: Preempt::default(),
+            action: PreemptionOrder::default(),
         };
         let mut members = vec![top];
         let mut at = 0;
@@ -111,20 +111,20 @@ fn trees(state: &State, host: &HostName) -> Vec<Tree> {
             }
             at += 1;
         }
-        trees.push(Tree { most, members });
+        trees.push(QueueTree { most, members });
     }
     trees.sort_by_key(|tree| tree.members.len());
     trees
 }
 
-fn tasks(state: &State, host: &HostName) -> Vec<Task> {
+fn tasks(state: &State, host: &HostName) -> Vec<HostTask> {
     let placements = state.index.on_host(host).filter_map(|key| state.placed(key));
     placements
         .map(|(_, _, placement)| task(state, host, placement))
         .collect()
 }
 
-fn task(state: &State, host: &HostName, placement: &Placement) -> Task {
+fn task(state: &State, host: &HostName, placement: &Placement) -> HostTask {
     let mut slots: BTreeMap<QueueName, u32> = BTreeMap::new();
     for granted in placement
         .granted
@@ -133,7 +133,7 @@ fn task(state: &State, host: &HostName, placement: &Placement) -> Task {
     {
         *slots.entry(granted.instance.queue.clone()).or_default() += granted.slots;
     }
-    Task {
+    HostTask {
         key: placement.key,
         placed: placement.placed_tick,
         slots,
@@ -145,7 +145,7 @@ fn task(state: &State, host: &HostName, placement: &Placement) -> Task {
 
 /// The tasks as they are to be: first tasks give way where there are too many, then others go on
 /// where there is room.
-fn settle(trees: &[Tree], mut tasks: Vec<Task>) -> Vec<Task> {
+fn settle(trees: &[QueueTree], mut tasks: Vec<HostTask>) -> Vec<HostTask> {
     for tree in trees {
         while at_work(tree, &tasks) > u64::from(tree.most) {
             let Some(victim) = victim(tree, &tasks) else { break };
@@ -153,7 +153,7 @@ fn settle(trees: &[Tree], mut tasks: Vec<Task>) -> Vec<Task> {
         }
     }
     for at in waiting(trees, &tasks) {
-        let fits = |tree: &Tree| {
+        let fits = |tree: &QueueTree| {
             let slots = slots_in(tree, &tasks[at]);
             slots == 0 || at_work(tree, &tasks) + slots <= u64::from(tree.most)
         };
@@ -164,7 +164,7 @@ fn settle(trees: &[Tree], mut tasks: Vec<Task>) -> Vec<Task> {
     tasks
 }
 
-fn slots_in(tree: &Tree, task: &Task) -> u64 {
+fn slots_in(tree: &QueueTree, task: &HostTask) -> u64 {
     tree.members
         .iter()
         .filter_map(|member| task.slots.get(&member.queue))
@@ -172,7 +172,7 @@ fn slots_in(tree: &Tree, task: &Task) -> u64 {
         .sum()
 }
 
-fn at_work(tree: &Tree, tasks: &[Task]) -> u64 {
+fn at_work(tree: &QueueTree, tasks: &[HostTask]) -> u64 {
     tasks
         .iter()
         .filter(|task| task.is_at_work())
@@ -182,7 +182,7 @@ fn at_work(tree: &Tree, tasks: &[Task]) -> u64 {
 
 /// The task that gives way first: of the deepest queues the one with the highest number that has
 /// any at work.
-fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
+fn victim(tree: &QueueTree, tasks: &[HostTask]) -> Option<usize> {
     let mut members: Vec<&Member> = tree.members.iter().filter(|member| member.depth > 0).collect();
     members.sort_by_key(|member| (Reverse((member.depth, member.seq_no)), &member.queue));
     members.into_iter().find_map(|member| {
@@ -191,8 +191,8 @@ fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
             .enumerate()
             .filter(|(_, task)| task.is_at_work() && task.may_give_way && task.slots.contains_key(&member.queue));
         let found = match member.action {
-            Preempt::ShortestRunning => here.max_by_key(|(_, task)| task.age()),
-            Preempt::LongestRunning => here.min_by_key(|(_, task)| task.age()),
+            PreemptionOrder::ShortestRunning => here.max_by_key(|(_, task)| task.age()),
+            PreemptionOrder::LongestRunning => here.min_by_key(|(_, task)| task.age()),
         };
         found.map(|(at, _)| at)
     })
@@ -200,13 +200,13 @@ fn victim(tree: &Tree, tasks: &[Task]) -> Option<usize> {
 
 /// The tasks that have given way, in the order in which they go on: the reverse of that in which
 /// they gave way.
-fn waiting(trees: &[Tree], tasks: &[Task]) -> Vec<usize> {
-    let place = |task: &Task| {
+fn waiting(trees: &[QueueTree], tasks: &[HostTask]) -> Vec<usize> {
+    let place = |task: &HostTask| {
         let members = trees.iter().rev().flat_map(|tree| &tree.members);
         let found = members
             .into_iter()
             .find(|member| member.depth > 0 && task.slots.contains_key(&member.queue));
-        found.map_or((0, 0, Preempt::default()), |member| {
+        found.map_or((0, 0, PreemptionOrder::default()), |member| {
             (member.depth, member.seq_no, member.action)
         })
     };
@@ -214,7 +214,7 @@ fn waiting(trees: &[Tree], tasks: &[Task]) -> Vec<usize> {
     waiting.sort_by(|one, other| {
         let ((depth, seq_no, action), theirs) = (place(&tasks[*one]), place(&tasks[*other]));
         let by_age = tasks[*one].age().cmp(&tasks[*other].age());
-        let by_age = if action == Preempt::LongestRunning {
+        let by_age = if action == PreemptionOrder::LongestRunning {
             by_age.reverse()
         } else {
             by_age
@@ -224,7 +224,7 @@ fn waiting(trees: &[Tree], tasks: &[Task]) -> Vec<usize> {
     waiting
 }
 
-fn is_subordinate(trees: &[Tree], queue: &QueueName) -> bool {
+fn is_subordinate(trees: &[QueueTree], queue: &QueueName) -> bool {
     trees.iter().any(|tree| {
         tree.members
             .iter()
@@ -233,7 +233,7 @@ fn is_subordinate(trees: &[Tree], queue: &QueueName) -> bool {
 }
 
 /// Whether one more task of one slot in a queue would give way at once.
-fn would_give_way(trees: &[Tree], tasks: &[Task], queue: &QueueName) -> bool {
+fn would_give_way(trees: &[QueueTree], tasks: &[HostTask], queue: &QueueName) -> bool {
     let nobody = TaskKey {
         cell: CellId(0),
         seq: SubmitSeq(u64::MAX),
@@ -241,7 +241,7 @@ fn would_give_way(trees: &[Tree], tasks: &[Task], queue: &QueueName) -> bool {
         pe_task: 0,
         attempt: 0,
     };
-    let newest = Task {
+    let newest = HostTask {
         key: nobody,
         placed: Tick(u64::MAX),
         slots: BTreeMap::from([(queue.clone(), 1)]),
@@ -253,7 +253,7 @@ fn would_give_way(trees: &[Tree], tasks: &[Task], queue: &QueueName) -> bool {
     settle(trees, with).last().is_some_and(|task| task.preempted)
 }
 
-impl Task {
+impl HostTask {
     fn is_at_work(&self) -> bool {
         !self.stopped && !self.preempted
     }

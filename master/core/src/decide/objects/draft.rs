@@ -6,12 +6,12 @@
 
 use super::supported::Origin;
 use super::{change, root_commands};
-use crate::core::Site;
+use crate::core::MasterHost;
 use crate::decide::tasks::{self, TaskEnd};
 use crate::decide::{Caller, Turn};
 use crate::event::{Event, InstanceState, StoredObject};
 use crate::state::State;
-use crate::state::config::{Configuration, Touched};
+use crate::state::config::{Configuration, DerivedChanges};
 use proto::diagnostic::Diagnostic;
 use proto::host::names::HostNames;
 use proto::id::{QueueInstanceName, TaskKey};
@@ -29,7 +29,7 @@ pub(super) struct Draft<'a> {
     /// Where the objects come from.
     pub origin: Origin,
     /// Where the master runs.
-    pub site: &'a Site,
+    pub site: &'a MasterHost,
     /// The objects as the changes so far leave them, with nothing derived from them.
     pub config: Configuration,
     /// Queue instances whose tasks are to be ended.
@@ -142,7 +142,7 @@ pub(super) fn commit(turn: &mut Turn<'_>, objects: Vec<StoredObject>) {
     if objects.is_empty() {
         return;
     }
-    let Touched { added, .. } = turn.record(Event::ObjectsChanged(objects));
+    let DerivedChanges { added, .. } = turn.record(Event::ObjectsChanged(objects));
     start_instances(turn, added);
 }
 

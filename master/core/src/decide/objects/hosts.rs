@@ -2,7 +2,7 @@
 //! (ARCHITECTURE.md "Transport and identity").
 
 use super::{draft, words};
-use crate::decide::requests::Request;
+use crate::decide::requests::RequestOrigin;
 use crate::decide::{Caller, Turn, agents, tasks};
 use crate::effect::{Effect, ReplyTo};
 use crate::event::{Event, JoinGrant, StoredObject};
@@ -39,7 +39,7 @@ const TOKEN_LIFE_MAX_S: u64 = 365 * 86_400;
 
 /// A host that asks to join.
 #[derive(Clone, Debug)]
-pub(crate) struct Join {
+pub(crate) struct HostJoin {
     pub reply_to: ReplyTo,
     pub token_hash: String,
     pub host: HostName,
@@ -49,7 +49,13 @@ pub(crate) struct Join {
 
 /// Stores the hash of a token that the shell has made; the shell puts the token itself into the
 /// answer.
-pub(super) fn create_token(turn: &mut Turn<'_>, request: Request, uses: u32, valid_s: u64, pattern: String) -> Reply {
+pub(super) fn create_token(
+    turn: &mut Turn<'_>,
+    request: RequestOrigin,
+    uses: u32,
+    valid_s: u64,
+    pattern: String,
+) -> Reply {
     let refuse = |what: &str, fix: &str| Reply::refusal(Diagnostic::new(Code::BadValue, what).fix(fix));
     if uses == 0 {
         return refuse("a token that nobody may use", "allow at least one use");
@@ -102,8 +108,8 @@ pub(super) fn revoke_token(turn: &mut Turn<'_>, id: &str) -> Reply {
 }
 
 /// Admits a host that joins, and adds it to the execution hosts and to `@allhosts`, nowhere else.
-pub(crate) fn join(turn: &mut Turn<'_>, join: Join) {
-    let Join {
+pub(crate) fn join(turn: &mut Turn<'_>, join: HostJoin) {
+    let HostJoin {
         reply_to,
         token_hash,
         host,
@@ -263,7 +269,7 @@ pub(super) fn rebind(turn: &mut Turn<'_>, caller: &Caller, host: &str) -> Reply 
 pub(super) fn simulate(
     turn: &mut Turn<'_>,
     caller: &Caller,
-    request: Request,
+    request: RequestOrigin,
     count: u32,
     slots: Option<u32>,
 ) -> Option<Reply> {

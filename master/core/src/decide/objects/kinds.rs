@@ -18,7 +18,7 @@ use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 
 /// The rules of one kind.
-pub(super) struct Row {
+pub(super) struct KindRules {
     /// What messages call it.
     pub words: Words,
     /// The name under which an object is found that people call so.
@@ -32,8 +32,8 @@ pub(super) struct Row {
     pub has_instance: fn(&str, &QueueInstanceName) -> bool,
 }
 
-const fn row_of(words: Words, settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>) -> Row {
-    Row {
+const fn row_of(words: Words, settle: fn(&mut Draft<'_>, &str, &Fields) -> Result<Fields, Refusals>) -> KindRules {
+    KindRules {
         words,
         canonical: |_, name| name.to_owned(),
         settle,
@@ -55,7 +55,7 @@ fn unless(refusals: Refusals, object: &impl Object) -> Result<Fields, Refusals> 
     }
 }
 
-const EXEC_HOST: Row = Row {
+const EXEC_HOST: KindRules = KindRules {
     canonical: host,
     unused: |config, name| references::to_host(config, &HostName::new(name)),
     has_instance: |name, instance| instance.host.as_str() == name,
@@ -77,7 +77,7 @@ const EXEC_HOST: Row = Row {
     )
 };
 
-const QUEUE: Row = Row {
+const QUEUE: KindRules = KindRules {
     unused: |config, name| {
         references::to_queue(config, &name.into())?;
         quotas::to_queue(config, name)
@@ -94,7 +94,7 @@ const QUEUE: Row = Row {
     })
 };
 
-const HOST_GROUP: Row = Row {
+const HOST_GROUP: KindRules = KindRules {
     unused: |config, name| {
         references::to_group(config, &name.into())?;
         quotas::to_group(config, name)
@@ -107,7 +107,7 @@ const HOST_GROUP: Row = Row {
     })
 };
 
-const PE: Row = Row {
+const PE: KindRules = KindRules {
     unused: |config, name| {
         references::to_pe(config, &name.into())?;
         quotas::to_pe(config, name)
@@ -146,17 +146,17 @@ fn variables_of_pe(pe: &ParallelEnvironment) -> Result<(), Refusals> {
     if refusals.is_empty() { Ok(()) } else { Err(refusals) }
 }
 
-const CALENDAR: Row = Row {
+const CALENDAR: KindRules = KindRules {
     unused: |config, name| references::to_calendar(config, &name.into()),
     ..row_of(Words::same("calendar"), |_, _, fields| {
         Ok(Calendar::from_fields(fields)?.to_fields())
     })
 };
-const RESOURCE_QUOTA: Row = row_of(Words::same("resource quota set"), |draft, _, fields| {
+const RESOURCE_QUOTA: KindRules = row_of(Words::same("resource quota set"), |draft, _, fields| {
     quotas::settle(draft, fields)
 });
 
-const CLUSTER_CONF: Row = Row {
+const CLUSTER_CONF: KindRules = KindRules {
     canonical: |draft, name| {
         if name.is_empty() {
             "global".to_owned()
@@ -176,7 +176,7 @@ const CLUSTER_CONF: Row = Row {
     })
 };
 
-const SCHEDULER_CONF: Row = Row {
+const SCHEDULER_CONF: KindRules = KindRules {
     canonical: |_, _| String::new(),
     ..row_of(Words::same("scheduler configuration"), |draft, _, fields| {
         let conf = SchedulerConf::from_fields(fields)?;
@@ -185,19 +185,19 @@ const SCHEDULER_CONF: Row = Row {
 };
 
 /// The complex is changed in a module of its own.
-const COMPLEX: Row = Row {
+const COMPLEX: KindRules = KindRules {
     canonical: |_, _| String::new(),
     ..row_of(Words::same("complex"), refused)
 };
 
 /// The share tree is changed in a module of its own, too.
-const SHARE_TREE: Row = Row {
+const SHARE_TREE: KindRules = KindRules {
     canonical: |_, _| String::new(),
     ..row_of(Words::same("share tree"), refused)
 };
 
 /// A list of hosts.
-const fn hosts(list: &'static str, present: &'static str) -> Row {
+const fn hosts(list: &'static str, present: &'static str) -> KindRules {
     let words = Words {
         list,
         object: list,
@@ -213,32 +213,32 @@ const fn hosts(list: &'static str, present: &'static str) -> Row {
         })?;
         Ok(Fields::new())
     };
-    Row {
+    KindRules {
         canonical: host,
         ..row_of(words, settle)
     }
 }
 
-const USER_SET: Row = Row {
+const USER_SET: KindRules = KindRules {
     unused: |config, name| {
         access::to_set(config, name)?;
         quotas::to_set(config, name)
     },
     ..row_of(Words::same("userset"), access::settle_set)
 };
-const PROJECT: Row = Row {
+const PROJECT: KindRules = KindRules {
     unused: |config, name| {
         access::to_project(config, name)?;
         quotas::to_project(config, name)
     },
     ..row_of(Words::same("project"), access::settle_project)
 };
-const USER: Row = Row {
+const USER: KindRules = KindRules {
     unused: access::to_user,
     ..row_of(Words::same("user"), access::settle_user)
 };
 
-const CHECKPOINT: Row = Row {
+const CHECKPOINT: KindRules = KindRules {
     unused: access::to_checkpoint,
     ..row_of(
         Words {
@@ -251,24 +251,24 @@ const CHECKPOINT: Row = Row {
 };
 
 /// A list of users.
-const fn users(list: &'static str) -> Row {
+const fn users(list: &'static str) -> KindRules {
     row_of(Words::same(list), |_, name, _| {
         proto::object::value::check_name(name).map_err(|bad| vec![bad.refusal("user name", name)])?;
         Ok(Fields::new())
     })
 }
 
-const ADMIN_HOSTS: Row = hosts("administrative host", "adminhost");
-const SUBMIT_HOSTS: Row = hosts("submit host", "submithost");
-const MANAGERS: Row = users("manager");
-const OPERATORS: Row = users("operator");
+const ADMIN_HOSTS: KindRules = hosts("administrative host", "adminhost");
+const SUBMIT_HOSTS: KindRules = hosts("submit host", "submithost");
+const MANAGERS: KindRules = users("manager");
+const OPERATORS: KindRules = users("operator");
 
 fn refused(_: &mut Draft<'_>, _: &str, _: &Fields) -> Result<Fields, Refusals> {
     unreachable!("changes of this kind do not come here")
 }
 
 /// The rules of a kind.
-pub(super) const fn row(kind: ObjectKind) -> &'static Row {
+pub(super) const fn row(kind: ObjectKind) -> &'static KindRules {
     match kind {
         ObjectKind::ComplexTable => &COMPLEX,
         ObjectKind::ExecHost => &EXEC_HOST,

@@ -5,7 +5,7 @@
 
 use super::change::Refusals;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::object::value::{Assignments, Command, is_none};
+use proto::object::value::{Assignments, ProcedureCommand, is_none};
 use proto::object::{Fields, ObjectKind};
 use proto::queue::Setting;
 
@@ -124,7 +124,7 @@ fn host_values(value: &str) -> Option<Diagnostic> {
 fn relative(key: &str, value: &str, is_nothing: bool) -> Option<Diagnostic> {
     if is_nothing
         || value
-            .parse::<Command>()
+            .parse::<ProcedureCommand>()
             .is_ok_and(|command| command.command_line().starts_with('/'))
     {
         return None;

@@ -16,7 +16,7 @@ use proto::queue::Setting;
 
 /// The values of an attribute that are supported.
 #[derive(Clone, Copy, Debug)]
-enum Allowed {
+enum AllowedValues {
     /// `NONE` alone.
     None,
     /// Any of these, in any letter case.
@@ -48,23 +48,23 @@ pub(super) enum Origin {
 }
 
 /// One row: attributes of a kind, what they may be, and what to do instead.
-struct Row {
+struct SupportRow {
     kind: ObjectKind,
     attributes: &'static [&'static str],
-    allowed: Allowed,
+    allowed: AllowedValues,
     rule: Rule,
     instead: &'static str,
 }
 
-impl Row {
+impl SupportRow {
     /// The rule of one part of a value.
     fn rule_of(&self, part: &str) -> Rule {
         match self.allowed {
-            Allowed::Parameters => match self.class(part.split('=').next().unwrap_or(part)) {
+            AllowedValues::Parameters => match self.class(part.split('=').next().unwrap_or(part)) {
                 Some(ParameterClass::Kept | ParameterClass::Unread) => Rule::Kept,
                 Some(ParameterClass::Served | ParameterClass::Refused) | None => self.rule,
             },
-            Allowed::None | Allowed::Words(_) | Allowed::Kinds(_) => self.rule,
+            AllowedValues::None | AllowedValues::Words(_) | AllowedValues::Kinds(_) => self.rule,
         }
     }
 
@@ -83,8 +83,13 @@ impl Row {
     }
 }
 
-const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row {
+const fn row(
+    kind: ObjectKind,
+    attributes: &'static [&'static str],
+    allowed: AllowedValues,
+    instead: &'static str,
+) -> SupportRow {
+    SupportRow {
         kind,
         attributes,
         allowed,
@@ -94,8 +99,13 @@ const fn row(kind: ObjectKind, attributes: &'static [&'static str], allowed: All
 }
 
 /// A row whose values are kept, whoever writes them.
-const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Allowed, instead: &'static str) -> Row {
-    Row {
+const fn kept(
+    kind: ObjectKind,
+    attributes: &'static [&'static str],
+    allowed: AllowedValues,
+    instead: &'static str,
+) -> SupportRow {
+    SupportRow {
         kind,
         attributes,
         allowed,
@@ -107,29 +117,29 @@ const fn kept(kind: ObjectKind, attributes: &'static [&'static str], allowed: Al
 /// The kinds of usage that users are charged with.
 const USAGE_KINDS: &[&str] = &["cpu", "mem", "io"];
 
-const FALSE: Allowed = Allowed::Words(&["false", "0", "no"]);
+const FALSE: AllowedValues = AllowedValues::Words(&["false", "0", "no"]);
 
 /// What helps with a parameter that is kept.
 const SEE_TABLE: &str = "take it out; master/COMPATIBILITY.md says what replaces it";
 
 /// Everything that an object of a supported kind may say and that has no effect.
-const TABLE: &[Row] = &[
+const TABLE: &[SupportRow] = &[
     row(
         ObjectKind::Queue,
         &["processors"],
-        Allowed::Words(&["undefined", "none"]),
+        AllowedValues::Words(&["undefined", "none"]),
         "leave it UNDEFINED",
     ),
     kept(
         ObjectKind::ExecHost,
         &["usage_scaling"],
-        Allowed::Kinds(','),
+        AllowedValues::Kinds(','),
         "scale cpu, mem and io: what accounting tells is not scaled",
     ),
     kept(
         ObjectKind::Pe,
         &["qsort_args"],
-        Allowed::None,
+        AllowedValues::None,
         "queue instances are ordered by queue_sort_method and seq_no; no library of the site is asked",
     ),
     row(
@@ -141,7 +151,7 @@ const TABLE: &[Row] = &[
     kept(
         ObjectKind::ClusterConf,
         &["loglevel"],
-        Allowed::Words(&["log_warning"]),
+        AllowedValues::Words(&["log_warning"]),
         "GRIDWRIGHT_LOG in the environment of the daemons says what they log",
     ),
     row(
@@ -154,7 +164,7 @@ const TABLE: &[Row] = &[
             "libjvm_path",
             "additional_jvm_args",
         ],
-        Allowed::None,
+        AllowedValues::None,
         "leave it none",
     ),
     row(
@@ -167,7 +177,7 @@ const TABLE: &[Row] = &[
             "rsh_command",
             "rsh_daemon",
         ],
-        Allowed::Words(&["builtin"]),
+        AllowedValues::Words(&["builtin"]),
         "leave it builtin",
     ),
     row(
@@ -179,68 +189,68 @@ const TABLE: &[Row] = &[
     kept(
         ObjectKind::ClusterConf,
         &["gid_range"],
-        Allowed::Words(&["65400-65500", "none"]),
+        AllowedValues::Words(&["65400-65500", "none"]),
         "the processes of jobs are found by other means; groups that mark them are named on each host, with tracking_gids \
          LOW HIGH in etc/launcher.conf of its state directory",
     ),
     row(
         ObjectKind::ClusterConf,
         &["jsv_url"],
-        Allowed::None,
+        AllowedValues::None,
         "leave it none and check jobs where they are submitted",
     ),
     row(
         ObjectKind::ClusterConf,
         &["qmaster_params"],
-        Allowed::Parameters,
+        AllowedValues::Parameters,
         "leave the parameter out",
     ),
     row(
         ObjectKind::ClusterConf,
         &["execd_params"],
-        Allowed::Parameters,
+        AllowedValues::Parameters,
         "leave the parameter out; what a job needs of an environment it gets with -v, -V or in its script",
     ),
     row(
         ObjectKind::ClusterConf,
         &["reporting_params"],
-        Allowed::Parameters,
+        AllowedValues::Parameters,
         "leave the parameter out",
     ),
     kept(
         ObjectKind::ClusterConf,
         &["xterm"],
-        Allowed::Words(&["/usr/bin/xterm"]),
+        AllowedValues::Words(&["/usr/bin/xterm"]),
         "there is no qsh: submit a job that starts the terminal",
     ),
     kept(
         ObjectKind::ClusterConf,
         &["execd_spool_dir"],
-        Allowed::Words(&["/var/lib/gridwright"]),
+        AllowedValues::Words(&["/var/lib/gridwright"]),
         "each host keeps its spool in its state directory: gridwright up --dir, join --dir",
     ),
     kept(
         ObjectKind::ClusterConf,
         &["jsv_allowed_mod"],
-        Allowed::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
+        AllowedValues::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
         "there are no job submission verifiers: set the options in sge_request",
     ),
     row(
         ObjectKind::SchedulerConf,
         &["algorithm"],
-        Allowed::Words(algorithm::NAMES),
+        AllowedValues::Words(algorithm::NAMES),
         "choose default, fcfs or external",
     ),
     row(
         ObjectKind::SchedulerConf,
         &["halflife_decay_list"],
-        Allowed::Kinds(':'),
+        AllowedValues::Kinds(':'),
         "name cpu, mem and io alone",
     ),
     row(
         ObjectKind::SchedulerConf,
         &["params"],
-        Allowed::Parameters,
+        AllowedValues::Parameters,
         "leave it none; gridwright explain JOB says why a job waits",
     ),
 ];
@@ -303,13 +313,13 @@ fn of_kind(config: &Configuration, kind: ObjectKind) -> Vec<Diagnostic> {
 }
 
 /// The rows of a kind, one for each attribute.
-fn rows(kind: ObjectKind) -> impl Iterator<Item = (&'static Row, &'static str)> {
+fn rows(kind: ObjectKind) -> impl Iterator<Item = (&'static SupportRow, &'static str)> {
     let rows = TABLE.iter().filter(move |row| row.kind == kind);
     rows.flat_map(|row| row.attributes.iter().map(move |key| (row, *key)))
 }
 
 /// The parts of a value that have no effect.
-fn idle(row: &Row, key: &str, value: &str) -> Vec<String> {
+fn idle(row: &SupportRow, key: &str, value: &str) -> Vec<String> {
     each(row.kind, value)
         .into_iter()
         .flat_map(|value| part(row, key, &value))
@@ -333,12 +343,12 @@ fn each(kind: ObjectKind, value: &str) -> Vec<String> {
 }
 
 /// The parts of one value: a list of parameters has many, all else one.
-fn part(row: &Row, key: &str, value: &str) -> Vec<String> {
+fn part(row: &SupportRow, key: &str, value: &str) -> Vec<String> {
     let is_supported = match row.allowed {
-        Allowed::None => is_none(value),
-        Allowed::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
-        Allowed::Kinds(between) => return other_kinds(value, between),
-        Allowed::Parameters => return parameters(key, value),
+        AllowedValues::None => is_none(value),
+        AllowedValues::Words(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
+        AllowedValues::Kinds(between) => return other_kinds(value, between),
+        AllowedValues::Parameters => return parameters(key, value),
     };
     if is_supported {
         Vec::new()
@@ -359,14 +369,14 @@ fn other_kinds(value: &str, between: char) -> Vec<String> {
         .collect()
 }
 
-fn refusal(row: &Row, key: &str, value: &str) -> Diagnostic {
+fn refusal(row: &SupportRow, key: &str, value: &str) -> Diagnostic {
     let what = format!("denied: {key} {value} of a {} is not supported yet", row.kind);
     Diagnostic::new(Code::NotSupported, what)
         .at(key)
         .fix(row.instead_of(value))
 }
 
-fn warning(row: &Row, key: &str, value: &str) -> Diagnostic {
+fn warning(row: &SupportRow, key: &str, value: &str) -> Diagnostic {
     let what = format!("warning: \"{key}\" is stored and has no effect: {value}");
     Diagnostic::new(Code::NotSupported, what)
         .at(key)

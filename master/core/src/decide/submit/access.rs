@@ -9,7 +9,7 @@ use crate::state::config::Configuration;
 use proto::conf::EnforceUser;
 use proto::diagnostic::Diagnostic;
 use proto::job::JobSpec;
-use proto::object::value::{Optional, Reference};
+use proto::object::value::{OptionalValue, Reference};
 use proto::object::{Object, ObjectKind};
 use proto::project::User;
 use proto::time::Wall;
@@ -134,7 +134,7 @@ pub(super) fn add_user(turn: &mut Turn<'_>, name: &str) {
         oticket: settings.auto_user_oticket,
         fshare: settings.auto_user_fshare,
         delete_time: delete_time(turn.now.wall, settings.auto_user_delete_time),
-        default_project: Optional(settings.auto_user_default_project.value().cloned()),
+        default_project: OptionalValue(settings.auto_user_default_project.value().cloned()),
         ..User::template(name)
     };
     store(turn, name, Some(&user));

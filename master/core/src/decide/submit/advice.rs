@@ -6,7 +6,7 @@ use super::verdicts::Question;
 use crate::decide::dependency::Predecessors;
 use crate::decide::{Turn, category};
 use crate::explain::{never_suits, sentence};
-use crate::sched::reason::{Reason, What};
+use crate::sched::reason::{Obstacle, Reason};
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
@@ -126,7 +126,7 @@ fn first_sentences(reasons: &[Reason], asked: &str, most: usize) -> Vec<String> 
 fn too_many_slots(spec: &JobSpec, reasons: &[Reason]) -> Option<Answer> {
     let pe = spec.requests.pe.as_ref().filter(|_| spec.requests.hard.is_empty())?;
     let offered = reasons.iter().filter_map(|reason| match &reason.what {
-        What::PeOffers { slots, of, .. } => Some(of.unwrap_or(*slots)),
+        Obstacle::PeOffers { slots, of, .. } => Some(of.unwrap_or(*slots)),
         _ => None,
     });
     let most = offered.max().filter(|most| *most < pe.slots.least())?;
@@ -147,7 +147,7 @@ mod tests {
     fn three_different_reasons_are_told_of_a_job_that_can_never_run() {
         let why = |hosts: &[&str]| {
             let reason = |host: &&str| {
-                let what = What::Forced {
+                let what = Obstacle::Forced {
                     attribute: "lic".into(),
                 };
                 Reason::new(Level::Host((*host).into()), what)

@@ -15,7 +15,7 @@ use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, PeName, QueueName};
 use proto::job::{JobSpec, PeRequest, Program, Requests};
 use proto::object::suggest::nearest;
-use proto::request::{Purpose, Resolved};
+use proto::request::{RequestPurpose, ResolvedRequest};
 use proto::request::{ResourceList, ResourceRequest};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::restring::Expression;
@@ -374,9 +374,9 @@ pub(in crate::decide) fn did_you_mean<'a>(
 fn check_resources(config: &Configuration, requests: &Requests) -> Result<(), Vec<Diagnostic>> {
     let resolve =
         |list: &[ResourceRequest], purpose| ResourceList::from(list.to_vec()).resolve_for(&config.complex, purpose);
-    let hard = resolve(&requests.hard, Purpose::Hard)?;
-    let soft = resolve(&requests.soft, Purpose::Soft)?;
-    let scoped = |list, scope| resolve(list, Purpose::Hard).map_err(|refusals| scopes::named(refusals, scope));
+    let hard = resolve(&requests.hard, RequestPurpose::Hard)?;
+    let soft = resolve(&requests.soft, RequestPurpose::Soft)?;
+    let scoped = |list, scope| resolve(list, RequestPurpose::Hard).map_err(|refusals| scopes::named(refusals, scope));
     let (master, slaves) = (scoped(&requests.master, "master")?, scoped(&requests.slaves, "slave")?);
     let all = hard.iter().chain(&soft).chain(&master).chain(&slaves);
     let Requests {
@@ -409,7 +409,7 @@ fn check_queue(config: &Configuration, request: &ResourceRequest) -> Result<(), 
 }
 
 /// A host that is named without a pattern must exist.
-fn check_host(config: &Configuration, request: &Resolved) -> Result<(), Diagnostic> {
+fn check_host(config: &Configuration, request: &ResolvedRequest) -> Result<(), Diagnostic> {
     let is_host = config
         .complex
         .lookup(request.attribute.as_str())

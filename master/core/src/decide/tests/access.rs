@@ -82,7 +82,7 @@ fn with<T: Object>(name: &str, changes: &[(&str, &str)]) -> Fields {
     fields
 }
 
-fn of(user: &str, project: Option<&str>) -> JobSpec {
+fn job_of(user: &str, project: Option<&str>) -> JobSpec {
     JobSpec {
         owner: owner(user).into(),
         project: project.map(str::to_owned),
@@ -298,45 +298,48 @@ fn submissions_are_refused_in_the_words_of_8_1_9() {
     let refused = |cell: &mut Cell, spec: JobSpec| cell.try_submit(spec).expect_err("it is refused");
     let no = |why: &str| format!("job rejected: {why}");
     assert_eq!(
-        refused(&mut cell, of("u1", Some("x"))),
+        refused(&mut cell, job_of("u1", Some("x"))),
         no("the requested project \"x\" does not exist")
     );
     assert_eq!(
-        refused(&mut cell, of("u2", Some("p3"))),
+        refused(&mut cell, job_of("u2", Some("p3"))),
         no("no access to project \"p3\" for user \"u2\"")
     );
     assert_eq!(
-        refused(&mut cell, of("u1", Some("p4"))),
+        refused(&mut cell, job_of("u1", Some("p4"))),
         no("no access to project \"p4\" for user \"u1\"")
     );
-    assert!(cell.try_submit(of("u1", Some("p3"))).is_ok() && cell.try_submit(of("u2", Some("p4"))).is_ok());
+    assert!(cell.try_submit(job_of("u1", Some("p3"))).is_ok() && cell.try_submit(job_of("u2", Some("p4"))).is_ok());
     cell.set_cluster(&[("enforce_project", "true")]);
-    assert_eq!(refused(&mut cell, of("u1", None)), no("no project assigned to job"));
+    assert_eq!(refused(&mut cell, job_of("u1", None)), no("no project assigned to job"));
     cell.set_cluster(&[("projects", "p1")]);
     assert_eq!(
-        refused(&mut cell, of("u1", Some("p2"))),
+        refused(&mut cell, job_of("u1", Some("p2"))),
         no("project \"p2\" is not allowed to submit jobs")
     );
     let none = "no project was supplied and only certain projects are allowed to submit jobs";
-    assert_eq!(refused(&mut cell, of("u1", None)), no(none));
+    assert_eq!(refused(&mut cell, job_of("u1", None)), no(none));
     cell.set_cluster(&[("xprojects", "p2")]);
     assert_eq!(
-        refused(&mut cell, of("u1", Some("p2"))),
+        refused(&mut cell, job_of("u1", Some("p2"))),
         no("project \"p2\" is not allowed to submit jobs")
     );
     cell.set_cluster(&[("user_lists", "team")]);
     assert_eq!(
-        refused(&mut cell, of("u2", None)),
+        refused(&mut cell, job_of("u2", None)),
         no("u2@sub is not allowed to submit jobs")
     );
     cell.set_cluster(&[("xuser_lists", "others")]);
     assert_eq!(
-        refused(&mut cell, of("u2", None)),
+        refused(&mut cell, job_of("u2", None)),
         no("u2@sub is not allowed to submit jobs")
     );
-    assert!(cell.try_submit(of("u1", None)).is_ok());
+    assert!(cell.try_submit(job_of("u1", None)).is_ok());
     cell.set_cluster(&[("enforce_user", "true")]);
-    assert_eq!(refused(&mut cell, of("u9", None)), no("the user \"u9\" does not exist"));
+    assert_eq!(
+        refused(&mut cell, job_of("u9", None)),
+        no("the user \"u9\" does not exist")
+    );
     cell.set_cluster(&[]);
     let late = || JobSpec {
         deadline: Some(Wall::from_seconds(1_900_000_000)),
@@ -353,7 +356,7 @@ fn submissions_are_refused_in_the_words_of_8_1_9() {
 #[test]
 fn qalter_asks_about_a_project_only_when_it_changes() {
     let mut cell = peopled();
-    let number = cell.submit(of("u1", Some("p3")));
+    let number = cell.submit(job_of("u1", Some("p3")));
     cell.strike("u1", "team");
     let priority = JobChanges {
         priority: Some(-5),
@@ -386,7 +389,7 @@ fn check_lists(rows: &[(K, &str, &str, &str, &[Applicant<'_>])]) {
         let mut cell = peopled();
         assert!(cell.rattr(kind, name, key, value).contains("modified"), "{key} {value}");
         for &(user, project, expected) in cases {
-            let number = cell.submit(of(user, project));
+            let number = cell.submit(job_of(user, project));
             let why = cell.order(number, 1, "h1").err();
             assert_eq!(
                 why.is_some(),
@@ -505,7 +508,7 @@ fn an_excluding_list_wins_over_an_admitting_one() {
     let mut cell = peopled();
     cell.rattr(K::Queue, "all.q", "user_lists", "team others");
     cell.rattr(K::Queue, "all.q", "xuser_lists", "others");
-    let (first, second) = (cell.submit(of("u1", None)), cell.submit(of("u2", None)));
+    let (first, second) = (cell.submit(job_of("u1", None)), cell.submit(job_of("u2", None)));
     assert!(cell.order(first, 1, "h1").is_ok() && cell.order(second, 1, "h1").is_err());
 }
 
@@ -552,12 +555,12 @@ fn a_job_that_is_admitted_nowhere_is_told_so() {
     let mut cell = peopled();
     cell.rattr(K::Queue, "all.q", "user_lists", "team");
     let warning = "warning: u2's job is not allowed to run in any queue";
-    let answers = cell.command("u2", Command::Submit(Box::new(of("u2", None))));
+    let answers = cell.command("u2", Command::Submit(Box::new(job_of("u2", None))));
     assert_eq!(texts(&answers), [warning]);
     assert!(answers.data.is_some());
     let verify = JobSpec {
         validation: Validation::Verify,
-        ..of("u2", None)
+        ..job_of("u2", None)
     };
     let said = cell.try_submit(verify).unwrap_err();
     let reason = "has no permission for cluster queue \"all.q\"\nverification: no suitable queues";
@@ -567,7 +570,7 @@ fn a_job_that_is_admitted_nowhere_is_told_so() {
     );
     let refuse = JobSpec {
         validation: Validation::Refuse,
-        ..of("u2", None)
+        ..job_of("u2", None)
     };
     assert_eq!(
         cell.try_submit(refuse).unwrap_err(),
@@ -579,7 +582,7 @@ fn a_job_that_is_admitted_nowhere_is_told_so() {
 fn a_job_of_a_cell_without_queues_is_told_so() {
     let mut cell = peopled();
     cell.say(K::Queue, "all.q", Do::Delete);
-    let answers = cell.command("u2", Command::Submit(Box::new(of("u2", None))));
+    let answers = cell.command("u2", Command::Submit(Box::new(job_of("u2", None))));
     assert_eq!(
         texts(&answers),
         ["warning: u2's job is not allowed to run in any queue"]
@@ -595,7 +598,7 @@ fn users_come_into_being_and_expire() {
         ("auto_user_fshare", "7"),
         ("auto_user_default_project", "p2"),
     ]);
-    let number = cell.submit(of("u2", None));
+    let number = cell.submit(job_of("u2", None));
     assert_eq!(cell.job(number).spec.project.as_deref(), Some("p2"));
     let user = cell.core.state().config.users["u2"].clone();
     assert_eq!(

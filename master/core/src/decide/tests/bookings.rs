@@ -13,12 +13,12 @@ use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::hostgroup::HostGroup;
 use proto::id::{HostName, QueueInstanceName, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::job::{GrantedSlots, JobSpec, PeRequest, Requests};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
 use proto::rsmap::{GrantedIds, IdMap};
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::TaskReportState;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const HOSTS: [&str; 3] = ["h1", "h2", "h3"];
 
 #[derive(Clone, Debug)]
-enum Act {
+enum BookingStep {
     Submit { licences: u32, parallel: bool },
     Place { job: u32, task: u32, slots: [u32; 3] },
     End { index: u32, again: bool },
@@ -37,18 +37,18 @@ enum Act {
     Restart,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = BookingStep> {
     let kind = prop_oneof![Just("NO"), Just("YES"), Just("JOB"), Just("HOST")];
     prop_oneof![
-        3 => (0u32..3, any::<bool>()).prop_map(|(licences, parallel)| Act::Submit { licences, parallel }),
-        8 => (1u32..8, 1u32..4, prop::array::uniform3(0u32..3)).prop_map(|(job, task, slots)| Act::Place { job, task, slots }),
-        3 => (0u32..8, any::<bool>()).prop_map(|(index, again)| Act::End { index, again }),
-        2 => (kind, 0u32..2).prop_map(|(kind, default)| Act::Charge { kind, default }),
+        3 => (0u32..3, any::<bool>()).prop_map(|(licences, parallel)| BookingStep::Submit { licences, parallel }),
+        8 => (1u32..8, 1u32..4, prop::array::uniform3(0u32..3)).prop_map(|(job, task, slots)| BookingStep::Place { job, task, slots }),
+        3 => (0u32..8, any::<bool>()).prop_map(|(index, again)| BookingStep::End { index, again }),
+        2 => (kind, 0u32..2).prop_map(|(kind, default)| BookingStep::Charge { kind, default }),
         2 => (0usize..4, 0u32..7, 0u32..4)
-            .prop_map(|(host, licences, first_id)| Act::Capacity { host, licences, first_id }),
-        1 => (0u32..6).prop_map(|slots| Act::Slots { slots }),
-        2 => (0usize..3, any::<bool>()).prop_map(|(host, is_in)| Act::Member { host, is_in }),
-        1 => Just(Act::Restart),
+            .prop_map(|(host, licences, first_id)| BookingStep::Capacity { host, licences, first_id }),
+        1 => (0u32..6).prop_map(|slots| BookingStep::Slots { slots }),
+        2 => (0usize..3, any::<bool>()).prop_map(|(host, is_in)| BookingStep::Member { host, is_in }),
+        1 => Just(BookingStep::Restart),
     ]
 }
 
@@ -180,26 +180,26 @@ fn set_capacity(cell: &mut Cell, host: usize, licences: u32, first_id: u32) {
     );
 }
 
-fn perform(cell: &mut Cell, act: &Act) {
+fn perform(cell: &mut Cell, act: &BookingStep) {
     match act.clone() {
-        Act::Submit { licences, parallel } => {
+        BookingStep::Submit { licences, parallel } => {
             submit(cell, licences, parallel);
         }
-        Act::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
-        Act::Place { .. } => {}
-        Act::End { index, again } => end(cell, index, again),
-        Act::Charge { kind, default } => {
+        BookingStep::Place { job, task, slots } if cell.exists(job) => place(cell, job, task, slots),
+        BookingStep::Place { .. } => {}
+        BookingStep::End { index, again } => end(cell, index, again),
+        BookingStep::Charge { kind, default } => {
             let default = if kind == "NO" { 0 } else { default };
             change(cell, ObjectKind::ComplexTable, "", complex(kind, default));
         }
-        Act::Capacity {
+        BookingStep::Capacity {
             host,
             licences,
             first_id,
         } => {
             set_capacity(cell, host, licences, first_id);
         }
-        Act::Slots { slots } => {
+        BookingStep::Slots { slots } => {
             edit(
                 cell,
                 ObjectKind::Queue,
@@ -209,7 +209,7 @@ fn perform(cell: &mut Cell, act: &Act) {
                 &slots.to_string(),
             );
         }
-        Act::Member { host, is_in } => {
+        BookingStep::Member { host, is_in } => {
             let how = if is_in {
                 AttributeEdit::Add
             } else {
@@ -217,7 +217,7 @@ fn perform(cell: &mut Cell, act: &Act) {
             };
             edit(cell, ObjectKind::HostGroup, "@g", how, "hostlist", HOSTS[host]);
         }
-        Act::Restart => {
+        BookingStep::Restart => {
             let stored = rmp_serde::to_vec_named(cell.core.state()).unwrap();
             let state = rmp_serde::from_slice::<crate::state::State>(&stored)
                 .unwrap()
@@ -235,7 +235,7 @@ fn place(cell: &mut Cell, number: u32, task: u32, slots: [u32; 3]) {
             queue: "all.q".into(),
             host: host.into(),
         };
-        (slots > 0).then_some(Granted { instance, slots })
+        (slots > 0).then_some(GrantedSlots { instance, slots })
     };
     let granted = HOSTS.into_iter().zip(slots).filter_map(part).collect();
     let orders = vec![Order::Start {
@@ -255,7 +255,7 @@ fn end(cell: &mut Cell, index: u32, again: bool) {
     let placed: Vec<(TaskKey, HostName)> = placements.map(|(_, at)| (at.key, at.host().clone())).collect();
     if let Some((key, host)) = placed.get(index as usize % placed.len().max(1)) {
         let exit = if again { Exit::Code(99) } else { Exit::Code(0) };
-        let ended = Box::new(result(exit, Failed::NO, ""));
+        let ended = Box::new(result(exit, FailedCode::NO, ""));
         cell.report(*key, host.as_str(), TaskReportState::Ended(ended));
     }
 }
@@ -271,7 +271,7 @@ fn sum(cell: &Cell, level: &Level, attribute: &str) -> i64 {
         Level::Instance(at) => instance == at,
     };
     let task = |spec: &JobSpec, at: &Placement| {
-        let granted: &[Granted] = &at.granted;
+        let granted: &[GrantedSlots] = &at.granted;
         let is_here = |map: &&GrantedIds| map.attribute.as_str() == attribute && Level::of_host(&map.host) == *level;
         if let Some(map) = at.maps.iter().find(is_here) {
             return i64::try_from(map.ids.len()).unwrap();
@@ -368,7 +368,7 @@ proptest! {
             let after = booked(&cell);
             for ((level, name, now), (_, _, then)) in after.iter().zip(&before) {
                 prop_assert_eq!(*now, sum(&cell, level, name), "{} at {} after {:?}", name, level, act);
-                let lowered = !matches!(act, Act::Place { .. });
+                let lowered = !matches!(act, BookingStep::Place { .. });
                 let within = capacity(&cell, level, name).is_none_or(|capacity| *now <= capacity || now <= then);
                 prop_assert!(lowered || within, "{} at {} after {:?}: {} taken", name, level, act, now);
             }
@@ -384,14 +384,14 @@ fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on()
     change(&mut cell, ObjectKind::ComplexTable, "", complex("NO", 0));
     perform(
         &mut cell,
-        &Act::Submit {
+        &BookingStep::Submit {
             licences: 2,
             parallel: true,
         },
     );
     perform(
         &mut cell,
-        &Act::Place {
+        &BookingStep::Place {
             job: 1,
             task: 1,
             slots: [2, 1, 0],
@@ -405,10 +405,10 @@ fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on()
     }
     change(&mut cell, ObjectKind::ComplexTable, "", complex("YES", 0));
     // Out of the group it runs on, and still takes what it took.
-    perform(&mut cell, &Act::Member { host: 0, is_in: false });
+    perform(&mut cell, &BookingStep::Member { host: 0, is_in: false });
     perform(
         &mut cell,
-        &Act::Capacity {
+        &BookingStep::Capacity {
             host: 0,
             licences: 1,
             first_id: 0,
@@ -417,14 +417,14 @@ fn what_is_made_consumable_under_running_tasks_is_booked_for_them_from_then_on()
     assert_eq!(lic(&cell, "h1"), Amount::from_base(4));
     perform(
         &mut cell,
-        &Act::Submit {
+        &BookingStep::Submit {
             licences: 1,
             parallel: false,
         },
     );
     perform(
         &mut cell,
-        &Act::Place {
+        &BookingStep::Place {
             job: 2,
             task: 1,
             slots: [1, 0, 0],

@@ -9,11 +9,11 @@ use crate::sched::order::Order;
 use proptest::prelude::*;
 use proto::calendar::{Calendar, CalendarState};
 use proto::id::{HostName, QueueInstanceName, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::object::{Fields, ObjectKind};
 use proto::queue::ClusterQueue;
 use proto::time::{Now, Tick, Wall};
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl Cell {
     fn start_in(&mut self, queue: &str) -> Result<(u32, TaskKey), String> {
         let number = self.submit(job());
         let seq = self.job(number).seq;
-        let granted = vec![Granted {
+        let granted = vec![GrantedSlots {
             instance: at(queue, "h1"),
             slots: 1,
         }];
@@ -305,7 +305,7 @@ fn a_subordinate_queue_is_suspended_while_the_other_uses_its_threshold() {
     );
     // People suspend it too: it goes on when both causes are gone.
     cell.qmod("op", ModifyAction::SuspendQueue, "all.q@h1");
-    cell.end(first, "h1", result(Exit::Code(0), Failed::NO, ""));
+    cell.end(first, "h1", result(Exit::Code(0), FailedCode::NO, ""));
     assert!(!cell.state_of("all.q", "h1").subordinate && cell.is_stopped(low));
     cell.qmod("op", ModifyAction::UnsuspendQueue, "all.q@h1");
     assert_eq!(
@@ -380,7 +380,7 @@ fn the_worked_example_of_slot_wise_subordination_holds() {
             .slots(&crate::ledger::Level::Instance(at("low2.q", "h1"))),
         1
     );
-    let ended = result(Exit::Code(0), Failed::NO, "");
+    let ended = result(Exit::Code(0), FailedCode::NO, "");
     cell.end(third, "h1", ended.clone());
     assert_eq!(
         (cell.is_stopped(one), cell.is_stopped(two)),
@@ -416,7 +416,7 @@ fn a_task_that_people_suspend_makes_room_for_one_that_gave_way() {
 
 /// What may happen to a cell with causes of all kinds.
 #[derive(Clone, Debug)]
-enum Happens {
+enum CauseStep {
     Start(&'static str),
     EndOldest,
     QueueState(ModifyAction, &'static str),
@@ -428,7 +428,7 @@ enum Happens {
     Restart,
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = CauseStep> {
     let queue = || prop::sample::select(vec!["all.q", "low1.q", "high.q"]);
     let set = prop::sample::select(vec![
         ("high.q", "subordinate_list", "all.q=1"),
@@ -444,33 +444,33 @@ fn happens() -> impl Strategy<Value = Happens> {
         ("low1.q", "hostlist", "h1"),
     ]);
     prop_oneof![
-        4 => queue().prop_map(Happens::Start),
-        2 => Just(Happens::EndOldest),
-        1 => queue().prop_map(|queue| Happens::QueueState(ModifyAction::SuspendQueue, queue)),
-        1 => queue().prop_map(|queue| Happens::QueueState(ModifyAction::UnsuspendQueue, queue)),
-        1 => Just(Happens::JobState(ModifyAction::SuspendJob)),
-        1 => Just(Happens::JobState(ModifyAction::UnsuspendJob)),
-        1 => any::<bool>().prop_map(Happens::Threshold),
-        2 => set.prop_map(|(queue, key, value)| Happens::Set(queue, key, value)),
-        2 => (1u64..20).prop_map(|quarters| Happens::Time(quarters * HOUR_MS / 4)),
-        1 => (-30i64..30).prop_map(Happens::Jump),
-        1 => Just(Happens::Restart),
+        4 => queue().prop_map(CauseStep::Start),
+        2 => Just(CauseStep::EndOldest),
+        1 => queue().prop_map(|queue| CauseStep::QueueState(ModifyAction::SuspendQueue, queue)),
+        1 => queue().prop_map(|queue| CauseStep::QueueState(ModifyAction::UnsuspendQueue, queue)),
+        1 => Just(CauseStep::JobState(ModifyAction::SuspendJob)),
+        1 => Just(CauseStep::JobState(ModifyAction::UnsuspendJob)),
+        1 => any::<bool>().prop_map(CauseStep::Threshold),
+        2 => set.prop_map(|(queue, key, value)| CauseStep::Set(queue, key, value)),
+        2 => (1u64..20).prop_map(|quarters| CauseStep::Time(quarters * HOUR_MS / 4)),
+        1 => (-30i64..30).prop_map(CauseStep::Jump),
+        1 => Just(CauseStep::Restart),
     ]
 }
 
-fn happen(cell: &mut Cell, happens: &Happens) {
+fn happen(cell: &mut Cell, happens: &CauseStep) {
     let oldest = cell.core.state().by_number.keys().next().map(|number| number.0);
     match happens {
-        Happens::Start(queue) => drop(cell.start_in(queue)),
-        Happens::EndOldest => {
+        CauseStep::Start(queue) => drop(cell.start_in(queue)),
+        CauseStep::EndOldest => {
             if let Some(number) = oldest {
                 let key = cell.placement(number, 1).key;
-                cell.end(key, "h1", result(Exit::Code(0), Failed::NO, ""));
+                cell.end(key, "h1", result(Exit::Code(0), FailedCode::NO, ""));
             }
         }
-        Happens::QueueState(action, queue) => drop(cell.qmod("op", *action, &format!("{queue}@h1"))),
-        Happens::JobState(action) => drop(oldest.map(|number| cell.qmod("op", *action, &number.to_string()))),
-        Happens::Threshold(suspended) => {
+        CauseStep::QueueState(action, queue) => drop(cell.qmod("op", *action, &format!("{queue}@h1"))),
+        CauseStep::JobState(action) => drop(oldest.map(|number| cell.qmod("op", *action, &number.to_string()))),
+        CauseStep::Threshold(suspended) => {
             if let Some(number) = oldest {
                 let orders = vec![Order::SuspendByThreshold {
                     key: cell.placement(number, 1).key,
@@ -482,13 +482,13 @@ fn happen(cell: &mut Cell, happens: &Happens) {
                 });
             }
         }
-        Happens::Set(queue, key, value) => drop(cell.replace(queue, key, value)),
-        Happens::Time(ms) => cell.pass(*ms),
-        Happens::Jump(hours) => {
+        CauseStep::Set(queue, key, value) => drop(cell.replace(queue, key, value)),
+        CauseStep::Time(ms) => cell.pass(*ms),
+        CauseStep::Jump(hours) => {
             cell.now.wall = Wall(cell.now.wall.0 + hours * HOUR_MS.cast_signed());
             cell.pass(1);
         }
-        Happens::Restart => {
+        CauseStep::Restart => {
             cell.restart();
             cell.effects.clear();
         }
@@ -539,7 +539,7 @@ proptest! {
         for step in &story {
             let before = cell.log.len();
             happen(&mut cell, step);
-            if matches!(step, Happens::Restart) {
+            if matches!(step, CauseStep::Restart) {
                 // What an agent is told when it comes back is a test of its own.
                 cell.reconnect();
             }

@@ -10,13 +10,13 @@ use crate::state::job::{Job, Placement, Task};
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec, Owner, Program};
+use proto::job::{GrantedSlots, JobSpec, Owner, Program};
 use proto::object::{Fields, ObjectKind};
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::request::{ResourceList, TaskRange};
 use proto::time::{Now, Tick, Wall};
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, FailedCode, TaskResult};
 use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TasksMark,
 };
@@ -370,7 +370,7 @@ impl Cell {
         let order = Order::Start {
             seq,
             task: TaskId(task),
-            granted: vec![Granted { instance, slots: 1 }],
+            granted: vec![GrantedSlots { instance, slots: 1 }],
             pe: None::<PeName>,
         };
         self.input(Input::Orders {
@@ -405,7 +405,7 @@ impl Cell {
 
     /// The host says that the job process called exit.
     pub fn exit(&mut self, key: TaskKey, host: &str, code: u8) {
-        self.end(key, host, result(Exit::Code(code), Failed::NO, ""));
+        self.end(key, host, result(Exit::Code(code), FailedCode::NO, ""));
     }
 
     pub fn end(&mut self, key: TaskKey, host: &str, result: TaskResult) {
@@ -448,7 +448,7 @@ impl Cell {
     }
 }
 
-pub(super) fn result(exit: Exit, failed: Failed, reason: &str) -> TaskResult {
+pub(super) fn result(exit: Exit, failed: FailedCode, reason: &str) -> TaskResult {
     TaskResult {
         exit,
         wallclock_ms: 1500,

@@ -6,7 +6,7 @@ use crate::event::Event;
 use proto::checkpoint::{Checkpoint, Occasion};
 use proto::job::JobSpec;
 use proto::object::{Fields, Object, ObjectKind};
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, FailedCode, TaskResult};
 use proto::wire::agent::{CheckpointOrder, MasterMessage, TaskSignal};
 use proto::wire::client::{Command, ModifyAction, ObjectAction, ObjectChange};
 
@@ -150,10 +150,10 @@ fn a_suspension_moves_a_job_that_goes_on_from_what_a_command_wrote() {
         "h1",
         TaskResult {
             saved_pid: Some(77),
-            ..result(KILLED, Failed::AFTER_JOB, "")
+            ..result(KILLED, FailedCode::AFTER_JOB, "")
         },
     );
-    assert_eq!(cell.records()[0].failed, Failed::MIGRATING);
+    assert_eq!(cell.records()[0].failed, FailedCode::MIGRATING);
     cell.order(job, 1, "h2").unwrap();
     let second = cell.order_of_checkpoint();
     assert_eq!(
@@ -182,12 +182,12 @@ fn a_job_that_asks_to_run_again_begins_anew_and_one_that_did_not_move_is_asked_a
         "h1",
         TaskResult {
             saved_pid: Some(77),
-            ..result(KILLED, Failed::AFTER_JOB, "")
+            ..result(KILLED, FailedCode::AFTER_JOB, "")
         },
     );
     let key = cell.run(job, 1, "h2");
     assert_eq!(cell.task(job, 1).saved_pid, Some(77));
-    cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
+    cell.end(key, "h2", result(Exit::Code(99), FailedCode::RESCHEDULING, ""));
     assert_eq!(cell.task(job, 1).saved_pid, None);
     cell.assert_replay_is_live();
 }
@@ -202,7 +202,7 @@ fn a_job_that_saves_itself_is_told_by_a_signal_and_starts_anew() {
     let key = cell.run(job, 1, "h1");
     cell.qmod("u1", ModifyAction::SuspendJob, &job.to_string());
     assert_eq!(cell.orders_to_tasks(), [TaskSignal::Migrate]);
-    cell.end(key, "h1", result(KILLED, Failed::AFTER_JOB, ""));
+    cell.end(key, "h1", result(KILLED, FailedCode::AFTER_JOB, ""));
     cell.order(job, 1, "h2").unwrap();
     let order = cell.order_of_checkpoint();
     assert_eq!((order.save, order.migrate, order.restart), (None, None, None));

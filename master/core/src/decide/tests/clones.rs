@@ -7,7 +7,7 @@ use crate::event::{Event, Record};
 use crate::state::State;
 use proto::id::{Epoch, TaskKey};
 use proto::job::JobSpec;
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 use proto::wire::agent::{TaskReport, TaskReportState};
 use proto::wire::client::{Answer, Command};
 use std::sync::Arc;
@@ -151,7 +151,10 @@ fn in_a_copied_cell_nothing_runs_and_nothing_starts_and_the_books_say_why() {
         _ => None,
     };
     let record = cell.log.iter().find_map(end).expect("its end is accounted");
-    assert_eq!((record.failed, record.exit_status), (Failed::IN_RECOGNIZING_JOB, 137));
+    assert_eq!(
+        (record.failed, record.exit_status),
+        (FailedCode::IN_RECOGNIZING_JOB, 137)
+    );
     assert!(record.reason.contains("a copy of /a"), "{record:?}");
     assert!(cell.order(waiting, 1, "h2").is_err(), "its queues are disabled");
     cell.connect_marked("h1", 2, Vec::new(), &["z"]);

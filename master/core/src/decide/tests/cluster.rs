@@ -5,7 +5,7 @@ use crate::core::{Core, Step};
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
 use crate::event::{Record, StoredObject};
 use crate::observe::Observation;
-use crate::sched::{Reserving, Scheduler};
+use crate::sched::{ReservationMode, Scheduler};
 use crate::state::State;
 use proptest::prelude::*;
 use proto::id::{CellId, Epoch, HostName, RequestId, SubmitSeq, TaskKey};
@@ -15,7 +15,7 @@ use proto::object::ObjectKind;
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
 use proto::time::{Now, Tick, Wall, Zone};
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal,
 };
@@ -72,13 +72,13 @@ impl Host {
 
     fn signal(&mut self, key: TaskKey, signal: TaskSignal) {
         if signal == TaskSignal::Terminate && matches!(self.tasks.get(&key), Some(TaskReportState::Running { .. })) {
-            self.end(key, Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB);
+            self.end(key, Exit::Signal { number: 9, core: false }, FailedCode::AFTER_JOB);
         } else {
             self.tell(key);
         }
     }
 
-    fn end(&mut self, key: TaskKey, exit: Exit, failed: Failed) {
+    fn end(&mut self, key: TaskKey, exit: Exit, failed: FailedCode) {
         self.tasks
             .insert(key, TaskReportState::Ended(Box::new(result(exit, failed, ""))));
         self.tell(key);
@@ -136,7 +136,7 @@ fn parallel() -> JobSpec {
     }
 }
 
-struct Cluster {
+struct TestCluster {
     core: Core,
     scheduler: Scheduler,
     hosts: BTreeMap<HostName, Host>,
@@ -145,7 +145,7 @@ struct Cluster {
     counter: u64,
 }
 
-impl Cluster {
+impl TestCluster {
     fn new() -> Self {
         let now = Now {
             tick: Tick(1),
@@ -331,7 +331,7 @@ impl Cluster {
     }
 
     fn schedule(&mut self) {
-        self.scheduler.begin(self.now, Reserving::Anew);
+        self.scheduler.begin(self.now, ReservationMode::Anew);
         loop {
             let slice = self.scheduler.next(5);
             self.input(Input::Orders {
@@ -372,7 +372,7 @@ impl Cluster {
                     host.end(
                         key,
                         Exit::Code(if choice.is_multiple_of(5) { 99 } else { 0 }),
-                        Failed::NO,
+                        FailedCode::NO,
                     );
                 }
             }
@@ -396,7 +396,7 @@ impl Cluster {
                 while self.deliver(name) {}
                 let host = self.hosts.get_mut(name).expect("a host of the cluster");
                 if let Some(key) = host.running() {
-                    host.end(key, Exit::Code(0), Failed::NO);
+                    host.end(key, Exit::Code(0), FailedCode::NO);
                 }
             }
             if self.core.state().jobs.is_empty() && self.hosts.values().all(|host| host.tasks.is_empty()) {
@@ -412,7 +412,7 @@ proptest! {
 
     #[test]
     fn no_task_is_lost_and_none_runs_twice(choices in prop::collection::vec(any::<u8>(), 1..250)) {
-        let mut cluster = Cluster::new();
+        let mut cluster = TestCluster::new();
         choices.into_iter().for_each(|choice| cluster.perform(choice));
         cluster.settle();
         let ended = cluster.log.iter().filter_map(|record| record.event.accounting().map(|record| record.key));
@@ -429,7 +429,7 @@ proptest! {
 
 #[test]
 fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
-    let mut cluster = Cluster::new();
+    let mut cluster = TestCluster::new();
     let connection = ConnectionId(1);
     let hello = AgentHello {
         version: PROTOCOL_VERSION,

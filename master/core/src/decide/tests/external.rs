@@ -1,12 +1,12 @@
 //! A scheduler outside the master: its lease, its orders and their verdicts.
 
 use super::cell::{Cell, array, job, texts};
-use crate::effect::{Effect, Input, Placing};
+use crate::effect::{Effect, Input, Placer};
 use crate::event::Event;
 use crate::sched::order::Order;
 use proto::diagnostic::Code;
 use proto::id::{CellId, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::{Granted, Holds, JobSpec};
+use proto::job::{GrantedSlots, Holds, JobSpec};
 use proto::wire::client::{Answer, Command, Reply};
 use proto::wire::stream::{ORDERS_MAX, Orders, Verdict};
 use proto::wire::view::Data;
@@ -23,7 +23,7 @@ fn start(cell: &Cell, number: u32, task: u32, host: &str) -> Order {
         queue: "all.q".into(),
         host: host.into(),
     };
-    let granted = vec![Granted { instance, slots: 1 }];
+    let granted = vec![GrantedSlots { instance, slots: 1 }];
     Order::Start {
         seq: cell.job(number).seq,
         task: TaskId(task),
@@ -48,7 +48,7 @@ fn verdicts(reply: &Reply) -> &[Verdict] {
 }
 
 /// Who places jobs from the last input on, if that has changed.
-fn placing(cell: &Cell) -> Option<Placing> {
+fn placing(cell: &Cell) -> Option<Placer> {
     let placing = |effect: &Effect| {
         if let Effect::Placing { by, .. } = effect {
             Some(*by)
@@ -111,7 +111,7 @@ fn an_order_that_cannot_be_changes_nothing() {
         },
         ..job()
     });
-    let at = |queue: &str, host: &str, slots: u32| Granted {
+    let at = |queue: &str, host: &str, slots: u32| GrantedSlots {
         instance: QueueInstanceName {
             queue: queue.into(),
             host: host.into(),
@@ -119,7 +119,7 @@ fn an_order_that_cannot_be_changes_nothing() {
         slots,
     };
     let seq = cell.job(one).seq;
-    let start = |task: u32, granted: Vec<Granted>, pe: Option<PeName>| Order::Start {
+    let start = |task: u32, granted: Vec<GrantedSlots>, pe: Option<PeName>| Order::Start {
         seq,
         task: TaskId(task),
         granted,
@@ -176,7 +176,7 @@ fn while_a_program_is_heard_the_built_in_scheduler_places_nothing() {
     let mut cell = external();
     let number = cell.submit(job());
     cell.command("boss", orders("mine", Vec::new()));
-    assert_eq!(placing(&cell), Some(Placing::External));
+    assert_eq!(placing(&cell), Some(Placer::External));
     assert!(built_in_is_refused(&mut cell, number));
     for _ in 0..5 {
         cell.pass(19_000);
@@ -185,10 +185,10 @@ fn while_a_program_is_heard_the_built_in_scheduler_places_nothing() {
         assert_eq!(placing(&cell), None);
     }
     cell.pass(20_000);
-    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert_eq!(placing(&cell), Some(Placer::BuiltIn));
     assert!(!built_in_is_refused(&mut cell, number));
     cell.command("boss", orders("mine", Vec::new()));
-    assert_eq!(placing(&cell), Some(Placing::External));
+    assert_eq!(placing(&cell), Some(Placer::External));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn the_built_in_scheduler_waits_for_the_first_sign_and_then_takes_over() {
             .is_some_and(|at| at <= cell.now.tick.plus_ms(20_000))
     );
     cell.pass(20_000);
-    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert_eq!(placing(&cell), Some(Placer::BuiltIn));
     assert!(!built_in_is_refused(&mut cell, number));
 }
 
@@ -213,10 +213,10 @@ fn a_master_that_starts_waits_for_the_program_before_it_places_anything_itself()
     let number = cell.submit(job());
     cell.core = crate::core::Core::new(cell.core.state().clone());
     cell.connect("h1");
-    assert_eq!(placing(&cell), Some(Placing::External));
+    assert_eq!(placing(&cell), Some(Placer::External));
     assert!(built_in_is_refused(&mut cell, number));
     cell.pass(20_000);
-    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert_eq!(placing(&cell), Some(Placer::BuiltIn));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_program_that_says_that_it_goes_is_not_waited_for() {
     };
     let reply = cell.command("boss", Command::Orders(last));
     assert!(matches!(verdicts(&reply), [Verdict::Accepted { .. }]));
-    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert_eq!(placing(&cell), Some(Placer::BuiltIn));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn another_algorithm_ends_the_lease() {
     cell.command("boss", orders("mine", Vec::new()));
     cell.set_scheduler(&[("algorithm", "fcfs")]);
     cell.pass(0);
-    assert_eq!(placing(&cell), Some(Placing::BuiltIn));
+    assert_eq!(placing(&cell), Some(Placer::BuiltIn));
     let reply = cell.command("boss", orders("mine", Vec::new()));
     assert_eq!(
         texts(&reply),

@@ -3,11 +3,11 @@ use super::*;
 use crate::decide::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
 use crate::effect::{Alarm, Effect, Input};
 use crate::event::Event;
-use crate::state::job::Place;
+use crate::state::job::TaskPlace;
 use crate::stream;
 use proto::id::TaskKey;
 use proto::job::JobSpec;
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, FailedCode, TaskResult};
 use proto::wire::agent::{AgentMessage, MasterMessage, TaskReport, TaskReportState};
 use proto::wire::client::{Command, ModifyAction};
 use proto::wire::stream::Change;
@@ -66,7 +66,7 @@ fn failed(cell: &mut Cell, user: &str) {
     cell.end(
         key,
         "h1",
-        result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"),
+        result(Exit::NotStarted, FailedCode::CHANGING_DIRECTORY, "no such directory"),
     );
 }
 
@@ -88,7 +88,7 @@ fn a_queue_instance_that_lacks_a_command_of_root_is_mended_once_its_host_lists_i
     let mut cell = Cell::ready();
     let why = "root@/x/prolog: not listed in etc/root-commands of this host";
     let (_, key) = placed(&mut cell, "u1");
-    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_PROLOG, why));
+    cell.end(key, "h1", result(Exit::NotStarted, FailedCode::BEFORE_PROLOG, why));
     assert_eq!(errors(&cell).len(), 1);
     for (host, lines) in [
         ("h1", Some(&["/x/other", "/x/prolog2"][..])),
@@ -110,7 +110,7 @@ fn a_queue_instance_whose_host_lists_other_arguments_waits_for_another_list() {
     let why =
         "root@/x/prolog -v: etc/root-commands of this host lists it with other arguments; write the whole command";
     let (_, key) = placed(&mut cell, "u1");
-    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_PROLOG, why));
+    cell.end(key, "h1", result(Exit::NotStarted, FailedCode::BEFORE_PROLOG, why));
     for lines in [None, Some(&["/x/prolog -q"][..])] {
         lists(&mut cell, "h1", lines);
         assert_eq!(errors(&cell).len(), 1, "the list is as it was: {lines:?}");
@@ -126,7 +126,7 @@ fn a_queue_instance_in_error_for_another_reason_is_not_mended_by_a_list() {
     cell.end(
         key,
         "h1",
-        result(Exit::NotStarted, Failed(8), "exit_status of prolog = 1"),
+        result(Exit::NotStarted, FailedCode(8), "exit_status of prolog = 1"),
     );
     lists(&mut cell, "h1", Some(&["/x/prolog"]));
     assert_eq!(errors(&cell).len(), 1);
@@ -138,7 +138,7 @@ fn a_start_that_the_host_could_not_make_costs_the_job_nothing_but_an_attempt() {
     let (number, key) = placed(&mut cell, "u1");
     cell.end(key, "h1", TaskResult::host_unfit(FULL));
     assert!(matches!(cell.sent()[..], [MasterMessage::Forget { .. }]));
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     assert_eq!(cell.task(number, 1).attempts, 1);
     assert!(cell.records().is_empty() && errors(&cell).is_empty());
     assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
@@ -154,10 +154,10 @@ fn a_start_that_the_host_could_not_make_costs_the_job_nothing_but_an_attempt() {
 fn an_older_host_that_names_no_fault_puts_the_job_into_error_as_before() {
     let mut cell = Cell::ready();
     let (number, key) = placed(&mut cell, "u1");
-    cell.end(key, "h1", result(Exit::NotStarted, Failed::BEFORE_JOB, FULL));
+    cell.end(key, "h1", result(Exit::NotStarted, FailedCode::BEFORE_JOB, FULL));
     assert_eq!(
         cell.task(number, 1).place,
-        Place::Pending {
+        TaskPlace::Pending {
             error: Some(FULL.to_owned())
         }
     );
@@ -314,7 +314,7 @@ fn dies(cell: &mut Cell, number: u32, host: &str) {
         key,
         host,
         TaskResult {
-            failed: Failed::BEFORE_EXEC,
+            failed: FailedCode::BEFORE_EXEC,
             ..TaskResult::host_unfit(why)
         },
     );
@@ -327,10 +327,10 @@ fn a_job_whose_shepherds_always_die_waits_in_error_after_as_many_starts_as_close
     let number = cell.submit(job());
     dies(&mut cell, number, "h1");
     dies(&mut cell, number, "h2");
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     cell.pass(LONGEST_PAUSE_MS);
     dies(&mut cell, number, "h1");
-    let Place::Pending { error: Some(error) } = cell.task(number, 1).place.clone() else {
+    let TaskPlace::Pending { error: Some(error) } = cell.task(number, 1).place.clone() else {
         panic!("it is in error")
     };
     assert!(
@@ -344,7 +344,7 @@ fn a_job_whose_shepherds_always_die_waits_in_error_after_as_many_starts_as_close
 
 /// Whether a task waits in error.
 fn is_in_error(cell: &Cell, number: u32, task: u32) -> bool {
-    matches!(cell.task(number, task).place, Place::Pending { error: Some(_) })
+    matches!(cell.task(number, task).place, TaskPlace::Pending { error: Some(_) })
 }
 
 /// A cell that gives up after two starts in a row.
@@ -432,10 +432,10 @@ fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again()
         dies(&mut cell, number, "h1");
         let key = cell.order(number, 1, "h2").unwrap();
         cell.report(key, "h2", TaskReportState::Running { for_ms: 1 });
-        cell.end(key, "h2", result(Exit::Code(99), Failed::RESCHEDULING, ""));
+        cell.end(key, "h2", result(Exit::Code(99), FailedCode::RESCHEDULING, ""));
         cell.pass(LONGEST_PAUSE_MS);
     }
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     let mut cell = Cell::ready();
     cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=2")]);
     let other = refused(&mut cell, "u1");
@@ -444,7 +444,7 @@ fn a_job_that_starts_in_between_or_has_other_troubles_is_tried_again_and_again()
         let key = cell.order(other, 1, "h1").unwrap();
         cell.end(key, "h1", TaskResult::host_unfit(FULL));
     }
-    assert_eq!(cell.task(other, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(other, 1).place, TaskPlace::Pending { error: None });
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn the_same_refusal_after_a_reconnect_is_taken_once() {
         state: TaskReportState::Ended(Box::new(TaskResult::host_unfit(FULL))),
     };
     cell.connect_with("h1", 1, vec![report()]);
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     assert_eq!(unfit(&cell, "h1").as_deref(), Some(FULL));
     cell.disconnect("h1");
     cell.connect_with("h1", 1, vec![report()]);

@@ -4,12 +4,12 @@ use super::cell::result;
 use super::*;
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::observe::Observation;
-use crate::state::job::Place;
+use crate::state::job::TaskPlace;
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
 use proto::object::ObjectKind;
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::{AgentHello, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
 
@@ -202,7 +202,7 @@ fn a_task_the_host_forgot_is_lost_and_run_again_if_it_may() {
         let record = cell.records()[0];
         assert_eq!(
             (record.failed, record.wallclock_ms),
-            (Failed::IN_RECOGNIZING_JOB, 10_000)
+            (FailedCode::IN_RECOGNIZING_JOB, 10_000)
         );
         cell.assert_replay_is_live();
     }
@@ -259,7 +259,7 @@ fn a_task_that_ended_while_the_host_was_away_is_accounted_on_its_return() {
     let number = cell.submit(job());
     let key = cell.run(number, 1, "h1");
     cell.disconnect("h1");
-    let ended = TaskReportState::Ended(Box::new(result(Exit::Code(0), Failed::NO, "")));
+    let ended = TaskReportState::Ended(Box::new(result(Exit::Code(0), FailedCode::NO, "")));
     cell.connect_with("h1", 1, vec![TaskReport { key, state: ended }]);
     assert!(!cell.exists(number));
     assert!(
@@ -366,7 +366,7 @@ fn a_host_that_is_not_heard_loses_its_values_and_its_rerunnable_tasks() {
     );
     assert!(!cell.core.observations().load.contains_key("h1"));
     cell.pass(60_000);
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     cell.connect_with(
         "h1",
         1,
@@ -439,7 +439,7 @@ fn the_master_ends_overdue_tasks_of_unknown_hosts_if_it_is_to() {
         assert!(cell.exists(long) && cell.exists(free));
         if is_ended {
             let record = cell.records()[0];
-            assert_eq!((record.failed, record.exit_status), (Failed::LIMIT_ENFORCED, 137));
+            assert_eq!((record.failed, record.exit_status), (FailedCode::LIMIT_ENFORCED, 137));
             assert_eq!(
                 record.limit.as_ref().map(|hit| (hit.limit.as_str(), hit.value)),
                 Some(("h_rt", 600))
@@ -470,7 +470,7 @@ fn given_up(cell: &mut Cell) -> (u32, TaskKey) {
     cell.disconnect("h1");
     cell.pass(300_000);
     cell.pass(60_000);
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
     (number, key)
 }
 
@@ -569,7 +569,7 @@ fn a_restarted_master_gives_up_hosts_that_do_not_come_back() {
     assert!(cell.core.next_timer().is_some());
     cell.pass(300_000);
     cell.pass(60_000);
-    assert_eq!(cell.task(number, 1).place, Place::Pending { error: None });
+    assert_eq!(cell.task(number, 1).place, TaskPlace::Pending { error: None });
 }
 
 #[test]

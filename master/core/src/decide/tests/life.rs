@@ -5,11 +5,11 @@ mod waiting;
 use super::cell::{owner, resources, result, selection, texts};
 use super::*;
 use crate::event::Event;
-use crate::state::job::Place;
+use crate::state::job::TaskPlace;
 use proto::id::TaskId;
 use proto::job::{JobChanges, JobSpec, Requests};
 use proto::time::Wall;
-use proto::usage::{Exit, Failed, TaskResult};
+use proto::usage::{Exit, FailedCode, TaskResult};
 use proto::wire::agent::{MasterMessage, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, ModifyAction};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn a_job_runs_ends_and_is_accounted_before_it_is_forgotten() {
     let record = cell.records()[0];
     assert_eq!(
         (record.exit_status, record.failed, record.wallclock_ms),
-        (3, Failed::NO, 1500)
+        (3, FailedCode::NO, 1500)
     );
     assert_eq!(record.category, "-q all.q -l h_vmem=1G");
     assert_eq!(
@@ -67,7 +67,7 @@ fn an_end_alone_says_that_the_task_started() {
         "h1",
         TaskReportState::Ended(Box::new(TaskResult {
             ended_ago_ms: 300,
-            ..result(Exit::Code(0), Failed::NO, "")
+            ..result(Exit::Code(0), FailedCode::NO, "")
         })),
     );
     let started = Wall(cell.now.wall.0 - 1800);
@@ -85,7 +85,7 @@ fn a_task_that_never_ran_never_started() {
     let mut cell = Cell::ready();
     let number = cell.submit(job());
     let key = cell.order(number, 1, "h1").unwrap();
-    cell.end(key, "h1", TaskResult::not_started(Failed::IN_PROLOG, "no room"));
+    cell.end(key, "h1", TaskResult::not_started(FailedCode::IN_PROLOG, "no room"));
     assert!(
         cell.log
             .iter()
@@ -372,10 +372,10 @@ fn a_job_that_is_rescheduled_runs_again_only_if_it_may() {
     cell.end(
         key,
         "h1",
-        result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""),
+        result(Exit::Signal { number: 9, core: false }, FailedCode::AFTER_JOB, ""),
     );
-    assert_eq!(cell.task(free, 1).place, Place::Pending { error: None });
-    assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
+    assert_eq!(cell.task(free, 1).place, TaskPlace::Pending { error: None });
+    assert_eq!(cell.records()[0].failed, FailedCode::RESCHEDULING);
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn an_error_is_cleared_task_by_task() {
         cell.end(
             key,
             "h1",
-            result(Exit::NotStarted, Failed::CHANGING_DIRECTORY, "no such directory"),
+            result(Exit::NotStarted, FailedCode::CHANGING_DIRECTORY, "no such directory"),
         );
     }
     assert_eq!(cell.order(number, 1, "h1"), Err("it is in error".into()));
@@ -489,7 +489,7 @@ fn a_task_that_asks_to_be_run_again_waits_for_an_interval_and_longer_each_time()
     ] {
         let key = cell.run(number, 1, "h1");
         cell.exit(key, "h1", 99);
-        assert_eq!(cell.records()[0].failed, Failed::RESCHEDULING);
+        assert_eq!(cell.records()[0].failed, FailedCode::RESCHEDULING);
         assert!(cell.task(number, 1).restarted && cell.task(number, 1).reruns == times);
         let refused = cell.order(number, 1, "h2").unwrap_err();
         assert!(refused.contains("asked to be run again"), "{refused}");
@@ -515,7 +515,7 @@ fn tasks_beside_one_that_asks_to_be_run_again_and_what_people_run_again_start_at
     cell.end(
         key,
         "h1",
-        result(Exit::Signal { number: 9, core: false }, Failed::AFTER_JOB, ""),
+        result(Exit::Signal { number: 9, core: false }, FailedCode::AFTER_JOB, ""),
     );
     cell.order(number, 2, "h1").unwrap();
 }
@@ -583,7 +583,7 @@ fn a_prolog_that_asks_for_it_has_its_job_run_again_after_a_pause() {
         cell.end(
             key,
             "h1",
-            result(exit, Failed::RESCHEDULING, "prolog asked to reschedule (exit 99)"),
+            result(exit, FailedCode::RESCHEDULING, "prolog asked to reschedule (exit 99)"),
         );
         assert!(cell.task(number, 1).restarted, "it shows R");
         assert!(cell.order(number, 1, "h1").is_err());
@@ -604,8 +604,12 @@ fn a_procedure_or_directory_that_the_host_does_not_have_closes_the_queue_and_not
         let mut cell = Cell::ready();
         let number = cell.submit(job());
         let key = cell.order(number, 1, "h1").unwrap();
-        cell.end(key, "h1", result(Exit::NotStarted, Failed(code), reason));
-        assert_eq!(cell.task(number, 1).place, Place::Pending { error: None }, "{reason}");
+        cell.end(key, "h1", result(Exit::NotStarted, FailedCode(code), reason));
+        assert_eq!(
+            cell.task(number, 1).place,
+            TaskPlace::Pending { error: None },
+            "{reason}"
+        );
         let states = cell
             .core
             .state()

@@ -6,7 +6,7 @@ use crate::sched::order::Order;
 use crate::state::State;
 use proto::complex::Complex;
 use proto::id::{QueueInstanceName, ReservationId, TaskId};
-use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::job::{GrantedSlots, JobSpec, PeRequest, Requests};
 use proto::object::{Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
@@ -131,7 +131,7 @@ fn a_parallel_task_gets_ids_for_each_slot_once_or_on_each_host() {
                 queue: "all.q".into(),
                 host: host.into(),
             };
-            Granted { instance, slots }
+            GrantedSlots { instance, slots }
         };
         let (seq, granted) = (cell.job(1).seq, vec![part("h1", 3), part("h2", 1)]);
         let order = Order::Start {

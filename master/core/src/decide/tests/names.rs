@@ -2,7 +2,7 @@
 //! the master's host may do.
 
 use super::cell::{Cell, job, texts};
-use crate::core::{Core, Site};
+use crate::core::{Core, MasterHost};
 use crate::effect::{Effect, Input, ReplyTo};
 use crate::state::State;
 use proto::diagnostic::Code;
@@ -20,10 +20,10 @@ impl Cell {
     fn with_site() -> Self {
         let mut cell = Self::ready();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        let site = Site {
+        let site = MasterHost {
             master_host: Some("adm".into()),
             naming: Naming::default().with_aliases("h1 h1-ib"),
-            ..Site::default()
+            ..MasterHost::default()
         };
         cell.core = core.at(site);
         cell
@@ -269,9 +269,9 @@ fn two_names_that_differ_in_the_domain_alone_are_one_host_unless_domains_count()
         let mut cell = Cell::with_site();
         let naming = Naming::default().with_bootstrap(bootstrap).unwrap();
         let core = std::mem::replace(&mut cell.core, Core::new(State::new()));
-        cell.core = core.at(Site {
+        cell.core = core.at(MasterHost {
             naming,
-            ..Site::default()
+            ..MasterHost::default()
         });
         texts(&cell.object(K::ExecHost, "h9.a.org", Do::Add(exec_host("h9.a.org"))));
         texts(&cell.object(K::ExecHost, "h9.b.org", Do::Add(exec_host("h9.b.org"))));

@@ -7,14 +7,14 @@ use crate::state::State;
 use proptest::prelude::*;
 use proto::id::{HostName, TaskKey};
 use proto::job::{HoldChange, Holds, JobChanges, JobSpec};
-use proto::usage::{Exit, Failed};
+use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::TaskReportState;
 use proto::wire::client::{Command, ModifyAction};
 use std::sync::Arc;
 
 /// Something that happens; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
-enum Act {
+enum ReplayStep {
     Submit { tasks: u32, after: u32, rerunnable: bool },
     Delete { job: u32, task: u32 },
     Force { job: u32 },
@@ -32,25 +32,25 @@ enum Act {
     Pass { ms: u64 },
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = ReplayStep> {
     let small = || 0u32..12;
     prop_oneof![
-        4 => (1u32..6, small(), any::<bool>()).prop_map(|(tasks, after, rerunnable)| Act::Submit { tasks, after, rerunnable }),
-        2 => (small(), 0u32..6).prop_map(|(job, task)| Act::Delete { job, task }),
-        1 => small().prop_map(|job| Act::Force { job }),
-        2 => (small(), 0u32..6, any::<bool>()).prop_map(|(job, task, set)| Act::Hold { job, task, set }),
-        1 => (small(), small()).prop_map(|(job, after)| Act::Alter { job, after }),
-        8 => (small(), 1u32..6, 0u32..2).prop_map(|(job, task, host)| Act::Place { job, task, host }),
-        4 => small().prop_map(|index| Act::Running { index }),
+        4 => (1u32..6, small(), any::<bool>()).prop_map(|(tasks, after, rerunnable)| ReplayStep::Submit { tasks, after, rerunnable }),
+        2 => (small(), 0u32..6).prop_map(|(job, task)| ReplayStep::Delete { job, task }),
+        1 => small().prop_map(|job| ReplayStep::Force { job }),
+        2 => (small(), 0u32..6, any::<bool>()).prop_map(|(job, task, set)| ReplayStep::Hold { job, task, set }),
+        1 => (small(), small()).prop_map(|(job, after)| ReplayStep::Alter { job, after }),
+        8 => (small(), 1u32..6, 0u32..2).prop_map(|(job, task, host)| ReplayStep::Place { job, task, host }),
+        4 => small().prop_map(|index| ReplayStep::Running { index }),
         5 => (small(), prop_oneof![Just(0u8), Just(1), Just(99), Just(100)], prop_oneof![5 => Just(0u8), 1 => Just(26), 1 => Just(8)])
-            .prop_map(|(index, code, failed)| Act::End { index, code, failed }),
-        1 => small().prop_map(|index| Act::Unknown { index }),
-        2 => (small(), any::<bool>()).prop_map(|(job, on)| Act::Suspend { job, on }),
-        1 => small().prop_map(|job| Act::Reschedule { job }),
-        1 => small().prop_map(|job| Act::Clear { job }),
-        1 => (0u32..2).prop_map(|host| Act::Lose { host }),
-        2 => (0u32..2, any::<bool>()).prop_map(|(host, keeps)| Act::Connect { host, keeps }),
-        1 => (0u64..400_000).prop_map(|ms| Act::Pass { ms }),
+            .prop_map(|(index, code, failed)| ReplayStep::End { index, code, failed }),
+        1 => small().prop_map(|index| ReplayStep::Unknown { index }),
+        2 => (small(), any::<bool>()).prop_map(|(job, on)| ReplayStep::Suspend { job, on }),
+        1 => small().prop_map(|job| ReplayStep::Reschedule { job }),
+        1 => small().prop_map(|job| ReplayStep::Clear { job }),
+        1 => (0u32..2).prop_map(|host| ReplayStep::Lose { host }),
+        2 => (0u32..2, any::<bool>()).prop_map(|(host, keeps)| ReplayStep::Connect { host, keeps }),
+        1 => (0u64..400_000).prop_map(|ms| ReplayStep::Pass { ms }),
     ]
 }
 
@@ -121,21 +121,21 @@ fn hold(cell: &mut Cell, target: &str, set: bool) {
     );
 }
 
-fn perform(cell: &mut Cell, act: &Act) {
+fn perform(cell: &mut Cell, act: &ReplayStep) {
     match act.clone() {
-        Act::Submit {
+        ReplayStep::Submit {
             tasks,
             after,
             rerunnable,
         } => {
             submit(cell, tasks, after, rerunnable);
         }
-        Act::Delete { job, task } => drop(cell.qdel("u1", &[&target(job, task)])),
-        Act::Force { job } => drop(cell.qdel_force("op", &[&target(job, 0)])),
-        Act::Hold { job, task, set } => {
+        ReplayStep::Delete { job, task } => drop(cell.qdel("u1", &[&target(job, task)])),
+        ReplayStep::Force { job } => drop(cell.qdel_force("op", &[&target(job, 0)])),
+        ReplayStep::Hold { job, task, set } => {
             hold(cell, &target(job, task), set);
         }
-        Act::Alter { job, after } => {
+        ReplayStep::Alter { job, after } => {
             let changes = JobChanges {
                 predecessors: Some(vec![after.to_string()]),
                 priority: Some(-1),
@@ -143,10 +143,10 @@ fn perform(cell: &mut Cell, act: &Act) {
             };
             alter(cell, &target(job, 0), changes);
         }
-        Act::Place { job, task, host: index } if cell.exists(job) => drop(cell.order(job, task, host(index))),
-        Act::Place { .. } => {}
-        Act::Running { index } => report(cell, index, TaskReportState::Running { for_ms: 10 }),
-        Act::End { index, code, failed } => {
+        ReplayStep::Place { job, task, host: index } if cell.exists(job) => drop(cell.order(job, task, host(index))),
+        ReplayStep::Place { .. } => {}
+        ReplayStep::Running { index } => report(cell, index, TaskReportState::Running { for_ms: 10 }),
+        ReplayStep::End { index, code, failed } => {
             let exit = if failed == 0 {
                 Exit::Code(code)
             } else {
@@ -155,11 +155,11 @@ fn perform(cell: &mut Cell, act: &Act) {
             report(
                 cell,
                 index,
-                TaskReportState::Ended(Box::new(result(exit, Failed(failed), "why"))),
+                TaskReportState::Ended(Box::new(result(exit, FailedCode(failed), "why"))),
             );
         }
-        Act::Unknown { index } => report(cell, index, TaskReportState::Unknown),
-        Act::Suspend { job, on } => {
+        ReplayStep::Unknown { index } => report(cell, index, TaskReportState::Unknown),
+        ReplayStep::Suspend { job, on } => {
             let action = if on {
                 ModifyAction::SuspendJob
             } else {
@@ -167,15 +167,15 @@ fn perform(cell: &mut Cell, act: &Act) {
             };
             cell.qmod("u1", action, &job.to_string());
         }
-        Act::Reschedule { job } => drop(cell.qmod("u1", ModifyAction::RescheduleJob, &job.to_string())),
-        Act::Clear { job } => drop(cell.qmod("u1", ModifyAction::ClearJobError, &job.to_string())),
-        Act::Lose { host: index } => {
+        ReplayStep::Reschedule { job } => drop(cell.qmod("u1", ModifyAction::RescheduleJob, &job.to_string())),
+        ReplayStep::Clear { job } => drop(cell.qmod("u1", ModifyAction::ClearJobError, &job.to_string())),
+        ReplayStep::Lose { host: index } => {
             if cell.core.agents.connection(&HostName::new(host(index))).is_some() {
                 cell.disconnect(host(index));
             }
         }
-        Act::Connect { host: index, keeps } => connect(cell, host(index), keeps),
-        Act::Pass { ms } => cell.pass(ms),
+        ReplayStep::Connect { host: index, keeps } => connect(cell, host(index), keeps),
+        ReplayStep::Pass { ms } => cell.pass(ms),
     }
 }
 

@@ -72,7 +72,7 @@ fn asked(hard: &str, master: &str, slaves: &str) -> Requests {
     }
 }
 
-fn of(requests: Requests) -> JobSpec {
+fn job_with(requests: Requests) -> JobSpec {
     JobSpec {
         requests: requests.into(),
         ..job()
@@ -95,7 +95,7 @@ fn scopes_are_for_parallel_jobs() {
         ..asked("", "", "")
     };
     for requests in [asked("", "memory=1G", ""), asked("", "", "memory=1G"), queues] {
-        let serial = of(Requests {
+        let serial = job_with(Requests {
             pe: None,
             ..requests.clone()
         });
@@ -106,7 +106,7 @@ fn scopes_are_for_parallel_jobs() {
             (Code::JobRejected, what, "-scope")
         );
         assert!(!refusal.fix.is_empty());
-        assert!(cell.try_submit(of(requests)).is_ok());
+        assert!(cell.try_submit(job_with(requests)).is_ok());
     }
 }
 
@@ -152,7 +152,7 @@ fn an_attribute_is_in_the_global_scope_or_in_the_others() {
         (asked("", "", "lic=1"), "-scope slave -l lic=1", once.clone()),
         (asked("", "lic=1", "lic=1"), "-scope slave -l lic=1", once),
     ] {
-        let reply = cell.command("u1", Command::Submit(Box::new(of(requests))));
+        let reply = cell.command("u1", Command::Submit(Box::new(job_with(requests))));
         let refusal = refusal(&reply);
         assert_eq!(
             (refusal.code, refusal.what.as_str()),
@@ -167,7 +167,7 @@ fn an_attribute_is_in_the_global_scope_or_in_the_others() {
         asked("lic=1", "", "disk=1"),
         asked("disk=1,lic=1,memory=1G", "", ""),
     ] {
-        assert!(cell.try_submit(of(requests.clone())).is_ok(), "{requests:?}");
+        assert!(cell.try_submit(job_with(requests.clone())).is_ok(), "{requests:?}");
     }
 }
 
@@ -204,7 +204,7 @@ fn lists_of_scopes_are_checked_as_the_others() {
             "Job was rejected because job requests unknown queue \"nosuch.q\"",
         ),
     ] {
-        let reply = cell.command("u1", Command::Submit(Box::new(of(requests))));
+        let reply = cell.command("u1", Command::Submit(Box::new(job_with(requests))));
         assert_eq!(
             (refusal(&reply).what.as_str(), refusal(&reply).place.as_str()),
             (what, place)
@@ -215,7 +215,7 @@ fn lists_of_scopes_are_checked_as_the_others() {
 #[test]
 fn qalter_changes_the_lists_under_the_same_rules() {
     let mut cell = parallel_cell();
-    cell.submit(of(asked("h_rt=60", "memory=1G", "")));
+    cell.submit(job_with(asked("h_rt=60", "memory=1G", "")));
     let alter = |cell: &mut Cell, changes| {
         texts(&cell.command(
             "u1",
@@ -306,7 +306,7 @@ fn accounting_names_what_each_scope_asks_for() {
     requests.master_queues = vec!["io.q".to_owned()];
     requests.slave_queues = vec!["a.q".to_owned(), "b.q".to_owned()];
     let scopes = "-scope master -l memory=1G -scope slave -l disk=1,memory=4G -scope slave -q a.q,b.q";
-    let text = |requests| category::text(&of(requests));
+    let text = |requests| category::text(&job_with(requests));
     let expected = format!("-masterq io.q -l h_rt=60 -pe mpi 4 {scopes}");
     assert_eq!(text(requests.clone()), expected);
     // As options of qsub it means the same.

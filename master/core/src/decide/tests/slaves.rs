@@ -8,13 +8,13 @@ use crate::sched::order::Order;
 use crate::state::usage::Account;
 use proto::amount::Amount;
 use proto::id::{PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
-use proto::job::{Granted, JobSpec, PeRequest, Requests};
+use proto::job::{GrantedSlots, JobSpec, PeRequest, Requests};
 use proto::limit::LimitKind;
 use proto::object::ObjectKind;
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
 use proto::time::Wall;
-use proto::usage::{Exit, Failed, TaskResult, Usage};
+use proto::usage::{Exit, FailedCode, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, StartOrder, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, Reply, SlaveRequest};
 use proto::wire::slave::SlaveSpec;
@@ -64,7 +64,7 @@ fn cell_asking(settings: &[(&str, &str)], requests: Requests) -> (Cell, TaskKey,
         .into(),
         ..job()
     });
-    let part = |host: &str| Granted {
+    let part = |host: &str| GrantedSlots {
         instance: instance(host),
         slots: 2,
     };
@@ -146,7 +146,7 @@ fn ended(cpu_ms: u64) -> TaskResult {
             cpu_ms,
             ..Usage::default()
         },
-        ..result(Exit::Code(3), Failed::NO, "")
+        ..result(Exit::Code(3), FailedCode::NO, "")
     }
 }
 
@@ -257,7 +257,7 @@ fn slave_tasks_of_a_host_fill_the_slots_of_its_queues_in_turn() {
             queue: queue.into(),
             host: host.into(),
         };
-        Granted { instance, slots }
+        GrantedSlots { instance, slots }
     };
     let granted = vec![
         part("b.q", "h1", 1),
@@ -475,7 +475,7 @@ fn a_slave_task_that_its_host_lost_has_ended_and_one_that_never_came_there_is_se
     let starts = |message: &&&MasterMessage| matches!(message, MasterMessage::Start(order) if order.key == unheard_of);
     assert_eq!(cell.sent().iter().filter(starts).count(), 1);
     let record = cell.records()[0];
-    assert_eq!((record.key, record.failed), (lost, Failed::IN_RECOGNIZING_JOB));
+    assert_eq!((record.key, record.failed), (lost, FailedCode::IN_RECOGNIZING_JOB));
 }
 
 #[test]
@@ -499,7 +499,7 @@ fn a_slave_task_that_cannot_start_does_not_end_with_0() {
     cell.end(
         key,
         "h2",
-        TaskResult::not_started(Failed::CHANGING_DIRECTORY, "no such directory"),
+        TaskResult::not_started(FailedCode::CHANGING_DIRECTORY, "no such directory"),
     );
     let ended = cell.log.iter().find_map(|record| match &record.event {
         Event::SlaveEnded {

@@ -8,22 +8,22 @@ use proto::job::{HoldChange, Holds, JobChanges, Program};
 use proto::object::ObjectKind;
 use proto::request::TaskRange;
 use proto::wire::client::{Command, ModifyAction};
-use proto::wire::stream::{Change, Item, Then};
+use proto::wire::stream::{Change, Item, TaskFate};
 use std::collections::BTreeMap;
 
 /// What a reader keeps of a task: its place, its state in words, its holds.
-type Known = BTreeMap<(SubmitSeq, TaskId), (String, Holds)>;
+type TaskStates = BTreeMap<(SubmitSeq, TaskId), (String, Holds)>;
 
 /// A reader that knows nothing but the public stream.
 #[derive(Debug, Default, PartialEq)]
 struct Mirror {
-    tasks: Known,
+    tasks: TaskStates,
     instances: BTreeMap<String, Change>,
     objects: BTreeMap<(ObjectKind, String), proto::object::Fields>,
 }
 
 impl Mirror {
-    fn of(items: impl IntoIterator<Item = Item>) -> Mirror {
+    fn from_items(items: impl IntoIterator<Item = Item>) -> Mirror {
         let mut mirror = Mirror::default();
         items.into_iter().for_each(|item| mirror.take(item.change));
         mirror.instances.retain(|_, change| !is_open(change));
@@ -78,9 +78,9 @@ impl Mirror {
                 suspended: true,
             } => self.task(task).push_str(&format!(" {cause:?}")),
             Change::TaskEnded { task, then, .. } => match then {
-                Then::Done => drop(self.tasks.remove(&(task.seq, task.task))),
-                Then::Pending => *self.task(task) = "pending".to_owned(),
-                Then::Error { .. } => *self.task(task) = "error".to_owned(),
+                TaskFate::Done => drop(self.tasks.remove(&(task.seq, task.task))),
+                TaskFate::Pending => *self.task(task) = "pending".to_owned(),
+                TaskFate::Error { .. } => *self.task(task) = "error".to_owned(),
             },
             Change::TaskEnding { task, again } => self.task(task).push_str(&format!(" ending {again}")),
             Change::InstanceChanged { ref instance, .. } => drop(self.instances.insert(instance.to_string(), change)),
@@ -150,8 +150,8 @@ fn eventful() -> Cell {
 #[test]
 fn the_full_state_tells_the_same_as_all_events() {
     let cell = eventful();
-    let events = Mirror::of(cell.log.iter().map(|record| stream::item(record, None)));
-    let mut full = Mirror::of(stream::full(cell.core.state()));
+    let events = Mirror::from_items(cell.log.iter().map(|record| stream::item(record, None)));
+    let mut full = Mirror::from_items(stream::full(cell.core.state()));
     assert_eq!((&full.tasks, &full.instances), (&events.tasks, &events.instances));
     assert!(events.tasks.values().any(|(state, _)| state == "error"), "{events:?}");
     assert!(events.tasks.values().any(|(_, holds)| holds.user), "{events:?}");

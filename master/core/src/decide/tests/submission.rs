@@ -1,6 +1,6 @@
 use super::cell::{owner, resources, selection, texts};
 use super::*;
-use crate::core::{Core, Site, UserLimits};
+use crate::core::{Core, MasterHost, UserLimits};
 use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};
@@ -385,9 +385,9 @@ fn full_cells_and_users_with_many_jobs_get_exit_code_25() {
 /// A cell in which a user may have so many jobs, with so many bytes.
 fn limited(jobs: u64, job_bytes: u64) -> Cell {
     let mut cell = Cell::ready();
-    let site = Site {
+    let site = MasterHost {
         users: UserLimits { jobs, job_bytes },
-        ..Site::default()
+        ..MasterHost::default()
     };
     cell.core = std::mem::replace(&mut cell.core, Core::new(crate::state::State::new())).at(site);
     cell

@@ -4,14 +4,14 @@
 use super::cell::{Cell, job, result, texts};
 use crate::effect::Input;
 use crate::event::{Event, StoredObject};
-use crate::state::usage::{Account, Amounts, Used};
+use crate::state::usage::{Account, Amounts, DecayedUsage};
 use proto::host::ExecHost;
 use proto::id::TaskKey;
 use proto::job::JobSpec;
 use proto::object::{Object, ObjectKind};
 use proto::project::Project;
 use proto::sharetree::ShareTree;
-use proto::usage::{Consumed, Exit, Failed, TaskResult, Usage};
+use proto::usage::{Consumption, Exit, FailedCode, TaskResult, Usage};
 use proto::wire::agent::{AgentMessage, TaskReport, TaskReportState};
 use proto::wire::client::Command;
 
@@ -43,7 +43,7 @@ fn account(user: &str, project: Option<&str>) -> Account {
 }
 
 /// What is charged to `u1` and left of it.
-fn used(cell: &Cell) -> Used {
+fn used(cell: &Cell) -> DecayedUsage {
     cell.core
         .state()
         .used(&account("u1", None), Amounts::default(), cell.now)
@@ -76,7 +76,7 @@ fn end(cell: &mut Cell, key: TaskKey, cpu_ms: u64) {
         "h1",
         TaskResult {
             usage,
-            ..result(Exit::Code(0), Failed::NO, "")
+            ..result(Exit::Code(0), FailedCode::NO, "")
         },
     );
 }
@@ -287,7 +287,7 @@ fn cleared_usage_does_not_come_back() {
             "denied: user \"nosuch\" does not exist"
         ]
     );
-    assert_eq!(used(&cell), Used::default());
+    assert_eq!(used(&cell), DecayedUsage::default());
     end(&mut cell, key, 25_000);
     assert_eq!(used(&cell).lifetime.cpu, seconds(5));
     let fields = Some(<Project as Object>::template("p1").write());
@@ -301,7 +301,7 @@ fn cleared_usage_does_not_come_back() {
         "boss@sub modified \"p1\" in project list",
     ];
     assert_eq!(clear(&mut cell, "boss", &[]), said);
-    assert_eq!(used(&cell), Used::default());
+    assert_eq!(used(&cell), DecayedUsage::default());
     cell.store(vec![
         StoredObject {
             kind: ObjectKind::Project,
@@ -340,11 +340,11 @@ fn without_a_share_tree_running_tasks_are_charged_at_their_end_alone() {
 
 #[test]
 fn weights_make_one_number_of_the_kinds() {
-    let used = Used {
+    let used = DecayedUsage {
         cpu: 4_000_000,
         mem: 1_000_000,
         io: 500_000,
-        ..Used::default()
+        ..DecayedUsage::default()
     };
     for (weights, expected) in [
         ("cpu=1,mem=0,io=0", 4_000_000),
@@ -354,7 +354,7 @@ fn weights_make_one_number_of_the_kinds() {
     ] {
         assert_eq!(used.weighted(&weights.parse().unwrap()), expected, "{weights}");
     }
-    let consumed = Consumed {
+    let consumed = Consumption {
         cpu_ms: 1_500,
         mem_kib_ms: 1 << 20,
         io_bytes: 1 << 29,

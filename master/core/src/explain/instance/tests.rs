@@ -15,7 +15,7 @@ fn all_q(host: &str) -> QueueInstanceName {
 }
 
 fn seen(lab: &Lab, host: &str, asked: &str) -> (String, Vec<String>) {
-    let cluster = Cluster::of(lab.state(), lab.scheduler.model().observations(), Mode::Now);
+    let cluster = Cluster::of_state(lab.state(), lab.scheduler.model().observations(), Mode::Now);
     (
         state_letters(&cluster, &all_q(host)),
         state_reasons(&cluster, &all_q(host), asked),

@@ -5,7 +5,7 @@ use super::{explained, explained_in};
 use crate::event::{Event, InstanceState};
 use crate::explain::{Question, explain};
 use crate::sched::tests::lab::Lab;
-use crate::state::job::Place;
+use crate::state::job::TaskPlace;
 use proto::calendar::CalendarState;
 use proto::id::{QueueInstanceName, SubmitSeq, TaskId};
 use proto::job::{HoldChange, Holds};
@@ -543,7 +543,7 @@ fn an_error_is_told_once_without_the_head_that_a_shepherd_writes() {
             .unwrap()
             .key;
         let error = "11/25/2026 19:46:07 [2004:17602]: error: can't chdir to /x: No such file".to_owned();
-        let then = crate::event::Then::Error { reason: error };
+        let then = crate::event::TaskFate::Error { reason: error };
         lab.event(Event::TaskEnded {
             key,
             record: None,
@@ -554,7 +554,7 @@ fn an_error_is_told_once_without_the_head_that_a_shepherd_writes() {
     }
     assert!(matches!(
         lab.state().jobs[&SubmitSeq(1)].tasks[&TaskId(1)].place,
-        Place::Pending { error: Some(_) }
+        TaskPlace::Pending { error: Some(_) }
     ));
     let explanation = explained_in(&lab, 1);
     assert_eq!(explanation.summary, "Its tasks are in error.");

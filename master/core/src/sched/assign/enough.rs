@@ -2,7 +2,7 @@
 //! at. This exists only for speed.
 
 use super::hosts::{HostRoom, MasterRoom};
-use super::spread::Most;
+use super::spread::SlotMaximum;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 
@@ -13,7 +13,7 @@ use proto::request::SlotRange;
 /// It is used only where the job may be on any number of hosts. Quotas are judged separately
 /// ([`leave_enough`](super::quotas::leave_enough)).
 #[derive(Debug)]
-pub struct Enough {
+pub struct SpreadCutoff {
     rule: AllocationRule,
     /// The most slots that the job gets.
     slots: u32,
@@ -23,9 +23,9 @@ pub struct Enough {
     elsewhere: u32,
 }
 
-impl Enough {
+impl SpreadCutoff {
     /// Begins before the first host. `None` if no number of slots is possible for the job.
-    pub fn new(rule: AllocationRule, range: &SlotRange, most: Most) -> Option<Enough> {
+    pub fn new(rule: AllocationRule, range: &SlotRange, most: SlotMaximum) -> Option<SpreadCutoff> {
         let largest = range.largest_within(most.in_all)?;
         let slots = match rule {
             AllocationRule::Fixed(each) => {
@@ -37,7 +37,7 @@ impl Enough {
             }
             AllocationRule::PeSlots | AllocationRule::FillUp | AllocationRule::RoundRobin => largest,
         };
-        Some(Enough {
+        Some(SpreadCutoff {
             rule,
             slots,
             most_elsewhere: most.elsewhere,
@@ -124,9 +124,9 @@ mod tests {
             hosts in prop::collection::vec((0u32..5, prop::option::weighted(0.7, (0u32..2, 0u32..4))), 1..12),
         ) {
             let range: SlotRange = range.parse().unwrap();
-            let most = Most { in_all, elsewhere };
+            let most = SlotMaximum { in_all, elsewhere };
             let hosts: Vec<HostRoom> = hosts.into_iter().enumerate().map(|(at, (slots, master))| room(at, slots, master)).collect();
-            let Some(mut enough) = Enough::new(rule, &range, most) else { return Ok(()) };
+            let Some(mut enough) = SpreadCutoff::new(rule, &range, most) else { return Ok(()) };
             if let Some(last) = hosts.iter().position(|host| enough.add(host)) {
                 let few = spread(rule, &range, most, &hosts[..=last]);
                 prop_assert!(few.is_ok());

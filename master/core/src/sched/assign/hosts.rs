@@ -1,8 +1,8 @@
 //! How many slots of a parallel job each host has room for.
 
 use super::supply::Supply;
-use crate::matching::{Cluster, Demand, Fit, Ground, Role, Site};
-use crate::sched::reason::{Reason, What};
+use crate::matching::{Cluster, Demand, Fit, HostView, InstanceView, SlotRole};
+use crate::sched::reason::{Obstacle, Reason};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ pub struct MasterRoom {
 }
 
 /// A search over the hosts for a job in one environment.
-pub struct Look<'c, 'a> {
+pub struct HostSearch<'c, 'a> {
     /// The cluster.
     pub cluster: &'c Cluster<'a>,
     /// The job.
@@ -103,18 +103,18 @@ impl<'l> Rooms<'l> {
     /// could use go into `roomless`, unless their queues are not made for the job.
     pub fn look<'a>(
         &mut self,
-        look: &Look<'_, 'a>,
+        look: &HostSearch<'_, 'a>,
         supply: &mut impl Supply<'a, 'l>,
         mut is_enough: impl FnMut(&HostRoom) -> bool,
         roomless: &mut BTreeSet<HostName>,
     ) {
-        let Look {
+        let HostSearch {
             cluster,
             demand,
             globally,
             pe,
         } = *look;
-        let why = |site: &Site<'_, '_>| {
+        let why = |site: &InstanceView<'_, '_>| {
             cluster
                 .unsuitable(site, demand, Some(&pe.name))
                 .or_else(|| cluster.out_of_service(site))
@@ -168,11 +168,11 @@ pub fn room_on(
     cluster: &Cluster<'_>,
     demand: &Demand,
     globally: &Fit,
-    host: &Ground<'_, '_>,
-    sites: &[Site<'_, '_>],
+    host: &HostView<'_, '_>,
+    sites: &[InstanceView<'_, '_>],
     pe: &ParallelEnvironment,
 ) -> HostRoom {
-    let look = Look {
+    let look = HostSearch {
         cluster,
         demand,
         globally,
@@ -229,8 +229,13 @@ pub fn roomiest(mut hosts: Vec<HostRoom>, rule: AllocationRule, most: u32) -> Ve
 }
 
 /// The room on one host.
-fn room(look: &Look<'_, '_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>], reasons: &mut Vec<Reason>) -> HostRoom {
-    let Look {
+fn room(
+    look: &HostSearch<'_, '_>,
+    host: &HostView<'_, '_>,
+    sites: &[InstanceView<'_, '_>],
+    reasons: &mut Vec<Reason>,
+) -> HostRoom {
+    let HostSearch {
         cluster,
         demand,
         globally,
@@ -240,7 +245,7 @@ fn room(look: &Look<'_, '_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>], reas
     let (extra, own) = (u32::from(!pe.job_is_first_task.0), demand.own_slots(pe));
     let (as_master, as_other) = demand.roles(Some(pe));
     let on_host = |slots, role| cluster.fit_level(globally.clone(), &host.spot, demand, slots, role);
-    let slaves = on_host(1, Role::Slave);
+    let slaves = on_host(1, SlotRole::Slave);
     // If nothing is charged for the master alone, it fits where others fit.
     let is_alike = extra == 0 && !demand.charges_master();
     let with_master = if is_alike {
@@ -250,8 +255,8 @@ fn room(look: &Look<'_, '_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>], reas
     };
     let fits = slots_of_others(look, &slaves, sites, reasons);
     let cap = sites.iter().map(|site| cluster.threshold_cap(site)).max().unwrap_or(0);
-    let companions = || slots_of_companions(look, &on_host(1, Role::Companion), sites);
-    let companions = (as_other == Role::Companion).then(companions);
+    let companions = || slots_of_companions(look, &on_host(1, SlotRole::Companion), sites);
+    let companions = (as_other == SlotRole::Companion).then(companions);
     let sum = fits.iter().map(|(_, slots)| *slots).fold(0, u32::saturating_add);
     let slots = sum.min(slaves.slots).min(cap);
     let room = HostRoom {
@@ -300,20 +305,20 @@ fn room(look: &Look<'_, '_>, host: &Ground<'_, '_>, sites: &[Site<'_, '_>], reas
 
 /// The slots that each instance could give to tasks that are not the master.
 fn slots_of_others(
-    look: &Look<'_, '_>,
+    look: &HostSearch<'_, '_>,
     on_host: &Fit,
-    sites: &[Site<'_, '_>],
+    sites: &[InstanceView<'_, '_>],
     reasons: &mut Vec<Reason>,
 ) -> Vec<(QueueInstanceName, u32)> {
-    let Look { cluster, demand, .. } = *look;
+    let HostSearch { cluster, demand, .. } = *look;
     let fits = sites.iter().map(|site| {
-        let fit = cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Slave);
+        let fit = cluster.fit_instance(on_host.clone(), site, demand, 1, SlotRole::Slave);
         if cluster.takes_slaves(site.instance, demand) {
             reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
             return (site.instance.clone(), fit.slots);
         }
         let level = site.spot.level.to_level();
-        reasons.extend(cluster.explains.then(|| Reason::new(level, What::NotInSlaveQueues)));
+        reasons.extend(cluster.explains.then(|| Reason::new(level, Obstacle::NotInSlaveQueues)));
         (site.instance.clone(), 0)
     });
     fits.collect()
@@ -321,13 +326,13 @@ fn slots_of_others(
 
 /// The most slots of an instance that takes the master, which needs `least` of them.
 fn slots_with_master(
-    look: &Look<'_, '_>,
+    look: &HostSearch<'_, '_>,
     on_host: &Fit,
-    site: &Site<'_, '_>,
+    site: &InstanceView<'_, '_>,
     least: u32,
     reasons: &mut Vec<Reason>,
 ) -> u32 {
-    let Look {
+    let HostSearch {
         cluster, demand, pe, ..
     } = *look;
     let (as_master, as_other) = demand.roles(Some(pe));
@@ -337,13 +342,13 @@ fn slots_with_master(
     if demand.is_apart() && !fit.holds(least) && cluster.takes_master(site.instance, demand) {
         reasons.append(&mut fit.reasons);
     }
-    let is_alone = as_other == Role::Slave && !cluster.takes_slaves(site.instance, demand);
+    let is_alone = as_other == SlotRole::Slave && !cluster.takes_slaves(site.instance, demand);
     if is_alone { fit.slots.min(1) } else { fit.slots }
 }
 
 /// The slots that each instance could give to companions of the master.
-fn slots_of_companions(look: &Look<'_, '_>, on_host: &Fit, sites: &[Site<'_, '_>]) -> Vec<u32> {
-    let Look { cluster, demand, .. } = *look;
-    let fit = |site| cluster.fit_instance(on_host.clone(), site, demand, 1, Role::Companion);
+fn slots_of_companions(look: &HostSearch<'_, '_>, on_host: &Fit, sites: &[InstanceView<'_, '_>]) -> Vec<u32> {
+    let HostSearch { cluster, demand, .. } = *look;
+    let fit = |site| cluster.fit_instance(on_host.clone(), site, demand, 1, SlotRole::Companion);
     sites.iter().map(|site| fit(site).slots).collect()
 }

@@ -6,8 +6,8 @@
 //! rule can then use the rest as if there were no quotas.
 
 use super::hosts::{HostRoom, MasterRoom};
-use super::spread::Most;
-use crate::quota::Purse;
+use super::spread::SlotMaximum;
+use crate::quota::QuotaBudget;
 use proto::id::QueueInstanceName;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
@@ -26,10 +26,10 @@ const LOOKS_MAX: usize = 10_000;
 /// master are tried as long as there are fewer slots than that; otherwise the first that leaves
 /// enough is taken, because all leave much the same.
 pub fn within(
-    purse: &mut Purse<'_>,
+    purse: &mut QuotaBudget<'_>,
     rule: AllocationRule,
     wanted: &SlotRange,
-    most: Most,
+    most: SlotMaximum,
     (extra, masters_differ): (u32, bool),
     hosts: Vec<HostRoom>,
 ) -> Vec<HostRoom> {
@@ -86,10 +86,10 @@ pub fn within(
 /// place for the master that the quotas allow has as many slots on these hosts as are wanted at
 /// most.
 pub fn leave_enough(
-    purse: &Purse<'_>,
+    purse: &QuotaBudget<'_>,
     rule: AllocationRule,
     wanted: &SlotRange,
-    most: Most,
+    most: SlotMaximum,
     extra: u32,
     hosts: &[HostRoom],
 ) -> bool {
@@ -136,7 +136,7 @@ fn seats(hosts: &[HostRoom], least: u32) -> impl Iterator<Item = (usize, MasterR
 
 /// Each host as if the whole job were there. If nobody asks for reasons, hosts with no more room
 /// than one before them are left out, because the first with most is taken.
-fn each_alone(purse: &mut Purse<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
+fn each_alone(purse: &mut QuotaBudget<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
     let mut rooms: Vec<HostRoom> = Vec::new();
     let mut found = 0;
     for host in hosts {
@@ -189,7 +189,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The slots of the master itself.
-    fn master(&mut self, purse: &mut Purse<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
+    fn master(&mut self, purse: &mut QuotaBudget<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
         let is_taken = purse.take(&self.hosts[host].instances[room.at].0, room.own + extra, true);
         if is_taken {
             self.taken[host][room.at] = room.own;
@@ -226,7 +226,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Takes at most so many further slots on a host, and returns how many.
-    fn add(&mut self, purse: &mut Purse<'_>, host: usize, most: u32) -> u32 {
+    fn add(&mut self, purse: &mut QuotaBudget<'_>, host: usize, most: u32) -> u32 {
         let (room, master) = self.room(host);
         let mut left = most.min(room.saturating_sub(self.on_host(host))).min(self.spare(host));
         let wanted = left;
@@ -265,7 +265,7 @@ impl<'a> Plan<'a> {
     ///
     /// By the order of the rule, the first hosts may take from a quota what others need more. If
     /// all instances of a host are under the same quotas, there is nothing to gain.
-    fn exchange(&mut self, purse: &mut Purse<'_>) -> bool {
+    fn exchange(&mut self, purse: &mut QuotaBudget<'_>) -> bool {
         if self.hosts.iter().all(|host| host.instances.len() < 2) {
             return false;
         }
@@ -313,7 +313,7 @@ impl<'a> Plan<'a> {
 
     /// Moves a slot to another instance of its host, and takes one elsewhere. Returns false, with
     /// nothing done, if that is not possible.
-    fn move_one(&mut self, purse: &mut Purse<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
+    fn move_one(&mut self, purse: &mut QuotaBudget<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
         for at in (0..self.taken[from.0].len()).filter(|at| *at != from.1) {
             let over = (from.0, at);
             // A trial costs as much as there are hosts.
@@ -334,14 +334,14 @@ impl<'a> Plan<'a> {
         false
     }
 
-    fn fill_up(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
+    fn fill_up(&mut self, purse: &mut QuotaBudget<'_>, most: u32) -> bool {
         self.in_order(purse, most);
         while self.in_all < most && self.exchange(purse) {}
         true
     }
 
     /// As many as fit on a host, then the next one.
-    fn in_order(&mut self, purse: &mut Purse<'_>, most: u32) {
+    fn in_order(&mut self, purse: &mut QuotaBudget<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             let left = most.saturating_sub(self.in_all);
             if left == 0 {
@@ -351,7 +351,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn round_robin(&mut self, purse: &mut Purse<'_>, most: u32) -> bool {
+    fn round_robin(&mut self, purse: &mut QuotaBudget<'_>, most: u32) -> bool {
         let mut open: Vec<usize> = (0..self.hosts.len()).collect();
         self.first_round(purse, most);
         while self.in_all < most && !open.is_empty() {
@@ -362,7 +362,7 @@ impl<'a> Plan<'a> {
     }
 
     /// One on each host except the master's, which has a slot already.
-    fn first_round(&mut self, purse: &mut Purse<'_>, most: u32) {
+    fn first_round(&mut self, purse: &mut QuotaBudget<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             if self.in_all >= most {
                 break;
@@ -374,7 +374,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Exactly `each` slots on a host or none. Returns false if those of the master have no room.
-    fn portions(&mut self, purse: &mut Purse<'_>, each: u32, most: u32, master: usize) -> bool {
+    fn portions(&mut self, purse: &mut QuotaBudget<'_>, each: u32, most: u32, master: usize) -> bool {
         let own = self.on_host(master);
         let mut trial = purse.clone();
         if self.add(&mut trial, master, each - own) == each - own {

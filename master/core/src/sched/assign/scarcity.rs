@@ -6,9 +6,9 @@
 
 use super::hosts::{HostRoom, MasterRoom, portion};
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Fit, Role, Site};
+use crate::matching::{Cluster, Demand, Fit, InstanceView, SlotRole};
 use crate::sched::finding::is_alike;
-use crate::sched::reason::{NoMore, Reason, What};
+use crate::sched::reason::{Obstacle, PartialRoom, Reason};
 use proto::id::QueueInstanceName;
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::cmp::Reverse;
@@ -22,11 +22,11 @@ pub struct Scarcity<'a> {
 }
 
 /// Slots on a host, including that of a master that is not a task.
-struct Place<'a> {
+struct HostSlots<'a> {
     /// The slots.
-    role: Role,
+    role: SlotRole,
     /// The slots per queue instance, at most, if there are no others.
-    parts: Vec<Part<'a>>,
+    parts: Vec<InstanceSlots<'a>>,
     /// The number that there is.
     slots: u32,
     /// The number that would be enough.
@@ -34,9 +34,9 @@ struct Place<'a> {
 }
 
 /// Slots in a queue instance.
-struct Part<'a> {
+struct InstanceSlots<'a> {
     instance: &'a QueueInstanceName,
-    role: Role,
+    role: SlotRole,
     slots: u32,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Scarcity<'a> {
 
     /// The host with most slots among those that have too few for the rule, or all of them
     /// together.
-    fn best<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
+    fn best<'r>(&self, hosts: &'r [HostRoom]) -> Option<HostSlots<'r>> {
         let least = self.demand.least();
         let most = |room: &HostRoom| room.masters().map(|seat| seat.slots).fold(room.slots, u32::max);
         match self.demand.allocation_rule(self.pe) {
@@ -90,7 +90,7 @@ impl<'a> Scarcity<'a> {
 
     /// If no host takes the master: the host with most room for others. A job with separate
     /// requests has a reason for each host already.
-    fn without_seat<'r>(&self, hosts: &'r [HostRoom]) -> Option<Place<'r>> {
+    fn without_seat<'r>(&self, hosts: &'r [HostRoom]) -> Option<HostSlots<'r>> {
         let room = hosts
             .iter()
             .min_by_key(|room| Reverse(room.slots))
@@ -98,9 +98,9 @@ impl<'a> Scarcity<'a> {
         let (role, extra) = (self.demand.roles(Some(self.pe)).0, self.extra());
         let own = self.demand.own_slots(self.pe);
         let slots = (own + extra).saturating_sub(1);
-        let part = |(instance, _): &'r (QueueInstanceName, u32)| Part { instance, role, slots };
+        let part = |(instance, _): &'r (QueueInstanceName, u32)| InstanceSlots { instance, role, slots };
         let wanted = portion(self.demand, self.pe).max(own).saturating_add(extra);
-        Some(Place {
+        Some(HostSlots {
             role,
             parts: room.instances.iter().map(part).collect(),
             slots,
@@ -110,17 +110,17 @@ impl<'a> Scarcity<'a> {
 
     /// A host where so many slots of the job would be enough, with the master if that takes nothing
     /// from the others.
-    fn at<'r>(&self, room: &'r HostRoom, wanted: u32) -> Place<'r> {
+    fn at<'r>(&self, room: &'r HostRoom, wanted: u32) -> HostSlots<'r> {
         if let Some(seat) = seat(room).filter(|seat| seat.slots >= room.slots) {
             return self.with_master(room, seat, wanted);
         }
-        let role = Role::Slave;
-        let part = |(instance, slots): &'r (QueueInstanceName, u32)| Part {
+        let role = SlotRole::Slave;
+        let part = |(instance, slots): &'r (QueueInstanceName, u32)| InstanceSlots {
             instance,
             role,
             slots: *slots,
         };
-        Place {
+        HostSlots {
             role,
             parts: room.instances.iter().map(part).collect(),
             slots: room.slots,
@@ -128,18 +128,18 @@ impl<'a> Scarcity<'a> {
         }
     }
 
-    fn with_master<'r>(&self, room: &'r HostRoom, seat: MasterRoom, wanted: u32) -> Place<'r> {
+    fn with_master<'r>(&self, room: &'r HostRoom, seat: MasterRoom, wanted: u32) -> HostSlots<'r> {
         let (role, beside) = self.demand.roles(Some(self.pe));
         let extra = self.extra();
         let parts = room.instances.iter().enumerate().map(|(at, (instance, _))| {
             let slots = room.beside(seat, at);
             match at == seat.at {
-                true => Part {
+                true => InstanceSlots {
                     instance,
                     role,
                     slots: slots.saturating_add(extra),
                 },
-                false => Part {
+                false => InstanceSlots {
                     instance,
                     role: beside,
                     slots,
@@ -147,7 +147,7 @@ impl<'a> Scarcity<'a> {
             }
         });
         let parts = parts.collect();
-        Place {
+        HostSlots {
             role,
             parts,
             slots: seat.slots.saturating_add(extra),
@@ -162,8 +162,8 @@ impl<'a> Scarcity<'a> {
 
     /// What limits the slots there: at the host, and in its queue instances if together they have
     /// no more.
-    fn limits(&self, place: &Place<'_>) -> Vec<Reason> {
-        let Place {
+    fn limits(&self, place: &HostSlots<'_>) -> Vec<Reason> {
+        let HostSlots {
             role,
             parts,
             slots,
@@ -210,23 +210,27 @@ impl<'a> Scarcity<'a> {
     }
 
     /// The load thresholds that further slots would reach, if these limit.
-    fn thresholds(&self, sites: Vec<Site<'_, '_>>, (slots, wanted): (u32, u32)) -> Vec<Reason> {
+    fn thresholds(&self, sites: Vec<InstanceView<'_, '_>>, (slots, wanted): (u32, u32)) -> Vec<Reason> {
         let caps: Vec<_> = sites.iter().map(|site| self.cluster.threshold_cap(site)).collect();
         if caps.iter().max() != Some(&slots) {
             return Vec::new();
         }
         let decisive = sites.iter().zip(&caps).filter(|(_, cap)| **cap == slots);
         let nearest = decisive.filter_map(|(site, _)| Some((site, self.cluster.nearest_threshold(site)?)));
-        let told = |(site, overload): (&Site<'_, '_>, _)| {
-            self.reason(site.spot.level.to_level(), (slots, wanted), What::Overloaded(overload))
+        let told = |(site, overload): (&InstanceView<'_, '_>, _)| {
+            self.reason(
+                site.spot.level.to_level(),
+                (slots, wanted),
+                Obstacle::Overloaded(overload),
+            )
         };
         nearest.map(told).collect()
     }
 
-    fn reason(&self, level: Level, (slots, wanted): (u32, u32), why: What) -> Reason {
+    fn reason(&self, level: Level, (slots, wanted): (u32, u32), why: Obstacle) -> Reason {
         Reason::new(
             level,
-            What::NoMore(Box::new(NoMore {
+            Obstacle::NoMore(Box::new(PartialRoom {
                 pe: self.pe.name.clone(),
                 slots,
                 wanted,

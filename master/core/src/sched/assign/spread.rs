@@ -1,13 +1,13 @@
 //! The rules by which the slots of a parallel job spread over hosts. Arithmetic only.
 
 use super::hosts::{HostRoom, MasterRoom};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;
 
 /// The most slots that a job may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Most {
+pub struct SlotMaximum {
     /// Wherever they are.
     pub in_all: u32,
     /// On other hosts than the master's.
@@ -22,7 +22,12 @@ pub struct Most {
 ///
 /// # Errors
 /// With the most slots that the rule could place, if no number of the range can be.
-pub fn spread(rule: AllocationRule, range: &SlotRange, most: Most, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
+pub fn spread(
+    rule: AllocationRule,
+    range: &SlotRange,
+    most: SlotMaximum,
+    hosts: &[HostRoom],
+) -> Result<Vec<GrantedSlots>, u32> {
     match rule {
         AllocationRule::PeSlots => on_one_host(range, most.in_all, hosts),
         AllocationRule::FillUp => over_hosts(range, most, hosts, fill_up_with_master),
@@ -40,7 +45,7 @@ struct Seat {
 
 /// Slots that are kept for the master on its host.
 #[derive(Clone, Copy)]
-struct Kept {
+struct MasterSlots {
     host: usize,
     slots: u32,
 }
@@ -79,7 +84,7 @@ fn best_seat(
     best.ok_or(most_offered)
 }
 
-fn on_one_host(range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
+fn on_one_host(range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<GrantedSlots>, u32> {
     let (Seat { host: _, room: best }, slots) = best_seat(range, most, hosts, |seat| seat.room.slots)?;
     // The first of the places with room for as many.
     let seat = seats(hosts).find(|seat| seat.room.slots >= slots).ok_or(best.slots)?;
@@ -89,10 +94,10 @@ fn on_one_host(range: &SlotRange, most: u32, hosts: &[HostRoom]) -> Result<Vec<G
 /// Spreads the largest feasible number by a rule that can use all the room.
 fn over_hosts(
     range: &SlotRange,
-    most: Most,
+    most: SlotMaximum,
     hosts: &[HostRoom],
-    rule: fn(u32, &[u32], Kept) -> Vec<u32>,
-) -> Result<Vec<Granted>, u32> {
+    rule: fn(u32, &[u32], MasterSlots) -> Vec<u32>,
+) -> Result<Vec<GrantedSlots>, u32> {
     let all: u64 = hosts.iter().map(|host| u64::from(host.slots)).sum();
     let elsewhere = |seat: Seat| {
         let others = all - u64::from(hosts[seat.host].slots);
@@ -115,7 +120,7 @@ fn over_hosts(
         &rule(
             slots,
             &rooms,
-            Kept {
+            MasterSlots {
                 host: seat.host,
                 slots: seat.room.own,
             },
@@ -126,7 +131,7 @@ fn over_hosts(
 
 /// Exactly `each` slots on every host that is used; a master without a slot of its own may be where
 /// no others are.
-fn in_portions(each: u32, range: &SlotRange, most: Most, hosts: &[HostRoom]) -> Result<Vec<Granted>, u32> {
+fn in_portions(each: u32, range: &SlotRange, most: SlotMaximum, hosts: &[HostRoom]) -> Result<Vec<GrantedSlots>, u32> {
     let is_usable = |index: usize| hosts[index].slots >= each;
     let count = (0..hosts.len()).filter(|index| is_usable(*index)).count();
     let portions = |seat: Seat| {
@@ -174,7 +179,7 @@ fn fill_up(slots: u32, rooms: &[u32]) -> Vec<u32> {
 }
 
 /// As many as fit on a host, then the next one; the slot of the master is kept for it on its host.
-fn fill_up_with_master(slots: u32, rooms: &[u32], kept: Kept) -> Vec<u32> {
+fn fill_up_with_master(slots: u32, rooms: &[u32], kept: MasterSlots) -> Vec<u32> {
     let mut rooms = rooms.to_vec();
     rooms[kept.host] -= kept.slots;
     let mut taken = fill_up(slots - kept.slots, &rooms);
@@ -183,7 +188,7 @@ fn fill_up_with_master(slots: u32, rooms: &[u32], kept: Kept) -> Vec<u32> {
 }
 
 /// One on each host in turn; in the first round the master has its slot already.
-fn round_robin(slots: u32, rooms: &[u32], kept: Kept) -> Vec<u32> {
+fn round_robin(slots: u32, rooms: &[u32], kept: MasterSlots) -> Vec<u32> {
     let mut taken = vec![0; rooms.len()];
     taken[kept.host] = kept.slots;
     let mut left = slots - kept.slots;
@@ -201,7 +206,7 @@ fn round_robin(slots: u32, rooms: &[u32], kept: Kept) -> Vec<u32> {
     taken
 }
 
-fn granted(hosts: &[HostRoom], taken: &[u32], seat: Seat) -> Vec<Granted> {
+fn granted(hosts: &[HostRoom], taken: &[u32], seat: Seat) -> Vec<GrantedSlots> {
     let all = hosts.iter().zip(taken.iter().copied()).enumerate();
     let used = all
         .filter(|(index, (_, slots))| *slots > 0 || *index == seat.host)
@@ -213,14 +218,14 @@ fn granted(hosts: &[HostRoom], taken: &[u32], seat: Seat) -> Vec<Granted> {
 
 /// The slots of each host taken from its instances in their order, beginning with the host of the
 /// master, whose own instance comes first and gives at least the master's own.
-fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> Vec<Granted> {
+fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> Vec<GrantedSlots> {
     let (host, slots) = used[master];
     let mut rooms: Vec<u32> = (0..host.instances.len()).map(|at| host.beside(room, at)).collect();
     rooms[room.at] = rooms[room.at].saturating_sub(room.own);
     let mut taken = fill_up(slots - room.own, &rooms);
     let of_master = taken[room.at] + room.own;
     taken[room.at] = 0;
-    let mut granted = vec![Granted {
+    let mut granted = vec![GrantedSlots {
         instance: host.instances[room.at].0.clone(),
         slots: of_master,
     }];
@@ -232,10 +237,10 @@ fn master_first(used: &[(&HostRoom, u32)], master: usize, room: MasterRoom) -> V
     granted
 }
 
-fn part(host: &HostRoom, taken: &[u32]) -> Vec<Granted> {
+fn part(host: &HostRoom, taken: &[u32]) -> Vec<GrantedSlots> {
     let parts = host.instances.iter().zip(taken).filter(|(_, slots)| **slots > 0);
     parts
-        .map(|((instance, _), slots)| Granted {
+        .map(|((instance, _), slots)| GrantedSlots {
             instance: instance.clone(),
             slots: *slots,
         })

@@ -5,9 +5,9 @@ use crate::event::{Event, Record, StoredObject};
 use crate::ledger::Level;
 use crate::observe::{Loads, Observation};
 use crate::sched::concerned::{advance_of, job_of};
-use crate::state::config::Touched;
+use crate::state::config::DerivedChanges;
 use proto::id::{HostName, QueueInstanceName, QueueName, SubmitSeq};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::object::ObjectKind;
 use proto::time::{Now, Tick};
 
@@ -41,7 +41,7 @@ impl Model {
     }
 
     /// Follows an event that the state has taken in, apart from filing jobs again.
-    fn follow(&mut self, event: &Event, now: Now, changed: &Touched) {
+    fn follow(&mut self, event: &Event, now: Now, changed: &DerivedChanges) {
         match event {
             Event::TaskPlaced { key, granted, .. } => self.placed(*key, granted, now),
             Event::TaskEnded { key, .. } => self.ahead.over(*key),
@@ -125,7 +125,7 @@ impl Model {
     }
 
     /// The slots that an event frees, or may.
-    fn granted_of(&self, event: &Event) -> Vec<Granted> {
+    fn granted_of(&self, event: &Event) -> Vec<GrantedSlots> {
         match (event, advance_of(event)) {
             (Event::TaskEnded { key, .. }, _) => self
                 .state
@@ -193,7 +193,7 @@ impl Model {
 
     /// Follows changed objects. What every job's demand, category or limit rests on makes
     /// everything anew.
-    fn objects_changed(&mut self, objects: &[StoredObject], touched: &Touched) {
+    fn objects_changed(&mut self, objects: &[StoredObject], touched: &DerivedChanges) {
         let is_about_jobs = |object: &StoredObject| {
             let is_global = object.name.is_empty() || object.name == HostName::global().as_str();
             matches!(

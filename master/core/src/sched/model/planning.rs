@@ -1,15 +1,15 @@
 //! Changes of the model when a start is planned, and when that is taken back.
 
 use super::{Model, plan_key};
-use crate::ledger::{At, Booking, Grant, Ledger};
+use crate::ledger::{Booking, Grant, Ledger, LevelRef};
 use crate::matching::{Cluster, Demand};
 use crate::policy::Classes;
 use crate::sched::assign::{Assignment, assign_serial, fit_globally, one_slot};
 use crate::sched::order::Order;
 use crate::sched::order_phase::{Bucket, BucketId};
-use crate::sched::standings::Standing;
+use crate::sched::standings::RankedInstance;
 use proto::id::{QueueInstanceName, SubmitSeq, TaskId, TaskKey};
-use proto::job::Granted;
+use proto::job::GrantedSlots;
 use proto::time::{Now, Tick};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Model {
             return;
         };
         let only_slot = match granted.as_slice() {
-            [Granted { instance, slots: 1 }] if pe.is_none() => Some(instance),
+            [GrantedSlots { instance, slots: 1 }] if pe.is_none() => Some(instance),
             _ => None,
         };
         if category.demand.reservation.is_some() {
@@ -51,8 +51,8 @@ impl Model {
         let Some(charges) = category.map(|category| category.tally.charges.clone()) else {
             return;
         };
-        let booking =
-            Booking::new(&self.state.config, charges, grant, now.tick).of(self.state.index.commons.who(&job.spec));
+        let booking = Booking::new(&self.state.config, charges, grant, now.tick)
+            .with_owner(self.state.index.commons.who(&job.spec));
         let moves_others = job.spec.reservation.is_none() && self.moves_others(&booking);
         match job.spec.reservation {
             Some(id) => self.planned_within.entry(id).or_default().hold(key, Arc::new(booking)),
@@ -94,7 +94,7 @@ impl Model {
         let job = self.state.jobs.get(&seq).filter(|job| job.spec.array.is_none())?;
         let task = self.first_startable(job, now)?;
         let category = self.categories.get(category)?;
-        let Standing { instance, place, .. } =
+        let RankedInstance { instance, place, .. } =
             category.first_open(&self.standings, &self.changes, self.ahead.generation())?;
         if self.ahead.line().keeps_on(&instance.host) {
             return None;
@@ -155,7 +155,7 @@ impl Model {
         let mut planned = Ledger::default();
         let there = self
             .planned
-            .level(At::Host(&instance.host))
+            .level(LevelRef::Host(&instance.host))
             .into_iter()
             .flat_map(|there| there.since(Tick(0)));
         let unfiled = unfiled.iter().filter_map(|order| match order {
@@ -178,7 +178,7 @@ impl Model {
     }
 
     /// Whether the standings of hosts are right, or about to be looked at again.
-    fn is_right(&self, granted: &[Granted], now: Now) -> bool {
+    fn is_right(&self, granted: &[GrantedSlots], now: Now) -> bool {
         let mut hosts = granted.iter().map(|granted| &granted.instance.host);
         hosts.all(|host| self.standings.is_right(&self.cluster(now), &self.places, host))
     }
@@ -217,7 +217,7 @@ impl Model {
     }
 
     /// Follows the event of a placement, whether it was planned or not.
-    pub(super) fn placed(&mut self, key: TaskKey, granted: &[Granted], now: Now) {
+    pub(super) fn placed(&mut self, key: TaskKey, granted: &[GrantedSlots], now: Now) {
         let was_planned = self.planned(key.seq, key.task).is_some();
         self.unplan(key.seq, key.task);
         self.ahead.runs(&self.state, key, &self.state.ledger, now);
@@ -247,7 +247,7 @@ impl Model {
     }
 
     /// Notes starts on hosts whose load is adjusted for a while.
-    pub(super) fn cools(&mut self, granted: &[Granted], now: Tick) {
+    pub(super) fn cools(&mut self, granted: &[GrantedSlots], now: Tick) {
         let conf = &self.state.config.scheduler;
         if conf.job_load_adjustments.is_empty() {
             return;

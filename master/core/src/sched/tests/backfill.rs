@@ -2,7 +2,7 @@
 //! jobs.
 
 use super::lab::Lab;
-use crate::sched::Reserving;
+use crate::sched::ReservationMode;
 use proptest::prelude::*;
 use proto::id::{SubmitSeq, TaskId};
 use proto::time::Tick;
@@ -13,7 +13,7 @@ const SHAPES: [&str; 6] = ["", "", "-pe smp 3", "-pe fill 2-6", "-pe robin 3-9",
 
 /// One step of a stream: a job with its request, shape, run time, priority and whether it reserves;
 /// and how soon tasks end.
-type Step = (usize, usize, u64, i32, bool, u8);
+type StreamJob = (usize, usize, u64, i32, bool, u8);
 
 fn cluster() -> Lab {
     let mut lab = Lab::new();
@@ -56,10 +56,10 @@ fn running(lab: &Lab, lengths: &BTreeMap<u64, u64>) -> Vec<(Tick, String)> {
 }
 
 /// By what tasks are in order: `-p`, then as they were submitted.
-type Turn = (i32, u64, TaskId);
+type OrderKey = (i32, u64, TaskId);
 
 /// The first task that waits, and when it is to start, if it has a reservation.
-fn first_in_turn(lab: &Lab) -> Option<(Turn, Option<Tick>)> {
+fn first_in_turn(lab: &Lab) -> Option<(OrderKey, Option<Tick>)> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let first =
         |job: &crate::state::job::Job| Some((-job.spec.priority, job.seq.0, *model.startable(job, now, 1).first()?));
@@ -87,9 +87,9 @@ proptest! {
     ) {
         let mut lab = cluster();
         let mut lengths = BTreeMap::new();
-        let mut promised: Option<(Turn, Tick)> = None;
+        let mut promised: Option<(OrderKey, Tick)> = None;
         let mut is_idle = false;
-        let steps: Vec<Step> = steps;
+        let steps: Vec<StreamJob> = steps;
         // What is left runs off at the end.
         let rest = std::iter::repeat_n(None, 400);
         for (number, step) in steps.into_iter().map(Some).chain(rest).enumerate() {
@@ -120,7 +120,7 @@ proptest! {
                 .filter(|(end, _)| *end <= lab.now.tick).map(|(_, name)| name).collect();
             over.iter().for_each(|name| lab.end(name));
             // Between passes that reserve anew there are others that keep what there is.
-            lab.reserving = if number % 3 == 0 { Reserving::Anew } else { Reserving::Keep };
+            lab.reserving = if number % 3 == 0 { ReservationMode::Anew } else { ReservationMode::Keep };
             lab.pass();
             let first = first_in_turn(&lab);
             if let Some((who, at)) = promised && !runs(&lab, who.1, who.2) {

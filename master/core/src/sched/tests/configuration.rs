@@ -3,7 +3,7 @@
 use super::check;
 use super::lab::Lab;
 use crate::event::Event;
-use crate::sched::Reserving;
+use crate::sched::ReservationMode;
 use proto::id::SubmitSeq;
 
 #[test]
@@ -71,7 +71,7 @@ fn a_change_of_the_configuration_ends_a_pass_under_way() {
         for job in 1..=8 {
             lab.line(&format!("job {job} -t 1-3:1 -l h_rt={job}"));
         }
-        lab.scheduler.begin(lab.now, Reserving::Anew);
+        lab.scheduler.begin(lab.now, ReservationMode::Anew);
         (0..8).for_each(|_| drop(lab.scheduler.next(1)));
         // Only one is left, and it has the first number.
         for seq in (2..=8).map(SubmitSeq) {

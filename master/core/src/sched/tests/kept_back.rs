@@ -2,7 +2,7 @@
 //! printed in the same cases.
 
 use super::lab::{Lab, check};
-use crate::sched::Of;
+use crate::sched::TaskPhase;
 use proptest::prelude::*;
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
@@ -114,14 +114,14 @@ fn jobs_of_a_user_who_runs_as_many_as_maxujobs_allows_have_no_tickets_and_take_n
 }
 
 /// A job: its user, how many tasks it has, and how many `-tc` lets run, if it limits them.
-type Asked = (u8, u32, Option<u32>);
+type ArrayJob = (u8, u32, Option<u32>);
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = ArrayJob> {
     (0..3u8, 1..8u32, proptest::option::of(1..5u32))
 }
 
 /// Three users with shares and override tickets, so many slots, and two passes.
-fn cell(jobs: &[Asked], slots: usize, maxujobs: u32) -> Lab {
+fn cell(jobs: &[ArrayJob], slots: usize, maxujobs: u32) -> Lab {
     let mut lab = Lab::new();
     for line in [
         "conf weight_ticket 1".to_owned(),
@@ -152,7 +152,7 @@ fn pending(lab: &Lab) -> Vec<(SubmitSeq, PriorityNumbers)> {
         .state()
         .jobs
         .keys()
-        .map(|seq| (*seq, model.priority_of(*seq, Of::Pending, lab.now)))
+        .map(|seq| (*seq, model.priority_of(*seq, TaskPhase::Pending, lab.now)))
         .collect()
 }
 
@@ -161,7 +161,7 @@ proptest! {
 
     #[test]
     fn an_array_has_the_tickets_of_one_with_as_many_tasks_as_tc_lets_run(jobs in prop::collection::vec(asked(), 1..8)) {
-        let short: Vec<Asked> =
+        let short: Vec<ArrayJob> =
             jobs.iter().map(|(user, tasks, tc)| (*user, tc.map_or(*tasks, |tc| tc.min(*tasks)), None)).collect();
         prop_assert_eq!(pending(&cell(&jobs, 0, 0)), pending(&cell(&short, 0, 0)));
     }

@@ -43,7 +43,7 @@
 mod expectations;
 mod objects;
 
-use crate::event::{Actor, Event, InstanceState, Record, Then};
+use crate::event::{Actor, Event, InstanceState, Record, TaskFate};
 use crate::explain::{forever, never_suits};
 use crate::ledger::Grant;
 use crate::matching::{Cluster, Demand, Mode, check_start};
@@ -53,7 +53,7 @@ use crate::sched::assign::Assignment;
 use crate::sched::finding::Findings;
 use crate::sched::model::Model;
 use crate::sched::order::Order;
-use crate::sched::{Reserving, Scheduler};
+use crate::sched::{ReservationMode, Scheduler};
 use crate::state::State;
 use crate::state::job::{Job, Placement};
 use proto::accounting::AccountingRecord;
@@ -63,7 +63,7 @@ use proto::load::LoadReport;
 use proto::request::{ResourceList, SlotRange, TaskRange};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall, Zone};
-use proto::usage::{Consumed, Failed, Rusage, Usage};
+use proto::usage::{Consumption, FailedCode, Rusage, Usage};
 use proto::wire::client::QuotaFilter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ pub struct Lab {
     /// Steps in a slice: few, so that passes go over several.
     pub budget: usize,
     /// What passes do with the reservations of the pass before.
-    pub reserving: Reserving,
+    pub reserving: ReservationMode,
 }
 
 impl Lab {
@@ -129,7 +129,7 @@ impl Lab {
             sequences: BTreeMap::new(),
             placed: Vec::new(),
             budget: 3,
-            reserving: Reserving::Anew,
+            reserving: ReservationMode::Anew,
         };
         lab.event(Event::CellCreated { cell: CellId(1) });
         lab
@@ -248,9 +248,9 @@ impl Lab {
 
     pub fn charge(&mut self, job: &str, cpu_ms: u64) {
         let task = &self.state().jobs[&SubmitSeq(job.parse().unwrap())].tasks[&TaskId(1)];
-        let consumed = Consumed {
+        let consumed = Consumption {
             cpu_ms,
-            ..Consumed::default()
+            ..Consumption::default()
         };
         let tasks = vec![(task.place.placement().unwrap().key, consumed)];
         self.event(Event::UsageCharged { tasks });
@@ -258,7 +258,7 @@ impl Lab {
 
     /// The rows of `qquota`.
     pub fn quotas(&self) -> Vec<String> {
-        let cluster = Cluster::of(self.state(), self.scheduler.model().observations(), Mode::Now);
+        let cluster = Cluster::of_state(self.state(), self.scheduler.model().observations(), Mode::Now);
         let rows = crate::quota::rows(&cluster, &QuotaFilter::default())
             .into_iter()
             .map(|row| {
@@ -341,7 +341,7 @@ impl Lab {
     pub fn pass(&mut self) {
         self.place();
         // What is kept for a job that then starts elsewhere is free for the next pass.
-        if self.reserving == Reserving::Anew {
+        if self.reserving == ReservationMode::Anew {
             self.assert_nothing_fits();
         }
     }
@@ -435,7 +435,7 @@ impl Lab {
         self.event(Event::TaskEnded {
             key,
             record,
-            then: Then::Requeued,
+            then: TaskFate::Requeued,
             saved_pid: None,
             charged: None,
         });
@@ -453,7 +453,7 @@ impl Lab {
         self.event(Event::TaskEnded {
             key,
             record: None,
-            then: Then::Done,
+            then: TaskFate::Done,
             saved_pid: None,
             charged: None,
         });
@@ -505,7 +505,7 @@ impl Lab {
 }
 
 /// A part of what a task has, as tests write it.
-pub fn place_text(granted: &proto::job::Granted) -> String {
+pub fn place_text(granted: &proto::job::GrantedSlots) -> String {
     match granted.slots {
         1 => granted.instance.to_string(),
         slots => format!("{}:{slots}", granted.instance),
@@ -533,7 +533,7 @@ fn exit_99(placement: &Placement, job: &Job) -> AccountingRecord {
         submitted: job.submitted,
         started: placement.placed,
         ended: placement.placed,
-        failed: Failed::RESCHEDULING,
+        failed: FailedCode::RESCHEDULING,
         reason: String::new(),
         exit_status: 99,
         wallclock_ms: 0,

@@ -21,7 +21,7 @@ use proto::time::Tick;
 use std::sync::Arc;
 
 /// Something that a task has or is to have for a time.
-struct Taken {
+struct TimedBooking {
     key: TaskKey,
     span: Span,
     booking: Arc<Booking>,
@@ -29,7 +29,7 @@ struct Taken {
 
 /// How much is asked of what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PromiseCheck {
     /// That it will be there.
     Place,
     /// That it would not be there earlier, too. Only where no load changes: a reservation does not
@@ -38,7 +38,7 @@ pub enum Asked {
 }
 
 /// Judges all that the last pass keeps. `before` is the line of jobs as it was before the pass.
-pub fn check(lab: &Lab, asked: Asked, before: Vec<SubmitSeq>) {
+pub fn check(lab: &Lab, asked: PromiseCheck, before: Vec<SubmitSeq>) {
     let full = |(seq, _): &(SubmitSeq, TaskId)| lab.scheduler.model().is_owner_full(*seq);
     // Jobs of a user who runs all that `maxujobs` allows are last in the line from then on. They
     // were elsewhere when the pass kept something for them.
@@ -76,13 +76,13 @@ pub fn check(lab: &Lab, asked: Asked, before: Vec<SubmitSeq>) {
                 seq.0
             );
         }
-        if asked == Asked::Place {
+        if asked == PromiseCheck::Place {
             continue;
         }
         // Whoever comes later must not be in the way of one that came before.
         let is_before =
-            |other: &&Taken| other.key.cell != own.cell || (turn(other.key.seq), other.key) < (turn(*seq), own);
-        let before: Vec<&Taken> = taken.iter().filter(is_before).collect();
+            |other: &&TimedBooking| other.key.cell != own.cell || (turn(other.key.seq), other.key) < (turn(*seq), own);
+        let before: Vec<&TimedBooking> = taken.iter().filter(is_before).collect();
         let job = &model.state().jobs[seq];
         let earlier = earliest(lab, job, &before);
         assert!(
@@ -91,18 +91,18 @@ pub fn check(lab: &Lab, asked: Asked, before: Vec<SubmitSeq>) {
             seq.0
         );
     }
-    if asked == Asked::PlaceAndTime {
+    if asked == PromiseCheck::PlaceAndTime {
         assert_nobody_is_left_out(lab, &taken);
     }
 }
 
 /// While reservations are left, who wants one has none only if there is no time for it.
-fn assert_nobody_is_left_out(lab: &Lab, taken: &[Taken]) {
+fn assert_nobody_is_left_out(lab: &Lab, taken: &[TimedBooking]) {
     let model = lab.scheduler.model();
     if model.reservations().len() >= model.state().config.scheduler.max_reservation as usize {
         return;
     }
-    let taken: Vec<&Taken> = taken.iter().collect();
+    let taken: Vec<&TimedBooking> = taken.iter().collect();
     for job in model
         .state()
         .jobs
@@ -124,7 +124,7 @@ fn assert_nobody_is_left_out(lab: &Lab, taken: &[Taken]) {
 }
 
 /// Everything that is taken, now and later.
-fn all(lab: &Lab) -> Vec<Taken> {
+fn all(lab: &Lab) -> Vec<TimedBooking> {
     let model = lab.scheduler.model();
     let state = model.state();
     let running = state.ledger.keys().map(|key| {
@@ -136,7 +136,7 @@ fn all(lab: &Lab) -> Vec<Taken> {
         } else {
             until
         };
-        Taken {
+        TimedBooking {
             key,
             span: Span {
                 from: lab.now.tick,
@@ -148,7 +148,7 @@ fn all(lab: &Lab) -> Vec<Taken> {
     let kept = model.reservations().iter().map(|((seq, task), kept)| {
         let grant = Grant::of_slots(&kept.granted, kept.pe.as_ref());
         let booking = state.booking(&state.jobs[seq].spec, grant, kept.at);
-        Taken {
+        TimedBooking {
             key: plan_key(*seq, *task),
             span: Span::new(kept.at, kept.length_ms),
             booking,
@@ -158,7 +158,7 @@ fn all(lab: &Lab) -> Vec<Taken> {
 }
 
 /// The state with these bookings and no others.
-fn at<'a>(lab: &Lab, taken: impl Iterator<Item = &'a Taken>) -> State {
+fn at<'a>(lab: &Lab, taken: impl Iterator<Item = &'a TimedBooking>) -> State {
     let mut state = lab.state().clone();
     let mut ledger = Ledger::default();
     taken.for_each(|taken| ledger.book(&state.config, taken.key, taken.booking.clone()));
@@ -171,7 +171,7 @@ fn at<'a>(lab: &Lab, taken: impl Iterator<Item = &'a Taken>) -> State {
 ///
 /// Under a quota it depends on the order of the hosts what a parallel job is offered, so then
 /// nothing is said.
-fn earliest(lab: &Lab, job: &Job, taken: &[&Taken]) -> Option<Tick> {
+fn earliest(lab: &Lab, job: &Job, taken: &[&TimedBooking]) -> Option<Tick> {
     let model = lab.scheduler.model();
     let demand = Demand::of_job(model.state(), job);
     if demand.pe.is_some() && model.state().config.enabled_quotas().next().is_some() {
@@ -190,7 +190,7 @@ fn earliest(lab: &Lab, job: &Job, taken: &[&Taken]) -> Option<Tick> {
         let state = at(lab, taken.iter().copied().filter(|taken| taken.span.overlaps(&span)));
         let cluster = Cluster {
             now: lab.now.tick,
-            ..Cluster::of(&state, model.observations(), Mode::Later)
+            ..Cluster::of_state(&state, model.observations(), Mode::Later)
         };
         assign(&cluster, &demand).is_some()
     })

@@ -4,7 +4,7 @@
 //! lab in every test.
 
 use super::lab::Lab;
-use crate::ledger::{Counted, Level};
+use crate::ledger::{CountRule, Level};
 use proptest::prelude::*;
 use proto::amount::Amount;
 use proto::id::SubmitSeq;
@@ -86,7 +86,11 @@ fn assert_not_oversubscribed(lab: &Lab, licences: i64, memory: i64) {
         }
     }
     let is_per_slot = lab.state().config.scheduler.load_per_slot();
-    let counted = if is_per_slot { Counted::EachSlot } else { Counted::Once };
+    let counted = if is_per_slot {
+        CountRule::EachSlot
+    } else {
+        CountRule::Once
+    };
     for (host, free) in [("a", 5i64), ("b", 3), ("c", 9)] {
         let asked = {
             let level = Level::Host(host.into());

@@ -4,7 +4,7 @@
 //! places that the [`reference`](super::reference) does.
 
 use super::lab::Lab;
-use super::later::{Asked, check};
+use super::later::{PromiseCheck, check};
 use super::reference::turns;
 use proptest::prelude::*;
 
@@ -230,19 +230,19 @@ const SETTINGS_AHEAD: [&str; 3] = [
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
-enum Step {
+enum LabStep {
     Job(&'static str),
     Change(&'static str),
     End(prop::sample::Index),
     Pass,
 }
 
-fn step(jobs: &'static [&'static str], changes: &'static [&'static str]) -> impl Strategy<Value = Step> {
+fn step(jobs: &'static [&'static str], changes: &'static [&'static str]) -> impl Strategy<Value = LabStep> {
     prop_oneof![
-        3 => prop::sample::select(jobs).prop_map(Step::Job),
-        3 => prop::sample::select(changes).prop_map(Step::Change),
-        2 => any::<prop::sample::Index>().prop_map(Step::End),
-        2 => Just(Step::Pass),
+        3 => prop::sample::select(jobs).prop_map(LabStep::Job),
+        3 => prop::sample::select(changes).prop_map(LabStep::Change),
+        2 => any::<prop::sample::Index>().prop_map(LabStep::End),
+        2 => Just(LabStep::Pass),
     ]
 }
 
@@ -284,7 +284,7 @@ fn end_one(lab: &mut Lab, which: &prop::sample::Index) {
 }
 
 /// A pass, which does what the reference does, or keeps what may be kept.
-fn pass(lab: &mut Lab, asked: Asked) {
+fn pass(lab: &mut Lab, asked: PromiseCheck) {
     let expected = super::reference::outcome(lab);
     let (before, line) = (lab.placed.len(), turns(lab));
     lab.pass();
@@ -299,19 +299,19 @@ fn pass(lab: &mut Lab, asked: Asked) {
 }
 
 /// Lets everything happen, with a pass at the end.
-fn happen(setting: &str, budget: usize, steps: Vec<Step>, asked: Asked) {
+fn happen(setting: &str, budget: usize, steps: Vec<LabStep>, asked: PromiseCheck) {
     let mut lab = cluster(setting);
     lab.budget = budget;
     let mut number = 0;
     for step in steps {
         match step {
-            Step::Job(words) => {
+            LabStep::Job(words) => {
                 number += 1;
                 lab.line(&format!("job {number} {words}"));
             }
-            Step::Change(line) => lab.line(line),
-            Step::End(which) => end_one(&mut lab, &which),
-            Step::Pass => pass(&mut lab, asked),
+            LabStep::Change(line) => lab.line(line),
+            LabStep::End(which) => end_one(&mut lab, &which),
+            LabStep::Pass => pass(&mut lab, asked),
         }
     }
     pass(&mut lab, asked);
@@ -326,7 +326,7 @@ proptest! {
         setting in prop::sample::select(&SETTINGS[..]),
         steps in proptest::collection::vec(step(&JOBS, &CHANGES), 1..60),
     ) {
-        happen(setting, 3, steps, Asked::Place);
+        happen(setting, 3, steps, PromiseCheck::Place);
     }
 
     #[test]
@@ -334,7 +334,7 @@ proptest! {
         budget in prop::sample::select(vec![4usize, 1_000]),
         steps in proptest::collection::vec(step(&JOBS_ALIKE, &CHANGES), 1..90),
     ) {
-        happen(LOCAL, budget, steps, Asked::Place);
+        happen(LOCAL, budget, steps, PromiseCheck::Place);
     }
 
     #[test]
@@ -342,7 +342,7 @@ proptest! {
         budget in prop::sample::select(vec![4usize, 1_000]),
         steps in proptest::collection::vec(step(&JOBS_ALIKE_AHEAD, &CHANGES_LOCAL_AHEAD), 1..80),
     ) {
-        happen(&format!("{LOCAL}\n{AHEAD}"), budget, steps, Asked::PlaceAndTime);
+        happen(&format!("{LOCAL}\n{AHEAD}"), budget, steps, PromiseCheck::PlaceAndTime);
     }
 
     #[test]
@@ -350,7 +350,7 @@ proptest! {
         setting in prop::sample::select(&SETTINGS_AHEAD[..]),
         steps in proptest::collection::vec(step(&JOBS_AHEAD, &CHANGES_AHEAD), 1..60),
     ) {
-        happen(setting, 3, steps, Asked::PlaceAndTime);
+        happen(setting, 3, steps, PromiseCheck::PlaceAndTime);
     }
 }
 
@@ -362,6 +362,6 @@ proptest! {
         setting in prop::sample::select(&SETTINGS_PARALLEL[..]),
         steps in proptest::collection::vec(step(&JOBS_PARALLEL, &CHANGES_PARALLEL), 1..60),
     ) {
-        happen(&format!("{MANY}\n{setting}"), 3, steps, Asked::Place);
+        happen(&format!("{MANY}\n{setting}"), 3, steps, PromiseCheck::Place);
     }
 }

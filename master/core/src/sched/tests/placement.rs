@@ -4,8 +4,8 @@ mod load;
 
 use super::check;
 use super::lab::Lab;
-use crate::event::{Event, Then};
-use crate::sched::Reserving;
+use crate::event::{Event, TaskFate};
+use crate::sched::ReservationMode;
 use proto::id::{SubmitSeq, TaskId};
 
 #[test]
@@ -417,7 +417,7 @@ fn a_refused_order_is_taken_back_and_its_job_left_alone_for_a_moment() {
     for line in ["host a", "queue all.q a slots=1", "job 1", "job 2"] {
         lab.line(line);
     }
-    lab.scheduler.begin(lab.now, Reserving::Anew);
+    lab.scheduler.begin(lab.now, ReservationMode::Anew);
     let orders = lab.scheduler.next(100).orders;
     assert_eq!(orders.len(), 1, "one slot is planned once");
     lab.scheduler.refused(&orders[0]);
@@ -437,9 +437,9 @@ fn what_is_planned_counts_until_it_is_judged() {
     for line in ["host a", "queue all.q a slots=2", "job 1 -t 1-3:1 -tc 2"] {
         lab.line(line);
     }
-    lab.scheduler.begin(lab.now, Reserving::Anew);
+    lab.scheduler.begin(lab.now, ReservationMode::Anew);
     assert_eq!(lab.scheduler.next(100).orders.len(), 2);
-    lab.scheduler.begin(lab.now, Reserving::Anew);
+    lab.scheduler.begin(lab.now, ReservationMode::Anew);
     assert_eq!(
         lab.scheduler.next(100).orders.len(),
         0,
@@ -515,7 +515,7 @@ fn a_job_avoids_the_host_that_may_still_run_it() {
     lab.event(Event::TaskEnded {
         key,
         record: None,
-        then: Then::Requeued,
+        then: TaskFate::Requeued,
         saved_pid: None,
         charged: None,
     });

@@ -1,7 +1,7 @@
 //! The numbers of ALGORITHMS.md section 1, and numbers that a real 8.1.9 printed.
 
 use super::lab::Lab;
-use crate::sched::{Listing, Of};
+use crate::sched::{Listing, TaskPhase};
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ fn lab(script: &str) -> Lab {
 }
 
 fn numbers(lab: &Lab, job: u64) -> PriorityNumbers {
-    lab.scheduler.model().priority_of(SubmitSeq(job), Of::Pending, lab.now)
+    lab.scheduler
+        .model()
+        .priority_of(SubmitSeq(job), TaskPhase::Pending, lab.now)
 }
 
 /// A number as `qstat` prints it.
@@ -60,9 +62,9 @@ fn the_example_of_waiting_licences_and_a_running_job() {
         wait 10");
     lab.placed.clear();
     for (job, of, urg, nurg, prior) in [
-        (4, Of::Pending, 1_027_800_000, "0.00000", "0.50500"),
-        (5, Of::Pending, 6_002_780_000, "1.00000", "0.60500"),
-        (3, Of::Running, 2_000_800_000, "0.19558", "0.52456"),
+        (4, TaskPhase::Pending, 1_027_800_000, "0.00000", "0.50500"),
+        (5, TaskPhase::Pending, 6_002_780_000, "1.00000", "0.60500"),
+        (3, TaskPhase::Running, 2_000_800_000, "0.19558", "0.52456"),
     ] {
         let numbers = lab.scheduler.model().priority_of(SubmitSeq(job), of, lab.now);
         assert_eq!(numbers.urg, urg, "{job}");
@@ -88,7 +90,11 @@ fn a_listing_in_steps_has_the_numbers_of_every_job_and_keeps_equal_ones_once() {
     let model = lab.scheduler.model();
     let is_pending = |seq: u64| seq != 1;
     for (seq, numbers) in listed.jobs.iter() {
-        let of = if is_pending(seq.0) { Of::Pending } else { Of::Running };
+        let of = if is_pending(seq.0) {
+            TaskPhase::Pending
+        } else {
+            TaskPhase::Running
+        };
         assert_eq!(**numbers, model.priority_of(*seq, of, now), "{seq:?}");
     }
     assert_eq!(listed.jobs.len(), 5);

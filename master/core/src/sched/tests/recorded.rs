@@ -4,7 +4,7 @@
 //! and deadlines have.
 
 use super::lab::Lab;
-use crate::sched::Of;
+use crate::sched::TaskPhase;
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
 
@@ -49,7 +49,10 @@ fn printed(millionths: i64, places: usize) -> String {
 
 /// The numbers of a job as `qstat -urg` prints them, and as `qstat -urg -pri` does.
 fn rows(lab: &Lab, job: u64) -> [String; 2] {
-    let numbers = lab.scheduler.model().priority_of(SubmitSeq(job), Of::Pending, lab.now);
+    let numbers = lab
+        .scheduler
+        .model()
+        .priority_of(SubmitSeq(job), TaskPhase::Pending, lab.now);
     let PriorityNumbers {
         prior,
         npprior,

@@ -6,7 +6,7 @@ use super::lab::{Lab, place_text};
 use crate::ledger::{Grant, Ledger};
 use crate::matching::{Cluster, Demand, Mode};
 use crate::sched::assign::{Assignment, assign_parallel, assign_serial, fit_globally};
-use crate::sched::order_phase::Rests;
+use crate::sched::order_phase::JobStanding;
 use crate::sched::rank::{host_value, rank};
 use crate::sched::suitability::Suitability;
 use crate::sched::urgency::{Range, parts};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pass does without reservations.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct PassOutcome {
     /// What it places, as [`Lab::placed`] tells it.
     pub placed: Vec<String>,
     /// The jobs that it gives up, because they are to start at once or never.
@@ -53,8 +53,8 @@ fn plain_range(lab: &Lab) -> Option<Range> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let counts = |job: &&Job| {
         let filed = model.queue.filed(job.seq).expect("a job is filed");
-        let is_pending = filed.rests == Rests::Pending;
-        let runs = filed.rests == Rests::Running || is_pending && filed.tasks.running > 0;
+        let is_pending = filed.rests == JobStanding::Pending;
+        let runs = filed.rests == JobStanding::Running || is_pending && filed.tasks.running > 0;
         runs || is_pending && !model.is_owner_full(job.seq)
     };
     let jobs = model.state().jobs.values().filter(counts);
@@ -66,8 +66,8 @@ fn plain_range(lab: &Lab) -> Option<Range> {
 }
 
 /// What a pass does.
-pub fn outcome(lab: &Lab) -> Outcome {
-    let (mut planned, mut outcome) = (Planned::default(), Outcome::default());
+pub fn outcome(lab: &Lab) -> PassOutcome {
+    let (mut planned, mut outcome) = (ReferencePlan::default(), PassOutcome::default());
     for seq in turns(lab) {
         let job = &lab.state().jobs[&seq];
         let model = lab.scheduler.model();
@@ -99,12 +99,12 @@ pub fn outcome(lab: &Lab) -> Outcome {
 
 /// What a pass has placed so far.
 #[derive(Clone, Debug, Default)]
-struct Planned {
+struct ReferencePlan {
     ledger: Ledger,
     of_users: BTreeMap<UserName, u32>,
 }
 
-impl Planned {
+impl ReferencePlan {
     /// Whether the owner of a job runs as many tasks as `maxujobs` allows.
     fn is_owner_full(&self, lab: &Lab, job: &Job) -> bool {
         let (limit, owner) = (lab.state().config.scheduler.maxujobs, &job.spec.owner.user);
@@ -124,7 +124,7 @@ impl Planned {
             return None;
         }
         let demand = Demand::of_job(model.state(), job);
-        let cluster = Cluster::of(model.state(), model.observations(), Mode::Now);
+        let cluster = Cluster::of_state(model.state(), model.observations(), Mode::Now);
         let cluster = Cluster {
             planned: Some(&self.ledger),
             now,

@@ -1,7 +1,7 @@
 //! Reservation and backfill (ALGORITHMS.md section 5).
 
 use super::lab::{Lab, check, check_in};
-use crate::sched::Reserving;
+use crate::sched::ReservationMode;
 use crate::sched::ahead::grace_ms;
 
 /// Five licences, and room for everybody.
@@ -418,7 +418,7 @@ fn what_changes_in_the_middle_of_a_pass_does_not_change_the_time() {
             job 2
             job 3 -l h_rt=60 -R";
         lines.lines().for_each(|line| lab.line(line.trim()));
-        lab.scheduler.begin(lab.now, Reserving::Anew);
+        lab.scheduler.begin(lab.now, ReservationMode::Anew);
         assert!(!lab.scheduler.next(1).finished, "there is another job");
         lab.line(change);
         while !lab.scheduler.next(1).finished {}

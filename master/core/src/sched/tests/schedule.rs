@@ -1,8 +1,8 @@
 //! The lines of the file `schedule`, in the words and the order of the recorded ones.
 
 use super::lab::Lab;
-use crate::sched::Reserving;
-use crate::sched::diagram::Entry;
+use crate::sched::ReservationMode;
+use crate::sched::diagram::ScheduleEntry;
 
 /// Licences of the cluster and of hosts, and memory of the cluster and of queue instances.
 const CELL: &str = "complex lic lic INT <= YES YES 0 0
@@ -28,7 +28,7 @@ fn lab(lines: &str) -> Lab {
 }
 
 fn entry(lab: &Lab) -> String {
-    Entry::default().finish(lab.scheduler.model(), lab.now)
+    ScheduleEntry::default().finish(lab.scheduler.model(), lab.now)
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn what_runs_is_told_at_each_level_that_has_a_capacity_and_what_is_kept_behind_i
 #[test]
 fn what_starts_is_told_once_as_starting() {
     let mut lab = lab("conf max_reservation 5\njob 1 -l lic=2");
-    let mut entry = Entry::default();
-    lab.scheduler.begin(lab.now, Reserving::Anew);
+    let mut entry = ScheduleEntry::default();
+    lab.scheduler.begin(lab.now, ReservationMode::Anew);
     let slice = lab.scheduler.next(100);
     entry.start(lab.scheduler.model(), &slice.orders, lab.now);
     let at_s = lab.now.wall.seconds();

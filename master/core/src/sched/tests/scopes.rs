@@ -392,12 +392,12 @@ struct Case {
     rule: usize,
     spares: bool,
     is_first: bool,
-    jobs: Vec<Asks>,
+    jobs: Vec<ScopeRequests>,
 }
 
 /// What a job asks for: of all slots, the master's and the others'.
 #[derive(Clone, Debug)]
-struct Asks {
+struct ScopeRequests {
     mem: [Option<u32>; 3],
     lic: [Option<u32>; 3],
     card: [Option<u32>; 3],
@@ -462,12 +462,12 @@ impl Case {
     }
 
     /// Whether the jobs fit together where they are.
-    fn fits(&self, placed: &[(&Asks, Layout)]) -> bool {
+    fn fits(&self, placed: &[(&ScopeRequests, Layout)]) -> bool {
         let uses: Vec<[[u32; 5]; 3]> = placed.iter().map(|(asks, layout)| self.uses(asks, layout)).collect();
         let on = |host: usize, attribute: usize| uses.iter().map(|used| used[attribute][host]).sum::<u32>();
         let lic: u32 = uses.iter().map(|used| used[0][3]).sum();
         let slots = |at: usize| {
-            let of = |(_, layout): &(&Asks, Layout)| layout.slots[at] + self.extra_at(layout, at);
+            let of = |(_, layout): &(&ScopeRequests, Layout)| layout.slots[at] + self.extra_at(layout, at);
             placed.iter().map(of).sum::<u32>()
         };
         (0..3).all(|host| {
@@ -484,7 +484,7 @@ impl Case {
     }
 
     /// The slots in an instance that are not the master's, and whether they are spared.
-    fn others(&self, asks: &Asks, layout: &Layout, at: usize) -> (u32, bool) {
+    fn others(&self, asks: &ScopeRequests, layout: &Layout, at: usize) -> (u32, bool) {
         let slots = layout.slots[at] + self.extra_at(layout, at) - u32::from(layout.master == at);
         let is_beside = INSTANCES[at].1 == INSTANCES[layout.master].1;
         (slots, self.spares && is_beside && asks.is_apart())
@@ -492,7 +492,7 @@ impl Case {
 
     /// What a job takes: of `mem`, `card`, `once` on each host, and of `lic` in all behind the
     /// first.
-    fn uses(&self, asks: &Asks, layout: &Layout) -> [[u32; 5]; 3] {
+    fn uses(&self, asks: &ScopeRequests, layout: &Layout) -> [[u32; 5]; 3] {
         let mut used = [[0; 5]; 3];
         let master = INSTANCES[layout.master].1;
         let mut slaves_on = [0; 3];
@@ -524,7 +524,7 @@ impl Case {
     }
 
     /// What queue lists and the rule of the environment say.
-    fn is_allowed(&self, asks: &Asks, layout: &Layout) -> bool {
+    fn is_allowed(&self, asks: &ScopeRequests, layout: &Layout) -> bool {
         let on_host = |host: usize| -> u32 {
             layout
                 .slots
@@ -552,7 +552,7 @@ impl Case {
     }
 
     /// The most slots that a job can have beside others: every layout is tried.
-    fn most(&self, placed: &[(&Asks, Layout)], asks: &Asks) -> u32 {
+    fn most(&self, placed: &[(&ScopeRequests, Layout)], asks: &ScopeRequests) -> u32 {
         let mut most = 0;
         let mut slots = [0; 5];
         loop {
@@ -574,7 +574,7 @@ impl Case {
     }
 }
 
-impl Asks {
+impl ScopeRequests {
     fn is_apart(&self) -> bool {
         let lists = [self.mem, self.lic, self.card, self.once];
         lists.iter().any(|list| list[1].is_some() || list[2].is_some()) || self.slave_queue.is_some()
@@ -640,10 +640,10 @@ fn once(most: u32, scopes: usize) -> impl Strategy<Value = [Option<u32>; 3]> {
     })
 }
 
-fn asks() -> impl Strategy<Value = Asks> {
+fn asks() -> impl Strategy<Value = ScopeRequests> {
     let queue = || prop_oneof![3 => Just(None), 1 => Just(Some("io.q")), 1 => Just(Some("all.q"))];
     (apart(4), apart(3), once(2, 3), once(2, 2), queue(), queue(), 1u32..4).prop_map(
-        |(mem, lic, card, once, master_queue, slave_queue, least)| Asks {
+        |(mem, lic, card, once, master_queue, slave_queue, least)| ScopeRequests {
             mem,
             lic,
             card,
@@ -694,7 +694,7 @@ proptest! {
     #[test]
     fn a_job_has_the_most_slots_that_both_kinds_leave_room_for(case in case()) {
         let mut lab = case.lab();
-        let mut placed: Vec<(&Asks, Layout)> = Vec::new();
+        let mut placed: Vec<(&ScopeRequests, Layout)> = Vec::new();
         for (number, asks) in case.jobs.iter().enumerate() {
             lab.line(&format!("job {} {}", number + 1, asks.text()));
             lab.pass();

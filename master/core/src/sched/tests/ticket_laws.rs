@@ -1,7 +1,7 @@
 //! What holds for tickets whatever the shares, the tree and the jobs.
 
 use super::lab::Lab;
-use crate::sched::Of;
+use crate::sched::TaskPhase;
 use proptest::prelude::*;
 use proto::id::SubmitSeq;
 use proto::wire::view::PriorityNumbers;
@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 const POOL: i64 = 1_000_000;
 
 /// A job: its user, its project if any, its shares, and whether it is an array.
-type Asked = (u8, Option<u8>, u32, bool);
+type TicketJob = (u8, Option<u8>, u32, bool);
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = TicketJob> {
     (
         0..4u8,
         proptest::option::of(0..2u8),
@@ -23,7 +23,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 /// Four users, two projects and a tree of them, with as many slots as are said, and a pass.
-fn cell(shares: &[u32], jobs: &[Asked], slots: usize, functional: i64, tree: i64) -> Lab {
+fn cell(shares: &[u32], jobs: &[TicketJob], slots: usize, functional: i64, tree: i64) -> Lab {
     let mut lab = Lab::new();
     for line in [
         "conf weight_ticket 1".to_owned(),
@@ -55,13 +55,13 @@ fn cell(shares: &[u32], jobs: &[Asked], slots: usize, functional: i64, tree: i64
     lab
 }
 
-fn numbers(lab: &Lab, of: Of) -> BTreeMap<SubmitSeq, PriorityNumbers> {
+fn numbers(lab: &Lab, of: TaskPhase) -> BTreeMap<SubmitSeq, PriorityNumbers> {
     let model = lab.scheduler.model();
     let jobs = model
         .state()
         .jobs
         .iter()
-        .filter(|(_, job)| of == Of::Pending || job.active > 0);
+        .filter(|(_, job)| of == TaskPhase::Pending || job.active > 0);
     jobs.map(|(seq, _)| (*seq, model.priority_of(*seq, of, lab.now)))
         .collect()
 }
@@ -70,7 +70,7 @@ fn numbers(lab: &Lab, of: Of) -> BTreeMap<SubmitSeq, PriorityNumbers> {
 /// not told.
 fn running(lab: &Lab) -> (i64, i64) {
     let tasks = |seq: &SubmitSeq| i64::from(lab.state().jobs[seq].active);
-    let all = numbers(lab, Of::Running);
+    let all = numbers(lab, TaskPhase::Running);
     all.iter().fold((0, 0), |(f, s), (seq, numbers)| {
         (f + numbers.ftckt * tasks(seq), s + numbers.stckt * tasks(seq))
     })
@@ -84,7 +84,7 @@ proptest! {
         shares in prop::collection::vec(0..500u32, 6), jobs in prop::collection::vec(asked(), 1..12), slots in 0..8usize,
     ) {
         let lab = cell(&shares, &jobs, slots, POOL, POOL);
-        for of in [Of::Pending, Of::Running] {
+        for of in [TaskPhase::Pending, TaskPhase::Running] {
             for (seq, numbers) in numbers(&lab, of) {
                 for part in [numbers.npprior, numbers.nurg, numbers.ntckts, numbers.share] {
                     prop_assert!((0..=1_000_000).contains(&part), "job {}: {numbers:?}", seq.0);
@@ -134,8 +134,8 @@ proptest! {
         // Equal in all but their number: swapped, they swap what they have.
         let equal = jobs[at % jobs.len()];
         jobs.push(equal);
-        let tickets = |jobs: &[Asked]| -> Vec<(Asked, i64)> {
-            let found = numbers(&cell(&shares, jobs, 0, POOL, 0), Of::Pending);
+        let tickets = |jobs: &[TicketJob]| -> Vec<(TicketJob, i64)> {
+            let found = numbers(&cell(&shares, jobs, 0, POOL, 0), TaskPhase::Pending);
             let mut found: Vec<_> = jobs.iter().copied().zip(found.values().map(|numbers| numbers.ftckt)).collect();
             found.sort();
             found
@@ -152,7 +152,7 @@ proptest! {
     ) {
         // Of users alone: what a job has by other shares than those of its user does not count
         // here.
-        let plain: Vec<Asked> = jobs.iter().map(|(user, _, _, is_array)| (*user, None, 0, *is_array)).collect();
+        let plain: Vec<TicketJob> = jobs.iter().map(|(user, _, _, is_array)| (*user, None, 0, *is_array)).collect();
         let of = |shares: &[u32]| {
             let mut lab = Lab::new();
             for line in ["conf weight_ticket 1", "conf weight_tickets_functional 1000000", "host a", "queue all.q a slots=0"] {
@@ -165,7 +165,7 @@ proptest! {
                 lab.line(&format!("job {number} -u u{user} {}", if *is_array { "-t 1-3:1" } else { "" }));
             }
             lab.pass();
-            numbers(&lab, Of::Pending)
+            numbers(&lab, TaskPhase::Pending)
         };
         let before = of(&shares);
         let mut raised = shares.clone();

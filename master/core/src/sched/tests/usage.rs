@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::observe::Observation;
 use crate::state::usage::Account;
 use proto::id::{SubmitSeq, TaskId, TaskKey};
-use proto::usage::{Consumed, Usage};
+use proto::usage::{Consumption, Usage};
 use std::sync::Arc;
 
 /// A cell in which three jobs run, of `u1`, of `u2`, and of `u1` in a project.
@@ -74,9 +74,9 @@ fn what_is_observed_counts_until_it_is_charged() {
     assert_eq!(used(&lab), "u1/p=9 u1=5 u2=7");
     observe(&mut lab, 1, 6_000);
     assert_eq!(used(&lab), "u1/p=9 u1=6 u2=7");
-    let charged = Consumed {
+    let charged = Consumption {
         cpu_ms: 4_000,
-        ..Consumed::default()
+        ..Consumption::default()
     };
     let tasks = vec![(key(&lab, 1), charged), (key(&lab, 2), charged)];
     lab.event(Event::UsageCharged { tasks });

@@ -1,15 +1,15 @@
 //! What events make of jobs as a whole and of their pending tasks.
 
 use super::super::State;
-use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Place, Task, changed_holds};
+use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Task, TaskPlace, changed_holds};
 use super::super::ranges::TaskRanges;
-use super::super::seldom::Seldom;
+use super::super::seldom::SparseBox;
 use super::super::usage::Account;
 use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;
 use proto::time::{Tick, Wall};
-use proto::usage::Failed;
+use proto::usage::FailedCode;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -47,11 +47,11 @@ impl State {
             waits_for: self.existing(waits.0).into(),
             array_waits_for: self.existing(waits.1).into(),
             untouched: TaskRanges::all(spec.array),
-            tasks: Seldom::default(),
-            ready: Seldom::default(),
+            tasks: SparseBox::default(),
+            ready: SparseBox::default(),
             active: 0,
             failed: false,
-            ended: Seldom::default(),
+            ended: SparseBox::default(),
         };
         (self.last_submit, self.last_number) = (seq, number);
         self.index.add_job(&self.config.complex, &job);
@@ -68,7 +68,7 @@ impl State {
             job.spec.owner == spec.owner && job.spec.array == spec.array,
             "owner and tasks of a job stay as they are"
         );
-        let account = Account::of(&job);
+        let account = Account::of_job(&job);
         self.index.remove_job(&job);
         job.spec = self.index.commons.kept(&self.config.complex, spec);
         job.version += 1;
@@ -131,7 +131,7 @@ impl State {
         job.failed = false;
         let named = TaskRanges::of_job(job.spec.array, tasks);
         for (_, state) in job.tasks.iter_mut().filter(|(task, _)| named.contains(**task)) {
-            if let Place::Pending { error } = &mut state.place {
+            if let TaskPlace::Pending { error } = &mut state.place {
                 *error = None;
             }
         }
@@ -193,7 +193,7 @@ impl Job {
     /// A task that gets a condition of its own for the first time.
     pub(super) fn fresh_task(&self) -> Task {
         Task {
-            place: Place::Pending { error: None },
+            place: TaskPlace::Pending { error: None },
             holds: self.spec.holds,
             attempts: 0,
             since: self.submitted,
@@ -217,7 +217,7 @@ fn deleted(task: TaskId) -> FinishedTask {
     FinishedTask {
         task,
         exit_status: 0,
-        failed: Failed::NO,
+        failed: FailedCode::NO,
         deleted: true,
         granted: Vec::new(),
         started: Wall(0),

@@ -1,13 +1,13 @@
 //! What events make of tasks that are given to hosts.
 
 use super::super::State;
-use super::super::job::{FinishedTask, Job, Place, Placement, rerun_pause_ms};
-use crate::event::Then;
+use super::super::job::{FinishedTask, Job, Placement, TaskPlace, rerun_pause_ms};
+use crate::event::TaskFate;
 use crate::ledger::Grant;
 use proto::accounting::AccountingRecord;
 use proto::id::{TaskId, TaskKey};
 use proto::time::{Now, Tick, Wall};
-use proto::usage::{Consumed, Failed};
+use proto::usage::{Consumption, FailedCode};
 
 /// The exit status that keeps successors held.
 const APPLICATION_ERROR: u32 = 100;
@@ -36,7 +36,7 @@ impl State {
             .remove(&key.task)
             .expect("an event names a task that is on a host");
         match task.place {
-            Place::OnHost(placement) if placement.key == key => placement,
+            TaskPlace::OnHost(placement) if placement.key == key => placement,
             place => panic!("an event names the present attempt, and not {place:?}"),
         }
     }
@@ -62,7 +62,7 @@ impl State {
         task.starts_from = Tick(0);
         assert_eq!(
             task.place,
-            Place::Pending { error: None },
+            TaskPlace::Pending { error: None },
             "only a pending task without error is placed"
         );
         task.attempts += 1;
@@ -93,7 +93,7 @@ impl State {
             }
             None => self.ledger.book(&self.config, key, booking),
         }
-        task.place = Place::OnHost(placement);
+        task.place = TaskPlace::OnHost(placement);
         job.active += 1;
         job.tasks.insert(key.task, task);
         self.settle(key.seq, now.tick);
@@ -129,11 +129,16 @@ impl State {
 
     /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though
     /// its record may sum it up.
-    pub(super) fn charge_task(&mut self, key: TaskKey, record: Option<&AccountingRecord>, charged: Option<Consumed>) {
-        let of_slaves = Consumed::from(self.placement_mut(key).slaves().used);
+    pub(super) fn charge_task(
+        &mut self,
+        key: TaskKey,
+        record: Option<&AccountingRecord>,
+        charged: Option<Consumption>,
+    ) {
+        let of_slaves = Consumption::from(self.placement_mut(key).slaves().used);
         let own = || {
-            record.map_or_else(Consumed::default, |record| {
-                Consumed::from(record.usage).since(of_slaves)
+            record.map_or_else(Consumption::default, |record| {
+                Consumption::from(record.usage).since(of_slaves)
             })
         };
         self.charge_end(key, charged.unwrap_or_else(own));
@@ -143,10 +148,10 @@ impl State {
         &mut self,
         key: TaskKey,
         record: Option<&AccountingRecord>,
-        then: &Then,
+        then: &TaskFate,
         saved_pid: Option<i32>,
     ) {
-        let is_over = *then == Then::Done;
+        let is_over = *then == TaskFate::Done;
         let placement = if is_over {
             self.take_placement(key)
         } else {
@@ -178,15 +183,16 @@ impl State {
             job.remember(finished(placement, record));
         } else {
             // Exit status 99 of the job, its prolog or its epilog, not a person with qmod.
-            let is_asked = |record: &AccountingRecord| !placement.rescheduling && record.failed == Failed::RESCHEDULING;
-            if *then == Then::Requeued && record.is_some_and(is_asked) {
+            let is_asked =
+                |record: &AccountingRecord| !placement.rescheduling && record.failed == FailedCode::RESCHEDULING;
+            if *then == TaskFate::Requeued && record.is_some_and(is_asked) {
                 job.run_again(key.task, now.tick, interval_s);
             }
             job.wait_again(key, record.is_some_and(|record| record.started != Wall(0)), now, then);
             let task = job.tasks.get_mut(&key.task).expect("it waits again");
             // What ends otherwise than by moving or with its host has its state removed
             // (checkpoint(5)).
-            let is_cleaned = record.is_some_and(|record| record.failed == Failed::RESCHEDULING);
+            let is_cleaned = record.is_some_and(|record| record.failed == FailedCode::RESCHEDULING);
             task.saved_pid = saved_pid.or(task.saved_pid.filter(|_| !is_cleaned));
         }
         self.settle(key.seq, now.tick);
@@ -202,15 +208,15 @@ impl Job {
         task.starts_from = now.plus_ms(rerun_pause_ms(task.reruns, interval_s));
     }
 
-    fn wait_again(&mut self, key: TaskKey, ran: bool, now: Now, then: &Then) {
+    fn wait_again(&mut self, key: TaskKey, ran: bool, now: Now, then: &TaskFate) {
         let task = self.tasks.get_mut(&key.task).expect("it was on a host just now");
         let error = match then {
-            Then::Done | Then::Requeued => None,
-            Then::Error { reason } => Some(reason.clone()),
+            TaskFate::Done | TaskFate::Requeued => None,
+            TaskFate::Error { reason } => Some(reason.clone()),
         };
         task.restarted |= ran && error.is_none();
         task.since = now.wall;
-        task.place = Place::Pending { error };
+        task.place = TaskPlace::Pending { error };
         if task.is_ready() {
             self.ready.insert(key.task, task.starts_from, now.tick);
         }
@@ -224,7 +230,7 @@ fn finished(placement: Placement, record: Option<&AccountingRecord>) -> Finished
     FinishedTask {
         task: key.task,
         exit_status: record.map_or(0, |record| record.exit_status),
-        failed: record.map_or(Failed::NO, |record| record.failed),
+        failed: record.map_or(FailedCode::NO, |record| record.failed),
         deleted: started.is_none() && record.is_none_or(|record| record.started == Wall(0)),
         granted,
         started: record.map(|record| record.started).or(started).unwrap_or(Wall(0)),

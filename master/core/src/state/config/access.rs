@@ -13,23 +13,23 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     in_use: BTreeSet<String>,
-    lists: Index,
-    departments: Index,
+    lists: SetIndex,
+    departments: SetIndex,
 }
 
 /// Sets by their entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Index {
-    users: Entries,
+struct SetIndex {
+    users: SetsByEntry,
     /// Without the `@` that an entry of a group begins with.
-    groups: Entries,
+    groups: SetsByEntry,
 }
 
-type Entries = BTreeMap<String, BTreeSet<String>>;
+type SetsByEntry = BTreeMap<String, BTreeSet<String>>;
 
-impl Index {
-    fn of<'a>(sets: impl Iterator<Item = &'a Arc<UserSet>>) -> Index {
-        let mut index = Index::default();
+impl SetIndex {
+    fn from_sets<'a>(sets: impl Iterator<Item = &'a Arc<UserSet>>) -> SetIndex {
+        let mut index = SetIndex::default();
         for set in sets {
             for entry in set.entries.iter() {
                 let (entries, name) = match entry.strip_prefix('@') {
@@ -63,13 +63,13 @@ fn groups(owner: &Owner) -> impl Iterator<Item = &str> {
 
 impl Access {
     /// Everything from the objects.
-    pub(super) fn of(config: &Configuration) -> Access {
+    pub(super) fn from_config(config: &Configuration) -> Access {
         Access::with(config, lists_in_use(config))
     }
 
     fn with(config: &Configuration, in_use: BTreeSet<String>) -> Access {
-        let lists = Index::of(config.user_sets.values().filter(|set| in_use.contains(&set.name)));
-        let departments = Index::of(config.user_sets.values().filter(|set| set.is_department()));
+        let lists = SetIndex::from_sets(config.user_sets.values().filter(|set| in_use.contains(&set.name)));
+        let departments = SetIndex::from_sets(config.user_sets.values().filter(|set| set.is_department()));
         Access {
             in_use,
             lists,

@@ -2,7 +2,7 @@
 //! configurations. It is kept current by what changed; only a snapshot that is read makes all of it
 //! anew.
 
-use super::{Access, Configuration, Shared};
+use super::{Access, Configuration, GlobalAttributes};
 use crate::event::StoredObject;
 use proto::conf::Settings;
 use proto::host::ExecHost;
@@ -19,7 +19,7 @@ const MANY_HOSTS: usize = 16;
 
 /// What changed objects led to in what is derived from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+pub struct DerivedChanges {
     /// Hosts that changed themselves, that came into a group or left one, or of which a queue
     /// instance changed.
     pub hosts: BTreeSet<HostName>,
@@ -33,7 +33,7 @@ pub struct Touched {
 
 /// What is to be derived anew.
 #[derive(Default)]
-struct Stale {
+struct StaleParts {
     hosts: BTreeSet<HostName>,
     queues: BTreeSet<QueueName>,
     settings: bool,
@@ -45,9 +45,9 @@ impl Configuration {
     ///
     /// # Panics
     /// If the fields of an object do not read: they were read before they were stored.
-    pub fn store(&mut self, objects: &[StoredObject]) -> Touched {
-        let mut stale = Stale::default();
-        let (mut touched, mut groups) = (Touched::default(), BTreeSet::new());
+    pub fn store(&mut self, objects: &[StoredObject]) -> DerivedChanges {
+        let mut stale = StaleParts::default();
+        let (mut touched, mut groups) = (DerivedChanges::default(), BTreeSet::new());
         let before = self.groups();
         for object in objects {
             if object.kind == ObjectKind::Queue {
@@ -83,8 +83,8 @@ impl Configuration {
         if let Some(access) = self.access.renewed(self, stale.sets) {
             (self.access, touched.access) = (access, true);
         }
-        if objects.iter().any(Shared::follows) {
-            self.shared = Shared::of(self);
+        if objects.iter().any(GlobalAttributes::follows) {
+            self.shared = GlobalAttributes::from_config(self);
         }
         self.refresh(&after, stale, &mut touched);
         touched
@@ -93,8 +93,8 @@ impl Configuration {
     /// Derives everything from the objects.
     pub fn resolve(&mut self) {
         let groups = self.groups();
-        self.access = Access::of(self);
-        self.shared = Shared::of(self);
+        self.access = Access::from_config(self);
+        self.shared = GlobalAttributes::from_config(self);
         let users: Vec<String> = self.users.keys().cloned().collect();
         users.iter().for_each(|user| self.note_expiry(user));
         self.groups_of = groups.groups_by_host();
@@ -109,13 +109,13 @@ impl Configuration {
             )
         };
         self.sites = self.exec_hosts.iter().map(of_host).collect();
-        let stale = Stale {
+        let stale = StaleParts {
             hosts: BTreeSet::new(),
             queues: self.queues.keys().cloned().collect(),
             settings: true,
-            ..Stale::default()
+            ..StaleParts::default()
         };
-        self.refresh(&groups, stale, &mut Touched::default());
+        self.refresh(&groups, stale, &mut DerivedChanges::default());
     }
 
     fn note_expiry(&mut self, user: &str) {
@@ -144,7 +144,7 @@ impl Configuration {
         }
     }
 
-    fn refresh(&mut self, groups: &HostGroupTable, stale: Stale, touched: &mut Touched) {
+    fn refresh(&mut self, groups: &HostGroupTable, stale: StaleParts, touched: &mut DerivedChanges) {
         if stale.settings {
             self.settings = Arc::new(Settings::effective(&self.cluster, None));
             let effective = |local: &Arc<_>| Arc::new(Settings::effective(&self.cluster, Some(local)));
@@ -205,7 +205,7 @@ impl Configuration {
 
     /// Sets the settings of one instance, or removes it if its host does not belong to its queue or
     /// to the cell.
-    fn settle(&mut self, queue: &QueueName, host: &HostName, is_member: bool, touched: &mut Touched) {
+    fn settle(&mut self, queue: &QueueName, host: &HostName, is_member: bool, touched: &mut DerivedChanges) {
         let instance = QueueInstanceName {
             queue: queue.clone(),
             host: host.clone(),

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How the objects of one kind are found and changed.
-pub(super) struct Row {
+pub(super) struct KindStore {
     /// Their names in order.
     pub names: fn(&Configuration) -> Vec<String>,
     /// The attributes of one, none if it does not exist; no attributes for a name in a list.
@@ -31,7 +31,7 @@ pub(super) struct Row {
 }
 
 /// Objects that are kept by their names.
-trait Kept: Object {
+trait NamedObject: Object {
     /// What they are called by.
     type Name: Ord + Borrow<str> + for<'a> From<&'a str>;
 
@@ -45,7 +45,7 @@ trait Kept: Object {
 /// Declares where the objects of a type are kept: two accessors that differ in `mut` alone.
 macro_rules! kept {
     ($type:ty, $name:ty, $field:ident) => {
-        impl Kept for $type {
+        impl NamedObject for $type {
             type Name = $name;
 
             fn all(config: &Configuration) -> &BTreeMap<$name, Arc<Self>> {
@@ -71,9 +71,9 @@ kept!(Project, String, projects);
 kept!(User, String, users);
 kept!(Checkpoint, String, checkpoints);
 
-impl Row {
-    const fn kept<T: Kept>() -> Row {
-        Row {
+impl KindStore {
+    const fn kept<T: NamedObject>() -> KindStore {
+        KindStore {
             names: names::<T>,
             fields: fields::<T>,
             put: put::<T>,
@@ -81,15 +81,15 @@ impl Row {
     }
 }
 
-fn names<T: Kept>(config: &Configuration) -> Vec<String> {
+fn names<T: NamedObject>(config: &Configuration) -> Vec<String> {
     T::all(config).keys().map(|name| name.borrow().to_owned()).collect()
 }
 
-fn fields<T: Kept>(config: &Configuration, name: &str) -> Option<Fields> {
+fn fields<T: NamedObject>(config: &Configuration, name: &str) -> Option<Fields> {
     T::all(config).get(name).map(|object| object.write())
 }
 
-fn put<T: Kept>(config: &mut Configuration, name: &str, fields: Option<&Fields>) {
+fn put<T: NamedObject>(config: &mut Configuration, name: &str, fields: Option<&Fields>) {
     let all = T::all_mut(config);
     match fields {
         Some(fields) => all.insert(name.into(), Arc::new(read(name, fields))),
@@ -127,7 +127,7 @@ fn is_global(name: &str) -> bool {
     name.is_empty() || name == HostName::global().as_str()
 }
 
-const COMPLEX: Row = Row {
+const COMPLEX: KindStore = KindStore {
     names: |config| {
         config
             .complex
@@ -139,7 +139,7 @@ const COMPLEX: Row = Row {
     put: |config, _, fields| config.complex = once::<Complex>(fields),
 };
 
-const EXEC_HOST: Row = Row {
+const EXEC_HOST: KindStore = KindStore {
     names: |config| {
         config
             .exec_hosts
@@ -148,10 +148,10 @@ const EXEC_HOST: Row = Row {
             .map(HostName::to_string)
             .collect()
     },
-    ..Row::kept::<ExecHost>()
+    ..KindStore::kept::<ExecHost>()
 };
 
-const CLUSTER_CONF: Row = Row {
+const CLUSTER_CONF: KindStore = KindStore {
     fields: |config, name| match is_global(name) {
         true => Some(config.cluster.write()),
         false => fields::<ClusterConf>(config, name),
@@ -160,65 +160,65 @@ const CLUSTER_CONF: Row = Row {
         true => config.cluster = once(fields),
         false => put::<ClusterConf>(config, name, fields),
     },
-    ..Row::kept::<ClusterConf>()
+    ..KindStore::kept::<ClusterConf>()
 };
 
-const SCHEDULER_CONF: Row = Row {
+const SCHEDULER_CONF: KindStore = KindStore {
     names: |_| vec![String::new()],
     fields: |config, _| Some(config.scheduler.write()),
     put: |config, _, fields| config.scheduler = once::<SchedulerConf>(fields),
 };
 
-const ADMIN_HOSTS: Row = Row {
+const ADMIN_HOSTS: KindStore = KindStore {
     names: |config| texts(&config.admin_hosts),
     fields: |config, name| is_in(config.admin_hosts.contains(name)),
     put: |config, name, fields| list(&mut config.admin_hosts, HostName::new(name), fields),
 };
 
-const SUBMIT_HOSTS: Row = Row {
+const SUBMIT_HOSTS: KindStore = KindStore {
     names: |config| texts(&config.submit_hosts),
     fields: |config, name| is_in(config.submit_hosts.contains(name)),
     put: |config, name, fields| list(&mut config.submit_hosts, HostName::new(name), fields),
 };
 
-const MANAGERS: Row = Row {
+const MANAGERS: KindStore = KindStore {
     names: |config| texts(&config.managers),
     fields: |config, name| is_in(config.managers.contains(name)),
     put: |config, name, fields| list(&mut config.managers, UserName::from(name), fields),
 };
 
-const OPERATORS: Row = Row {
+const OPERATORS: KindStore = KindStore {
     names: |config| texts(&config.operators),
     fields: |config, name| is_in(config.operators.contains(name)),
     put: |config, name, fields| list(&mut config.operators, UserName::from(name), fields),
 };
 
-const SHARE_TREE: Row = Row {
+const SHARE_TREE: KindStore = KindStore {
     names: |config| config.share_tree.iter().map(|_| String::new()).collect(),
     fields: |config, _| config.share_tree.as_ref().map(|tree| tree.write()),
     put: |config, name, fields| config.share_tree = fields.map(|fields| Arc::new(read::<ShareTree>(name, fields))),
 };
 
 /// How the objects of a kind are kept.
-pub(super) const fn row(kind: ObjectKind) -> &'static Row {
+pub(super) const fn row(kind: ObjectKind) -> &'static KindStore {
     match kind {
         ObjectKind::ComplexTable => &COMPLEX,
         ObjectKind::ExecHost => &EXEC_HOST,
-        ObjectKind::Queue => const { &Row::kept::<ClusterQueue>() },
-        ObjectKind::HostGroup => const { &Row::kept::<HostGroup>() },
-        ObjectKind::Pe => const { &Row::kept::<ParallelEnvironment>() },
-        ObjectKind::ResourceQuota => const { &Row::kept::<QuotaSet>() },
+        ObjectKind::Queue => const { &KindStore::kept::<ClusterQueue>() },
+        ObjectKind::HostGroup => const { &KindStore::kept::<HostGroup>() },
+        ObjectKind::Pe => const { &KindStore::kept::<ParallelEnvironment>() },
+        ObjectKind::ResourceQuota => const { &KindStore::kept::<QuotaSet>() },
         ObjectKind::ClusterConf => &CLUSTER_CONF,
         ObjectKind::SchedulerConf => &SCHEDULER_CONF,
         ObjectKind::AdminHosts => &ADMIN_HOSTS,
         ObjectKind::SubmitHosts => &SUBMIT_HOSTS,
         ObjectKind::Managers => &MANAGERS,
         ObjectKind::Operators => &OPERATORS,
-        ObjectKind::Calendar => const { &Row::kept::<Calendar>() },
-        ObjectKind::Checkpoint => const { &Row::kept::<Checkpoint>() },
-        ObjectKind::UserSet => const { &Row::kept::<UserSet>() },
-        ObjectKind::Project => const { &Row::kept::<Project>() },
-        ObjectKind::User => const { &Row::kept::<User>() },
+        ObjectKind::Calendar => const { &KindStore::kept::<Calendar>() },
+        ObjectKind::Checkpoint => const { &KindStore::kept::<Checkpoint>() },
+        ObjectKind::UserSet => const { &KindStore::kept::<UserSet>() },
+        ObjectKind::Project => const { &KindStore::kept::<Project>() },
+        ObjectKind::User => const { &KindStore::kept::<User>() },
         ObjectKind::ShareTree => &SHARE_TREE,
     }
 }

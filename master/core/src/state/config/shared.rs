@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// What follows from the values that the host `global` has.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shared {
+pub struct GlobalAttributes {
     /// The attributes of which the whole cluster has a value, by their full names.
     pub names: BTreeSet<AttributeName>,
     /// Whether which queue instances take jobs, and in which order, follows from how much is left
@@ -18,7 +18,7 @@ pub struct Shared {
     pub moves_standings: bool,
 }
 
-impl Shared {
+impl GlobalAttributes {
     /// Whether it follows from an object.
     pub(super) fn follows(object: &StoredObject) -> bool {
         match object.kind {
@@ -28,7 +28,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn of(config: &Configuration) -> Self {
+    pub(super) fn from_config(config: &Configuration) -> Self {
         let full = |name: &str| config.complex.lookup(name).map(|attribute| attribute.name.clone());
         let global = config.exec_hosts.get(&HostName::global());
         let values = global.into_iter().flat_map(|global| global.complex_values.iter());

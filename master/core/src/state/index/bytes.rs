@@ -19,7 +19,7 @@ pub struct Bytes {
 
 impl Bytes {
     /// Bytes of a user's jobs.
-    pub fn of(&self, user: &UserName) -> u64 {
+    pub fn of_user(&self, user: &UserName) -> u64 {
         self.by_user.get(user).copied().unwrap_or(0)
     }
 

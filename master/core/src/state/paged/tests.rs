@@ -2,15 +2,15 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const PAGE: usize = Paged::<u32, u32>::PAGE;
+const PAGE: usize = PagedMap::<u32, u32>::PAGE;
 
-impl Rising for u32 {
+impl NumberedKey for u32 {
     fn number(&self) -> u64 {
         u64::from(*self)
     }
 }
 
-impl Rising for (u64, u64) {
+impl NumberedKey for (u64, u64) {
     fn number(&self) -> u64 {
         self.1
     }
@@ -60,16 +60,19 @@ fn keys_that_rise_evenly_are_where_they_ought_to_be() {
 
 #[test]
 fn a_page_has_as_many_entries_as_fit_into_4_kib() {
-    assert_eq!((Paged::<u32, u32>::PAGE, Paged::<u64, [u64; 7]>::PAGE), (64, 64));
-    assert_eq!((Paged::<u64, [u64; 8]>::PAGE, Paged::<u64, [u64; 31]>::PAGE), (56, 16));
+    assert_eq!((PagedMap::<u32, u32>::PAGE, PagedMap::<u64, [u64; 7]>::PAGE), (64, 64));
     assert_eq!(
-        Paged::<u64, [u64; 500]>::PAGE,
+        (PagedMap::<u64, [u64; 8]>::PAGE, PagedMap::<u64, [u64; 31]>::PAGE),
+        (56, 16)
+    );
+    assert_eq!(
+        PagedMap::<u64, [u64; 500]>::PAGE,
         8,
         "what is large has some together all the same"
     );
 }
 
-fn check<P: Page<u32, u32>>(paged: &Paged<u32, u32, P>, known: &BTreeMap<u32, u32>) {
+fn check<P: Page<u32, u32>>(paged: &PagedMap<u32, u32, P>, known: &BTreeMap<u32, u32>) {
     assert_eq!(paged.iter().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>());
     assert_eq!((paged.len(), paged.is_empty()), (known.len(), known.is_empty()));
     assert_eq!(
@@ -105,8 +108,8 @@ fn check<P: Page<u32, u32>>(paged: &Paged<u32, u32, P>, known: &BTreeMap<u32, u3
 
 #[test]
 fn a_full_page_has_no_room_left_over() {
-    let paged: Paged<u32, [u64; 16]> = (0..200).map(|key| (key, [0; 16])).collect();
-    let full = Paged::<u32, [u64; 16]>::PAGE;
+    let paged: PagedMap<u32, [u64; 16]> = (0..200).map(|key| (key, [0; 16])).collect();
+    let full = PagedMap::<u32, [u64; 16]>::PAGE;
     assert_eq!(full, 30);
     let rest = paged.rest.as_ref().expect("several pages");
     assert!(
@@ -121,7 +124,7 @@ fn a_full_page_has_no_room_left_over() {
 proptest! {
     #[test]
     fn it_holds_what_a_tree_holds(steps in prop::collection::vec((0u8..4, 0u32..400), 1..800)) {
-        let (mut paged, mut known) = (Paged::<u32, u32>::new(), BTreeMap::new());
+        let (mut paged, mut known) = (PagedMap::<u32, u32>::new(), BTreeMap::new());
         for (round, (what, key)) in (0u32..).zip(steps) {
             match what {
                 0 | 1 => prop_assert_eq!(paged.insert(key, round), known.insert(key, round)),
@@ -143,7 +146,7 @@ proptest! {
 proptest! {
     #[test]
     fn a_copy_stays_as_it_was(len in 0u32..400, steps in prop::collection::vec((0u8..5, 0u32..400), 1..200)) {
-        let mut paged: Shared<u32, u32> = (0..len).map(|key| (key, key)).collect();
+        let mut paged: SharedMap<u32, u32> = (0..len).map(|key| (key, key)).collect();
         let mut known: BTreeMap<u32, u32> = (0..len).map(|key| (key, key)).collect();
         let (copy, before) = (paged.clone(), known.clone());
         for (round, (what, key)) in (1_000u32..).zip(steps) {
@@ -165,7 +168,7 @@ proptest! {
 
 #[test]
 fn keys_that_rise_fill_their_pages() {
-    let mut paged: Paged<u32, u32> = (0..1000).map(|key| (key, key)).collect();
+    let mut paged: PagedMap<u32, u32> = (0..1000).map(|key| (key, key)).collect();
     let rest = paged.rest.as_ref().expect("several pages");
     assert_eq!(rest.pages.len() + 1, 1000usize.div_ceil(PAGE));
     let full = rest.pages.iter().rev().skip(1).chain([&paged.first]);
@@ -183,12 +186,12 @@ fn keys_that_rise_fill_their_pages() {
 #[test]
 fn it_is_stored_as_any_map() {
     let (paged, known) = (
-        (0..100).map(|key| (key, key)).collect::<Paged<u32, u32>>(),
+        (0..100).map(|key| (key, key)).collect::<PagedMap<u32, u32>>(),
         (0..100).map(|key| (key, key)).collect(),
     );
     let text = serde_json::to_string(&paged).unwrap();
     assert_eq!(text, serde_json::to_string::<BTreeMap<u32, u32>>(&known).unwrap());
-    let back: Paged<u32, u32> = serde_json::from_str(&text).unwrap();
+    let back: PagedMap<u32, u32> = serde_json::from_str(&text).unwrap();
     assert_eq!(back, paged);
     assert_eq!(format!("{back:?}"), format!("{known:?}"));
     assert_eq!((back[&7], back.contains_key(&100)), (7, false));

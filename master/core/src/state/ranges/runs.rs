@@ -1,7 +1,7 @@
 //! Runs of places by where they begin: one run, as of a job that has not started, takes no memory
 //! of its own.
 
-use crate::state::seldom::Seldom;
+use crate::state::seldom::SparseBox;
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 
@@ -11,7 +11,7 @@ use std::ops::RangeBounds;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Runs {
     only: Option<(u32, u32)>,
-    many: Seldom<BTreeMap<u32, u32>>,
+    many: SparseBox<BTreeMap<u32, u32>>,
 }
 
 impl Runs {
@@ -43,7 +43,7 @@ impl Runs {
         let to = self.many.remove(&from);
         if self.many.len() == 1 {
             self.only = self.many.pop_first();
-            self.many = Seldom::default();
+            self.many = SparseBox::default();
         }
         to
     }

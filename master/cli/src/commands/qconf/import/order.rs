@@ -1,6 +1,6 @@
 //! The order of an import: what is named comes before what names it.
 
-use super::Read;
+use super::SavedObject;
 use crate::commands::qconf::session::Session;
 use crate::fail::Fail;
 use proto::object::ObjectKind;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// If the master does not answer.
-pub fn ordered(objects: Vec<Read>, session: &mut Session) -> Result<Vec<Read>, Fail> {
+pub fn ordered(objects: Vec<SavedObject>, session: &mut Session) -> Result<Vec<SavedObject>, Fail> {
     let (mut order, mut last) = (Vec::new(), Vec::new());
     let mut rest = objects;
     while let Some(first) = rest.first() {
@@ -42,23 +42,23 @@ pub fn ordered(objects: Vec<Read>, session: &mut Session) -> Result<Vec<Read>, F
 }
 
 /// The complex of a file with the attributes that the cell has and the file has not.
-fn with_present(session: &mut Session, read: &Read) -> Result<Read, Fail> {
+fn with_present(session: &mut Session, read: &SavedObject) -> Result<SavedObject, Fail> {
     let mut fields = read.fields.clone();
     for field in session.object(ObjectKind::ComplexTable, "")?.iter() {
         if fields.value(&field.key).is_none() {
             fields.set(&field.key, field.value.clone());
         }
     }
-    Ok(Read { fields, ..read.clone() })
+    Ok(SavedObject { fields, ..read.clone() })
 }
 
 /// Objects of one kind, each after those that one of its attributes names.
-fn by_reference(mut waiting: Vec<Read>, attribute: &str) -> Vec<Read> {
-    let (mut order, mut again): (Vec<Read>, Vec<Read>) = (Vec::new(), Vec::new());
+fn by_reference(mut waiting: Vec<SavedObject>, attribute: &str) -> Vec<SavedObject> {
+    let (mut order, mut again): (Vec<SavedObject>, Vec<SavedObject>) = (Vec::new(), Vec::new());
     while !waiting.is_empty() {
         let names: BTreeSet<String> = waiting.iter().map(|read| read.name.clone()).collect();
-        let waits = |read: &Read| named(read, attribute).any(|name| name != read.name && names.contains(name));
-        let (late, ready): (Vec<Read>, Vec<Read>) = waiting.into_iter().partition(waits);
+        let waits = |read: &SavedObject| named(read, attribute).any(|name| name != read.name && names.contains(name));
+        let (late, ready): (Vec<SavedObject>, Vec<SavedObject>) = waiting.into_iter().partition(waits);
         waiting = late;
         if ready.is_empty() {
             let whole = waiting.remove(0);
@@ -74,7 +74,7 @@ fn by_reference(mut waiting: Vec<Read>, attribute: &str) -> Vec<Read> {
 }
 
 /// The words of an attribute that may be names.
-fn named<'a>(read: &'a Read, attribute: &str) -> impl Iterator<Item = &'a str> {
+fn named<'a>(read: &'a SavedObject, attribute: &str) -> impl Iterator<Item = &'a str> {
     let is_part = |letter: char| letter.is_alphanumeric() || "@._-".contains(letter);
     let value = read.fields.value(attribute).unwrap_or_default();
     value
@@ -90,7 +90,7 @@ mod tests {
     fn order(objects: &[(&str, &str)], attribute: &str) -> String {
         let read = |(name, value): &(&str, &str)| {
             let fields: Fields = [(attribute, *value)].into_iter().collect();
-            Read {
+            SavedObject {
                 kind: ObjectKind::Queue,
                 name: (*name).to_owned(),
                 path: String::new(),
@@ -98,7 +98,7 @@ mod tests {
             }
         };
         let order = by_reference(objects.iter().map(read).collect(), attribute);
-        let shown = |read: Read| format!("{}({})", read.name, read.fields.value(attribute).unwrap_or_default());
+        let shown = |read: SavedObject| format!("{}({})", read.name, read.fields.value(attribute).unwrap_or_default());
         order.into_iter().map(shown).collect::<Vec<_>>().join(" ")
     }
 

@@ -7,7 +7,7 @@ use super::Verb::{
     TriggerScheduling,
 };
 use super::{DRY_RUN, Verb};
-use crate::args::Values::{AtLeast, One};
+use crate::args::ValueCount::{AtLeast, One};
 use crate::args::{OptionDef, flag, unsupported, with};
 use crate::commands::qconf::quotas::Act;
 use crate::commands::qconf::sharetree::TreeAction;
@@ -19,16 +19,16 @@ use proto::object::ObjectKind::{
 use proto::wire::client::AttributeEdit;
 
 /// An option and what it does.
-pub(super) struct Row(pub(super) OptionDef, pub(super) Verb);
+pub(super) struct OptionRow(pub(super) OptionDef, pub(super) Verb);
 
 /// An option that lists names.
-const fn list(option: OptionDef, kind: ObjectKind, nothing: &'static str) -> Row {
-    Row(option, Verb::List { kind, nothing })
+const fn list(option: OptionDef, kind: ObjectKind, nothing: &'static str) -> OptionRow {
+    OptionRow(option, Verb::List { kind, nothing })
 }
 
 /// An option that the parser refuses.
-const fn never(option: OptionDef, instead: &'static str) -> Row {
-    Row(unsupported(option, instead), Verb::Setting)
+const fn never(option: OptionDef, instead: &'static str) -> OptionRow {
+    OptionRow(unsupported(option, instead), Verb::Setting)
 }
 
 const EDIT: &str = "obj_nm attr_nm val obj_id_list";
@@ -37,25 +37,25 @@ const OF_JOBS: &str = "8.1.9 lists it in the help of qconf by mistake; it is an 
 const SCHEDULER: &str = "the scheduler is a part of the master and lives as long: qconf -km, gridwright down";
 
 /// In the order of `-help` of 8.1.9.
-pub(super) const ROWS: &[Row] = &[
-    Row(
+pub(super) const ROWS: &[OptionRow] = &[
+    OptionRow(
         with("-aattr", AtLeast(3), EDIT, "add to a list attribute of an object"),
         Attribute(AttributeEdit::Add),
     ),
-    Row(
+    OptionRow(
         with("-Aattr", AtLeast(3), EDIT_FILE, "add to a list attribute of an object"),
         AttributeFile(AttributeEdit::Add),
     ),
-    Row(with("-acal", One, "calendar_name", "add a new calendar"), Add(Calendar)),
-    Row(
+    OptionRow(with("-acal", One, "calendar_name", "add a new calendar"), Add(Calendar)),
+    OptionRow(
         with("-Acal", One, "fname", "add a new calendar from file"),
         AddFile(Calendar),
     ),
-    Row(
+    OptionRow(
         with("-ackpt", One, "ckpt_name", "add a checkpointing interface definition"),
         Add(Checkpoint),
     ),
-    Row(
+    OptionRow(
         with(
             "-Ackpt",
             One,
@@ -64,12 +64,12 @@ pub(super) const ROWS: &[Row] = &[
         ),
         AddFile(Checkpoint),
     ),
-    Row(with("-aconf", One, "host_list", "add configurations"), Add(ClusterConf)),
-    Row(
+    OptionRow(with("-aconf", One, "host_list", "add configurations"), Add(ClusterConf)),
+    OptionRow(
         with("-Aconf", One, "file_list", "add configurations from file_list"),
         AddFile(ClusterConf),
     ),
-    Row(
+    OptionRow(
         with(
             "-ae",
             AtLeast(0),
@@ -78,62 +78,62 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Add(ExecHost),
     ),
-    Row(
+    OptionRow(
         with("-Ae", One, "fname", "add an exec host from file"),
         AddFile(ExecHost),
     ),
-    Row(
+    OptionRow(
         with("-ah", One, "hostname_list", "add an administrative host"),
         AddNames(AdminHosts),
     ),
-    Row(with("-ahgrp", One, "group", "add new host group entry"), Add(HostGroup)),
-    Row(
+    OptionRow(with("-ahgrp", One, "group", "add new host group entry"), Add(HostGroup)),
+    OptionRow(
         with("-Ahgrp", One, "file", "add new host group entry from file"),
         AddFile(HostGroup),
     ),
-    Row(
+    OptionRow(
         with("-arqs", AtLeast(0), "[rqs_list]", "add resource quota set(s)"),
         Quotas(Act::Add),
     ),
-    Row(
+    OptionRow(
         with("-Arqs", One, "fname", "add resource quota set(s) from file"),
         Quotas(Act::AddFile),
     ),
-    Row(
+    OptionRow(
         with("-am", One, "user_list", "add user to manager list"),
         AddNames(Managers),
     ),
-    Row(
+    OptionRow(
         with("-ao", One, "user_list", "add user to operator list"),
         AddNames(Operators),
     ),
-    Row(with("-ap", One, "pe-name", "add a new parallel environment"), Add(Pe)),
-    Row(
+    OptionRow(with("-ap", One, "pe-name", "add a new parallel environment"), Add(Pe)),
+    OptionRow(
         with("-Ap", One, "fname", "add a new parallel environment from file"),
         AddFile(Pe),
     ),
-    Row(flag("-aprj", "add project"), Add(Project)),
-    Row(with("-Aprj", One, "fname", "add project from file"), AddFile(Project)),
-    Row(
+    OptionRow(flag("-aprj", "add project"), Add(Project)),
+    OptionRow(with("-Aprj", One, "fname", "add project from file"), AddFile(Project)),
+    OptionRow(
         with("-aq", AtLeast(0), "[queue_name]", "add a new cluster queue"),
         Add(Queue),
     ),
-    Row(with("-Aq", One, "fname", "add a queue from file"), AddFile(Queue)),
+    OptionRow(with("-Aq", One, "fname", "add a queue from file"), AddFile(Queue)),
     never(with("-ar", One, "ar_id", "bind job to advance reservation"), OF_JOBS),
-    Row(
+    OptionRow(
         with("-as", One, "hostname_list", "add a submit host"),
         AddNames(SubmitHosts),
     ),
-    Row(
+    OptionRow(
         with("-astnode", One, "node_shares_list", "add sharetree node(s)"),
         Tree(TreeAction::AddNodes),
     ),
-    Row(flag("-astree", "create/modify the sharetree"), Tree(TreeAction::Edit)),
-    Row(
+    OptionRow(flag("-astree", "create/modify the sharetree"), Tree(TreeAction::Edit)),
+    OptionRow(
         with("-Astree", One, "fname", "create/modify the sharetree from file"),
         AddFile(ShareTree),
     ),
-    Row(
+    OptionRow(
         with(
             "-au",
             AtLeast(1),
@@ -142,12 +142,12 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Enlist,
     ),
-    Row(with("-Au", One, "fname", "add userset from file"), AddFile(UserSet)),
-    Row(flag("-auser", "add user"), Add(User)),
-    Row(with("-Auser", One, "fname", "add user from file"), AddFile(User)),
+    OptionRow(with("-Au", One, "fname", "add userset from file"), AddFile(UserSet)),
+    OptionRow(flag("-auser", "add user"), Add(User)),
+    OptionRow(with("-Auser", One, "fname", "add user from file"), AddFile(User)),
     never(with("-ckpt", One, "ckpt-name", "request checkpoint method"), OF_JOBS),
     never(flag("-clear", "skip previous definitions for job"), OF_JOBS),
-    Row(
+    OptionRow(
         with(
             "-clearusage",
             AtLeast(0),
@@ -156,12 +156,12 @@ pub(super) const ROWS: &[Row] = &[
         ),
         ClearUsage,
     ),
-    Row(with("-cq", One, "wc_queue_list", "clean queue"), Clean),
-    Row(
+    OptionRow(with("-cq", One, "wc_queue_list", "clean queue"), Clean),
+    OptionRow(
         with("-dattr", AtLeast(3), EDIT, "delete from a list attribute of an object"),
         Attribute(AttributeEdit::Delete),
     ),
-    Row(
+    OptionRow(
         with(
             "-Dattr",
             AtLeast(3),
@@ -170,16 +170,16 @@ pub(super) const ROWS: &[Row] = &[
         ),
         AttributeFile(AttributeEdit::Delete),
     ),
-    Row(with("-dcal", One, "calendar_name", "delete calendar"), Delete(Calendar)),
-    Row(
+    OptionRow(with("-dcal", One, "calendar_name", "delete calendar"), Delete(Calendar)),
+    OptionRow(
         with("-dckpt", One, "ckpt_name", "delete checkpointing interface definition"),
         Delete(Checkpoint),
     ),
-    Row(
+    OptionRow(
         with("-dconf", One, "host_list", "delete local configurations"),
         Delete(ClusterConf),
     ),
-    Row(with("-de", One, "host_list", "delete exec host"), Delete(ExecHost)),
+    OptionRow(with("-de", One, "host_list", "delete exec host"), Delete(ExecHost)),
     never(
         with(
             "-display",
@@ -189,11 +189,11 @@ pub(super) const ROWS: &[Row] = &[
         ),
         OF_JOBS,
     ),
-    Row(
+    OptionRow(
         with("-dh", One, "host_list", "delete administrative host"),
         Delete(AdminHosts),
     ),
-    Row(
+    OptionRow(
         with("-dhgrp", One, "group", "delete host group entry"),
         Delete(HostGroup),
     ),
@@ -201,28 +201,28 @@ pub(super) const ROWS: &[Row] = &[
         with("-dl", One, "date_time", "request a deadline initiation time"),
         OF_JOBS,
     ),
-    Row(
+    OptionRow(
         with("-drqs", One, "rqs_list", "delete resource quota set(s)"),
         Delete(ResourceQuota),
     ),
-    Row(
+    OptionRow(
         with("-dm", One, "user_list", "delete user from manager list"),
         Delete(Managers),
     ),
-    Row(
+    OptionRow(
         with("-do", One, "user_list", "delete user from operator list"),
         Delete(Operators),
     ),
-    Row(with("-dp", One, "pe-name", "delete parallel environment"), Delete(Pe)),
-    Row(with("-dprj", One, "project_list", "delete project"), Delete(Project)),
-    Row(with("-dq", One, "wc_queue_list", "delete queue"), Delete(Queue)),
-    Row(with("-ds", One, "host_list", "delete submit host"), Delete(SubmitHosts)),
-    Row(
+    OptionRow(with("-dp", One, "pe-name", "delete parallel environment"), Delete(Pe)),
+    OptionRow(with("-dprj", One, "project_list", "delete project"), Delete(Project)),
+    OptionRow(with("-dq", One, "wc_queue_list", "delete queue"), Delete(Queue)),
+    OptionRow(with("-ds", One, "host_list", "delete submit host"), Delete(SubmitHosts)),
+    OptionRow(
         with("-dstnode", One, "node_list", "delete sharetree node(s)"),
         Tree(TreeAction::DeleteNodes),
     ),
-    Row(flag("-dstree", "delete the sharetree"), Tree(TreeAction::Delete)),
-    Row(
+    OptionRow(flag("-dstree", "delete the sharetree"), Tree(TreeAction::Delete)),
+    OptionRow(
         with(
             "-du",
             AtLeast(1),
@@ -231,13 +231,13 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Strike,
     ),
-    Row(
+    OptionRow(
         with("-dul", One, "listname_list", "delete userset list(s) completely"),
         Delete(UserSet),
     ),
-    Row(with("-duser", One, "user_list", "delete user(s)"), Delete(User)),
-    Row(flag("-help", "print this help"), Setting),
-    Row(
+    OptionRow(with("-duser", One, "user_list", "delete user(s)"), Delete(User)),
+    OptionRow(flag("-help", "print this help"), Setting),
+    OptionRow(
         with(
             "-ke",
             One,
@@ -246,19 +246,19 @@ pub(super) const ROWS: &[Row] = &[
         ),
         ShutdownAgents { kill_jobs: false },
     ),
-    Row(
+    OptionRow(
         with("-kej", One, "host_list", "the same, and end their jobs first"),
         ShutdownAgents { kill_jobs: true },
     ),
-    Row(flag("-km", "shut down the master"), ShutdownMaster),
+    OptionRow(flag("-km", "shut down the master"), ShutdownMaster),
     never(flag("-ks", "shut down the scheduler"), SCHEDULER),
-    Row(
+    OptionRow(
         with("-kec", One, "evid_list", "kill event clients by their numbers, or all"),
         KillEventClients,
     ),
     never(with("-at", One, "thread_name", "start qmaster thread"), SCHEDULER),
     never(with("-kt", One, "thread_name", "kill qmaster thread"), SCHEDULER),
-    Row(
+    OptionRow(
         with(
             "-Mattr",
             AtLeast(3),
@@ -267,7 +267,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         AttributeFile(AttributeEdit::Modify),
     ),
-    Row(
+    OptionRow(
         with(
             "-mattr",
             AtLeast(3),
@@ -276,17 +276,17 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Attribute(AttributeEdit::Modify),
     ),
-    Row(flag("-mc", "modify complex attributes"), Modify(ComplexTable)),
-    Row(
+    OptionRow(flag("-mc", "modify complex attributes"), Modify(ComplexTable)),
+    OptionRow(
         with("-Mc", One, "fname", "modify complex attributes from file"),
         ModifyFile(ComplexTable),
     ),
-    Row(with("-mcal", One, "calendar_name", "modify calendar"), Modify(Calendar)),
-    Row(
+    OptionRow(with("-mcal", One, "calendar_name", "modify calendar"), Modify(Calendar)),
+    OptionRow(
         with("-Mcal", One, "fname", "modify calendar from file"),
         ModifyFile(Calendar),
     ),
-    Row(
+    OptionRow(
         with(
             "-mckpt",
             One,
@@ -295,7 +295,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Modify(Checkpoint),
     ),
-    Row(
+    OptionRow(
         with(
             "-Mckpt",
             One,
@@ -304,32 +304,32 @@ pub(super) const ROWS: &[Row] = &[
         ),
         ModifyFile(Checkpoint),
     ),
-    Row(
+    OptionRow(
         with("-mconf", AtLeast(0), "[host_list|global]", "modify configurations"),
         Modify(ClusterConf),
     ),
-    Row(
+    OptionRow(
         with("-Mconf", One, "file_list", "modify configurations from file_list"),
         ModifyFile(ClusterConf),
     ),
-    Row(with("-me", One, "server", "modify exec server"), Modify(ExecHost)),
-    Row(
+    OptionRow(with("-me", One, "server", "modify exec server"), Modify(ExecHost)),
+    OptionRow(
         with("-Me", One, "fname", "modify exec server from file"),
         ModifyFile(ExecHost),
     ),
-    Row(
+    OptionRow(
         with("-mhgrp", One, "group", "modify host group entry"),
         Modify(HostGroup),
     ),
-    Row(
+    OptionRow(
         with("-Mhgrp", One, "file", "modify host group entry from file"),
         ModifyFile(HostGroup),
     ),
-    Row(
+    OptionRow(
         with("-mrqs", AtLeast(0), "[rqs_list]", "modify resource quota set(s)"),
         Quotas(Act::Modify),
     ),
-    Row(
+    OptionRow(
         with(
             "-Mrqs",
             AtLeast(1),
@@ -338,47 +338,47 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Quotas(Act::ModifyFile),
     ),
-    Row(with("-mp", One, "pe-name", "modify a parallel environment"), Modify(Pe)),
-    Row(
+    OptionRow(with("-mp", One, "pe-name", "modify a parallel environment"), Modify(Pe)),
+    OptionRow(
         with("-Mp", One, "fname", "modify a parallel environment from file"),
         ModifyFile(Pe),
     ),
-    Row(with("-mprj", One, "project", "modify a project"), Modify(Project)),
-    Row(
+    OptionRow(with("-mprj", One, "project", "modify a project"), Modify(Project)),
+    OptionRow(
         with("-Mprj", One, "fname", "modify project from file"),
         ModifyFile(Project),
     ),
-    Row(with("-mq", One, "queue", "modify a queue"), Modify(Queue)),
-    Row(with("-Mq", One, "fname", "modify a queue from file"), ModifyFile(Queue)),
-    Row(flag("-msconf", "modify scheduler configuration"), Modify(SchedulerConf)),
-    Row(
+    OptionRow(with("-mq", One, "queue", "modify a queue"), Modify(Queue)),
+    OptionRow(with("-Mq", One, "fname", "modify a queue from file"), ModifyFile(Queue)),
+    OptionRow(flag("-msconf", "modify scheduler configuration"), Modify(SchedulerConf)),
+    OptionRow(
         with("-Msconf", One, "fname", "modify scheduler configuration from file"),
         ModifyFile(SchedulerConf),
     ),
-    Row(
+    OptionRow(
         with("-mstnode", One, "node_shares_list", "modify sharetree node(s)"),
         Tree(TreeAction::ModifyNodes),
     ),
-    Row(flag("-mstree", "modify/create the sharetree"), Tree(TreeAction::Edit)),
+    OptionRow(flag("-mstree", "modify/create the sharetree"), Tree(TreeAction::Edit)),
     // As in 8.1.9 either option makes a tree or replaces one.
-    Row(
+    OptionRow(
         with("-Mstree", One, "fname", "modify/create the sharetree from file"),
         AddFile(ShareTree),
     ),
-    Row(
+    OptionRow(
         with("-mu", One, "listname_list", "modify the given userset list"),
         Modify(UserSet),
     ),
-    Row(
+    OptionRow(
         with("-Mu", One, "fname", "modify userset from file"),
         ModifyFile(UserSet),
     ),
-    Row(with("-muser", One, "user", "modify a user"), Modify(User)),
-    Row(
+    OptionRow(with("-muser", One, "user", "modify a user"), Modify(User)),
+    OptionRow(
         with("-Muser", One, "fname", "modify a user from file"),
         ModifyFile(User),
     ),
-    Row(
+    OptionRow(
         with(
             "-purge",
             AtLeast(3),
@@ -388,20 +388,20 @@ pub(super) const ROWS: &[Row] = &[
         Purge,
     ),
     never(with("-R", One, "y[es]|n[o]", "reservation desired"), OF_JOBS),
-    Row(
+    OptionRow(
         with("-rattr", AtLeast(3), EDIT, "replace a list attribute of an object"),
         Attribute(AttributeEdit::Replace),
     ),
-    Row(
+    OptionRow(
         with("-Rattr", AtLeast(3), EDIT_FILE, "replace a list attribute of an object"),
         AttributeFile(AttributeEdit::Replace),
     ),
-    Row(
+    OptionRow(
         with("-rsstnode", One, "node_list", "show sharetree node(s) and its children"),
         Tree(TreeAction::Show),
     ),
-    Row(flag("-sc", "show complex attributes"), Show(ComplexTable)),
-    Row(
+    OptionRow(flag("-sc", "show complex attributes"), Show(ComplexTable)),
+    OptionRow(
         with("-scal", One, "calendar_name", "show given calendar"),
         Show(Calendar),
     ),
@@ -410,7 +410,7 @@ pub(super) const ROWS: &[Row] = &[
         Calendar,
         "no calendar defined",
     ),
-    Row(
+    OptionRow(
         with("-sckpt", One, "ckpt_name", "show checkpointing interface definition"),
         Show(Checkpoint),
     ),
@@ -419,7 +419,7 @@ pub(super) const ROWS: &[Row] = &[
         Checkpoint,
         "no ckpt interface definition defined",
     ),
-    Row(
+    OptionRow(
         with(
             "-scat",
             One,
@@ -428,14 +428,14 @@ pub(super) const ROWS: &[Row] = &[
         ),
         ShowCategories,
     ),
-    Row(
+    OptionRow(
         flag(
             "-scatl",
             "show a list of all categories of jobs, with how many jobs each has",
         ),
         ListCategories,
     ),
-    Row(
+    OptionRow(
         with("-sconf", AtLeast(0), "[host_list|global]", "show configurations"),
         Show(ClusterConf),
     ),
@@ -444,9 +444,9 @@ pub(super) const ROWS: &[Row] = &[
         ClusterConf,
         "no config defined",
     ),
-    Row(flag("-sds", "show detached settings"), Detached),
-    Row(with("-se", One, "server", "show given exec server"), Show(ExecHost)),
-    Row(flag("-secl", "show event client list"), EventClients),
+    OptionRow(flag("-sds", "show detached settings"), Detached),
+    OptionRow(with("-se", One, "server", "show given exec server"), Show(ExecHost)),
+    OptionRow(flag("-secl", "show event client list"), EventClients),
     list(
         flag("-sel", "show a list of all exec servers"),
         ExecHost,
@@ -457,8 +457,8 @@ pub(super) const ROWS: &[Row] = &[
         AdminHosts,
         "no administrative host defined",
     ),
-    Row(with("-shgrp", One, "group", "show host group"), Show(HostGroup)),
-    Row(
+    OptionRow(with("-shgrp", One, "group", "show host group"), Show(HostGroup)),
+    OptionRow(
         with(
             "-shgrp_tree",
             One,
@@ -467,7 +467,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         GroupTree,
     ),
-    Row(
+    OptionRow(
         with(
             "-shgrp_resolved",
             One,
@@ -491,7 +491,7 @@ pub(super) const ROWS: &[Row] = &[
         Operators,
         "no operator defined",
     ),
-    Row(
+    OptionRow(
         with(
             "-sobjl",
             AtLeast(3),
@@ -500,19 +500,19 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Search,
     ),
-    Row(with("-sp", One, "pe-name", "show a parallel environment"), Show(Pe)),
+    OptionRow(with("-sp", One, "pe-name", "show a parallel environment"), Show(Pe)),
     list(
         flag("-spl", "show all parallel environments"),
         Pe,
         "no parallel environment defined",
     ),
-    Row(with("-sprj", One, "project", "show a project"), Show(Project)),
+    OptionRow(with("-sprj", One, "project", "show a project"), Show(Project)),
     list(
         flag("-sprjl", "show a list of all projects"),
         Project,
         "no project list defined",
     ),
-    Row(
+    OptionRow(
         with("-sq", AtLeast(0), "[wc_queue_list]", "show the given queue"),
         Show(Queue),
     ),
@@ -521,7 +521,7 @@ pub(super) const ROWS: &[Row] = &[
         Queue,
         "no cqueue list defined",
     ),
-    Row(
+    OptionRow(
         with("-srqs", AtLeast(0), "[rqs_list]", "show resource quota set(s)"),
         Quotas(Act::Show),
     ),
@@ -535,15 +535,15 @@ pub(super) const ROWS: &[Row] = &[
         SubmitHosts,
         "no submit host defined",
     ),
-    Row(flag("-ssconf", "show scheduler configuration"), Show(SchedulerConf)),
-    Row(flag("-sss", "show the host of the scheduler"), SchedulerHost),
-    Row(
+    OptionRow(flag("-ssconf", "show scheduler configuration"), Show(SchedulerConf)),
+    OptionRow(flag("-sss", "show the host of the scheduler"), SchedulerHost),
+    OptionRow(
         with("-sstnode", One, "node_list", "show sharetree node(s)"),
         Tree(TreeAction::Show),
     ),
-    Row(flag("-sst", "show a formatted sharetree"), Tree(TreeAction::Formatted)),
-    Row(flag("-sstree", "show the sharetree"), Show(ShareTree)),
-    Row(
+    OptionRow(flag("-sst", "show a formatted sharetree"), Tree(TreeAction::Formatted)),
+    OptionRow(flag("-sstree", "show the sharetree"), Show(ShareTree)),
+    OptionRow(
         with("-su", One, "listname_list", "show the given userset list"),
         Show(UserSet),
     ),
@@ -552,7 +552,7 @@ pub(super) const ROWS: &[Row] = &[
         UserSet,
         "no userset list defined",
     ),
-    Row(with("-suser", One, "user_list", "show user(s)"), Show(User)),
+    OptionRow(with("-suser", One, "user_list", "show user(s)"), Show(User)),
     list(
         flag("-suserl", "show a list of all users"),
         User,
@@ -567,7 +567,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         OF_JOBS,
     ),
-    Row(flag("-tsm", "trigger scheduler monitoring"), TriggerScheduling),
+    OptionRow(flag("-tsm", "trigger scheduler monitoring"), TriggerScheduling),
     never(flag("-verbose", "verbose information output"), OF_JOBS),
     never(
         with(
@@ -578,7 +578,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         OF_JOBS,
     ),
-    Row(
+    OptionRow(
         with(
             "-export",
             One,
@@ -587,7 +587,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Export,
     ),
-    Row(
+    OptionRow(
         with(
             "-import",
             One,
@@ -596,14 +596,14 @@ pub(super) const ROWS: &[Row] = &[
         ),
         Import,
     ),
-    Row(
+    OptionRow(
         flag(
             DRY_RUN,
             "with -import, -A… and -M…: show what would change, and change nothing",
         ),
         Setting,
     ),
-    Row(
+    OptionRow(
         with("-fmt", One, "json|text", "how the -s options print (default: text)"),
         Setting,
     ),

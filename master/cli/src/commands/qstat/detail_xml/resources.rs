@@ -1,6 +1,6 @@
 //! Requests in `qstat -j LIST -xml`, each with what 8.1.9 has in its memory of the attribute.
 
-use crate::output::xml::Document;
+use crate::output::xml::XmlDocument;
 use proto::amount::{Amount, Type};
 use proto::complex::Consumable;
 use proto::request::ResourceRequest;
@@ -11,7 +11,7 @@ const INFINITE: &str = "17976931348623157081452742373170435679807056752584499659
 
 /// Writes a list of requests; left out where there is none. `known` has the attributes that the
 /// complex knows.
-pub fn resources(document: &mut Document, name: &str, requests: &[ResourceRequest], known: &[RequestedAttribute]) {
+pub fn resources(document: &mut XmlDocument, name: &str, requests: &[ResourceRequest], known: &[RequestedAttribute]) {
     if requests.is_empty() {
         return;
     }
@@ -29,7 +29,7 @@ pub fn resources(document: &mut Document, name: &str, requests: &[ResourceReques
     document.close();
 }
 
-fn numbers(document: &mut Document, attribute: &RequestedAttribute, value: &str) {
+fn numbers(document: &mut XmlDocument, attribute: &RequestedAttribute, value: &str) {
     document.leaf("CE_valtype", valtype(attribute.r#type));
     document.leaf("CE_stringval", value);
     document.leaf("CE_doubleval", doubleval(attribute.r#type, value));

@@ -374,7 +374,7 @@ fn reasons_have_the_numbers_of_8_1_9() {
     ] {
         let mut detail = failed_job();
         detail.scheduling_info = vec![line.to_owned()];
-        let document = reasons::Reasons::of(&[detail]).xml();
+        let document = reasons::Reasons::from_details(&[detail]).xml();
         assert!(
             document.contains(&format!("<MES_message_number>{number}</MES_message_number>")),
             "{line}:\n{document}"
@@ -384,7 +384,7 @@ fn reasons_have_the_numbers_of_8_1_9() {
 
 #[test]
 fn reasons_name_the_jobs_that_they_keep() {
-    let found = reasons::Reasons::of(&[failed_job(), detail_of(4, |_| ())]);
+    let found = reasons::Reasons::from_details(&[failed_job(), detail_of(4, |_| ())]);
     let text = found.text();
     assert!(
         text.starts_with("scheduling info:            queue instance \"sus.q@vm\" dropped"),

@@ -3,7 +3,7 @@
 use super::details::detail_of;
 use super::{options, utc};
 use crate::commands::captured;
-use crate::commands::qstat::shown::{Shown, by_instance, running};
+use crate::commands::qstat::shown::{JobLine, by_instance, running};
 use crate::commands::qstat::{detail, detail_xml, list, xml};
 use crate::output::xml::tests::assert_well_formed;
 use proto::job::Requests;
@@ -122,7 +122,7 @@ fn a_master_that_is_no_task_is_shown_where_it_is() {
     elsewhere.instance.queue = "compute.q".into();
     task.granted.push(elsewhere);
     jobs.retain(|job| job.number.0 == 4);
-    let told = |line: &Shown<'_>| {
+    let told = |line: &JobLine<'_>| {
         let instance = line.instance.map(ToString::to_string).unwrap_or_default();
         format!("{instance} {:?} {}", line.role, line.slots)
     };

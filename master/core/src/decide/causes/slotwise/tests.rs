@@ -1,6 +1,6 @@
 use super::*;
 
-fn member(queue: &str, depth: u32, seq_no: u32, action: Preempt) -> Member {
+fn member(queue: &str, depth: u32, seq_no: u32, action: PreemptionOrder) -> Member {
     Member {
         queue: queue.into(),
         depth,
@@ -21,7 +21,7 @@ fn key(number: u64) -> TaskKey {
 
 /// A task `NUMBER queue:slots`, older than those with a higher number; `-` in front has given way,
 /// `x` is suspended otherwise.
-fn task(text: &str) -> Task {
+fn task(text: &str) -> HostTask {
     let (mark, text) = match text.strip_prefix(['-', 'x']) {
         Some(rest) => (&text[..1], rest),
         None => ("", text),
@@ -29,7 +29,7 @@ fn task(text: &str) -> Task {
     let (number, place) = text.split_once(' ').unwrap();
     let (queue, slots) = place.split_once(':').unwrap();
     let number: u64 = number.parse().unwrap();
-    Task {
+    HostTask {
         key: key(number),
         placed: Tick(number),
         slots: BTreeMap::from([(queue.into(), slots.parse().unwrap())]),
@@ -40,7 +40,7 @@ fn task(text: &str) -> Task {
 }
 
 /// The numbers of the tasks that give way.
-fn gives_way(trees: &[Tree], tasks: &[&str]) -> Vec<u64> {
+fn gives_way(trees: &[QueueTree], tasks: &[&str]) -> Vec<u64> {
     let settled = settle(trees, tasks.iter().map(|text| task(text)).collect());
     settled
         .iter()
@@ -51,16 +51,16 @@ fn gives_way(trees: &[Tree], tasks: &[&str]) -> Vec<u64> {
 
 #[test]
 fn tasks_give_way_and_go_on_as_the_manual_tells() {
-    use Preempt::{LongestRunning, ShortestRunning};
-    let pair = [Tree {
+    use PreemptionOrder::{LongestRunning, ShortestRunning};
+    let pair = [QueueTree {
         most: 2,
         members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, ShortestRunning)],
     }];
-    let longest = [Tree {
+    let longest = [QueueTree {
         most: 2,
         members: vec![member("a", 0, 0, ShortestRunning), member("b", 1, 0, LongestRunning)],
     }];
-    let siblings = [Tree {
+    let siblings = [QueueTree {
         most: 2,
         members: vec![
             member("a", 0, 0, ShortestRunning),
@@ -70,11 +70,11 @@ fn tasks_give_way_and_go_on_as_the_manual_tells() {
     }];
     // Three levels: b over c allows two, a over b and c three.
     let chain = [
-        Tree {
+        QueueTree {
             most: 2,
             members: vec![member("b", 0, 0, ShortestRunning), member("c", 1, 0, ShortestRunning)],
         },
-        Tree {
+        QueueTree {
             most: 3,
             members: vec![
                 member("a", 0, 0, ShortestRunning),
@@ -112,7 +112,7 @@ fn tasks_give_way_and_go_on_as_the_manual_tells() {
 
 #[test]
 fn an_instance_whose_next_task_would_give_way_is_known() {
-    use Preempt::{LongestRunning, ShortestRunning};
+    use PreemptionOrder::{LongestRunning, ShortestRunning};
     for (action, tasks, expected) in [
         (ShortestRunning, &["1 b:1"][..], false),
         (ShortestRunning, &["1 b:1", "2 a:1"], true),
@@ -121,11 +121,11 @@ fn an_instance_whose_next_task_would_give_way_is_known() {
         (LongestRunning, &["1 b:1", "2 a:1"], false),
         (LongestRunning, &["1 a:1", "2 a:1"], true),
     ] {
-        let trees = [Tree {
+        let trees = [QueueTree {
             most: 2,
             members: vec![member("a", 0, 0, action), member("b", 1, 0, action)],
         }];
-        let tasks: Vec<Task> = tasks.iter().map(|text| task(text)).collect();
+        let tasks: Vec<HostTask> = tasks.iter().map(|text| task(text)).collect();
         assert_eq!(would_give_way(&trees, &tasks, &"b".into()), expected, "{action:?}");
     }
 }

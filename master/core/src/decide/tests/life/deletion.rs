@@ -14,7 +14,7 @@ fn a_deleted_task_ends_when_its_host_has_ended_it() {
         }]
     ));
     assert_eq!(cell.qdel("u1", &["1"]), ["job 1 is already in deletion"]);
-    cell.end(key, "h1", result(Exit::Code(99), Failed::NO, ""));
+    cell.end(key, "h1", result(Exit::Code(99), FailedCode::NO, ""));
     assert!(!cell.exists(number), "a deleted job does not run again");
 }
 
@@ -40,7 +40,7 @@ fn a_forced_deletion_does_not_wait() {
     cell.disconnect("h1");
     assert_eq!(cell.qdel_force("op", &["1"]), ["op forced the deletion of job 1"]);
     assert!(!cell.exists(number));
-    assert_eq!(cell.records()[0].failed, Failed::AFTER_JOB);
+    assert_eq!(cell.records()[0].failed, FailedCode::AFTER_JOB);
     cell.connect_with(
         "h1",
         1,

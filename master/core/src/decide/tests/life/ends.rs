@@ -2,23 +2,23 @@ use super::*;
 
 /// The end of a task, the error with which its job waits again, the code of its record, and whether
 /// its queue is in error.
-type End = (TaskResult, Option<Option<&'static str>>, Failed, bool);
+type End = (TaskResult, Option<Option<&'static str>>, FailedCode, bool);
 
 fn exit(code: u8) -> TaskResult {
-    result(Exit::Code(code), Failed::NO, "")
+    result(Exit::Code(code), FailedCode::NO, "")
 }
 
-fn killed(failed: Failed, reason: &str) -> TaskResult {
+fn killed(failed: FailedCode, reason: &str) -> TaskResult {
     result(Exit::Signal { number: 9, core: false }, failed, reason)
 }
 
-fn not_started(failed: Failed, reason: &str) -> TaskResult {
+fn not_started(failed: FailedCode, reason: &str) -> TaskResult {
     result(Exit::NotStarted, failed, reason)
 }
 
 fn epilog_failed() -> TaskResult {
     TaskResult {
-        failed: Failed::IN_EPILOG,
+        failed: FailedCode::IN_EPILOG,
         ..exit(0)
     }
 }
@@ -37,7 +37,7 @@ fn check_ends<const N: usize>(ends: [End; N]) {
         if let Some(error) = waits {
             assert_eq!(
                 cell.task(number, 1).place,
-                Place::Pending {
+                TaskPlace::Pending {
                     error: error.map(str::to_owned)
                 },
                 "{end:?}"
@@ -64,18 +64,23 @@ fn check_ends<const N: usize>(ends: [End; N]) {
 #[test]
 fn a_job_that_ran_leaves_or_waits_by_its_end() {
     check_ends([
-        (exit(0), None, Failed::NO, false),
-        (exit(99), Some(None), Failed::RESCHEDULING, false),
+        (exit(0), None, FailedCode::NO, false),
+        (exit(99), Some(None), FailedCode::RESCHEDULING, false),
         (
             exit(100),
             Some(Some("exit_status of job start = 100")),
-            Failed::APPLICATION_ERROR,
+            FailedCode::APPLICATION_ERROR,
             false,
         ),
-        (killed(Failed::AFTER_JOB, ""), None, Failed::AFTER_JOB, false),
-        (killed(Failed::LIMIT_ENFORCED, ""), None, Failed::LIMIT_ENFORCED, false),
-        (killed(Failed(18), "host restarted"), None, Failed(18), false),
-        (epilog_failed(), None, Failed::IN_EPILOG, true),
+        (killed(FailedCode::AFTER_JOB, ""), None, FailedCode::AFTER_JOB, false),
+        (
+            killed(FailedCode::LIMIT_ENFORCED, ""),
+            None,
+            FailedCode::LIMIT_ENFORCED,
+            false,
+        ),
+        (killed(FailedCode(18), "host restarted"), None, FailedCode(18), false),
+        (epilog_failed(), None, FailedCode::IN_EPILOG, true),
     ]);
 }
 
@@ -83,36 +88,41 @@ fn a_job_that_ran_leaves_or_waits_by_its_end() {
 fn a_job_that_could_not_start_waits() {
     check_ends([
         (
-            not_started(Failed::OPENING_FILES, "no file"),
+            not_started(FailedCode::OPENING_FILES, "no file"),
             Some(Some("no file")),
-            Failed::OPENING_FILES,
+            FailedCode::OPENING_FILES,
             false,
         ),
         (
-            not_started(Failed::SEARCHING_SHELL, "sh"),
+            not_started(FailedCode::SEARCHING_SHELL, "sh"),
             Some(Some("sh")),
-            Failed::SEARCHING_SHELL,
+            FailedCode::SEARCHING_SHELL,
             false,
         ),
         (
-            not_started(Failed::CHANGING_DIRECTORY, "wd"),
+            not_started(FailedCode::CHANGING_DIRECTORY, "wd"),
             Some(Some("wd")),
-            Failed::CHANGING_DIRECTORY,
+            FailedCode::CHANGING_DIRECTORY,
             false,
         ),
         (
-            not_started(Failed(17), "no user"),
+            not_started(FailedCode(17), "no user"),
             Some(Some("no user")),
-            Failed(17),
+            FailedCode(17),
             false,
         ),
         (
-            not_started(Failed::BEFORE_JOB, "denied"),
+            not_started(FailedCode::BEFORE_JOB, "denied"),
             Some(Some("denied")),
-            Failed::BEFORE_JOB,
+            FailedCode::BEFORE_JOB,
             false,
         ),
-        (not_started(Failed::IN_PROLOG, ""), Some(None), Failed::IN_PROLOG, true),
+        (
+            not_started(FailedCode::IN_PROLOG, ""),
+            Some(None),
+            FailedCode::IN_PROLOG,
+            true,
+        ),
     ]);
 }
 

@@ -3,8 +3,8 @@
 use super::{Lab, place_text};
 use crate::explain::scheduling_info;
 use crate::matching::Demand;
-use crate::sched::Of;
-use crate::state::eligible::{Ineligible, eligible, eligible_tasks, job_eligible};
+use crate::sched::TaskPhase;
+use crate::state::eligible::{IneligibleReason, eligible, eligible_tasks, job_eligible};
 use crate::state::reservation::AdvanceReservation;
 use proto::id::{ReservationId, SubmitSeq, TaskId};
 
@@ -12,9 +12,9 @@ impl Lab {
     /// Tickets as `qstat -ext` shows them: without what is behind the point.
     pub(super) fn expect_tickets(&self, job: &str, expected: &[&str]) {
         let (of, expected) = if expected[0] == "r" {
-            (Of::Running, &expected[1..])
+            (TaskPhase::Running, &expected[1..])
         } else {
-            (Of::Pending, expected)
+            (TaskPhase::Pending, expected)
         };
         let numbers = self
             .scheduler
@@ -89,7 +89,7 @@ impl Lab {
             let present = job.present();
             let may_start = |task: &TaskId| {
                 let verdict = eligible(state, job, *task, self.now);
-                matches!(verdict, Ok(()) | Err(Ineligible::UserJobs(_)))
+                matches!(verdict, Ok(()) | Err(IneligibleReason::UserJobs(_)))
             };
             let plain: Vec<TaskId> = present.iter().filter(may_start).collect();
             assert_eq!(found, plain, "of job {}", job.number);
@@ -128,7 +128,7 @@ impl Lab {
                 continue;
             }
             assert!(
-                !findings.of(job, &demand).is_empty(),
+                !findings.reasons_of(job, &demand).is_empty(),
                 "job {} could have been started",
                 job.number
             );

@@ -36,15 +36,15 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the core thread has in hand, and what it is not to take any more.
 #[derive(Clone, Debug)]
-pub struct SetAside {
+pub struct Quarantine {
     path: PathBuf,
-    in_hand: Arc<Mutex<Mark>>,
+    in_hand: Arc<Mutex<InputMark>>,
     aside: Vec<String>,
 }
 
 /// By what an input is known again after a restart; its text is one line.
 #[derive(Clone, Debug)]
-enum Mark {
+enum InputMark {
     /// News of a task. There are so many that they are put in words only when they are needed.
     Task {
         key: TaskKey,
@@ -55,22 +55,22 @@ enum Mark {
     Words(Cow<'static, str>),
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for InputMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Mark::Task { key, stage, host } => {
+            InputMark::Task { key, stage, host } => {
                 write!(
                     f,
                     "task {key} {stage} on host {}",
                     host.as_ref().map_or("nobody", HostName::as_str)
                 )
             }
-            Mark::Words(words) => f.write_str(words),
+            InputMark::Words(words) => f.write_str(words),
         }
     }
 }
 
-impl SetAside {
+impl Quarantine {
     /// What is set aside by the file, which need not be there.
     pub fn read(path: PathBuf) -> Self {
         let aborts = Aborts::read(&path);
@@ -85,7 +85,7 @@ impl SetAside {
         }
         Self {
             path,
-            in_hand: Arc::new(Mutex::new(Mark::Words(Cow::default()))),
+            in_hand: Arc::new(Mutex::new(InputMark::Words(Cow::default()))),
             aside,
         }
     }
@@ -169,7 +169,7 @@ impl Aborts {
     }
 }
 
-fn mark(core: &Core, input: &Input) -> Mark {
+fn mark(core: &Core, input: &Input) -> InputMark {
     let host_of = |connection| core.host_of(connection).map_or("nobody", |host| host.as_str());
     let words = match input {
         Input::Command { id, owner, host, .. } => request(*id, owner, host),
@@ -178,7 +178,7 @@ fn mark(core: &Core, input: &Input) -> Mark {
         Input::AgentMessage { connection, message } => match &**message {
             AgentMessage::Task(report) => {
                 let host = core.host_of(*connection).cloned();
-                return Mark::Task {
+                return InputMark::Task {
                     key: report.key,
                     stage: stage(&report.state),
                     host,
@@ -194,14 +194,14 @@ fn mark(core: &Core, input: &Input) -> Mark {
         Input::Orders { scheduler, orders } => format!("orders of scheduler {scheduler} from {}", first(orders)),
         Input::Join { host, .. } => format!("join of host {host}"),
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
-        Input::Tickets(_) => return Mark::Words("tickets of running tasks".into()),
+        Input::Tickets(_) => return InputMark::Words("tickets of running tasks".into()),
         // What a command has left is done as time passes: the command is what comes again.
         Input::Tick => match core.errand() {
             Some((id, Caller { owner, host, .. })) => request(id, owner, host),
-            None => return Mark::Words("time".into()),
+            None => return InputMark::Words("time".into()),
         },
     };
-    Mark::Words(words.into())
+    InputMark::Words(words.into())
 }
 
 fn request(id: RequestId, owner: &Owner, host: &HostName) -> String {
@@ -301,14 +301,14 @@ mod tests {
     /// A master that starts, gets a request and aborts over it, as a release does: nothing runs
     /// behind the hook.
     fn abort_over(path: &Path, id: u128) {
-        let aside = SetAside::read(path.to_owned());
+        let aside = Quarantine::read(path.to_owned());
         let core = Core::new(State::new());
         assert!(aside.admit(&core, request(id)).is_ok(), "it is not set aside yet");
         aside.note();
     }
 
     fn is_refused(path: &Path, id: u128) -> bool {
-        let aside = SetAside::read(path.to_owned());
+        let aside = Quarantine::read(path.to_owned());
         let refused = aside.admit(&Core::new(State::new()), request(id));
         refused.is_err_and(|step| {
             let answers = |effect: &Effect| matches!(effect, Effect::Reply { to: ReplyTo(7), reply } if reply.answers.iter().any(Answer::is_refusal));
@@ -349,7 +349,7 @@ mod tests {
         let mark = mark(&Core::new(State::new()), &request(1));
         fs::write(&path, format!("2 0.0.1 {mark}\n2 {VERSION} time\nrubbish\n")).unwrap();
         assert!(!is_refused(&path, 1));
-        let aside = SetAside::read(path);
+        let aside = Quarantine::read(path);
         assert!(aside.admit(&Core::new(State::new()), Input::Tick).is_ok());
     }
 
@@ -357,7 +357,7 @@ mod tests {
     fn a_panic_of_the_core_thread_is_noted() {
         let dir = TempDir::new("aborts");
         let path = dir.path().join("aborts");
-        let aside = SetAside::read(path.clone());
+        let aside = Quarantine::read(path.clone());
         aside.note_panics();
         for name in ["master-query", CORE_THREAD] {
             let aside = aside.clone();

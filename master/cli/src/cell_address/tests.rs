@@ -25,8 +25,8 @@ impl Dir {
         UnixListener::bind(self.0.join("run").join(daemon).join(format!("{daemon}.sock"))).unwrap()
     }
 
-    fn site(&self) -> Site {
-        Site::at(&self.0)
+    fn site(&self) -> CellAddress {
+        CellAddress::at(&self.0)
     }
 }
 

@@ -6,9 +6,9 @@ use crate::state::job::{Job, Placement};
 use crate::state::slaves::Slave;
 use proto::conf::ExecdParams;
 use proto::id::HostName;
-use proto::job::{Granted, Requests};
+use proto::job::{GrantedSlots, Requests};
 use proto::request::{ResourceList, ResourceRequest};
-use proto::usage::{Consumed, TaskResult, Usage};
+use proto::usage::{Consumption, TaskResult, Usage};
 
 /// The use that accounting tells of an attempt.
 pub(super) fn accounted(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> Usage {
@@ -20,7 +20,13 @@ pub(super) fn accounted(state: &State, job: &Job, placement: &Placement, result:
 }
 
 /// The use that the owner of an attempt is charged with, that of its slave tasks apart.
-pub(super) fn charged(state: &State, job: &Job, placement: &Placement, wallclock_ms: u64, used: Consumed) -> Consumed {
+pub(super) fn charged(
+    state: &State,
+    job: &Job,
+    placement: &Placement,
+    wallclock_ms: u64,
+    used: Consumption,
+) -> Consumption {
     if !is_charged_as_reserved(state, placement.host()) {
         return used;
     }
@@ -63,9 +69,9 @@ pub(super) fn of_slave(state: &State, slave: &Slave, result: &TaskResult) -> Usa
 }
 
 /// The use that the owner of a slave task is charged with: nothing likewise.
-pub(super) fn charged_of_slave(state: &State, slave: &Slave, used: Consumed) -> Consumed {
+pub(super) fn charged_of_slave(state: &State, slave: &Slave, used: Consumption) -> Consumption {
     if is_charged_as_reserved(state, &slave.instance.host) {
-        Consumed::default()
+        Consumption::default()
     } else {
         used
     }
@@ -95,8 +101,9 @@ fn requested_bytes(state: &State, job: &Job, placement: &Placement) -> Option<u6
         hard, master, slaves, ..
     } = &*job.spec.requests;
     let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
-    let is_spared =
-        |granted: &&Granted| pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && granted.instance.host == *placement.host();
+    let is_spared = |granted: &&GrantedSlots| {
+        pe.is_some_and(|pe| pe.ign_sreq_on_mhost.0) && granted.instance.host == *placement.host()
+    };
     let spared: u32 = placement
         .granted
         .iter()

@@ -6,14 +6,14 @@
 //! own one is meant. Commands that make a cell leave [`DEFAULT_DIR`] to root: it is the machine's.
 
 use super::DEFAULT_DIR;
-use crate::args::{OptionDef, Values, with};
+use crate::args::{OptionDef, ValueCount, with};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The option of every command of `gridwright` that names the directory.
 pub const DIR: OptionDef = with(
     "--dir",
-    Values::One,
+    ValueCount::One,
     "DIR",
     "state directory of the cell (default: $GRIDWRIGHT_DIR, else $SGE_ROOT, ~/.local/state/gridwright, /var/lib/gridwright)",
 );

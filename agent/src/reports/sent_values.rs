@@ -6,25 +6,25 @@ use proto::load::{LoadReport, OlderValues};
 use std::collections::BTreeMap;
 
 /// Values by the host they are for and by name.
-type Known = BTreeMap<(HostName, AttributeName), String>;
+type ValueTable = BTreeMap<(HostName, AttributeName), String>;
 
 /// The reports of one connection. Without a report that was sent, the next one is full.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct SentValues {
     host: HostName,
     sequence: u64,
-    sent: Option<Known>,
+    sent: Option<ValueTable>,
     /// What the last report brought the master to, once it was sent.
-    offered: Known,
+    offered: ValueTable,
 }
 
-impl Ledger {
+impl SentValues {
     pub(super) fn new(host: HostName) -> Self {
         Self {
             host,
             sequence: 0,
             sent: None,
-            offered: Known::new(),
+            offered: ValueTable::new(),
         }
     }
 
@@ -33,7 +33,7 @@ impl Ledger {
         Self { sent: None, ..self }
     }
 
-    /// The next report; it counts once [`Ledger::sent`] is called.
+    /// The next report; it counts once [`SentValues::sent`] is called.
     pub(super) fn next(&mut self, now: &HostValues) -> LoadReport {
         let resolve = |((host, name), value): (&(_, AttributeName), &String)| {
             let host: &::sensors::host::HostSpec = host;
@@ -41,7 +41,7 @@ impl Ledger {
         };
         self.offered = now.iter().map(resolve).collect();
         self.sequence += 1;
-        let nothing = Known::new();
+        let nothing = ValueTable::new();
         let difference = delta(self.sent.as_ref().unwrap_or(&nothing), &self.offered);
         let mut report = LoadReport {
             sequence: self.sequence,
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_first_report_is_full_and_later_ones_name_changes_and_what_went() {
-        let mut ledger = Ledger::new(HostName::new("node1"));
+        let mut ledger = SentValues::new(HostName::new("node1"));
         let first = values(&[
             (HostSpec::This, "a", "1"),
             (HostSpec::This, "b", "2"),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_report_that_was_not_sent_does_not_count() {
-        let mut ledger = Ledger::new(HostName::new("node1"));
+        let mut ledger = SentValues::new(HostName::new("node1"));
         let known = values(&[(HostSpec::This, "a", "1")]);
         ledger.next(&known);
         assert!(ledger.next(&known).full);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn values_of_a_sensor_that_was_not_asked_are_named_with_their_age() {
-        let ledger = Ledger::new(HostName::new("node1"));
+        let ledger = SentValues::new(HostName::new("node1"));
         let slow = values(&[(HostSpec::This, "a", "1"), (HostSpec::Global, "lic", "3")]);
         let fresh = values(&[(HostSpec::This, "a", "2")]);
         let older = ledger.older([(&slow, 30_000), (&fresh, 5)], 20);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_report_in_between_goes_on_counting() {
-        let mut ledger = Ledger::new(HostName::new("node1"));
+        let mut ledger = SentValues::new(HostName::new("node1"));
         let known = values(&[(HostSpec::This, "a", "1")]);
         ledger.next(&known);
         ledger.sent();

@@ -4,7 +4,7 @@ pub mod place;
 #[cfg(test)]
 mod tests;
 
-use crate::args::Parsed;
+use crate::args::CommandLine;
 use place::Purpose;
 use proto::diagnostic::{Code, Diagnostic};
 use std::os::fd::AsRawFd;
@@ -30,13 +30,13 @@ fn other_cell() -> Option<String> {
 
 /// The cell that this shell works with.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct CellAddress {
     dir: PathBuf,
     /// The cell that `SGE_CELL` names, if that is not the one of every directory.
     other_cell: Option<String>,
 }
 
-impl Site {
+impl CellAddress {
     /// The site where [`place::directory`] finds it.
     pub fn from_environment() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// The site that `--dir` names, else where [`place::directory`] finds it.
-    pub fn of(parsed: &Parsed) -> Self {
+    pub fn from_command_line(parsed: &CommandLine) -> Self {
         parsed.value("--dir").map_or_else(Self::from_environment, Self::at)
     }
 

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 
 /// The waiting questions of one kind.
 #[derive(Debug)]
-pub struct Pending<T> {
+pub struct Replies<T> {
     next: AtomicU64,
     waiting: Mutex<BTreeMap<ReplyTo, oneshot::Sender<T>>>,
 }
 
-impl<T> Default for Pending<T> {
+impl<T> Default for Replies<T> {
     fn default() -> Self {
         Self {
             next: AtomicU64::new(1),
@@ -23,7 +23,7 @@ impl<T> Default for Pending<T> {
     }
 }
 
-impl<T> Pending<T> {
+impl<T> Replies<T> {
     /// A new number, and the channel of its answer.
     pub fn expect(&self) -> (ReplyTo, oneshot::Receiver<T>) {
         let to = ReplyTo(self.next.fetch_add(1, Ordering::Relaxed));

@@ -4,7 +4,7 @@ use proto::id::HostName;
 
 /// Constant facts that launch documents are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct HostPaths {
     /// The host, as its certificate names it.
     pub host: HostName,
     /// The state directory, which jobs see as `SGE_ROOT`.
@@ -24,7 +24,7 @@ pub struct Site {
     pub cgroup_parent: Option<String>,
 }
 
-impl Site {
+impl HostPaths {
     /// The directory of a task; its name is the task's key.
     pub fn task_directory(&self, key: &proto::id::TaskKey) -> String {
         format!("{}/tasks/{key}", self.root)

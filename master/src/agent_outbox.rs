@@ -4,7 +4,7 @@
 //! message that can wait, such as that a result may be forgotten, goes with the agent's next one,
 //! such as a start.
 
-use crate::connections::{Connections, Outgoing};
+use crate::connections::{Connections, OutgoingMessage};
 use master_core::effect::ConnectionId;
 use proto::wire::agent::MasterMessage;
 use std::collections::BTreeMap;
@@ -19,18 +19,18 @@ const BAG: usize = 256;
 
 /// The waiting messages.
 #[derive(Debug, Default)]
-pub struct Post {
-    bags: BTreeMap<ConnectionId, Vec<Outgoing>>,
+pub struct AgentOutbox {
+    bags: BTreeMap<ConnectionId, Vec<OutgoingMessage>>,
     /// The agents whose messages leave at once.
     ready: Vec<ConnectionId>,
     /// When everything leaves at the latest.
     until: Option<Instant>,
 }
 
-impl Post {
+impl AgentOutbox {
     /// Adds a message for an agent. It does not overtake earlier ones.
-    pub fn add(&mut self, to: ConnectionId, outgoing: Outgoing, now: Instant) {
-        if matches!(&outgoing, Outgoing::Message(message) if can_wait(message)) {
+    pub fn add(&mut self, to: ConnectionId, outgoing: OutgoingMessage, now: Instant) {
+        if matches!(&outgoing, OutgoingMessage::Message(message) if can_wait(message)) {
             self.until.get_or_insert(now + TIDY);
         } else {
             self.ready.push(to);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
 
-    fn forget() -> Outgoing {
+    fn forget() -> OutgoingMessage {
         let key = TaskKey {
             cell: CellId(1),
             seq: SubmitSeq(1),
@@ -85,36 +85,36 @@ mod tests {
             pe_task: 0,
             attempt: 1,
         };
-        Outgoing::Message(Box::new(MasterMessage::Forget { key }))
+        OutgoingMessage::Message(Box::new(MasterMessage::Forget { key }))
     }
 
-    fn report_now() -> Outgoing {
-        Outgoing::Message(Box::new(MasterMessage::ReportNow))
+    fn report_now() -> OutgoingMessage {
+        OutgoingMessage::Message(Box::new(MasterMessage::ReportNow))
     }
 
     /// A post, one connected agent, and how many messages it has got.
-    struct Office {
-        post: Post,
+    struct OutboxTest {
+        post: AgentOutbox,
         connections: Connections,
-        outbox: crate::connections::Outbox,
+        outbox: crate::connections::AgentReceivers,
         now: Instant,
     }
 
     const AGENT: ConnectionId = ConnectionId(1);
 
-    impl Office {
+    impl OutboxTest {
         fn new() -> Self {
             let connections = Connections::default();
             let outbox = connections.enter(AGENT, HostName::new("n1"), 10);
             Self {
-                post: Post::default(),
+                post: AgentOutbox::default(),
                 connections,
                 outbox,
                 now: Instant::now(),
             }
         }
 
-        fn add(&mut self, outgoing: Outgoing) {
+        fn add(&mut self, outgoing: OutgoingMessage) {
             self.post.add(AGENT, outgoing, self.now);
         }
 
@@ -124,7 +124,7 @@ mod tests {
             let mut left = Vec::new();
             while let Ok(bag) = self.outbox.outgoing.try_recv() {
                 left.extend(bag.into_iter().map(|outgoing| match outgoing {
-                    Outgoing::Message(message) if can_wait(&message) => "forget",
+                    OutgoingMessage::Message(message) if can_wait(&message) => "forget",
                     _ => "now",
                 }));
             }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_can_wait_goes_with_what_cannot_and_before_it() {
-        let mut office = Office::new();
+        let mut office = OutboxTest::new();
         office.add(forget());
         assert!(office.left(Duration::ZERO).is_empty());
         office.add(report_now());
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_can_wait_goes_by_itself_in_the_end() {
-        let mut office = Office::new();
+        let mut office = OutboxTest::new();
         office.add(forget());
         assert_eq!(office.post.due(), Some(office.now + TIDY));
         assert!(office.left(TIDY / 2).is_empty());
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_full_bag_leaves_at_once() {
-        let mut office = Office::new();
+        let mut office = OutboxTest::new();
         (1..BAG).for_each(|_| office.add(forget()));
         assert!(office.left(Duration::ZERO).is_empty());
         office.add(forget());
