@@ -185,16 +185,17 @@ fn requests_follow_the_names_of_the_complex() {
     cell.assert_replay_is_live();
 }
 
+fn paths(list: &[(&str, &str)]) -> Vec<HostPath> {
+    let path = |(host, path): &(&str, &str)| HostPath {
+        host: (!host.is_empty()).then(|| HostName::new(host)),
+        path: (*path).to_owned(),
+    };
+    list.iter().map(path).collect()
+}
+
 #[test]
 fn paths_are_for_hosts_of_the_cell_and_one_for_each() {
     let mut cell = Cell::ready();
-    let paths = |list: &[(&str, &str)]| -> Vec<HostPath> {
-        let path = |(host, path): &(&str, &str)| HostPath {
-            host: (!host.is_empty()).then(|| HostName::new(host)),
-            path: (*path).to_owned(),
-        };
-        list.iter().map(path).collect()
-    };
     let twice = "ERROR! two files are specified for the same host";
     for (list, what) in [
         (&[("run_12", "30:00.log")][..], "can't resolve hostname \"run_12\""),
@@ -226,6 +227,27 @@ fn paths_are_for_hosts_of_the_cell_and_one_for_each() {
             assert_eq!(cell.try_submit(spec), Err(what.to_owned()));
         }
     }
+    cell.submit(JobSpec {
+        stdout: paths(&[("h1", "/a"), ("", "/b"), ("sub", "/c")]),
+        ..job()
+    });
+    let changes = JobChanges {
+        stdout: Some(paths(&[("nohost", "/b")])),
+        ..JobChanges::default()
+    };
+    let reply = cell.command(
+        "u1",
+        Command::Alter {
+            jobs: selection(&["1"]),
+            changes: Box::new(changes),
+        },
+    );
+    assert_eq!(texts(&reply), ["can't resolve hostname \"nohost\""]);
+}
+
+#[test]
+fn only_the_path_of_a_shell_may_be_empty() {
+    let mut cell = Cell::ready();
     let empty = "paths may not be empty strings";
     assert_eq!(
         cell.try_submit(JobSpec {
@@ -245,22 +267,6 @@ fn paths_are_for_hosts_of_the_cell_and_one_for_each() {
         shell: paths(&[("h1", "")]),
         ..job()
     });
-    cell.submit(JobSpec {
-        stdout: paths(&[("h1", "/a"), ("", "/b"), ("sub", "/c")]),
-        ..job()
-    });
-    let changes = JobChanges {
-        stdout: Some(paths(&[("nohost", "/b")])),
-        ..JobChanges::default()
-    };
-    let reply = cell.command(
-        "u1",
-        Command::Alter {
-            jobs: selection(&["1"]),
-            changes: Box::new(changes),
-        },
-    );
-    assert_eq!(texts(&reply), ["can't resolve hostname \"nohost\""]);
 }
 
 #[test]
