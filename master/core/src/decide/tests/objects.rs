@@ -2,11 +2,11 @@
 //! changes nothing.
 
 mod complex;
+mod import;
+mod references;
 mod strict;
 
 use super::cell::{Cell, texts};
-use crate::state::State;
-use proptest::prelude::*;
 use proto::complex::Complex;
 use proto::conf::ClusterConf;
 use proto::diagnostic::Code;
@@ -17,7 +17,7 @@ use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
 use proto::wire::agent::MasterMessage;
-use proto::wire::client::{Answer, AttributeEdit, Command, Import, ObjectAction, ObjectChange, Reply};
+use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Reply};
 
 fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
     ObjectChange {
@@ -102,10 +102,18 @@ use AttributeEdit::{Add, Modify, Replace};
 use ObjectAction as Do;
 use ObjectKind as K;
 
-#[test]
-fn changes_are_told_in_the_words_of_8_1_9() {
+/// Each change is answered so.
+fn told_each<const N: usize>(changes: [(K, &str, Do, &str); N]) {
     let mut cell = Cell::ready();
-    for (kind, name, action, expected) in [
+    for (kind, name, action, expected) in changes {
+        assert_eq!(cell.qconf(kind, name, action), [expected]);
+    }
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn changes_of_hosts_and_groups_are_told_in_the_words_of_8_1_9() {
+    told_each([
         (
             K::ExecHost,
             "",
@@ -142,6 +150,12 @@ fn changes_are_told_in_the_words_of_8_1_9() {
             Do::Delete,
             "boss@sub removed \"n1\" from execution host list",
         ),
+    ]);
+}
+
+#[test]
+fn changes_of_queues_and_environments_are_told_in_the_words_of_8_1_9() {
+    told_each([
         (
             K::Pe,
             "smp",
@@ -172,6 +186,12 @@ fn changes_are_told_in_the_words_of_8_1_9() {
             Do::Delete,
             "boss@sub removed \"smp\" from parallel environment list",
         ),
+    ]);
+}
+
+#[test]
+fn changes_of_configurations_are_told_in_the_words_of_8_1_9() {
+    told_each([
         (
             K::ClusterConf,
             "global",
@@ -196,6 +216,18 @@ fn changes_are_told_in_the_words_of_8_1_9() {
             Do::Replace(scheduler(&[])),
             "changed scheduler configuration",
         ),
+        (
+            K::ComplexTable,
+            "",
+            Do::Replace(complex("lic l INT <= YES YES 0 0")),
+            "boss@sub added \"lic\" to complex entry list",
+        ),
+    ]);
+}
+
+#[test]
+fn changes_of_lists_are_told_in_the_words_of_8_1_9() {
+    told_each([
         (
             K::AdminHosts,
             "n2",
@@ -238,16 +270,7 @@ fn changes_are_told_in_the_words_of_8_1_9() {
             Do::Add(Fields::new()),
             "boss@sub added \"u9\" to operator list",
         ),
-        (
-            K::ComplexTable,
-            "",
-            Do::Replace(complex("lic l INT <= YES YES 0 0")),
-            "boss@sub added \"lic\" to complex entry list",
-        ),
-    ] {
-        assert_eq!(cell.qconf(kind, name, action), [expected]);
-    }
-    cell.assert_replay_is_live();
+    ]);
 }
 
 /// A cell whose objects refer to each other.
@@ -264,9 +287,8 @@ fn referring() -> Cell {
 }
 
 #[test]
-fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
-    let mut cell = referring();
-    for (kind, name, action, code, text) in [
+fn what_exists_is_not_added() {
+    refused_each([
         (
             K::Managers,
             "boss",
@@ -274,6 +296,19 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
             Code::AlreadyExists,
             "manager \"boss\" already exists",
         ),
+        (
+            K::Queue,
+            "all.q",
+            Do::Add(queue("all.q", &[])),
+            Code::AlreadyExists,
+            "cluster queue \"all.q\" already exists",
+        ),
+    ]);
+}
+
+#[test]
+fn what_does_not_exist_is_not_deleted() {
+    refused_each([
         (
             K::AdminHosts,
             "x",
@@ -302,6 +337,12 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
             Code::UnknownObject,
             "denied: cluster queue \"x\" does not exist",
         ),
+    ]);
+}
+
+#[test]
+fn what_the_cell_cannot_do_without_stays_under_its_name() {
+    refused_each([
         (
             K::AdminHosts,
             "sub",
@@ -319,21 +360,11 @@ fn what_exists_is_not_added_and_what_does_not_is_not_deleted() {
         (
             K::Queue,
             "all.q",
-            Do::Add(queue("all.q", &[])),
-            Code::AlreadyExists,
-            "cluster queue \"all.q\" already exists",
-        ),
-        (
-            K::Queue,
-            "all.q",
             Do::Replace(queue("other", &[])),
             Code::Immutable,
             "denied: the name of a cluster queue cannot be changed from \"all.q\" to \"other\"",
         ),
-    ] {
-        refuses(&mut cell, kind, name, action, code, text);
-    }
-    cell.assert_replay_is_live();
+    ]);
 }
 
 #[test]
@@ -391,118 +422,6 @@ fn what_is_not_there_is_told_of_and_not_purged() {
         };
         assert_eq!(refusal.what, text);
     }
-}
-
-#[test]
-fn an_object_that_others_name_stays() {
-    let refusals = [
-        (
-            K::Pe,
-            "smp",
-            Do::Delete,
-            Code::StillReferenced,
-            "denied: Parallel environment \"smp\" is still referenced in queue \"all.q\".",
-        ),
-        (
-            K::ComplexTable,
-            "",
-            Do::Replace(complex("")),
-            Code::StillReferenced,
-            "denied: Complex attribute \"lic\" is still referenced in host \"h1\".",
-        ),
-        (
-            K::HostGroup,
-            "@b",
-            Do::Delete,
-            Code::StillReferenced,
-            "denied: these cluster queues still reference \"@b\": all.q",
-        ),
-        (
-            K::HostGroup,
-            "@a",
-            Do::Delete,
-            Code::StillReferenced,
-            "denied: these hostgroups still reference \"@a\": @b",
-        ),
-        (
-            K::ExecHost,
-            "h2",
-            Do::Delete,
-            Code::StillReferenced,
-            "Host object \"h2\" is still referenced in cluster queue \"all.q\".",
-        ),
-        (
-            K::HostGroup,
-            "@a",
-            Do::Replace(group("@a", "@b")),
-            Code::Immutable,
-            "Hostgroup \"@b\" in specification of \"@a\" would create a cycle",
-        ),
-        (
-            K::HostGroup,
-            "@c",
-            Do::Add(group("@c", "global")),
-            Code::BadValue,
-            "denied: \"global\" is no host that has queues",
-        ),
-    ];
-    refused_each(refusals);
-}
-
-#[test]
-fn an_object_names_only_what_exists() {
-    let refusals = [
-        (
-            K::Queue,
-            "all.q",
-            attribute(Replace, "pe_list", "smb"),
-            Code::UnknownObject,
-            "Parallel environment \"smb\" does not exist",
-        ),
-        (
-            K::ExecHost,
-            "h1",
-            attribute(Modify, "complex_values", "nosuch=1"),
-            Code::UnknownResource,
-            "denied: attribute \"nosuch\" is not a complex attribute",
-        ),
-        (
-            K::Queue,
-            "all.q",
-            attribute(Modify, "complex_values", "nosuch=1"),
-            Code::UnknownResource,
-            "Complex attribute \"nosuch\" does not exist",
-        ),
-        (
-            K::ExecHost,
-            "h1",
-            attribute(Replace, "report_variables", "nosuch"),
-            Code::UnknownResource,
-            "unknown resource \"nosuch\"",
-        ),
-        (
-            K::ExecHost,
-            "h1",
-            attribute(Modify, "complex_values", "lic=many"),
-            Code::BadValue,
-            "attribute \"lic\" is not a integer value",
-        ),
-        (
-            K::SchedulerConf,
-            "",
-            attribute(Replace, "params", "SETTLE_TIME=nosuch:10"),
-            Code::UnknownResource,
-            "denied: unknown attribute \"nosuch\"",
-        ),
-        (
-            K::SchedulerConf,
-            "",
-            attribute(Replace, "params", "SETTLE_TIME=mf:10"),
-            Code::BadValue,
-            "denied: \"mf\" is the shortcut of an attribute",
-        ),
-    ];
-    refused_each(refusals);
 }
 
 /// Each is refused in this way, and nothing changes by it.
@@ -564,227 +483,6 @@ fn warnings(reply: &Reply) -> Vec<(String, String)> {
         Answer::Refused(refusal) => panic!("{refusal:?}"),
     };
     reply.answers.iter().filter_map(warning).collect()
-}
-
-#[test]
-fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it() {
-    let mut cell = Cell::ready();
-    let with_url = |url| {
-        vec![object_change(
-            K::ClusterConf,
-            "global",
-            Do::Replace(conf(&[("jsv_url", url)])),
-        )]
-    };
-    let said = |place: &str| {
-        vec![(
-            place.to_owned(),
-            "warning: \"jsv_url\" is stored and has no effect: /opt/jsv.sh".to_owned(),
-        )]
-    };
-    let imported = cell.command(
-        "boss",
-        Command::Import(Import {
-            changes: with_url("/opt/jsv.sh"),
-            ..Import::default()
-        }),
-    );
-    // Among the many objects of an import the warning names the one.
-    assert_eq!(warnings(&imported), said("cluster configuration global: jsv_url"));
-    let same = [("jsv_url", "/opt/jsv.sh"), ("max_jobs", "9")];
-    let edited = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&same)))]);
-    assert_eq!(warnings(&edited), said("jsv_url"));
-    let other = cell.change(with_url("/opt/other.sh"));
-    assert!(other.answers.iter().any(Answer::is_refusal), "{other:?}");
-    let found = crate::decide::objects::without_effect(&cell.core.state().config);
-    let found: Vec<&str> = found.iter().map(|warning| warning.place.as_str()).collect();
-    assert_eq!(found, ["cluster configuration global: jsv_url"]);
-    cell.assert_replay_is_live();
-}
-
-#[test]
-fn a_file_with_one_bad_line_changes_nothing() {
-    let mut cell = Cell::ready();
-    let bad = with(complex("good g INT <= YES NO 0 0"), &[("worse", "w INT <= YES NO 5 0")]);
-    let text = "Complex \"worse\" cannot have a (non-zero) default value";
-    refuses(
-        &mut cell,
-        K::ComplexTable,
-        "",
-        Do::Replace(bad.clone()),
-        Code::BadValue,
-        text,
-    );
-    // Nor does an import of many objects with one bad line in one of them, wherever it stands.
-    let good = [
-        object_change(K::ComplexTable, "", Do::Replace(complex("good g INT <= YES NO 0 0"))),
-        object_change(K::HostGroup, "@good", Do::Add(group("@good", "h1"))),
-        object_change(K::Pe, "good", Do::Add(pe("good", &[]))),
-    ];
-    for (change, place, text) in [
-        (object_change(K::ComplexTable, "", Do::Replace(bad)), "complex", text),
-        (
-            object_change(
-                K::Queue,
-                "bad.q",
-                Do::Add(queue("bad.q", &[("hostlist", "@good"), ("slots", "many")])),
-            ),
-            "bad.q",
-            "many",
-        ),
-        (
-            object_change(K::Pe, "bad", Do::Add(pe("bad", &[("allocation_rule", "$nosuch")]))),
-            "bad",
-            "$nosuch",
-        ),
-    ] {
-        for at in 0..=good.len() {
-            let mut changes = good.to_vec();
-            changes.insert(at, change.clone());
-            let before = cell.core.state().clone();
-            let reply = cell.command(
-                "boss",
-                Command::Import(Import {
-                    changes,
-                    last_job: Some(7),
-                    ..Import::default()
-                }),
-            );
-            let [Answer::Refused(refusal)] = &reply.answers[..] else {
-                panic!("{reply:?}")
-            };
-            assert!(
-                refusal.place.contains(place) && refusal.what.contains(text),
-                "{refusal:?}"
-            );
-            assert!(*cell.core.state() == before, "{place} at {at}");
-        }
-    }
-    let taken = cell.command(
-        "boss",
-        Command::Import(Import {
-            changes: good.to_vec(),
-            ..Import::default()
-        }),
-    );
-    assert!(!taken.answers.iter().any(Answer::is_refusal), "{taken:?}");
-}
-
-#[test]
-fn each_queue_and_each_parameter_is_judged_by_itself() {
-    let mut cell = Cell::ready();
-    let import = |kind, name: &str, action| {
-        Command::Import(Import {
-            changes: vec![object_change(kind, name, action)],
-            ..Import::default()
-        })
-    };
-    let list = attribute(Replace, "execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true");
-    let said = cell.command("boss", import(K::ClusterConf, "global", list));
-    assert_eq!(warnings(&said).len(), 1, "{said:?}");
-    let keep = attribute(Replace, "execd_params", "SIMULATE_JOBS=true,H_LOCKS=5");
-    assert_eq!(
-        warnings(&cell.change(vec![object_change(K::ClusterConf, "global", keep)])).len(),
-        1
-    );
-    let add = attribute(Replace, "execd_params", "SIMULATE_JOBS=1,H_LOCKS=5");
-    let reply = cell.change(vec![object_change(K::ClusterConf, "global", add)]);
-    assert!(matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("SIMULATE_JOBS")));
-    let processors = attribute(Replace, "processors", "UNDEFINED,[h1=0-3]");
-    assert_eq!(
-        warnings(&cell.command("boss", import(K::Queue, "all.q", processors))).len(),
-        1
-    );
-    let here_and_there = attribute(Replace, "processors", "0-3,[h1=4-7]");
-    let reply = cell.change(vec![object_change(K::Queue, "all.q", here_and_there)]);
-    assert!(
-        matches!(&reply.answers[..], [Answer::Refused(refusal)] if refusal.what.contains("4-7")),
-        "{reply:?}"
-    );
-}
-
-#[test]
-fn what_is_met_by_other_means_is_kept_and_warned_of_once() {
-    let mut cell = Cell::ready();
-    for (kind, name, key, value) in [
-        (K::ClusterConf, "global", "gid_range", "20000-20100"),
-        (K::ClusterConf, "global", "loglevel", "log_info"),
-        (K::ClusterConf, "global", "qmaster_params", "MONITOR_TIME=0:0:10"),
-        (K::ClusterConf, "global", "qmaster_params", "gdi_timeout=60"),
-        (K::ClusterConf, "global", "execd_params", "ENABLE_ADDGRP_KILL=false"),
-        (K::ExecHost, "h1", "usage_scaling", "acct_cpu=2"),
-    ] {
-        for expected in [1, 0] {
-            let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
-            assert_eq!(warnings(&reply).len(), expected, "{key} {value}: {reply:?}");
-        }
-    }
-}
-
-#[test]
-fn what_has_an_effect_is_taken_without_a_word() {
-    let mut cell = Cell::ready();
-    for (kind, name, key, value) in [
-        (K::Queue, "all.q", "starter_method", "/bin/x"),
-        (K::ClusterConf, "global", "administrator_mail", "root@h1"),
-        (K::ClusterConf, "global", "mailer", "/usr/bin/mailx"),
-        (
-            K::ClusterConf,
-            "global",
-            "reporting_params",
-            "reporting=true joblog=true log_consumables=true",
-        ),
-        (
-            K::ClusterConf,
-            "global",
-            "reporting_params",
-            "accounting=false sharelog=0:10:0",
-        ),
-        (
-            K::ClusterConf,
-            "global",
-            "execd_params",
-            "NOTIFY_KILL=TERM,NOTIFY_SUSP=none,SET_LIB_PATH=true",
-        ),
-        (K::ClusterConf, "global", "execd_params", "ACCT_RESERVED_USAGE=true"),
-        (
-            K::ClusterConf,
-            "global",
-            "qmaster_params",
-            "ENABLE_FORCED_QDEL_IF_UNKNOWN=true",
-        ),
-        (K::ClusterConf, "global", "qmaster_params", "MAX_DYN_EC=1000"),
-        (
-            K::ClusterConf,
-            "global",
-            "execd_params",
-            "PTF_MIN_PRIORITY=10,PTF_MAX_PRIORITY=-5",
-        ),
-        (K::ClusterConf, "global", "reprioritize", "1"),
-        (K::SchedulerConf, "", "reprioritize_interval", "0:0:40"),
-        (K::SchedulerConf, "", "params", "MONITOR=1,PE_RANGE_ALG=least"),
-        (K::ExecHost, "h1", "report_variables", "slots,np_load_avg"),
-    ] {
-        let reply = cell.change(vec![object_change(kind, name, attribute(Replace, key, value))]);
-        assert_eq!(warnings(&reply), [], "{key} {value}");
-    }
-}
-
-#[test]
-fn what_is_shipped_is_supported() {
-    let mut cell = Cell::ready();
-    let reply = cell.change(vec![
-        object_change(
-            K::ClusterConf,
-            "global",
-            Do::Replace(conf(&[("execd_params", "KEEP_ACTIVE=true,H_MAXPROC=99")])),
-        ),
-        object_change(K::SchedulerConf, "", Do::Replace(scheduler(&[]))),
-        object_change(K::Queue, "q", Do::Add(queue("q", &[("hostlist", "h1")]))),
-        object_change(K::Pe, "p", Do::Add(pe("p", &[]))),
-        object_change(K::ExecHost, "n", Do::Add(host("n", &[]))),
-    ]);
-    assert!(!reply.answers.iter().any(Answer::is_refusal), "{reply:?}");
 }
 
 #[test]
@@ -945,73 +643,4 @@ fn agents_sample_and_report_use_as_pdc_interval_says() {
     assert_eq!(told("0:1:0"), [(Some(60_000), 60_000)]);
     assert_eq!(told("PER_LOAD_REPORT"), [(Some(7_000), 7_000)]);
     assert_eq!(told("NEVER"), [(Some(0), 0)]);
-}
-
-/// Changes of a small world, most of which refer to each other.
-fn any_change() -> impl Strategy<Value = ObjectChange> {
-    let hosts = prop::sample::select(vec!["h1", "h2", "n1", "n2"]);
-    let groups = prop::sample::select(vec!["@a", "@b", "@c"]);
-    let queues = prop::sample::select(vec!["all.q", "q1"]);
-    let pes = prop::sample::select(vec!["p1", "p2"]);
-    let deletes = prop_oneof![
-        hosts.clone().prop_map(|name| (K::ExecHost, name)),
-        groups.clone().prop_map(|name| (K::HostGroup, name)),
-        queues.clone().prop_map(|name| (K::Queue, name)),
-        pes.clone().prop_map(|name| (K::Pe, name)),
-    ];
-    prop_oneof![
-        deletes.prop_map(|(kind, name)| object_change(kind, name, Do::Delete)),
-        hosts
-            .clone()
-            .prop_map(|name| object_change(K::ExecHost, name, Do::Add(host(name, &[])))),
-        pes.clone()
-            .prop_map(|name| object_change(K::Pe, name, Do::Add(pe(name, &[])))),
-        (groups.clone(), hosts.clone())
-            .prop_map(|(name, member)| { object_change(K::HostGroup, name, Do::Add(group(name, member))) }),
-        (groups.clone(), groups.clone())
-            .prop_map(|(name, member)| { object_change(K::HostGroup, name, attribute(Add, "hostlist", member)) }),
-        (queues.clone(), groups)
-            .prop_map(|(name, member)| { object_change(K::Queue, name, attribute(Replace, "hostlist", member)) }),
-        (queues.clone(), hosts).prop_map(|(name, member)| {
-            object_change(K::Queue, name, Do::Add(queue(name, &[("hostlist", member)])))
-        }),
-        (queues, pes).prop_map(|(name, pe)| object_change(K::Queue, name, attribute(Replace, "pe_list", pe))),
-    ]
-}
-
-/// Every name that an object refers to exists.
-fn references_hold(state: &State) -> bool {
-    let config = &state.config;
-    let member = |member: &proto::hostgroup::HostOrGroup| match member {
-        proto::hostgroup::HostOrGroup::Host(host) => config.exec_hosts.contains_key(host),
-        proto::hostgroup::HostOrGroup::Group(group) => config.host_groups.contains_key(group),
-    };
-    let lists = config.queues.values().map(|queue| &queue.hostlist);
-    lists
-        .chain(config.host_groups.values().map(|group| &group.members))
-        .all(|list| list.iter().all(member))
-        && config
-            .queues
-            .values()
-            .all(|queue| queue.pe_list.default.iter().all(|pe| config.pes.contains_key(pe)))
-}
-
-proptest! {
-    #![proptest_config(crate::testing::cases(256))]
-
-    #[test]
-    fn references_hold_after_any_changes_and_replay_equals_live(
-        changes in prop::collection::vec(prop::collection::vec(any_change(), 1..4), 1..25),
-    ) {
-        let mut cell = Cell::new();
-        for set in changes {
-            let before = cell.core.state().clone();
-            let reply = cell.change(set);
-            prop_assert!(references_hold(cell.core.state()));
-            if reply.answers.iter().any(Answer::is_refusal) {
-                prop_assert!(*cell.core.state() == before);
-            }
-        }
-        cell.assert_replay_is_live();
-    }
 }

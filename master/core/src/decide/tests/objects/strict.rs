@@ -3,6 +3,7 @@
 use super::*;
 use crate::effect::Input;
 use proto::wire::agent::AgentMessage;
+use proto::wire::client::Import;
 
 #[test]
 fn a_variable_that_no_procedure_of_a_parallel_environment_has_is_refused() {
