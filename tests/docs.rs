@@ -1,12 +1,13 @@
 //! The README and the guides say what is true: their examples run, and their commands, options and
 //! links exist.
 //!
-//! A block ```` ```console ```` has lines `$ COMMAND`, below a command its further lines as `>
-//! LINE`, and then its output. All blocks of a document run in order, in one shell of an ordinary
-//! user, who is called `ann` and whose host is called `node1`. Times and numbers are masked; `…`
-//! stands for any text. A command that only asks is repeated until it answers as shown. In a block
-//! ```` ```sh ````, which needs root or another machine, and in `code` of the text only names and
-//! options are checked.
+//! A block ```` ```console ```` has lines `$ COMMAND`, below a command its further lines as
+//! `> LINE`, and then its output.
+//!
+//! All blocks of a document run in order, in one shell of an ordinary user, who is called `ann` and
+//! whose host is called `node1`. Times and numbers are masked; `…` stands for any text. A command
+//! that only asks is repeated until it answers as shown. In a block ```` ```sh ````, which needs
+//! root or another machine, and in `code` of the text only names and options are checked.
 //!
 //! `GRIDWRIGHT_DOCS=write` writes the output of a command into the document where it differs from
 //! what is shown.

@@ -172,8 +172,8 @@ enum Purpose {
     Change,
 }
 
-/// Whether blanks separate names as commas do. In 8.1.9 `-sq 'a.q b.q'` shows two queues and `-dq
-/// 'a.q b.q'` is about one; it is the other way round for projects and access lists.
+/// Whether blanks separate names as commas do. In 8.1.9 `-sq 'a.q b.q'` shows two queues, and
+/// `-dq 'a.q b.q'` is about one. For projects and access lists it is the other way round.
 fn blanks_separate(kind: ObjectKind, purpose: Purpose) -> bool {
     match kind {
         ObjectKind::User => true,
