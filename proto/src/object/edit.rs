@@ -112,23 +112,7 @@ pub fn edit(
             old: &old,
             given: &given,
         };
-        setting = match (operation, shape, domain) {
-            (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments | Shape::Letters, domain)
-            | (Operation::Add | Operation::Modify, Shape::Single, domain) => setting.with(domain, given),
-            (Operation::Add, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
-                setting.with(domain, change.extended(shape, &mut notes))
-            }
-            (Operation::Modify, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
-                setting.with(domain, change.merged(shape, &mut notes))
-            }
-            (Operation::Delete, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
-                setting.with(domain, change.reduced(shape, &mut notes))
-            }
-            (Operation::Delete, Shape::Single, Some(domain)) => {
-                setting.without(&domain).ok_or_else(|| change.absent(&domain))?
-            }
-            (Operation::Delete, Shape::Single, None) => return Err(no_list(kind, key)),
-        };
+        setting = change.apply(operation, shape, setting, domain, &mut notes)?;
     }
     let mut edited = fields.clone();
     edited.set(key, setting.print());
@@ -305,6 +289,36 @@ struct ValueChange<'a> {
 }
 
 impl ValueChange<'_> {
+    /// The setting with the changed value for a domain, or for all hosts.
+    fn apply(
+        &self,
+        operation: Operation,
+        shape: Shape,
+        setting: SettingText,
+        domain: Option<HostOrGroup>,
+        notes: &mut Vec<String>,
+    ) -> Result<SettingText, Diagnostic> {
+        Ok(match (operation, shape, domain) {
+            (Operation::Replace, Shape::Single | Shape::Names | Shape::Assignments | Shape::Letters, domain)
+            | (Operation::Add | Operation::Modify, Shape::Single, domain) => {
+                setting.with(domain, self.given.to_owned())
+            }
+            (Operation::Add, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
+                setting.with(domain, self.extended(shape, notes))
+            }
+            (Operation::Modify, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
+                setting.with(domain, self.merged(shape, notes))
+            }
+            (Operation::Delete, Shape::Names | Shape::Assignments | Shape::Letters, domain) => {
+                setting.with(domain, self.reduced(shape, notes))
+            }
+            (Operation::Delete, Shape::Single, Some(domain)) => {
+                setting.without(&domain).ok_or_else(|| self.absent(&domain))?
+            }
+            (Operation::Delete, Shape::Single, None) => return Err(no_list(self.kind, self.key)),
+        })
+    }
+
     /// The old elements, and the given ones whose key is new.
     fn extended(&self, shape: Shape, notes: &mut Vec<String>) -> String {
         let Self { key, name, .. } = self;
@@ -437,11 +451,11 @@ struct SettingText {
 impl SettingText {
     /// The value of an attribute of an object.
     fn read(kind: ObjectKind, fields: &Fields, key: &str) -> Result<Self, Diagnostic> {
-        Self::parse_for(kind, key, fields.value(key).unwrap_or("NONE"))
+        Self::of(kind, key, fields.value(key).unwrap_or("NONE"))
     }
 
     /// A value of an attribute. Only those of cluster queues have overrides.
-    fn parse_for(kind: ObjectKind, key: &str, text: &str) -> Result<Self, Diagnostic> {
+    fn of(kind: ObjectKind, key: &str, text: &str) -> Result<Self, Diagnostic> {
         if kind == ObjectKind::Queue && key != "hostlist" {
             return Self::parse(text).map_err(|refusal| refusal.at(key));
         }

@@ -12,7 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{self, CommandDef, Operands, OptionDef, ValueCount, flag, unsupported, with};
+use crate::args::{self, CommandDef, Operands, OptionDef, ValueCount};
 use std::sync::LazyLock;
 
 pub use rules::{ListRule, Rule};

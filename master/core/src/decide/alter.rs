@@ -101,12 +101,6 @@ fn altered(
     let one = |refusal| vec![refusal];
     let job = &turn.state().jobs[&selected.seq];
     may_alter(caller, job).map_err(one)?;
-    if job.spec.array.is_none() && selected.tasks.iter().any(|range| range.count() > 1) {
-        let what = format!("{} is not a job array", job.number);
-        return Err(one(
-            Diagnostic::new(Code::UnknownJob, what).fix("name the job without its tasks")
-        ));
-    }
     if !selected.tasks.is_empty() && !fields::concern_tasks_alone(changes) {
         let what = "denied: the selected option works only on jobs and not on tasks";
         return Err(one(

@@ -55,101 +55,79 @@ fn not_in_list(level: &Level, list: &str) -> String {
 impl fmt::Display for Reason {
     /// The reason without the job's requests in front.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = &self.level;
-        match &self.what {
-            Obstacle::Disabled
-            | Obstacle::ClosedByCalendar
-            | Obstacle::Suspended
-            | Obstacle::SuspendedByCalendar
-            | Obstacle::Subordinate
-            | Obstacle::Preempted
-            | Obstacle::InError
-            | Obstacle::Ambiguous
-            | Obstacle::NoContact
-            | Obstacle::HostUnfit { .. }
-            | Obstacle::Full { .. }
-            | Obstacle::Overloaded(_) => {
-                write!(
-                    f,
-                    "queue instance \"{level}\" dropped because it is {}",
-                    state(&self.what)
-                )
-            }
-            Obstacle::SuspendAlarm(overload) => {
-                let why = sentence_of_overload(overload);
-                write!(f, "queue instance \"{level}\" is in suspend alarm: {why}")
-            }
-            Obstacle::NotInQueueList => f.write_str(&not_in_list(level, "its hard queue list (-q)")),
-            Obstacle::NotInMasterQueues => f.write_str(&not_in_list(level, "its master queue list (-masterq)")),
-            Obstacle::NotInSlaveQueues => f.write_str(&not_in_list(level, "its slave queue list (-scope slave -q)")),
-            Obstacle::NotReserved { reservation } => {
-                let why = format!("it was not reserved by advance reservation {reservation}");
-                write!(f, "cannot run at queue instance \"{level}\" because {why}")
-            }
-            Obstacle::WrongType { kind } => {
-                write!(
-                    f,
-                    "cannot run in queue instance \"{level}\" because it is not of type {kind}"
-                )
-            }
-            Obstacle::NotInPe { pe } => {
-                write!(
-                    f,
-                    "cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list"
-                )
-            }
-            Obstacle::NotInCkptList { name } => f.write_str(&not_in_ckpt_list(level, name)),
-            Obstacle::MayRunThere => {
-                let host = host_of(level);
-                write!(
-                    f,
-                    "cannot run on host \"{host}\" until clean up of an previous run has finished"
-                )
-            }
-            Obstacle::NoAccess { whole_queue } => write!(f, "has no permission for {}", guarded(level, *whole_queue)),
-            Obstacle::NoProject {
-                project,
-                excluded,
-                whole_queue,
-            } => f.write_str(&no_project(
-                project.as_deref(),
-                *excluded,
-                &guarded(level, *whole_queue),
-            )),
-            Obstacle::NoPeAccess { pe } => write!(f, "cannot run because no access to PE \"{pe}\""),
-            Obstacle::UnknownResource { attribute } => {
-                write!(
-                    f,
-                    "cannot run in queue \"{level}\" because job requests unknown resource ({attribute})"
-                )
-            }
-            Obstacle::Forced { attribute } => {
-                write!(
-                    f,
-                    "does not request 'forced' resource \"{attribute}\" of {}",
-                    place(level)
-                )
-            }
-            Obstacle::Offers(shortage) => {
-                write!(
-                    f,
-                    "cannot run {} because it offers only {}",
-                    preposition(level),
-                    offer(shortage)
-                )
-            }
-            Obstacle::InUse { attribute, is_asked } => f.write_str(&in_use(level, attribute, *is_asked)),
-            Obstacle::NoSuchPe { pe } => write!(f, "cannot run because requested PE \"{pe}\" does not exist"),
-            Obstacle::PeOffers { pe, slots, .. } => {
-                write!(f, "cannot run in PE \"{pe}\" because it only offers {slots} slots")
-            }
-            Obstacle::NoMore(no_more) => f.write_str(&only_so_many(level, no_more)),
-            Obstacle::Quota(denial) => f.write_str(&over_quota(denial)),
-            Obstacle::NoInstances => f.write_str("cannot run because there is no such queue instance"),
-            Obstacle::NoSuchJob => f.write_str("the job is gone"),
-            Obstacle::WrongSlots { slots } => write!(f, "{slots} slots placed so are not what the job asks for"),
-        }
+        f.write_str(&words(&self.what, &self.level))
     }
+}
+
+fn words(what: &Obstacle, level: &Level) -> String {
+    match what {
+        Obstacle::Disabled
+        | Obstacle::ClosedByCalendar
+        | Obstacle::Suspended
+        | Obstacle::SuspendedByCalendar
+        | Obstacle::Subordinate
+        | Obstacle::Preempted
+        | Obstacle::InError
+        | Obstacle::Ambiguous
+        | Obstacle::NoContact
+        | Obstacle::HostUnfit { .. }
+        | Obstacle::Full { .. }
+        | Obstacle::Overloaded(_) => dropped(level, &state(what)),
+        Obstacle::SuspendAlarm(overload) => in_suspend_alarm(level, overload),
+        Obstacle::NotInQueueList => not_in_list(level, "its hard queue list (-q)"),
+        Obstacle::NotInMasterQueues => not_in_list(level, "its master queue list (-masterq)"),
+        Obstacle::NotInSlaveQueues => not_in_list(level, "its slave queue list (-scope slave -q)"),
+        Obstacle::NotReserved { reservation } => {
+            let why = format!("it was not reserved by advance reservation {reservation}");
+            format!("cannot run at queue instance \"{level}\" because {why}")
+        }
+        Obstacle::WrongType { kind } => {
+            format!("cannot run in queue instance \"{level}\" because it is not of type {kind}")
+        }
+        Obstacle::NotInPe { pe } => format!("cannot run in queue \"{level}\" because PE \"{pe}\" is not in PE list"),
+        Obstacle::NotInCkptList { name } => not_in_ckpt_list(level, name),
+        Obstacle::MayRunThere => {
+            let host = host_of(level);
+            format!("cannot run on host \"{host}\" until clean up of an previous run has finished")
+        }
+        Obstacle::NoAccess { whole_queue } => format!("has no permission for {}", guarded(level, *whole_queue)),
+        Obstacle::NoProject {
+            project,
+            excluded,
+            whole_queue,
+        } => no_project(project.as_deref(), *excluded, &guarded(level, *whole_queue)),
+        Obstacle::NoPeAccess { pe } => format!("cannot run because no access to PE \"{pe}\""),
+        Obstacle::UnknownResource { attribute } => {
+            format!("cannot run in queue \"{level}\" because job requests unknown resource ({attribute})")
+        }
+        Obstacle::Forced { attribute } => {
+            let place = place(level);
+            format!("does not request 'forced' resource \"{attribute}\" of {place}")
+        }
+        Obstacle::Offers(shortage) => {
+            let (place, offer) = (preposition(level), offer(shortage));
+            format!("cannot run {place} because it offers only {offer}")
+        }
+        Obstacle::InUse { attribute, is_asked } => in_use(level, attribute, *is_asked),
+        Obstacle::NoSuchPe { pe } => format!("cannot run because requested PE \"{pe}\" does not exist"),
+        Obstacle::PeOffers { pe, slots, .. } => {
+            format!("cannot run in PE \"{pe}\" because it only offers {slots} slots")
+        }
+        Obstacle::NoMore(no_more) => only_so_many(level, no_more),
+        Obstacle::Quota(denial) => over_quota(denial),
+        Obstacle::NoInstances => "cannot run because there is no such queue instance".to_owned(),
+        Obstacle::NoSuchJob => "the job is gone".to_owned(),
+        Obstacle::WrongSlots { slots } => format!("{slots} slots placed so are not what the job asks for"),
+    }
+}
+
+fn dropped(level: &Level, state: &str) -> String {
+    format!("queue instance \"{level}\" dropped because it is {state}")
+}
+
+fn in_suspend_alarm(level: &Level, overload: &Overload) -> String {
+    let why = sentence_of_overload(overload);
+    format!("queue instance \"{level}\" is in suspend alarm: {why}")
 }
 
 fn not_in_ckpt_list(level: &Level, name: &str) -> String {
@@ -161,8 +139,7 @@ fn in_use(level: &Level, attribute: &AttributeName, is_asked: bool) -> String {
     format!("cannot run {place} because {by_default}exclusive resource ({attribute}) is already in use")
 }
 
-/// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only
-/// hc:mem=8.000G`.
+/// `finds 2 slots at host "node1" in PE "smp", where 4 would do, because it offers only hc:mem=8G`.
 fn only_so_many(level: &Level, no_more: &PartialRoom) -> String {
     let PartialRoom { pe, slots, wanted, why } = no_more;
     let because = match why {
