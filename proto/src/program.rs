@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// A program that is started with a command and options.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
+pub struct ProgramDef {
     /// The name of its file.
     pub name: &'static str,
     /// What it is, in a few words.
@@ -21,7 +21,7 @@ pub struct Program {
     pub exit_codes: &'static str,
 }
 
-impl Program {
+impl ProgramDef {
     /// What the program prints and then ends, if its first word asks for help or for its version.
     /// `version` is the whole line.
     pub fn answer(&self, first: Option<&str>, version: &str) -> Option<String> {
@@ -57,10 +57,10 @@ const HELP: (&str, &str) = ("--help", "print this help");
 const VERSION: (&str, &str) = ("--version", "print the version");
 
 /// The daemons of a cell.
-pub const DAEMONS: [&Program; 3] = [&MASTER, &AGENT, &SHEPHERD];
+pub const DAEMONS: [&ProgramDef; 3] = [&MASTER, &AGENT, &SHEPHERD];
 
 /// `gridwright-master`.
-pub const MASTER: Program = Program {
+pub const MASTER: ProgramDef = ProgramDef {
     name: "gridwright-master",
     summary: "the master of a Gridwright cell",
     usages: &[
@@ -110,7 +110,7 @@ pub const MASTER: Program = Program {
 };
 
 /// `gridwright-agent`.
-pub const AGENT: Program = Program {
+pub const AGENT: ProgramDef = ProgramDef {
     name: "gridwright-agent",
     summary: "the agent of one host: measures load, runs load sensors, passes orders on to the launcher",
     usages: &[
@@ -168,7 +168,7 @@ pub const AGENT: Program = Program {
 };
 
 /// `gridwright-shepherd`.
-pub const SHEPHERD: Program = Program {
+pub const SHEPHERD: ProgramDef = ProgramDef {
     name: "gridwright-shepherd",
     summary: "the launcher of one host: starts the jobs, with one shepherd for each task",
     usages: &[

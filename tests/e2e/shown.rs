@@ -63,7 +63,7 @@ fn control_characters_of_a_job_are_shown_and_not_obeyed() {
         &["qalter", "-N", NAME, &job][..],
         &["qsub", "-N", NAME, "-b", "y", "true"],
     ] {
-        has_no_control_characters(&cell.user(words).refused(&["EVIL"]));
+        has_no_control_characters(&cell.user(words).refused(&["\\u{1b} not allowed in objectname"]));
     }
     let details = cell.user(&["qstat", "-j", &job]).ok().out;
     assert!(

@@ -121,7 +121,7 @@ impl Names {
 
 /// What can stand at a place of a command line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
+enum CompletionSource {
     /// One of these words.
     Choices(Vec<String>),
     /// One name, or several with commas between them.
@@ -134,22 +134,21 @@ enum Source {
     Nothing,
 }
 
-impl Source {
+impl CompletionSource {
     /// What stands behind an option. `None` where nothing has to.
-    fn of_option(option: &OptionDef) -> Option<Source> {
+    fn of_option(option: &OptionDef) -> Option<CompletionSource> {
         match option.values {
             ValueCount::None | ValueCount::AtLeast(0) => None,
-            ValueCount::Optional => {
-                Some(Source::of_placeholder(option.placeholder)).filter(|source| *source != Source::Nothing)
-            }
+            ValueCount::Optional => Some(CompletionSource::of_placeholder(option.placeholder))
+                .filter(|source| *source != CompletionSource::Nothing),
             ValueCount::One | ValueCount::Two | ValueCount::AtLeast(_) => {
-                Some(Source::of_placeholder(option.placeholder))
+                Some(CompletionSource::of_placeholder(option.placeholder))
             }
         }
     }
 
     /// What the operands of a command are.
-    fn of_operands(def: &CommandDef) -> Source {
+    fn of_operands(def: &CommandDef) -> CompletionSource {
         let verb = |part: &str| {
             let word = part
                 .trim_start_matches('[')
@@ -161,19 +160,19 @@ impl Source {
         };
         let verbs: Option<Vec<String>> = def.operand_placeholder.split(" | ").map(verb).collect();
         match verbs {
-            Some(verbs) if verbs.len() > 1 => Source::Choices(verbs),
-            Some(_) | None => Source::of_placeholder(def.operand_placeholder),
+            Some(verbs) if verbs.len() > 1 => CompletionSource::Choices(verbs),
+            Some(_) | None => CompletionSource::of_placeholder(def.operand_placeholder),
         }
     }
 
-    fn of_placeholder(placeholder: &str) -> Source {
+    fn of_placeholder(placeholder: &str) -> CompletionSource {
         let word = placeholder
             .trim_matches(['[', ']', '{', '}'])
             .split(' ')
             .next()
             .unwrap_or_default();
         if let Some(choices) = choices(placeholder) {
-            return Source::Choices(choices);
+            return CompletionSource::Choices(choices);
         }
         let word = word.to_lowercase();
         let names = match word.as_str() {
@@ -182,9 +181,9 @@ impl Source {
             "rqs_list" => Names::QuotaSets,
             "calendar_name" => Names::Calendars,
             "ckpt_name" | "ckpt-name" => Names::Checkpoints,
-            "dir" | "working_directory" => return Source::Directories,
+            "dir" | "working_directory" => return CompletionSource::Directories,
             word if word.contains("file") || ["fname", "path_list", "command|-|--}", "script"].contains(&word) => {
-                return Source::Files;
+                return CompletionSource::Files;
             }
             word if word.contains("queue") => Names::Queues,
             word if word.starts_with("job") || word.starts_with("jid") => Names::Jobs,
@@ -193,9 +192,9 @@ impl Source {
             word if word.contains("project") => Names::Projects,
             word if word.contains("host") || word == "server" => Names::Hosts,
             word if word.starts_with("user") || word == "owner" => Names::Users,
-            _ => return Source::Nothing,
+            _ => return CompletionSource::Nothing,
         };
-        Source::Names(names)
+        CompletionSource::Names(names)
     }
 }
 
@@ -220,7 +219,7 @@ struct Completed {
     name: &'static str,
     line: &'static str,
     options: Vec<&'static OptionDef>,
-    operands: Source,
+    operands: CompletionSource,
 }
 
 impl Completed {
@@ -239,7 +238,9 @@ fn commands() -> Vec<Completed> {
                 options.push(option);
             }
         }
-        let operands = defs.first().map_or(Source::Nothing, |def| Source::of_operands(def));
+        let operands = defs
+            .first()
+            .map_or(CompletionSource::Nothing, |def| CompletionSource::of_operands(def));
         Completed {
             name: entry.name,
             line: entry.line,

@@ -133,7 +133,7 @@ fn given_parts(
 ) -> Result<Vec<(Option<HostOrGroup>, String)>, Diagnostic> {
     let parts = match domain {
         Some(domain) => vec![(Some(domain.clone()), value.trim_ascii().to_owned())],
-        None => SettingText::parse_for(kind, key, value.trim_ascii())?.by_domain(),
+        None => SettingText::of(kind, key, value.trim_ascii())?.by_domain(),
     };
     if kind != ObjectKind::Queue {
         return Ok(parts);

@@ -156,7 +156,7 @@ fn words(values: &[String]) -> Result<Vec<&str>, Fail> {
 
 /// The names that are given for objects of a kind that are to be changed.
 fn names_of(kind: ObjectKind, values: &[String]) -> Result<Vec<&str>, Fail> {
-    if blanks_separate(kind, Purpose::Change) {
+    if blanks_separate(kind, NamePurpose::Change) {
         words(values)
     } else {
         named(values)
@@ -165,7 +165,7 @@ fn names_of(kind: ObjectKind, values: &[String]) -> Result<Vec<&str>, Fail> {
 
 /// What an option does with the objects that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum NamePurpose {
     /// It shows them.
     Show,
     /// It adds, changes or deletes them.
@@ -174,12 +174,12 @@ enum Purpose {
 
 /// Whether blanks separate names as commas do. In 8.1.9 `-sq 'a.q b.q'` shows two queues, and
 /// `-dq 'a.q b.q'` is about one. For projects and access lists it is the other way round.
-fn blanks_separate(kind: ObjectKind, purpose: Purpose) -> bool {
+fn blanks_separate(kind: ObjectKind, purpose: NamePurpose) -> bool {
     match kind {
         ObjectKind::User => true,
-        ObjectKind::Queue => purpose == Purpose::Show,
+        ObjectKind::Queue => purpose == NamePurpose::Show,
         ObjectKind::Managers | ObjectKind::Operators | ObjectKind::UserSet | ObjectKind::Project => {
-            purpose == Purpose::Change
+            purpose == NamePurpose::Change
         }
         ObjectKind::ComplexTable
         | ObjectKind::ExecHost

@@ -1,6 +1,6 @@
 //! The script for bash: tables as `case` statements, and one function that looks things up in them.
 
-use super::{Names, Source, commands};
+use super::{CompletionSource, Names, commands};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -78,11 +78,11 @@ pub fn script() -> String {
         let options: Vec<&str> = command.options.iter().map(|option| option.name).collect();
         let _ = writeln!(text, "    {}) REPLY='{}' ;;", command.name, options.join(" "));
     }
-    let mut values: BTreeMap<Source, Vec<String>> = BTreeMap::new();
-    let mut operands: BTreeMap<Source, Vec<String>> = BTreeMap::new();
+    let mut values: BTreeMap<CompletionSource, Vec<String>> = BTreeMap::new();
+    let mut operands: BTreeMap<CompletionSource, Vec<String>> = BTreeMap::new();
     for command in &commands {
         for option in &command.options {
-            if let Some(source) = Source::of_option(option) {
+            if let Some(source) = CompletionSource::of_option(option) {
                 values
                     .entry(source)
                     .or_default()
@@ -106,15 +106,15 @@ pub fn script() -> String {
     text
 }
 
-fn table(text: &mut String, function: &str, rows: &BTreeMap<Source, Vec<String>>) {
+fn table(text: &mut String, function: &str, rows: &BTreeMap<CompletionSource, Vec<String>>) {
     let _ = write!(text, "\n{function}() {{\n    case $1 in\n");
     for (source, keys) in rows {
         let word = match source {
-            Source::Choices(words) => format!("choices {}", words.join(" ")),
-            Source::Names(names) => names.word().to_owned(),
-            Source::Files => "files".to_owned(),
-            Source::Directories => "directories".to_owned(),
-            Source::Nothing => "nothing".to_owned(),
+            CompletionSource::Choices(words) => format!("choices {}", words.join(" ")),
+            CompletionSource::Names(names) => names.word().to_owned(),
+            CompletionSource::Files => "files".to_owned(),
+            CompletionSource::Directories => "directories".to_owned(),
+            CompletionSource::Nothing => "nothing".to_owned(),
         };
         let _ = writeln!(text, "    {}) REPLY='{word}' ;;", keys.join(" | "));
     }

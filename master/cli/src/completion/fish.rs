@@ -1,6 +1,6 @@
 //! The script for fish: one `complete` for each command and option.
 
-use super::{Completed, Names, Source, commands};
+use super::{Completed, CompletionSource, Names, commands};
 use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
@@ -52,7 +52,7 @@ pub fn script() -> String {
 
 fn complete(text: &mut String, command: &Completed, begin: &str) {
     for option in &command.options {
-        let source = Source::of_option(option);
+        let source = CompletionSource::of_option(option);
         let value = match (&source, option.values) {
             (None, _) | (_, ValueCount::Optional) => String::new(),
             (Some(source), _) => format!(" {}", candidates(source, true)),
@@ -71,15 +71,15 @@ fn name(option: &OptionDef) -> String {
     }
 }
 
-fn candidates(source: &Source, is_value: bool) -> String {
+fn candidates(source: &CompletionSource, is_value: bool) -> String {
     let exclusive = if is_value { "-x" } else { "-f" };
     match source {
-        Source::Choices(words) => format!("{exclusive} -a {}", quoted(&words.join(" "))),
-        Source::Names(names) => format!("{exclusive} -a '(__gridwright_list {})'", names.word()),
-        Source::Files if is_value => "-r -F".to_owned(),
-        Source::Files => "-F".to_owned(),
-        Source::Directories => format!("{exclusive} -a '(__fish_complete_directories)'"),
-        Source::Nothing => exclusive.to_owned(),
+        CompletionSource::Choices(words) => format!("{exclusive} -a {}", quoted(&words.join(" "))),
+        CompletionSource::Names(names) => format!("{exclusive} -a '(__gridwright_list {})'", names.word()),
+        CompletionSource::Files if is_value => "-r -F".to_owned(),
+        CompletionSource::Files => "-F".to_owned(),
+        CompletionSource::Directories => format!("{exclusive} -a '(__fish_complete_directories)'"),
+        CompletionSource::Nothing => exclusive.to_owned(),
     }
 }
 

@@ -5,25 +5,28 @@ use std::collections::BTreeSet;
 
 #[test]
 fn a_placeholder_tells_what_can_stand_there() {
-    let choices = |words: &str| Source::Choices(words.split(' ').map(str::to_owned).collect());
+    let choices = |words: &str| CompletionSource::Choices(words.split(' ').map(str::to_owned).collect());
     for (placeholder, source) in [
         ("y[es]|n[o]", choices("y n")),
         ("text|xml|json", choices("text xml json")),
         ("{a|c|A}", choices("a c A")),
         ("{p|r|s|z|h[uosdja]|a}", choices("p r s z h a")),
-        ("wc_queue_list", Source::Names(Names::Queues)),
-        ("wc_pe_name slot_range", Source::Names(Names::Environments)),
-        ("resource_list", Source::Names(Names::Resources)),
-        ("[host_list|global]", Source::Names(Names::Hosts)),
-        ("job_task_list|-uall [- script_args]", Source::Names(Names::Jobs)),
-        ("[{command|-|--} [command_args]]", Source::Files),
-        ("FILE", Source::Files),
-        ("DIR", Source::Directories),
-        ("NAME|UID:GID", Source::Nothing),
-        ("date_time", Source::Nothing),
-        ("", Source::Nothing),
+        ("wc_queue_list", CompletionSource::Names(Names::Queues)),
+        ("wc_pe_name slot_range", CompletionSource::Names(Names::Environments)),
+        ("resource_list", CompletionSource::Names(Names::Resources)),
+        ("[host_list|global]", CompletionSource::Names(Names::Hosts)),
+        (
+            "job_task_list|-uall [- script_args]",
+            CompletionSource::Names(Names::Jobs),
+        ),
+        ("[{command|-|--} [command_args]]", CompletionSource::Files),
+        ("FILE", CompletionSource::Files),
+        ("DIR", CompletionSource::Directories),
+        ("NAME|UID:GID", CompletionSource::Nothing),
+        ("date_time", CompletionSource::Nothing),
+        ("", CompletionSource::Nothing),
     ] {
-        assert_eq!(Source::of_placeholder(placeholder), source, "{placeholder}");
+        assert_eq!(CompletionSource::of_placeholder(placeholder), source, "{placeholder}");
     }
 }
 
@@ -36,11 +39,14 @@ fn operands_that_are_subcommands_are_words() {
             .unwrap()
             .operands
     };
-    let words = |text: &str| Source::Choices(text.split(' ').map(str::to_owned).collect());
+    let words = |text: &str| CompletionSource::Choices(text.split(' ').map(str::to_owned).collect());
     assert_eq!(of("token"), words("create list revoke"));
     assert_eq!(of("sensor"), words("check status"));
     assert_eq!(of("completions"), words("bash zsh fish"));
-    assert_eq!((of("qdel"), of("qsub")), (Source::Names(Names::Jobs), Source::Files));
+    assert_eq!(
+        (of("qdel"), of("qsub")),
+        (CompletionSource::Names(Names::Jobs), CompletionSource::Files)
+    );
 }
 
 /// The options of a command in the table of bash.

@@ -1,6 +1,6 @@
 //! The script for zsh: a call of `_arguments` for each command.
 
-use super::{Completed, Names, Source, commands};
+use super::{Completed, CompletionSource, Names, commands};
 use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
@@ -84,7 +84,7 @@ fn spec(option: &OptionDef) -> String {
         .replace('[', "\\[")
         .replace(']', "\\]")
         .replace(':', "\\:");
-    let value = Source::of_option(option).map_or_else(String::new, |source| {
+    let value = CompletionSource::of_option(option).map_or_else(String::new, |source| {
         let optional = if option.values == ValueCount::Optional { ":" } else { "" };
         let placeholder = option.placeholder.replace(':', "\\:");
         let second = if option.values == ValueCount::Two { ": : " } else { "" };
@@ -93,13 +93,13 @@ fn spec(option: &OptionDef) -> String {
     format!("*{}[{help}]{value}", option.name)
 }
 
-fn action(source: &Source) -> String {
+fn action(source: &CompletionSource) -> String {
     match source {
-        Source::Choices(words) => format!("({})", words.join(" ")),
-        Source::Names(names) => format!("_gridwright_list {}", names.word()),
-        Source::Files => "_files".to_owned(),
-        Source::Directories => "_files -/".to_owned(),
-        Source::Nothing => " ".to_owned(),
+        CompletionSource::Choices(words) => format!("({})", words.join(" ")),
+        CompletionSource::Names(names) => format!("_gridwright_list {}", names.word()),
+        CompletionSource::Files => "_files".to_owned(),
+        CompletionSource::Directories => "_files -/".to_owned(),
+        CompletionSource::Nothing => " ".to_owned(),
     }
 }
 

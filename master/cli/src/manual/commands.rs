@@ -1,7 +1,7 @@
 //! Section 1: the commands.
 
 use super::page::{File, Page};
-use super::words::{self, Words};
+use super::words::{self, PageTexts};
 use crate::args::{CommandDef, OptionDef, Support};
 use crate::commands::{COMMANDS, CommandEntry};
 
@@ -104,7 +104,7 @@ fn exit_status(page: &mut Page, def: &CommandDef, is_named: bool) {
 }
 
 /// The sections behind those of the tables.
-fn end(page: &mut Page, words: &Words) {
+fn end(page: &mut Page, words: &PageTexts) {
     page.section("EXAMPLES");
     for (command, meaning) in words.examples {
         page.paragraph(meaning);

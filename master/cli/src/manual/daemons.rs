@@ -1,10 +1,10 @@
 //! Section 8: the daemons, from the tables of their own command lines.
 
 use super::page::{File, Page};
-use proto::program::{AGENT, DAEMONS, MASTER, Program, SHEPHERD};
+use proto::program::{AGENT, DAEMONS, MASTER, ProgramDef, SHEPHERD};
 
 /// Names under which Grid Engine documents its daemons, and ours in their place.
-const ALIASES: [(&str, &Program); 3] = [
+const ALIASES: [(&str, &ProgramDef); 3] = [
     ("sge_qmaster", &MASTER),
     ("sge_execd", &AGENT),
     ("sge_shepherd", &SHEPHERD),
@@ -16,13 +16,13 @@ pub fn pages() -> Vec<File> {
     DAEMONS.into_iter().map(page).chain(aliases).collect()
 }
 
-struct Words {
+struct DaemonTexts {
     description: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
     see_also: &'static str,
 }
 
-const MASTER_WORDS: Words = Words {
+const MASTER_WORDS: DaemonTexts = DaemonTexts {
     description: &[
         "The master knows the configuration of the cell, takes jobs, decides where they run, and keeps accounting. It \
          stores each change in a database before anybody hears of it. Running jobs do not need it.",
@@ -43,7 +43,7 @@ const MASTER_WORDS: Words = Words {
     see_also: "gridwright-up(1), gridwright-agent(8), sge_conf(5), sched_conf(5)",
 };
 
-const AGENT_WORDS: Words = Words {
+const AGENT_WORDS: DaemonTexts = DaemonTexts {
     description: &[
         "The agent is the part of a host that talks to the master. It has no special rights and never starts a job \
          itself: the launcher, gridwright-shepherd(8), does.",
@@ -66,7 +66,7 @@ const AGENT_WORDS: Words = Words {
     see_also: "gridwright-join(1), gridwright-sensor(1), gridwright-master(8), gridwright-shepherd(8), sge_load_sensor(5)",
 };
 
-const SHEPHERD_WORDS: Words = Words {
+const SHEPHERD_WORDS: DaemonTexts = DaemonTexts {
     description: &[
         "The launcher starts the tasks of jobs on its host under the accounts of their owners. Each task has a shepherd: \
          it sets limits, measures what the task uses, ends it when it has to, and writes down the result.",
@@ -88,7 +88,7 @@ const SHEPHERD_WORDS: Words = Words {
     see_also: "gridwright-agent(8), queue_conf(5), setrlimit(2)",
 };
 
-fn words_of(program: &Program) -> &'static Words {
+fn words_of(program: &ProgramDef) -> &'static DaemonTexts {
     match program.name {
         "gridwright-master" => &MASTER_WORDS,
         "gridwright-agent" => &AGENT_WORDS,
@@ -96,7 +96,7 @@ fn words_of(program: &Program) -> &'static Words {
     }
 }
 
-fn page(program: &'static Program) -> File {
+fn page(program: &'static ProgramDef) -> File {
     let words = words_of(program);
     let mut page = Page::new(program.name, 8, program.summary);
     page.section("SYNOPSIS");

@@ -7,7 +7,7 @@ use super::page::{File, Page};
 use proto::object::ObjectKind;
 
 /// A page about an object.
-struct Format {
+struct ObjectPage {
     name: &'static str,
     kind: ObjectKind,
     line: &'static str,
@@ -23,7 +23,7 @@ pub fn pages() -> Vec<File> {
     OBJECTS.iter().map(page).chain(plain::pages()).collect()
 }
 
-fn page(format: &Format) -> File {
+fn page(format: &ObjectPage) -> File {
     let mut page = Page::new(format.name, 5, format.line);
     page.section("DESCRIPTION");
     format.description.iter().for_each(|text| page.paragraph(text));
@@ -64,8 +64,8 @@ fn default_of(kind: ObjectKind, attribute: &str) -> String {
 }
 
 /// The formats that are objects of `qconf`.
-const OBJECTS: &[Format] = &[
-    Format {
+const OBJECTS: &[ObjectPage] = &[
+    ObjectPage {
         name: "complex",
         kind: ObjectKind::ComplexTable,
         line: "the list of resource attributes of a cell",
@@ -82,7 +82,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qsub(1), host_conf(5), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "queue_conf",
         kind: ObjectKind::Queue,
         line: "the configuration of a cluster queue",
@@ -100,7 +100,7 @@ const OBJECTS: &[Format] = &[
         see_also: "qconf(1), qmod(1), qstat(1), hostgroup(5), sge_pe(5), checkpoint(5), calendar_conf(5), \
              access_list(5), complex(5)",
     },
-    Format {
+    ObjectPage {
         name: "host_conf",
         kind: ObjectKind::ExecHost,
         line: "the configuration of an execution host",
@@ -116,7 +116,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qhost(1), complex(5), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "hostgroup",
         kind: ObjectKind::HostGroup,
         line: "a named group of hosts",
@@ -128,7 +128,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "sge_conf",
         kind: ObjectKind::ClusterConf,
         line: "the configuration of a cell and of its hosts",
@@ -141,7 +141,7 @@ const OBJECTS: &[Format] = &[
         example: ("A load sensor for one host:", "load_sensor  /opt/site/licences.sh"),
         see_also: "qconf(1), sched_conf(5), sge_load_sensor(5), gridwright-master(8), gridwright-agent(8)",
     },
-    Format {
+    ObjectPage {
         name: "sched_conf",
         kind: ObjectKind::SchedulerConf,
         line: "the configuration of the scheduler",
@@ -157,7 +157,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qsched(1), share_tree(5), sge_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "sge_pe",
         kind: ObjectKind::Pe,
         line: "a parallel environment",
@@ -173,7 +173,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qsub(1), qrsh(1), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "checkpoint",
         kind: ObjectKind::Checkpoint,
         line: "a checkpointing environment",
@@ -188,7 +188,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qsub(1), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "calendar_conf",
         kind: ObjectKind::Calendar,
         line: "a calendar that opens and closes queues",
@@ -205,7 +205,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), queue_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "access_list",
         kind: ObjectKind::UserSet,
         line: "an access list or department",
@@ -220,7 +220,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), queue_conf(5), sched_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "project",
         kind: ObjectKind::Project,
         line: "a project",
@@ -232,7 +232,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), qsub(1), user(5), share_tree(5)",
     },
-    Format {
+    ObjectPage {
         name: "user",
         kind: ObjectKind::User,
         line: "a user with shares and a default project",
@@ -247,7 +247,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), project(5), sge_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "share_tree",
         kind: ObjectKind::ShareTree,
         line: "how the cell is shared among users and projects",
@@ -262,7 +262,7 @@ const OBJECTS: &[Format] = &[
         ),
         see_also: "qconf(1), gridwright-shares(1), sched_conf(5)",
     },
-    Format {
+    ObjectPage {
         name: "sge_resource_quota",
         kind: ObjectKind::ResourceQuota,
         line: "a resource quota set",

@@ -2,7 +2,7 @@
 
 /// The texts of one page.
 #[derive(Debug)]
-pub struct Words {
+pub struct PageTexts {
     /// The command.
     pub name: &'static str,
     /// Paragraphs behind the summary.
@@ -21,7 +21,7 @@ pub struct Words {
 ///
 /// # Panics
 /// If there are none: a test looks for those of every command.
-pub fn of(name: &str) -> &'static Words {
+pub fn of(name: &str) -> &'static PageTexts {
     WORDS
         .iter()
         .find(|words| words.name == name)
@@ -51,8 +51,8 @@ pub const FILES: &[(&str, &str)] = &[
 ];
 
 /// A row for `gridwright` itself and for each command.
-pub const WORDS: &[Words] = &[
-    Words {
+pub const WORDS: &[PageTexts] = &[
+    PageTexts {
         name: "gridwright",
         description: &[
             "Gridwright is Grid Engine, rebuilt. A cell is a cluster with its own directory: one master, and \
@@ -82,7 +82,7 @@ pub const WORDS: &[Words] = &[
             "gridwright-master(8)",
         ],
     },
-    Words {
+    PageTexts {
         name: "up",
         description: &[
             "A directory that is not yet a cell becomes one: with the queue `all.q`, three parallel \
@@ -109,7 +109,7 @@ pub const WORDS: &[Words] = &[
             "gridwright-master(8)",
         ],
     },
-    Words {
+    PageTexts {
         name: "down",
         description: &["Jobs go on, and the next `gridwright up` finds them."],
         examples: &[("gridwright down --dir ~/cell", "End the daemons of a cell.")],
@@ -117,7 +117,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-up(1)"],
     },
-    Words {
+    PageTexts {
         name: "env",
         description: &["The settings name the cell and put the commands on the search path."],
         examples: &[(
@@ -128,7 +128,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-up(1)"],
     },
-    Words {
+    PageTexts {
         name: "join",
         description: &[
             "The host gets certificates of the cell's own authority. Its launcher and agent are started. Each host takes one \
@@ -148,7 +148,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-token(1)", "gridwright-host(1)", "gridwright-agent(8)"],
     },
-    Words {
+    PageTexts {
         name: "token",
         description: &["A token is a secret that lets hosts join the cell. Managers make it."],
         examples: &[
@@ -162,7 +162,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-join(1)", "gridwright-host(1)"],
     },
-    Words {
+    PageTexts {
         name: "host",
         description: &[],
         examples: &[
@@ -180,7 +180,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-join(1)", "gridwright-token(1)", "qhost(1)", "qmod(1)"],
     },
-    Words {
+    PageTexts {
         name: "doctor",
         description: &["Each check is a line that begins with `ok`, `note` or `BAD`. A finding names its remedy."],
         examples: &[
@@ -191,7 +191,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-host(1)", "qping(1)", "gridwright-agent(8)"],
     },
-    Words {
+    PageTexts {
         name: "explain",
         description: &[
             "For a job that waits, the answer names the nearest queue instance, what is missing there, and \
@@ -208,7 +208,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qstat(1)", "qacct(1)", "qalter(1)"],
     },
-    Words {
+    PageTexts {
         name: "events",
         description: &["Events are facts in the order in which they happened, each with its number and its author."],
         examples: &[
@@ -222,7 +222,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qevent(1)", "qconf(1)"],
     },
-    Words {
+    PageTexts {
         name: "sensor",
         description: &["`check` needs no cell. If the cell answers, names and types of the values are checked too."],
         examples: &[
@@ -236,7 +236,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["sge_load_sensor(5)", "sge_conf(5)", "complex(5)"],
     },
-    Words {
+    PageTexts {
         name: "shares",
         description: &[
             "A node is entitled to its shares among its siblings. What it has used decays with the half-life \
@@ -250,7 +250,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["share_tree(5)", "sched_conf(5)", "qconf(1)"],
     },
-    Words {
+    PageTexts {
         name: "demo",
         description: &["The cell is removed at the end. Each step prints the commands that it runs, and their output."],
         examples: &[("gridwright demo", "See the main features.")],
@@ -258,7 +258,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-up(1)"],
     },
-    Words {
+    PageTexts {
         name: "man",
         description: &["The pages come from the tables that the programs themselves use."],
         examples: &[
@@ -275,7 +275,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright(1)", "man(1)"],
     },
-    Words {
+    PageTexts {
         name: "completions",
         description: &[
             "The shell then completes commands, options and values. Names of queues, environments, projects, \
@@ -301,7 +301,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright(1)", "bash(1)"],
     },
-    Words {
+    PageTexts {
         name: "qsub",
         description: &[
             "The job is a script, whose name is the first word that is not an option, or the text on \
@@ -357,7 +357,7 @@ pub const WORDS: &[Words] = &[
             "sge_pe(5)",
         ],
     },
-    Words {
+    PageTexts {
         name: "qstat",
         description: &[
             "Letters of a state: `q` queued, `w` waits, `h` held, `t` is handed to a host, `r` runs, `s` \
@@ -388,7 +388,7 @@ pub const WORDS: &[Words] = &[
             "queue_conf(5)",
         ],
     },
-    Words {
+    PageTexts {
         name: "qdel",
         description: &[
             "Users delete their own jobs, operators and managers all. A job that runs is ended on its host \
@@ -405,7 +405,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qsub(1)", "qstat(1)", "qmod(1)"],
     },
-    Words {
+    PageTexts {
         name: "qhold",
         description: &[
             "A held job does not start. Users set and release holds of kind `u`, operators also `o`, \
@@ -416,7 +416,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qrls(1)", "qalter(1)", "qsub(1)"],
     },
-    Words {
+    PageTexts {
         name: "qrls",
         description: &["Users release holds of kind `u`, operators also `o`, managers also `s`."],
         examples: &[
@@ -427,7 +427,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qhold(1)", "qalter(1)"],
     },
-    Words {
+    PageTexts {
         name: "qalter",
         description: &[
             "The options are those of qsub(1) that describe a job. An option replaces what it names as a \
@@ -449,7 +449,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qsub(1)", "qhold(1)", "qrls(1)", "qstat(1)"],
     },
-    Words {
+    PageTexts {
         name: "qresub",
         description: &["A copy has the options, the script and the environment of the job, and a number of its own."],
         examples: &[("qresub 7", "Submit a job once more.")],
@@ -457,7 +457,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qsub(1)", "qalter(1)"],
     },
-    Words {
+    PageTexts {
         name: "qacct",
         description: &[
             "A record is there before the job leaves qstat(1). Sums are over the records that the options \
@@ -478,7 +478,7 @@ pub const WORDS: &[Words] = &[
         )],
         see_also: &["qstat(1)", "gridwright-explain(1)", "accounting(5)"],
     },
-    Words {
+    PageTexts {
         name: "qhost",
         description: &[
             "The values with `-F` are preceded by where they come from: `hl` a load value of the host, `hc` \
@@ -496,7 +496,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qstat(1)", "qconf(1)", "host_conf(5)", "complex(5)"],
     },
-    Words {
+    PageTexts {
         name: "qselect",
         description: &["The output suits other commands that take queue instances."],
         examples: &[("qmod -d $(qselect -q '*@node1')", "Disable all instances on a host.")],
@@ -504,7 +504,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qstat(1)", "qmod(1)", "queue_conf(5)"],
     },
-    Words {
+    PageTexts {
         name: "qquota",
         description: &[],
         examples: &[
@@ -515,7 +515,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["sge_resource_quota(5)", "qstat(1)", "qconf(1)"],
     },
-    Words {
+    PageTexts {
         name: "qmod",
         description: &["A disabled instance takes no new jobs. A suspended one stops those that run there."],
         examples: &[
@@ -530,7 +530,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qstat(1)", "qselect(1)", "queue_conf(5)"],
     },
-    Words {
+    PageTexts {
         name: "qconf",
         description: &[
             "`-sX` shows an object, `-aX` adds one and `-mX` changes one in an editor, `-AX` and `-MX` read \
@@ -580,7 +580,7 @@ pub const WORDS: &[Words] = &[
             "sge_resource_quota(5)",
         ],
     },
-    Words {
+    PageTexts {
         name: "qrsub",
         description: &["Members of the access list `arusers`, operators and managers may reserve."],
         examples: &[
@@ -594,7 +594,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qrstat(1)", "qrdel(1)", "qsub(1)"],
     },
-    Words {
+    PageTexts {
         name: "qrstat",
         description: &[],
         examples: &[("qrstat", "Your reservations."), ("qrstat -ar 3", "All about one.")],
@@ -602,7 +602,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qrsub(1)", "qrdel(1)"],
     },
-    Words {
+    PageTexts {
         name: "qrdel",
         description: &[],
         examples: &[("qrdel 3", "Delete a reservation.")],
@@ -610,7 +610,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qrsub(1)", "qrstat(1)"],
     },
-    Words {
+    PageTexts {
         name: "qsched",
         description: &[
             "Jobs that were submitted with `-R y` have slots kept for them when they cannot start. So many \
@@ -624,7 +624,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qsub(1)", "qstat(1)", "sched_conf(5)"],
     },
-    Words {
+    PageTexts {
         name: "qrsh",
         description: &[
             "Interactive jobs are not supported. MPI libraries that know Grid Engine call this command by \
@@ -638,7 +638,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["qsub(1)", "sge_pe(5)"],
     },
-    Words {
+    PageTexts {
         name: "qping",
         description: &["Without operands the master of the cell is asked."],
         examples: &[
@@ -652,7 +652,7 @@ pub const WORDS: &[Words] = &[
         files: &[],
         see_also: &["gridwright-doctor(1)", "qhost(1)"],
     },
-    Words {
+    PageTexts {
         name: "qevent",
         description: &["The script gets the event, the number of the job and the number of the task as its arguments."],
         examples: &[(

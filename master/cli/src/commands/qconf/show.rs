@@ -1,7 +1,7 @@
 //! `-s…`: names and objects, as text or as JSON.
 
 use super::session::{DataFormat, Session, unexpected};
-use super::{Purpose, blanks_separate, elements, for_each, text};
+use super::{NamePurpose, blanks_separate, elements, for_each, text};
 use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::output::json::JsonDocument;
@@ -51,7 +51,7 @@ pub fn objects(session: &mut Session, kind: ObjectKind, values: &[String]) -> Ou
 
 /// The names given, or what is shown where none is.
 fn names_meant(kind: ObjectKind, values: &[String]) -> Vec<String> {
-    let words = |name: &str| match blanks_separate(kind, Purpose::Show) {
+    let words = |name: &str| match blanks_separate(kind, NamePurpose::Show) {
         true => name.split_ascii_whitespace().map(str::to_owned).collect(),
         false => vec![name.to_owned()],
     };

@@ -2,7 +2,7 @@
 //! or that can never be had. Nothing here refuses a job, and Grid Engine 8.1.9 is silent in all
 //! these cases.
 
-use super::verdicts::Question;
+use super::verdicts::VerdictKey;
 use crate::decide::dependency::Predecessors;
 use crate::decide::{Turn, category};
 use crate::explain::{never_suits, sentence};
@@ -79,7 +79,7 @@ pub(in crate::decide) fn never(turn: &mut Turn<'_>, spec: &JobSpec) -> Option<An
     if spec.validation != Validation::None || turn.state().config.resolved.is_empty() || asked.is_empty() {
         return None;
     }
-    let question = Question::of(spec, &asked);
+    let question = VerdictKey::of(spec, &asked);
     if let Some(verdict) = question.as_ref().and_then(|question| turn.verdicts_mut().get(question)) {
         return verdict;
     }

@@ -16,7 +16,7 @@ const REQUEST_BYTES_MAX: usize = 4_096;
 
 /// Everything of a job on which its verdict rests, apart from the configuration and the hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Question {
+pub(crate) struct VerdictKey {
     requests: Common<Requests>,
     owner: Common<Owner>,
     project: Option<String>,
@@ -24,12 +24,12 @@ pub(crate) struct Question {
     immediate: bool,
 }
 
-impl Question {
+impl VerdictKey {
     /// The question of a job that asks for `options`. `None` if its verdict is not kept: that of a
     /// job of an advance reservation rests on the reservation too.
-    pub fn of(spec: &JobSpec, options: &str) -> Option<Question> {
+    pub fn of(spec: &JobSpec, options: &str) -> Option<VerdictKey> {
         let is_kept = spec.reservation.is_none() && options.len() <= REQUEST_BYTES_MAX;
-        is_kept.then(|| Question {
+        is_kept.then(|| VerdictKey {
             requests: spec.requests.clone(),
             owner: spec.owner.clone(),
             project: spec.project.clone(),
@@ -44,16 +44,16 @@ impl Question {
 /// Invariant: nothing has changed since on which one of them rests. These are the configuration,
 /// which values hosts report, the values that never change, and which hosts are heard.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Verdicts(BTreeMap<Question, Option<Answer>>);
+pub(crate) struct Verdicts(BTreeMap<VerdictKey, Option<Answer>>);
 
 impl Verdicts {
     /// The verdict on a request, if it is known.
-    pub fn get(&self, question: &Question) -> Option<Option<Answer>> {
+    pub fn get(&self, question: &VerdictKey) -> Option<Option<Answer>> {
         self.0.get(question).cloned()
     }
 
     /// Keeps the verdict on a request.
-    pub fn keep(&mut self, question: Question, verdict: Option<Answer>) {
+    pub fn keep(&mut self, question: VerdictKey, verdict: Option<Answer>) {
         if self.0.len() >= REQUESTS_MAX {
             self.0.clear();
         }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_verdict_is_that_of_equal_requests_and_few_are_kept() {
         let mut verdicts = Verdicts::default();
-        let question = |spec: &JobSpec| Question::of(spec, "-l a=1").unwrap();
+        let question = |spec: &JobSpec| VerdictKey::of(spec, "-l a=1").unwrap();
         let warning = Answer::Done("never".to_owned());
         verdicts.keep(question(&asks("a=1")), Some(warning.clone()));
         verdicts.keep(question(&asks("a=2")), None);
@@ -165,11 +165,11 @@ mod tests {
             verdicts.keep(question(&asks(&format!("a={number}"))), None);
             assert!(verdicts.len() <= REQUESTS_MAX);
         }
-        assert_eq!(Question::of(&asks("a=1"), &"a".repeat(REQUEST_BYTES_MAX + 1)), None);
+        assert_eq!(VerdictKey::of(&asks("a=1"), &"a".repeat(REQUEST_BYTES_MAX + 1)), None);
         let reserved = JobSpec {
             reservation: Some(ReservationId(1)),
             ..asks("a=1")
         };
-        assert_eq!(Question::of(&reserved, "-l a=1"), None);
+        assert_eq!(VerdictKey::of(&reserved, "-l a=1"), None);
     }
 }
