@@ -200,6 +200,52 @@ fn each_package_is_used_where_the_code_map_places_it() {
     assert_none("packages that are not used where they belong", &offences);
 }
 
+/// Collects the names of types.
+struct TypeNames(Vec<String>);
+
+impl<'ast> Visit<'ast> for TypeNames {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.0.push(item.ident.to_string());
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.0.push(item.ident.to_string());
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.0.push(item.ident.to_string());
+    }
+}
+
+/// Words that say nothing of what a thing is, beside those of one word that end in `ed`.
+const NO_NOUNS: [&str; 16] = [
+    "Asks", "Done", "Due", "Found", "Given", "Held", "Kept", "Known", "Made", "Rests", "Said", "Seen", "Taken",
+    "Takes", "Then", "Told",
+];
+
+#[test]
+fn types_are_nouns_and_none_is_twice_in_a_crate() {
+    let mut offences = Vec::new();
+    let mut places = BTreeMap::<(String, String), Vec<String>>::new();
+    for path in sources() {
+        let mut names = TypeNames(Vec::new());
+        names.visit_file(&syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap());
+        for name in names.0 {
+            let words = name.chars().filter(|c| c.is_uppercase()).count();
+            if NO_NOUNS.contains(&name.as_str()) || (words == 1 && name.ends_with("ed") && name != "Seed") {
+                offences.push(format!("{}: {name} is no noun", shown(&path)));
+            }
+            if let Some((package, _)) = shown(&path).split_once("/src/") {
+                places.entry((package.to_owned(), name)).or_default().push(shown(&path));
+            }
+        }
+    }
+    for ((_, name), paths) in places.into_iter().filter(|(_, paths)| paths.len() > 1) {
+        offences.push(format!("{name} is in {}", paths.join(" and ")));
+    }
+    assert_none("names of types", &offences);
+}
+
 /// Collects functions that are too long.
 struct Lengths<'a> {
     path: &'a Path,

@@ -2,7 +2,7 @@
 //! files and processes.
 
 use crate::attacker::Attacker;
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Cell, Process, in_namespaces, long_or, wait_until};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use std::collections::BTreeSet;
@@ -16,43 +16,43 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "links-of-the-agent",
         claim: "links that the agent's uid makes lead neither root nor the master to another file",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: || links_of("agent"),
     },
     Attack {
         name: "links-of-the-master",
         claim: "links that the master's uid makes lead root to no other file",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: || links_of("master"),
     },
     Attack {
         name: "ownership-race-agent",
         claim: "up gives nobody a file that a link of the agent's directory leads to",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: || ownership_race("agent"),
     },
     Attack {
         name: "ownership-race-master",
         claim: "up gives nobody a file that a link of the master's directory leads to",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: || ownership_race("master"),
     },
     Attack {
         name: "pid-files",
         claim: "down ends no process that a forged pid file names, nor all of them for -1",
-        needs: &[Need::Root, Need::Program("unshare")],
+        needs: &[Requirement::Root, Requirement::Program("unshare")],
         run: forged_pid_files,
     },
     Attack {
         name: "names-taken",
         claim: "directories in the places of sockets and pid files do not keep a daemon of another uid from starting",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: names_taken,
     },
     Attack {
         name: "readable-keys",
         claim: "a key that others can read is mended, or up and doctor say so",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: readable_keys,
     },
 ];

@@ -1,6 +1,6 @@
 //! A wall clock that jumps under a master at work.
 
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Cell, CommandOutput, CommandUser, long_or, wait_until};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub const ATTACKS: &[Attack] = &[Attack {
     name: "clock-jumps",
     claim: "a clock that jumps by hours and days loses no task, runs none twice and stops nothing",
-    needs: &[Need::Program("faketime")],
+    needs: &[Requirement::Program("faketime")],
     run: clock_jumps,
 }];
 

@@ -2,7 +2,7 @@
 
 use crate::attacker::Attacker;
 use crate::launch::socket;
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Account, Cell, CellPlan, long_or, wait_until};
 use proto::wire::agent::PROTOCOL_VERSION;
 use proto::wire::client::{ClientHello, ClientMessage, JobFilter, Query};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const ATTACKS: &[Attack] = &[Attack {
     name: "crowd",
     claim: "hundreds of clients at once are all answered, and jobs run meanwhile",
-    needs: &[Need::Root],
+    needs: &[Requirement::Root],
     run: crowd,
 }];
 

@@ -3,7 +3,7 @@
 
 use crate::attacker::Attacker;
 use crate::seed::Seed;
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Cell, long_or, resident_kib, wait_until};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use proto::launch::pairs::Record as _;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub const ATTACKS: &[Attack] = &[Attack {
     name: "launch-messages",
     claim: "mutated messages with descriptors over its socket leave the launcher alive, small and without any of them",
-    needs: &[Need::Root],
+    needs: &[Requirement::Root],
     run: mutated_messages,
 }];
 

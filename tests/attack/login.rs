@@ -3,7 +3,7 @@
 use crate::attacker::{Attacker, stranger};
 use crate::boundary::bystander;
 use crate::launch::socket;
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Account, Cell, CommandOutput, CommandUser, long_or, resident_kib, wait_for, wait_until};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
@@ -19,19 +19,19 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "foreign-locks",
         claim: "no user keeps a daemon from starting again by a lock, and up believes no lock of a stranger",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: foreign_locks,
     },
     Attack {
         name: "knocking",
         claim: "refused connections on the sockets write a bounded number of lines",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: knocking,
     },
     Attack {
         name: "sitting",
         claim: "a user's idle connections keep nobody else waiting",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: sitting,
     },
     Attack {
@@ -49,7 +49,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "foreign-environment",
         claim: "values of a job's environment are shown to its owner and to operators alone",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: foreign_environment,
     },
     Attack {
@@ -61,25 +61,25 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "foreign-output",
         claim: "-o writes into no file that is not the user's, nor through a link to one",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: foreign_output,
     },
     Attack {
         name: "squatted-tmpdir",
         claim: "a temporary directory that somebody made before is not the job's",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: squatted_tmpdir,
     },
     Attack {
         name: "root-procedure",
         claim: "nothing of a job's environment reaches a procedure of root",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: root_procedure,
     },
     Attack {
         name: "readable-files",
         claim: "keys, database, records and scripts are not readable, and nothing of a cell is writable or setuid",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: readable_files,
     },
     Attack {
@@ -91,7 +91,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "marked-strangers",
         claim: "what has a task's mark and another uid outlives the task",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: marked_strangers,
     },
 ];

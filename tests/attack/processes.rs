@@ -1,6 +1,6 @@
 //! Jobs that make more processes than anybody wants.
 
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{Account, Cell, long_or, wait_until};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "fork-bomb",
         claim: "a fork bomb within its limit of processes is gone after qdel, and others run meanwhile",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: fork_bomb,
     },
     Attack {
         name: "many-processes",
         claim: "hundreds of processes that ignore SIGTERM in sessions of their own are gone after qdel",
-        needs: &[Need::Root],
+        needs: &[Requirement::Root],
         run: many_processes,
     },
 ];

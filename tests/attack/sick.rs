@@ -1,7 +1,7 @@
 //! Hosts that are ill, cloned or copied: they harm no job and no other host.
 
 use crate::attacker::Attacker;
-use crate::stage::{Attack, Need};
+use crate::stage::{Attack, Requirement};
 use gridwright_tests::cell::{
     Cell, CellPlan, CommandOutput, CommandUser, Network, PATIENCE, in_namespaces, wait_for, wait_until,
 };
@@ -17,13 +17,13 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "full-tasks",
         claim: "a host without room for tasks puts no job into error, says so, and takes jobs again by itself",
-        needs: &[Need::Root, Need::Program("unshare")],
+        needs: &[Requirement::Root, Requirement::Program("unshare")],
         run: full_tasks,
     },
     Attack {
         name: "full-disk",
         claim: "a master without room answers, refuses changes by name, loses nothing and goes on",
-        needs: &[Need::Root, Need::Program("unshare")],
+        needs: &[Requirement::Root, Requirement::Program("unshare")],
         run: full_disk,
     },
     Attack {
@@ -47,7 +47,7 @@ pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "twin-host",
         claim: "a cloned host is refused, and the tasks of its original run on",
-        needs: &[Need::Root, Need::Program("ip")],
+        needs: &[Requirement::Root, Requirement::Program("ip")],
         run: twin_host,
     },
     Attack {

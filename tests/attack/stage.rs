@@ -20,21 +20,21 @@ pub struct Attack {
     /// What holds if the attack fails.
     pub claim: &'static str,
     /// What it takes to make it.
-    pub needs: &'static [Need],
+    pub needs: &'static [Requirement],
     /// Makes it; panics where the cell falls.
     pub run: fn(),
 }
 
 /// What a machine must have for an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Requirement {
     /// The test runs as root.
     Root,
     /// A program below `/usr/bin` or `/usr/sbin`.
     Program(&'static str),
 }
 
-impl Need {
+impl Requirement {
     fn is_met(self) -> bool {
         match self {
             Self::Root => available("root", is_root()),

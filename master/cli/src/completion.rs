@@ -214,7 +214,7 @@ fn choices(placeholder: &str) -> Option<Vec<String>> {
 }
 
 /// A command as shells see it.
-struct Completed {
+struct CompletedCommand {
     /// `qsub`, or `up` for `gridwright up`.
     name: &'static str,
     line: &'static str,
@@ -222,14 +222,14 @@ struct Completed {
     operands: CompletionSource,
 }
 
-impl Completed {
+impl CompletedCommand {
     fn is_classic(&self) -> bool {
         self.name.starts_with('q')
     }
 }
 
 /// Every command with the options that work.
-fn commands() -> Vec<Completed> {
+fn commands() -> Vec<CompletedCommand> {
     let completed = |entry: &crate::commands::CommandEntry| {
         let defs = (entry.defs)();
         let mut options: Vec<&'static OptionDef> = Vec::new();
@@ -241,7 +241,7 @@ fn commands() -> Vec<Completed> {
         let operands = defs
             .first()
             .map_or(CompletionSource::Nothing, |def| CompletionSource::of_operands(def));
-        Completed {
+        CompletedCommand {
             name: entry.name,
             line: entry.line,
             options,

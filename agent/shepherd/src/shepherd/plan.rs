@@ -33,7 +33,7 @@ pub struct Invocation {
 /// What is executed for a start.
 ///
 /// # Errors
-/// [`Failed::NO_SHELL`] for a `#!` line that names no program, such as one that ends in CR LF.
+/// [`FailedCodes::NO_SHELL`] for a `#!` line that names no program, such as one that ends in CR LF.
 pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &str) -> Result<Invocation, Failure> {
     match start {
         Start::Script {
@@ -235,7 +235,7 @@ pub fn shell_line(command: &str) -> Invocation {
 /// Makes an invocation ready for execve, of `file` in place of its paths where that is given.
 ///
 /// # Errors
-/// [`Failed::BEFORE_JOB`] for text with a NUL, which no document can carry.
+/// [`FailedCodes::BEFORE_JOB`] for text with a NUL, which no document can carry.
 pub fn program(invocation: &Invocation, environment: &[String], file: Option<TrustedFile>) -> Result<Program, Failure> {
     let strings = |texts: &[String]| {
         texts

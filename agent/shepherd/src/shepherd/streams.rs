@@ -31,7 +31,7 @@ pub type PipeHook<'a> = &'a dyn Fn();
 /// `waits`, which a procedure does not have.
 ///
 /// # Errors
-/// [`Failed::OPEN_FILE`] with the path.
+/// [`FailedCodes::OPEN_FILE`] with the path.
 pub fn open(
     streams: &Streams,
     identity: &Identity,
@@ -78,7 +78,7 @@ pub fn open(
 /// The three that came beside the document.
 ///
 /// # Errors
-/// [`Failed::OPEN_FILE`] where no descriptor is free.
+/// [`FailedCodes::OPEN_FILE`] where no descriptor is free.
 pub fn given([stdin, stdout, stderr]: &[OwnedFd; 3], folder: &str) -> Result<(StandardStreams, Places), Failure> {
     let copy = |stream: &OwnedFd| stream.try_clone().map_err(|error| cannot_open("connected", "", &error));
     let opened = StandardStreams {
@@ -104,7 +104,7 @@ const NOTHING: &str = "/dev/null";
 /// Three times `/dev/null`, for a procedure whose job cannot open its files.
 ///
 /// # Errors
-/// [`Failed::OPEN_FILE`] on a host without it.
+/// [`FailedCodes::OPEN_FILE`] on a host without it.
 pub fn nowhere(folder: &str) -> Result<(StandardStreams, Places), Failure> {
     let write = || {
         OpenOptions::new()

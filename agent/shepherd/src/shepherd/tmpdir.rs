@@ -38,7 +38,7 @@ fn spare(tmpdir: &TmpDir, key: &TaskKey) -> TmpDir {
 /// the user's own.
 ///
 /// # Errors
-/// [`Failed::BEFORE_JOB`] with the path.
+/// [`FailedCodes::BEFORE_JOB`] with the path.
 pub fn create(tmpdir: &TmpDir, uid: u32, key: &TaskKey) -> Result<TmpDir, Failure> {
     let mut refusal = None;
     for candidate in [tmpdir.clone(), spare(tmpdir, key)] {

@@ -1,6 +1,6 @@
 //! The script for fish: one `complete` for each command and option.
 
-use super::{Completed, CompletionSource, Names, commands};
+use super::{CompletedCommand, CompletionSource, Names, commands};
 use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ pub fn script() -> String {
     text
 }
 
-fn complete(text: &mut String, command: &Completed, begin: &str) {
+fn complete(text: &mut String, command: &CompletedCommand, begin: &str) {
     for option in &command.options {
         let source = CompletionSource::of_option(option);
         let value = match (&source, option.values) {

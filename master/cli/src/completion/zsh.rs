@@ -1,6 +1,6 @@
 //! The script for zsh: a call of `_arguments` for each command.
 
-use super::{Completed, CompletionSource, Names, commands};
+use super::{CompletedCommand, CompletionSource, Names, commands};
 use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
@@ -67,7 +67,7 @@ pub fn script() -> String {
     text
 }
 
-fn function(text: &mut String, command: &Completed) {
+fn function(text: &mut String, command: &CompletedCommand) {
     let _ = write!(text, "\n_gridwright_{}() {{\n    _arguments", command.name);
     for option in &command.options {
         let _ = write!(text, " \\\n        {}", quoted(&spec(option)));

@@ -235,16 +235,11 @@ fn room(
     sites: &[InstanceView<'_, '_>],
     reasons: &mut Vec<Reason>,
 ) -> HostRoom {
-    let HostSearch {
-        cluster,
-        demand,
-        globally,
-        pe,
-    } = *look;
+    let (cluster, demand, pe) = (look.cluster, look.demand, look.pe);
     // The slot of a master that is no task of the environment.
     let (extra, own) = (u32::from(!pe.job_is_first_task.0), demand.own_slots(pe));
     let (as_master, as_other) = demand.roles(Some(pe));
-    let on_host = |slots, role| cluster.fit_level(globally.clone(), &host.spot, demand, slots, role);
+    let on_host = |slots, role| cluster.fit_level(look.globally.clone(), &host.spot, demand, slots, role);
     let slaves = on_host(1, SlotRole::Slave);
     // If nothing is charged for the master alone, it fits where others fit.
     let is_alike = extra == 0 && !demand.charges_master();
@@ -293,14 +288,18 @@ fn room(
             })
             .filter(|master| master.slots >= own)
         });
-        let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
-        let is_first_best = !may_be_closed && !demand.is_apart();
-        (
-            masters.next(),
-            if is_first_best { Vec::new() } else { masters.collect() },
-        )
+        let first = masters.next();
+        let is_best = is_first_master_best(cluster, demand);
+        (first, if is_best { Vec::new() } else { masters.collect() })
     };
     HostRoom { master, others, ..room }
+}
+
+/// Whether no other instance of a host needs to be looked at for the master: nothing can close the
+/// first later, and the others ask for the same.
+fn is_first_master_best(cluster: &Cluster<'_>, demand: &Demand) -> bool {
+    let may_be_closed = !demand.is_exempt && cluster.config.enabled_quotas().next().is_some();
+    !may_be_closed && !demand.is_apart()
 }
 
 /// The slots that each instance could give to tasks that are not the master.
