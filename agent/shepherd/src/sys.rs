@@ -92,10 +92,11 @@ impl ReapedChild {
     /// A child that was sent SIGKILL and is not waited for.
     pub fn killed(pid: i32) -> Self {
         // SAFETY: rusage is plain integers, for which zero is valid.
+        let rusage = unsafe { std::mem::zeroed() };
         ReapedChild {
             pid,
             status: libc::SIGKILL,
-            rusage: unsafe { std::mem::zeroed() },
+            rusage,
         }
     }
 }
