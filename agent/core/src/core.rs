@@ -270,7 +270,8 @@ impl Core {
 
     fn configure(&mut self, config: AgentConfig) -> Vec<Effect> {
         self.config = config;
-        // Off again, everything goes back to what the queues say.
+        // Without `reprioritize`, tasks whose nice value or weight was changed get back what their
+        // queue says.
         let back = if self.config.reprioritize.is_none() {
             self.priorities.clear()
         } else {
@@ -579,13 +580,14 @@ impl Core {
                 }
                 self.become_task(key, Task::Ended(End::Refused(text, blame)), now)
             }
-            // A signal to a task that ended in between.
+            // What was refused is no start: a signal to a task that ended in between.
             Some(Task::Held(..) | Task::Accepted | Task::Running { .. } | Task::Ended(_)) | None => Vec::new(),
         }
     }
 
-    /// The launcher named every task directory: what it has is so; what it was asked for and has
-    /// not is asked again.
+    /// The launcher has listed every task directory. Tasks in the list take the state that it says.
+    /// Starts that wait, or were requested and are not in the list, are requested from this
+    /// launcher.
     fn listed(&mut self, summaries: Vec<TaskSummary>, now: &Now<'_>) -> Vec<Effect> {
         let first = !self.listed;
         self.listed = true;

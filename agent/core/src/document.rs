@@ -13,8 +13,7 @@ use proto::launch::{
 use proto::limit::{LimitKind, LimitSet};
 use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
 
-/// Seconds after which a prolog, epilog or parallel environment procedure is ended
-/// (`SCRIPT_TIMEOUT`).
+/// Seconds after which a prolog, epilog or parallel environment procedure is ended.
 const PROCEDURE_TIMEOUT_S: u32 = 120;
 /// Milliseconds between two samples of a task where the master does not tell `PDC_INTERVAL`.
 const SAMPLE_INTERVAL_MS: u32 = 1000;

@@ -99,7 +99,8 @@ fn resource_maps<'a>(site: &'a HostPaths, order: &'a StartOrder) -> impl Iterato
 
 fn facts<'a>(all: &mut Variables<'a>, site: &'a HostPaths, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
     let task = |value: Option<u32>| value.map_or(Cow::from("undefined"), |value| value.to_string().into());
-    // A master that is no task may be where none is: that is no place for tasks.
+    // A master that is no task of its environment may be in a queue instance that has no slots for
+    // tasks. Such an instance does not count.
     let granted = || order.granted.iter().filter(|granted| granted.slots > 0);
     let slots: u32 = granted().map(|granted| granted.slots).sum();
     let mut hosts: Vec<_> = granted().map(|granted| &granted.instance.host).collect();

@@ -86,7 +86,7 @@ impl Priorities {
         !self.tickets.is_empty() && boot_ms.saturating_sub(self.computed_boot_ms) >= EVERY_MS
     }
 
-    /// Takes everything back; the tasks that were told something.
+    /// Forgets all tickets and all use. Returns the tasks that were given a share.
     pub(crate) fn clear(&mut self) -> Vec<TaskKey> {
         let told = self
             .claims

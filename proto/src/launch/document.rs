@@ -526,8 +526,7 @@ pub struct Procedure {
     /// The command line, split at blanks, no shell. `$stdin_path`, `$stdout_path`, `$stderr_path`
     /// and `$merge_stderr` are replaced by the shepherd, other pseudo variables are already.
     pub command: String,
-    /// Seconds after which it is killed and counts as failed; 0 waits for ever (`SCRIPT_TIMEOUT`,
-    /// 120).
+    /// Seconds after which it is killed and counts as failed; 0 waits for ever.
     pub timeout_s: u32,
 }
 record!(Procedure {

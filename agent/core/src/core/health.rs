@@ -63,7 +63,8 @@ enum Launcher {
 }
 
 impl Health {
-    /// One that comes and goes without a list of its tasks counts as away since it was of use last.
+    /// The connection to the launcher has ended. If the launcher was away before and this one never
+    /// listed its tasks, the absence goes on from its first moment.
     pub(super) fn launcher_lost(&mut self, now_ms: u64) {
         if !matches!(self.launcher, Launcher::Away { .. }) {
             self.launcher = Launcher::Away { since: now_ms };

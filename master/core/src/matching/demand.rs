@@ -181,7 +181,8 @@ impl Demand {
         }
     }
 
-    /// The demand of a user without any request.
+    /// The demand that follows from requests and their owner, without checkpointing environment,
+    /// `-now` and advance reservation: the callers set these.
     fn from_requests(config: &Configuration, requests: &Requests, owner: &Owner, who: JobOwner) -> Demand {
         let complex = &config.complex;
         let (mut hard, mut unknown) = resolved(complex, &requests.hard);

@@ -48,7 +48,7 @@ pub struct Fit {
     defined: Marks,
 }
 
-/// A set of numbers of a row.
+/// A set of the numbers of hard requests, counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Marks {
     /// The first 64, which are all of most rows.

@@ -97,8 +97,8 @@ fn of_host(lab: &Lab, host: &str, attribute: &str) -> String {
 
 #[test]
 fn requests_compare_with_what_a_level_offers() {
-    // The seed's examples: mem_free 2G of 4G; a configured value and a load value restrict each
-    // other; == takes the configured.
+    // ALGORITHMS.md section 3.2: mem_free 2G of 4G; of a configured value and a load value the
+    // stricter counts; == takes the configured one.
     let lab = lab("complex busy busy DOUBLE >= YES NO 0 0
         host a | mem_free=4G busy=0.3
         host b mem_free=1G | mem_free=4G

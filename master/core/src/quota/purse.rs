@@ -184,7 +184,8 @@ impl<'a> QuotaBudget<'a> {
         Ok(())
     }
 
-    /// Keeps the reasons against a trial.
+    /// Takes over the reasons from a trial: a copy in which slots were taken to see whether they
+    /// fit.
     pub fn note(&mut self, trial: QuotaBudget<'_>) {
         for (scope, reason) in trial.denials {
             self.denials.entry(scope).or_insert(reason);

@@ -113,8 +113,8 @@ impl Model {
         true
     }
 
-    /// Brings the tickets of all tasks to what they are now, if anything that decides about them is
-    /// another.
+    /// Computes the tickets of all tasks anew if the classes or the number of free slots have
+    /// changed, and always while the share tree is in use.
     pub(super) fn price(&mut self, now: Now) {
         // A task more than could start now.
         let most = self.free_slots(self.rules.most_tasks, now) + 1;
@@ -180,8 +180,9 @@ impl Model {
         usage
     }
 
-    /// Takes a job of which nothing may start out of the queue until something tells of it again:
-    /// the start time too, which lies ahead once more if the clock was set back.
+    /// Marks a job of which nothing may start as [`JobStanding::Apart`], until an event or its
+    /// start time files it again. The start time is noted anew, because it lies ahead once more if
+    /// the clock was set back.
     pub(super) fn set_aside(&mut self, seq: SubmitSeq, now: Now) {
         if let Some(bucket) = self.queue.bucket(seq) {
             self.queue.file(seq, bucket, JobStanding::Apart, ClassTasks::default());
@@ -197,7 +198,8 @@ impl Model {
         self.queue.refresh(&self.state, range, now);
     }
 
-    /// What a user has of shares and override tickets is another.
+    /// Files all jobs of a user anew, because the user object, with its shares and override
+    /// tickets, has changed.
     pub(super) fn reclass(&mut self, user: &str) {
         let jobs: Vec<SubmitSeq> = self.state.index.jobs_of(&user.into()).collect();
         for seq in jobs {

@@ -33,7 +33,7 @@ const MANY_IN_VAIN: usize = 3;
 pub struct Category {
     /// What each of its jobs asks for.
     pub demand: Arc<Demand>,
-    /// The numbers in it.
+    /// The amounts of `demand`, close together in memory.
     pub tally: Tally,
     seen: Option<Mark>,
     closed: InstanceSet,
@@ -261,9 +261,6 @@ impl Category {
     ///
     /// Within a pass hosts only fill up, so a remembered count only gets worse. It is counted again
     /// when the instance's turn comes.
-    ///
-    /// Hosts only fill up within a pass, so that what is remembered only gets worse: it is looked
-    /// up again when its turn comes.
     fn best_that_fits(&mut self, mut attempt: Attempt<'_>, standings: &mut Standings) -> Option<Assignment> {
         let cluster = attempt.cluster;
         let demand = self.demand.clone();

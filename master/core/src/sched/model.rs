@@ -67,7 +67,8 @@ pub struct Model {
     is_local: Option<bool>,
     pub(super) changes: Changes,
     pub(super) planned: Ledger,
-    /// The same of tasks of advance reservations, beside each other.
+    /// The planned tasks of advance reservations: a ledger for each reservation. They are not in
+    /// `planned`.
     planned_within: BTreeMap<ReservationId, Ledger>,
     plans: Plans,
     /// Jobs that were given up because they could not start at once.

@@ -86,8 +86,8 @@ pub(super) fn numbers(
     if is_shown { numbers } else { without_tickets(numbers) }
 }
 
-/// `report_pjob_tickets FALSE`: what tickets are in is not told of pending jobs. They are ordered
-/// by it all the same.
+/// With `report_pjob_tickets FALSE`, tickets and all numbers computed from them are shown as 0 for
+/// pending jobs. The jobs are ordered by the true numbers all the same.
 fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
     PriorityNumbers {
         prior: 0,
@@ -101,7 +101,7 @@ fn without_tickets(numbers: PriorityNumbers) -> PriorityNumbers {
     }
 }
 
-/// The part of a task of what all pending, or all running tasks have, in millionths.
+/// A task's part of the tickets of all pending tasks, or of all running tasks, in millionths.
 fn share(prices: &Prices, tickets: Tickets, of: TaskPhase) -> i64 {
     let all = match of {
         TaskPhase::Pending => prices.pending,

@@ -28,7 +28,8 @@ struct BucketEnds {
 pub(super) struct OpenUrgencies(BTreeMap<Urgency, BucketEnds>);
 
 impl OpenUrgencies {
-    /// A bucket has other end jobs than before; `None` while it does not count.
+    /// Replaces the oldest and the youngest job of a bucket: `before` by `now`. `None` means that
+    /// the bucket did not count, or does not count any more.
     pub fn change(&mut self, urgency: Urgency, id: BucketId, before: Option<EndJobs>, now: Option<EndJobs>) {
         if before == now {
             return;

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Jobs whose order among each other is that of their submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// What the ticket policies know them as.
+    /// Their class: the ticket policies do not tell jobs of one class apart.
     pub class: ClassId,
     /// Their category.
     pub category: CategoryId,
@@ -70,8 +70,8 @@ type Jobs = PagedMap<SubmitSeq, ()>;
 
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
 ///
-/// Invariants: `by_bucket` leads to every shelf that is not free; `filed` tells of each job on
-/// which one it is.
+/// Invariants: `by_bucket` leads to every entry of `shelves` whose number is not in `free`; `filed`
+/// holds the bucket of each job.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     shelves: Vec<BucketJobs>,
@@ -163,8 +163,8 @@ impl Queue {
         id
     }
 
-    /// Files a job, anew if it was. `tasks` are those of it that tickets are for; none of one that
-    /// rests apart.
+    /// Files a job in a bucket, and takes it out of the one where it was filed before. `tasks` are
+    /// the tasks of the job that tickets are for: none for a job that is [`JobStanding::Apart`].
     pub fn file(&mut self, seq: SubmitSeq, id: BucketId, rests: JobStanding, tasks: ClassTasks) {
         let old = self.filed.insert(
             seq,
@@ -425,9 +425,11 @@ impl Queue {
         self.shelves[id.index()].pending.after(&seq).map(|(seq, ())| *seq)
     }
 
-    /// Among which urgencies one is normalised now; none if no job counts.
+    /// The least and the largest urgency of the jobs that count now, between which urgencies are
+    /// normalised. `None` if no job counts.
     pub fn range(&self, state: &State, now: Now) -> Option<Range> {
-        // Within one urgency the oldest has waited longest: the ends are enough.
+        // Jobs under one `Urgency` differ only in how long they have waited, so the oldest and the
+        // youngest of them are enough.
         let running = self.running_urgencies.iter().flat_map(|(urgency, jobs)| {
             let ends = [jobs.first(), jobs.last()];
             ends.into_iter().flatten().map(|(seq, ())| (*urgency, *seq))
@@ -485,7 +487,8 @@ impl Presence {
     }
 }
 
-/// A job is no longer, or now, among those of an urgency.
+/// Adds a job to those of an urgency, or removes it. `before` says whether it was among them, `now`
+/// whether it is to be.
 fn count_urgency(urgencies: &mut BTreeMap<Urgency, Jobs>, urgency: Urgency, seq: SubmitSeq, before: bool, now: bool) {
     if before == now {
         return;

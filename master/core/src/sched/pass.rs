@@ -122,14 +122,11 @@ impl Pass {
         slice
     }
 
-    /// Starts the job at the head of a bucket without the phases, if its place is known. Returns
-    /// false if it is not.
+    /// Starts the job at the head of a bucket without the phases, if its queue instance is known
+    /// without a search. Returns false if it is not.
     ///
-    /// This exists only for speed: such starts are decided one after the other and filed together,
-    /// so that each of the two codes stays in the processor's cache.
-    ///
-    /// What only later decisions ask for is done for several starts together: a processor's cache
-    /// holds the code of either part, and not of both.
+    /// This exists only for speed: such starts are decided one after the other, and several of them
+    /// are filed together. A processor's cache holds the code of either part, and not of both.
     fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
         let Head {
             seq: Reverse(seq),

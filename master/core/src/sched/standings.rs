@@ -39,7 +39,8 @@ pub struct Standings {
     sorted: BTreeSet<RankedInstance>,
     /// By number of the instance.
     known: Vec<Option<InstanceEntry>>,
-    /// Free amounts; right likewise, also for instances that take no jobs.
+    /// Free amounts by queue instance, also of instances that take no jobs. Like `known`, they are
+    /// right for every host that is not stale.
     columns: Columns,
     stale: BTreeSet<HostName>,
     all_stale: bool,
@@ -188,7 +189,7 @@ fn sites<'a, 'l>(
     )
 }
 
-/// What is to be known of the queue instances of a host.
+/// An entry for each queue instance of a host, in their order; `None` for one that takes no jobs.
 fn known<'l>(
     cluster: &'l Cluster<'_>,
     host: &'l HostView<'_, '_>,

@@ -177,8 +177,8 @@ pub struct TimeLine {
 }
 
 impl TimeLine {
-    /// A line with nothing known. It is followed from now on if `is_on`. Kept bookings are given
-    /// up.
+    /// An empty time line at the same moment. If `is_on`, it is kept current from now on. Its
+    /// generation is the next one, because kept bookings are given up.
     pub fn emptied(&self, is_on: bool) -> TimeLine {
         let (now, grace_ms, generation) = (self.now, self.grace_ms, self.generation + 1);
         TimeLine {
@@ -446,8 +446,8 @@ impl TimeLine {
         self.hosts.get(host).map_or(&[], Vec::as_slice)
     }
 
-    /// Does what [`TimeLine::booked`] does for a host or queue instance whose tenants were looked
-    /// up. `now` returns the present use.
+    /// Does what [`TimeLine::booked`] does, for a host whose uses were looked up before
+    /// ([`TimeLine::tenants`]), or a queue instance there. `now` returns the present use.
     pub fn booked_by<N: AsRef<str> + ?Sized>(
         &self,
         tenants: &[HostUse],
