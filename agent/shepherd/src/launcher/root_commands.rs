@@ -81,8 +81,7 @@ impl RootCommands {
 #[derive(Clone)]
 struct TaskFacts {
     known: [(&'static str, String); 5],
-    /// `None` stands for any name.
-    job_name: Option<String>,
+    job_name: String,
     task: String,
 }
 
@@ -98,7 +97,7 @@ impl TaskFacts {
                 ("sge_root", root),
                 ("processors", "UNDEFINED".to_owned()),
             ],
-            job_name: Some(document.job_name.clone()),
+            job_name: document.job_name.clone(),
             task: document.key.task.to_string(),
         }
     }
@@ -109,12 +108,7 @@ impl TaskFacts {
             return Some(Piece::Plain);
         }
         if name == "job_name" {
-            let admitted = |name: &String| (!is_replaced_later(name)).then(|| name.clone());
-            return Some(
-                self.job_name
-                    .as_ref()
-                    .map_or(Piece::Any, |name| Piece::OneOf(Vec::from_iter(admitted(name)))),
-            );
+            return Some(Piece::JobName);
         }
         let known = self
             .known
@@ -137,11 +131,26 @@ impl TaskFacts {
     }
 }
 
-/// Whether the shepherd would replace a part of a job's name by a path that the owner chose.
-fn is_replaced_later(name: &str) -> bool {
-    CONSTANTS
+/// How a command may have the job's name in it, whose words have single blanks between them.
+fn names_in_command(name: &str) -> Vec<String> {
+    let is_blank = |c: char| c.is_ascii_whitespace();
+    let inner: Vec<&str> = name.split_ascii_whitespace().collect();
+    let inner = inner.join(" ");
+    let front: &[&str] = if name.starts_with(is_blank) { &["", " "] } else { &[""] };
+    let back: &[&str] = if name.ends_with(is_blank) { &["", " "] } else { &[""] };
+    front
         .iter()
-        .any(|constant| constant.starts_with('$') && name.contains(constant))
+        .flat_map(|front| back.iter().map(move |back| (front, back)))
+        .map(|(front, back)| format!("{front}{inner}{back}"))
+        .collect()
+}
+
+/// The names of the job that a listed command may have in it. The shepherd replaces `$stdin_path`
+/// and the like by paths that the owner chose, and the text around a name can complete such a word:
+/// no name with a `$` is admitted.
+fn admitted_names(facts: &TaskFacts) -> Vec<String> {
+    let is_admitted = !facts.job_name.contains('$');
+    Vec::from_iter(is_admitted.then(|| facts.job_name.clone()))
 }
 
 /// A part of a listed word.
@@ -150,7 +159,7 @@ enum Piece {
     Text(String),
     OneOf(Vec<String>),
     Plain,
-    Any,
+    JobName,
 }
 
 fn is_admitted(line: &[String], given: &[&str], facts: &TaskFacts) -> bool {
@@ -167,47 +176,39 @@ fn is_admitted(line: &[String], given: &[&str], facts: &TaskFacts) -> bool {
 fn is_word(word: &str, text: &str, facts: &TaskFacts) -> bool {
     let pieces = pieces(word, facts);
     let begins_with_value = !matches!(pieces.first(), Some(Piece::Text(_)) | None);
-    !(begins_with_value && text.starts_with('-')) && fits(&pieces, text)
+    !(begins_with_value && text.starts_with('-')) && fits(&pieces, text, &admitted_names(facts))
 }
 
-/// Whether a command is a listed one but for the job's name. A name may be an option, or several
-/// words.
+/// Whether a command is a listed one but for the rules for the job's name: that is an option,
+/// several words, or has a `$`.
 fn differs_by_name(line: &[String], given: &[&str], facts: &TaskFacts) -> bool {
-    let pieces = pieces(
-        &line.join(" "),
-        &TaskFacts {
-            job_name: None,
-            ..facts.clone()
-        },
-    );
-    pieces.contains(&Piece::Any) && fits(&pieces, &given.join(" "))
+    let pieces = pieces(&line.join(" "), facts);
+    pieces.contains(&Piece::JobName) && fits(&pieces, &given.join(" "), &names_in_command(&facts.job_name))
 }
 
-/// Whether the pieces make up a text. An agent chooses the text, so no position is looked at twice.
-fn fits(pieces: &[Piece], text: &str) -> bool {
+/// Whether the pieces make up a text, with one of these names of the job. An agent chooses the
+/// text: each piece looks once at each place where the one before it may end, and those are few.
+fn fits(pieces: &[Piece], text: &str, names: &[String]) -> bool {
     let text = text.as_bytes();
     let mut ends = BTreeSet::from([0]);
     for piece in pieces {
-        ends = match (piece, ends.first()) {
-            (Piece::Any, Some(&first)) => (first..=text.len()).collect(),
-            _ => ends
-                .iter()
-                .flat_map(|&start| piece.lengths(&text[start..]).map(move |length| start + length))
-                .collect(),
-        };
+        ends = ends
+            .iter()
+            .flat_map(|&start| piece.lengths(&text[start..], names).map(move |length| start + length))
+            .collect();
     }
     ends.contains(&text.len())
 }
 
 impl Piece {
     /// The lengths that the piece may have at the start of a text.
-    fn lengths(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+    fn lengths(&self, text: &[u8], names: &[String]) -> impl Iterator<Item = usize> {
         let of_value = |value: &String| text.starts_with(value.as_bytes()).then_some(value.len());
         let lengths: Vec<usize> = match self {
             Piece::Text(value) => of_value(value).into_iter().collect(),
             Piece::OneOf(values) => values.iter().filter_map(of_value).collect(),
+            Piece::JobName => names.iter().filter_map(of_value).collect(),
             Piece::Plain => (1..=text.iter().take(MAX_PLAIN).take_while(|&&byte| is_plain(byte)).count()).collect(),
-            Piece::Any => (0..=text.len()).collect(),
         };
         lengths.into_iter()
     }
@@ -266,7 +267,7 @@ mod tests {
                 ("sge_root", "/cell".to_owned()),
                 ("processors", "UNDEFINED".to_owned()),
             ],
-            job_name: Some("--rm".to_owned()),
+            job_name: "--rm".to_owned(),
             task: "3".to_owned(),
         }
     }
@@ -349,45 +350,57 @@ mod tests {
             "/x/named -n $job_name",
             "/x/plain $host",
             "/x/alone",
+            "/x/around=$job_name.log",
         ];
         let commands = RootCommands::new(&lines.map(str::to_owned));
-        let blame = |command: &str| {
-            commands
-                .check_facts(command, &facts())
-                .err()
-                .map(|refusal| refusal.blame)
+        let blame = |name: &str, command: &str| {
+            let facts = TaskFacts {
+                job_name: name.to_owned(),
+                ..facts()
+            };
+            commands.check_facts(command, &facts).err().map(|refusal| refusal.blame)
         };
-        for (command, expected) in [
-            ("/x/prolog --rm", Some(Blame::Job)),
-            ("/x/prolog two words", Some(Blame::Job)),
-            ("/x/prolog \"\"", Some(Blame::Job)),
-            ("/x/named -n --rm", Some(Blame::Job)),
-            ("/x/named -m name", Some(Blame::Queue)),
-            ("/x/plain --rm", Some(Blame::Queue)),
-            ("/x/alone --rm", Some(Blame::Queue)),
-            ("/x/other --rm", Some(Blame::Queue)),
+        for (name, command, expected) in [
+            ("--rm", "/x/prolog --rm", Some(Blame::Job)),
+            ("two words", "/x/prolog two words", Some(Blame::Job)),
+            ("two \twords ", "/x/prolog two words", Some(Blame::Job)),
+            (" a b ", "/x/around= a b .log", Some(Blame::Job)),
+            ("--rm", "/x/named -n --rm", Some(Blame::Job)),
+            ("name", "/x/prolog name", None),
+            ("name", "/x/prolog -v name", Some(Blame::Queue)),
+            ("name", "/x/prolog 7 name", Some(Blame::Queue)),
+            ("name", "/x/prolog --rm", Some(Blame::Queue)),
+            ("--rm", "/x/prolog two words", Some(Blame::Queue)),
+            ("--rm", "/x/prolog \"\"", Some(Blame::Queue)),
+            ("name", "/x/named -m name", Some(Blame::Queue)),
+            ("--rm", "/x/plain --rm", Some(Blame::Queue)),
+            ("--rm", "/x/alone --rm", Some(Blame::Queue)),
+            ("--rm", "/x/other --rm", Some(Blame::Queue)),
         ] {
-            assert_eq!(blame(command), expected, "{command}");
+            assert_eq!(blame(name, command), expected, "{name}: {command}");
         }
     }
 
     #[test]
-    fn a_name_that_the_shepherd_would_replace_by_a_path_is_not_admitted() {
-        let commands = RootCommands::new(&["/x/prolog --name=$job_name".to_owned()]);
-        for (name, is_admitted) in [
-            ("$stdin_path", false),
-            ("a$stdout_path", false),
-            ("$HOME", true),
-            ("a", true),
+    fn a_name_that_the_shepherd_could_replace_by_a_path_is_not_admitted() {
+        for (line, name, is_admitted) in [
+            ("/x/prolog --name=$job_name", "$stdin_path", false),
+            ("/x/prolog --name=$job_name", "a$stdout_path", false),
+            ("/x/prolog --name=$job_name", "$HOME", false),
+            ("/x/prolog --log=${job_name}_path", "$stdin", false),
+            ("/x/prolog --log=$job_name$job_name", "_path$stdin", false),
+            ("/x/prolog --name=$job_name", "a", true),
         ] {
             let facts = TaskFacts {
-                job_name: Some(name.to_owned()),
+                job_name: name.to_owned(),
                 ..facts()
             };
-            let checked = commands.check_facts(&format!("/x/prolog --name={name}"), &facts);
+            let command = line.replace("${job_name}", name).replace("$job_name", name);
+            let checked = RootCommands::new(&[line.to_owned()]).check_facts(&command, &facts);
             assert_eq!(
                 checked.map_err(|refusal| refusal.blame),
-                if is_admitted { Ok(()) } else { Err(Blame::Job) }
+                if is_admitted { Ok(()) } else { Err(Blame::Job) },
+                "{command}"
             );
         }
     }
