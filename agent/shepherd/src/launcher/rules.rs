@@ -182,11 +182,11 @@ impl Rules {
         }
     }
 
-    /// The listed commands of root, for people: `None` where everything runs as one user, or for a
-    /// list that is too long.
+    /// The listed commands of root, for people: `None` where everything runs as one user, for a list
+    /// that is too long, and while the lists cannot be read.
     pub fn told_commands(&self) -> Option<Vec<String>> {
         let lines = self.root_commands.lines();
-        (!self.single_user && is_sendable(&lines)).then_some(lines)
+        (!self.single_user && self.trouble.is_none() && is_sendable(&lines)).then_some(lines)
     }
 
     fn list_states(&self) -> ListStates {
@@ -470,6 +470,7 @@ mod tests {
         for _ in 0..2 {
             rules.refresh();
             assert!(!listed(&rules) && rules.lists.is_none() && rules.trouble.is_some());
+            assert_eq!(rules.told_commands(), None, "it is not known what is listed");
             assert_eq!(
                 rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame,
                 Blame::Host
@@ -479,6 +480,7 @@ mod tests {
         rules.root_commands = RootCommands::new(&["/x/prolog".to_owned()]);
         rules.refresh();
         assert!(!listed(&rules) && rules.lists == Some([None, None]) && rules.trouble.is_none());
+        assert_eq!(rules.told_commands(), Some(Vec::new()));
         assert_eq!(
             rules.of_host_in_trouble(Refusal::of_queue("not listed")).blame,
             Blame::Queue
