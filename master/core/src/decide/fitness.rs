@@ -8,8 +8,8 @@
 //! `qmaster_params`).
 //!
 //! A job whose shepherds die again and again before it begins would in this way pause one host
-//! after the other. After as many such starts in a row it waits in error itself, unless the fault
-//! can be that of the one host where they died.
+//! after the other. After as many such starts in a row it waits in error itself. Those that can be
+//! the fault of one host do not count for that.
 
 use super::Turn;
 use super::agents::Deadline;
@@ -50,11 +50,14 @@ pub(crate) struct Fitness {
 }
 
 /// The starts of a job in a row that ended with the death of the shepherd.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Deaths {
     count: u32,
-    first: Tick,
-    hosts: BTreeSet<HostName>,
+    /// Those that can hardly be the fault of one host.
+    of_job: u32,
+    /// The last one on each host.
+    last: BTreeMap<HostName, Tick>,
+    last_host: Option<HostName>,
 }
 
 /// The record of one host.
@@ -114,8 +117,8 @@ pub(super) fn said(turn: &mut Turn<'_>, host: &HostName, unfit: Option<String>) 
 
 /// Notes the commands that root runs on a host, as the host says; `None` if it does not. A list
 /// that is longer than launchers send is not kept: it is unknown what the host lists. Queue
-/// instances that wait in error because a command was not listed take jobs again once a new list
-/// has it.
+/// instances that wait in error because a command was not listed take jobs again once a list has
+/// it. Those whose command has other arguments do so once the list is another one than before.
 pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<Vec<String>>) {
     let root_commands = root_commands.filter(|lines| is_sendable(lines));
     let record = turn.fitness_mut().host_mut(host);
@@ -123,36 +126,35 @@ pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<
     let Some(lines) = root_commands.filter(|lines| record.last_commands.as_ref() != Some(lines)) else {
         return;
     };
-    record.last_commands = Some(lines.clone());
+    // A new master does not know whether the first list that it is told is another one than before.
+    let is_changed = record.last_commands.replace(lines.clone()).is_some();
     let of_host = turn
         .state()
         .instances
         .iter()
         .filter(|(instance, _)| instance.host == *host);
-    let mended = of_host.filter(|(_, state)| state.errors.iter().any(|error| is_mended(error, &lines)));
+    let mended = of_host.filter(|(_, state)| state.errors.iter().any(|error| is_mended(error, &lines, is_changed)));
     let mended: Vec<_> = mended
         .map(|(instance, state)| (instance.clone(), state.clone()))
         .collect();
     for (instance, mut state) in mended {
-        state.errors.retain(|error| !is_mended(error, &lines));
+        state.errors.retain(|error| !is_mended(error, &lines, is_changed));
         turn.record(Event::InstanceChanged { instance, state });
     }
 }
 
-/// Whether an error of a queue instance is about a program that a new list of its host has, or
-/// about arguments. The next job shows whether the list has those.
-fn is_mended(error: &str, lines: &[String]) -> bool {
-    if is_about_host(error) {
-        return false;
-    }
-    let unlisted = error
-        .strip_suffix(NOT_LISTED)
-        .and_then(|text| text.strip_suffix(": ")?.rsplit_once("root@"));
-    match unlisted {
-        Some((_, program)) => lines
-            .iter()
-            .any(|line| line.split_ascii_whitespace().next() == Some(program)),
-        None => error.contains(LISTED_OTHERWISE),
+/// Whether an error of a queue instance is about a program that a list of its host has now, or about
+/// arguments of one and the list has changed. The next job shows whether the list has those.
+fn is_mended(error: &str, lines: &[String], is_changed: bool) -> bool {
+    let refusal = error.split_once("root@").filter(|_| !is_about_host(error));
+    let Some((_, refusal)) = refusal else { return false };
+    let has = |program: Option<&str>| {
+        let mut programs = lines.iter().map(|line| line.split_ascii_whitespace().next());
+        program.is_some() && programs.any(|listed| listed == program)
+    };
+    match refusal.strip_suffix(NOT_LISTED) {
+        Some(text) => has(text.strip_suffix(": ")),
+        None => is_changed && refusal.contains(LISTED_OTHERWISE) && has(refusal.split_ascii_whitespace().next()),
     }
 }
 
@@ -198,34 +200,25 @@ fn is_death(key: TaskKey, result: &TaskResult) -> bool {
 /// Counts a start that ended with the death of the shepherd. Returns the reason why the job is not
 /// tried again after too many.
 ///
-/// Deaths on one host are the job's fault only if the host starts other jobs, or if the cell has no
-/// other host. A job with a task that runs can be started.
+/// The first death on a host counts. A further one there may be the fault of the host, so it counts
+/// only if the host has started something else since the one before, if the job has died on another
+/// host since, or if the cell has no other host.
 fn count_death(turn: &mut Turn<'_>, host: &HostName, seq: SubmitSeq, why: &str) -> Option<String> {
     let (state, now) = (turn.state(), turn.now.tick);
     let most = state.config.settings.qmaster().max_start_failures;
     let is_only_host = !state.config.resolved.keys().any(|instance| instance.host != *host);
-    if state
-        .jobs
-        .get(&seq)?
-        .placements()
-        .any(|(_, placement)| placement.started.is_some())
-    {
-        turn.fitness_mut().deaths.remove(&seq);
-        return None;
-    }
     let Fitness { hosts: records, deaths } = turn.fitness_mut();
-    let new = || Deaths {
-        count: 0,
-        first: now,
-        hosts: BTreeSet::new(),
-    };
-    let Deaths { count, first, hosts } = deaths.entry(seq).or_insert_with(new);
-    *count = count.saturating_add(1);
-    hosts.insert(host.clone());
     let started = records.get(host).and_then(|record| record.started);
-    let starts_others = started.is_some_and(|started| started >= *first);
-    let is_of_job = starts_others || is_only_host || hosts.len() > 1;
-    (most > 0 && *count >= most && is_of_job)
+    let row = deaths.entry(seq).or_default();
+    row.count = row.count.saturating_add(1);
+    let before = row.last.insert(host.clone(), now);
+    let starts_others = before.is_none_or(|before| started.is_some_and(|started| started > before));
+    let is_elsewhere = row.last_host.replace(host.clone()).is_some_and(|last| last != *host);
+    if is_only_host || starts_others || is_elsewhere {
+        row.of_job = row.of_job.saturating_add(1);
+    }
+    let count = row.count;
+    (most > 0 && row.of_job >= most)
         .then(|| format!("{why}; so ended {count} starts of the job in a row, the last one on host {host}"))
 }
 

@@ -119,6 +119,22 @@ fn a_queue_instance_whose_host_lists_other_arguments_waits_for_another_list() {
     assert!(errors(&cell).is_empty());
 }
 
+/// A new master keeps the error and knows no list.
+#[test]
+fn the_first_list_that_a_host_tells_does_not_mend_arguments_and_neither_does_one_without_the_program() {
+    let mut cell = Cell::ready();
+    let why =
+        "root@/x/prolog -v: etc/root-commands of this host lists it with other arguments; write the whole command";
+    let (_, key) = placed(&mut cell, "u1");
+    cell.end(key, "h1", result(Exit::NotStarted, FailedCode::BEFORE_PROLOG, why));
+    for lines in [&["/x/prolog -q"][..], &[], &["/x/other"]] {
+        lists(&mut cell, "h1", Some(lines));
+        assert_eq!(errors(&cell).len(), 1, "{lines:?}");
+    }
+    lists(&mut cell, "h1", Some(&["/x/prolog -v"]));
+    assert!(errors(&cell).is_empty());
+}
+
 #[test]
 fn a_queue_instance_in_error_for_another_reason_is_not_mended_by_a_list() {
     let mut cell = Cell::ready();
@@ -378,16 +394,49 @@ fn one_sick_host_that_gets_a_job_again_and_again_puts_it_into_error_only_if_it_s
 }
 
 #[test]
-fn an_array_whose_tasks_run_elsewhere_is_not_to_blame() {
-    let mut cell = impatient_cell();
-    let number = cell.submit(super::cell::array("1-3"));
-    let key = cell.order(number, 2, "h2").unwrap();
-    cell.report(key, "h2", TaskReportState::Running { for_ms: 1 });
-    for host in ["h1", "h2", "h1", "h2"] {
-        dies(&mut cell, number, host);
+fn a_host_that_falls_ill_is_not_cleared_by_what_it_started_before() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=3")]);
+    let number = cell.submit(job());
+    dies(&mut cell, number, "h1");
+    cell.pass(LONGEST_PAUSE_MS);
+    let (_, other) = placed(&mut cell, "u2");
+    cell.report(other, "h1", TaskReportState::Running { for_ms: 1 });
+    for _ in 0..5 {
+        dies(&mut cell, number, "h1");
+        cell.pass(LONGEST_PAUSE_MS);
+    }
+    assert!(!is_in_error(&cell, number, 1), "it started nothing any more");
+}
+
+#[test]
+fn a_death_elsewhere_long_ago_does_not_make_those_on_a_sick_host_the_jobs_fault() {
+    let mut cell = Cell::ready();
+    cell.set_cluster(&[("qmaster_params", "MAX_START_FAILURES=3")]);
+    let number = cell.submit(job());
+    dies(&mut cell, number, "h2");
+    for _ in 0..5 {
+        dies(&mut cell, number, "h1");
         cell.pass(LONGEST_PAUSE_MS);
     }
     assert!(!is_in_error(&cell, number, 1));
+    dies(&mut cell, number, "h2");
+    assert!(is_in_error(&cell, number, 1), "it moves and dies on both");
+}
+
+#[test]
+fn an_array_is_cleared_by_a_task_that_starts_between_the_deaths_and_not_by_one_that_ran_before() {
+    let mut cell = impatient_cell();
+    let number = cell.submit(super::cell::array("1-3"));
+    cell.run(number, 2, "h2");
+    dies(&mut cell, number, "h1");
+    cell.run(number, 3, "h2");
+    cell.pass(LONGEST_PAUSE_MS);
+    dies(&mut cell, number, "h1");
+    assert!(!is_in_error(&cell, number, 1), "a task started in between");
+    dies(&mut cell, number, "h2");
+    assert!(is_in_error(&cell, number, 1));
+    cell.assert_replay_is_live();
 }
 
 #[test]
