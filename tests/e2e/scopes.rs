@@ -213,7 +213,7 @@ fn lines_of_a_script_ask_in_scopes_and_qalter_changes_and_forgets_them() {
     };
     assert_eq!(lists(&cell, &job), others(&["slave_hard_resource_list: mem=9G,dev=1"]));
     let explained = || cell.user(&["explain", &job]).out;
-    let asked = "(-l h_rt=600,lic=1 -scope master -l mem=1G -scope slave -l mem=9G,dev=1)";
+    let asked = "(-l h_rt=600,lic=1 -scope master -l mem=1G -scope slave -l dev=1,mem=9G)";
     wait_until(explained, || {
         explained().contains(&format!("{asked} cannot run globally"))
     });
