@@ -298,7 +298,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Gives the job what procedures of root have added to the `environment` of its spool
-    /// directory.
+    /// directory, or nothing if that is too much.
     fn take_additions(&self) {
         let key = self.context.document.key;
         match self.context.dir.spool().additions(&self.context.document) {
@@ -309,7 +309,10 @@ impl<'a> Supervisor<'a> {
                 }
                 *self.context.additions.borrow_mut() = variables;
             }
-            Err(error) => crate::log::line(format_args!("task {key}: environment: {error}; nothing of it is added")),
+            Err(error) => {
+                self.context.additions.borrow_mut().clear();
+                crate::log::line(format_args!("task {key}: environment: {error}; nothing of it is added"));
+            }
         }
     }
 

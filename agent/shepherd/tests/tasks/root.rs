@@ -150,6 +150,26 @@ fn the_start_of_a_parallel_environment_sees_what_the_prolog_added() {
 }
 
 #[test]
+fn nothing_is_added_if_all_procedures_together_add_too_much() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let site = RootFolder::new("much");
+    for name in ["prolog", "start"] {
+        let adds = format!("seq -f '{name}_%g=1' 600 >> $SGE_JOB_SPOOL_DIR/environment");
+        write_script(&site.folder.join(name), &format!("#!/bin/sh\n{adds}\n"));
+    }
+    let listed = format!("{}\n{}", site.path("prolog"), site.path("start"));
+    let mut cell = Cell::start_with(&[("root-commands", &listed)]);
+    for (start, expected) in [(None, "600\n"), (root_at(&site.path("start")), "0\n")] {
+        let mut document = cell.shell("env | grep -Ec '^(prolog|start)_'; true");
+        (document.prolog, document.pe_start) = (root_at(&site.path("prolog")), start);
+        let result = cell.run_document(document);
+        assert_eq!(cell.output(&result, 'o'), expected);
+    }
+}
+
+#[test]
 fn what_a_prolog_of_root_gives_away_is_not_the_next_tasks() {
     if !Uid::effective().is_root() {
         return;
