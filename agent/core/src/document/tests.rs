@@ -2,7 +2,6 @@ use super::*;
 use crate::testing::{key, order, site, spec};
 use proto::amount::Amount;
 use proto::id::QueueInstanceName;
-use proto::launch::TASK_VARIABLES;
 use proto::limit::Bounds;
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
@@ -80,11 +79,31 @@ fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() 
     assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
 }
 
-/// What 8.1.9 sets for a serial job after `-v` and `-V`, beside the variables of every task.
-const OF_THE_CELL: [&str; 6] = [
+/// What 8.1.9 sets for a serial job after `-v` and `-V`.
+const OF_THE_CELL: [&str; 26] = [
+    "ARC",
+    "ENVIRONMENT",
+    "HOSTNAME",
+    "JOB_ID",
+    "JOB_NAME",
+    "JOB_SCRIPT",
+    "NHOSTS",
+    "NQUEUES",
+    "NSLOTS",
+    "QUEUE",
+    "REQNAME",
+    "REQUEST",
+    "RESTARTED",
+    "SGE_ACCOUNT",
+    "SGE_ARCH",
     "SGE_BINARY_PATH",
+    "SGE_CELL",
     "SGE_JOB_SPOOL_DIR",
     "SGE_ROOT",
+    "SGE_TASK_FIRST",
+    "SGE_TASK_ID",
+    "SGE_TASK_LAST",
+    "SGE_TASK_STEPSIZE",
     "SHELL",
     "TMP",
     "TMPDIR",
@@ -93,17 +112,15 @@ const OF_THE_CELL: [&str; 6] = [
 #[test]
 fn a_user_sets_variables_but_not_those_that_say_what_the_cell_decided() {
     let mut given = spec();
-    let of_the_cell: Vec<&str> = TASK_VARIABLES.into_iter().chain(OF_THE_CELL).collect();
-    let names = of_the_cell
-        .iter()
-        .copied()
+    let names = OF_THE_CELL
+        .into_iter()
         .chain(["HOME", "LOGNAME", "USER", "MYVAR", "PE", "SGE_RSH_COMMAND", "TZ"]);
     given.environment = names
         .map(|name| (name.to_owned(), "another".to_owned()))
         .collect::<Vec<_>>()
         .into();
     let made = document(&order(key(1, 1)), &given);
-    for name in of_the_cell {
+    for name in OF_THE_CELL {
         assert_ne!(variable(&made, name), Some("another"), "{name}");
         assert!(variable(&made, name).is_some(), "{name}");
     }

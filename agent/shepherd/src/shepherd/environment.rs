@@ -203,6 +203,45 @@ mod tests {
     }
 
     #[test]
+    fn a_procedure_of_another_user_is_told_these_variables_and_no_others() {
+        let mut names = TOLD.concat();
+        names.sort_unstable();
+        let expected = [
+            "ARC",
+            "ENVIRONMENT",
+            "HOSTNAME",
+            "JOB_ID",
+            "JOB_NAME",
+            "JOB_SCRIPT",
+            "NHOSTS",
+            "NQUEUES",
+            "NSLOTS",
+            "PE",
+            "QUEUE",
+            "REQNAME",
+            "REQUEST",
+            "RESTARTED",
+            "SGE_ACCOUNT",
+            "SGE_ARCH",
+            "SGE_CELL",
+            "SGE_O_HOME",
+            "SGE_O_HOST",
+            "SGE_O_LOGNAME",
+            "SGE_O_MAIL",
+            "SGE_O_PATH",
+            "SGE_O_SHELL",
+            "SGE_O_TERM",
+            "SGE_O_TZ",
+            "SGE_O_WORKDIR",
+            "SGE_TASK_FIRST",
+            "SGE_TASK_ID",
+            "SGE_TASK_LAST",
+            "SGE_TASK_STEPSIZE",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
     fn a_variable_is_set_once() {
         let mut environment = ["A=1", "AB=2", "A=3"].map(str::to_owned).to_vec();
         set(&mut environment, "A", "4");
