@@ -1,7 +1,7 @@
 //! Limits, orders and the evidence for what ended a task.
 
 use super::cell::{Cell, direct, is_alive, limit, until};
-use proto::launch::{BoundValue, EndCause, HostEvidence, HostLimitHit, ProcessLimit, Resource, TaskOrder};
+use proto::launch::{BoundValue, EndCause, HostEvidence, HostLimitHit, Notice, ProcessLimit, Resource, TaskOrder};
 
 const MIB: u64 = 1 << 20;
 
@@ -91,10 +91,15 @@ fn a_program_that_says_that_memory_is_missing_under_a_limit_leaves_a_likely_one(
         let expected = is_blamed.then_some(("h_vmem", HostEvidence::Likely));
         assert_eq!(named(&result.limit), expected, "{command}");
     }
-    // Samples saw it far from its limit.
-    let mut document = cell.shell("sleep 1; echo MemoryError >&2; exit 1");
+    // A sample saw it far from its limit.
+    let go = cell.work.join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
+    let mut document = cell.shell("read line < go; echo MemoryError >&2; exit 1");
     document.limits = vec![limit(Resource::AddressSpace, 500 << 30)];
-    assert_eq!(cell.run_document(document).limit, None);
+    let sampled = cell.launch(document);
+    cell.hear(|notice| matches!(notice, Notice::Usage { key, .. } if *key == sampled).then_some(()));
+    std::fs::write(&go, "\n").unwrap();
+    assert_eq!(cell.ended(sampled).limit, None);
     // Without a limit nothing is to blame.
     assert_eq!(cell.run("echo MemoryError >&2; exit 1").limit, None);
 }
