@@ -51,10 +51,10 @@ impl Commons {
     }
 
     /// Requests of jobs that are not in the form in which they are kept, after a change of the
-    /// complex.
-    pub(super) fn renewable(&self, complex: &Complex) -> Vec<Common<Requests>> {
-        let is_old = |asked: &&Common<Requests>| requests::renewed(complex, asked).is_some();
-        self.requests.keys().filter(is_old).cloned().collect()
+    /// complex, each with that form.
+    pub(super) fn renewable(&self, complex: &Complex) -> BTreeMap<Common<Requests>, Common<Requests>> {
+        let renewed = |old: &Common<Requests>| Some((old.clone(), requests::renewed(complex, old)?.into()));
+        self.requests.keys().filter_map(renewed).collect()
     }
 
     /// A job has this description.

@@ -60,14 +60,20 @@ pub(super) fn kept_reservation(complex: &Complex, spec: &Arc<ReservationSpec>) -
 impl State {
     /// Brings all requests to the form in which they are kept, after a change of the complex.
     pub(super) fn renew_requests(&mut self) {
-        let old: Vec<Common<Requests>> = self.index.commons.renewable(&self.config.complex);
-        let is_old = |job: &Job| old.iter().any(|requests| *requests == job.spec.requests);
-        let concerned = self.jobs.values().filter(|job| !old.is_empty() && is_old(job));
-        let concerned: Vec<SubmitSeq> = concerned.map(|job| job.seq).collect();
-        for seq in concerned {
+        let renewed = self.index.commons.renewable(&self.config.complex);
+        let concerned = |job: &Job| Some((job.seq, renewed.get(&job.spec.requests)?.clone()));
+        let concerned: Vec<(SubmitSeq, Common<Requests>)> = match renewed.is_empty() {
+            true => Vec::new(),
+            false => self.jobs.values().filter_map(concerned).collect(),
+        };
+        for (seq, requests) in concerned {
             let mut job = self.jobs.remove(&seq).expect("it was found just now");
             self.index.remove_job(&job);
-            job.spec = self.index.commons.kept(&self.config.complex, &job.spec);
+            // Other jobs may still have the old requests, so these are not looked up among them.
+            job.spec = self.index.commons.shared(&Arc::new(JobSpec {
+                requests,
+                ..(*job.spec).clone()
+            }));
             self.index.add_job(&self.config.complex, &job);
             self.jobs.insert(seq, job);
         }

@@ -176,10 +176,13 @@ fn requests_follow_the_names_of_the_complex() {
     };
     set(&mut cell, "lic l INT <= YES NO 0 0");
     let number = cell.submit(hard("l=0"));
+    let alike = cell.submit(hard("l=0"));
     let other = cell.submit(hard("arch=lx*"));
     assert_eq!(shown(&cell, number), ["lic=0"]);
     set(&mut cell, "licence lic TIME <= YES NO 0 0");
-    assert_eq!(shown(&cell, number), ["licence=0"]);
+    for number in [number, alike] {
+        assert_eq!(shown(&cell, number), ["licence=0"]);
+    }
     assert_eq!(shown(&cell, other), ["arch=lx*"]);
     cell.core.state().check();
     cell.assert_replay_is_live();
