@@ -48,6 +48,7 @@ impl Dir {
         let dir = Self::new(name);
         std::fs::write(dir.0.join("script"), gridwright(&["completions", shell]).stdout).expect("it is written");
         let qconf = "#!/bin/sh\ncase $1 in\n-sql) echo all.q; echo short.q ;;\n\
+                     -sprjl) echo 'a`touch$IFS./ran`'; echo 'a$(touch$IFS./ran)'; echo 'a;b'; echo alpha; echo beta ;;\n\
                      -sc) echo '#name shortcut'; echo 'h_rt h_rt TIME'; echo 'h_vmem h_vmem MEMORY'; echo 'arch a STRING' ;;\nesac\n";
         std::fs::write(dir.0.join("qconf"), qconf).expect("it is written");
         Command::new("chmod")
@@ -114,6 +115,21 @@ fn man_formats_every_page_without_a_warning() {
 }
 
 #[test]
+fn man_writes_no_pages_into_a_directory_with_the_name_of_a_page() {
+    let dir = Dir::new("man-page");
+    let man = |word: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gridwright"));
+        command.args(["man", word]).current_dir(&dir.0).output().unwrap()
+    };
+    let refused = man("qsub");
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("man qsub;"), "{said}");
+    assert!(!dir.0.join("qsub").exists());
+    assert!(man("./qsub").status.success() && dir.0.join("qsub/man1/qsub.1").exists());
+    assert!(man("qsub").status.success(), "it is a directory now");
+}
+
+#[test]
 fn man_finds_the_pages_by_their_names() {
     if !is_there("man") {
         return;
@@ -171,6 +187,10 @@ fn bash_completes_commands_options_and_values() {
     ] {
         assert_eq!(complete(line), expected, "{line}");
     }
+    // What a shell would run is no name to offer, and is not run.
+    assert_eq!(complete("qsub -P "), "alpha beta");
+    assert_eq!(complete("qsub -P a"), "alpha");
+    assert!(!dir.0.join("ran").exists(), "a name was run");
     let registered = dir.run("bash", &["-c", "source ./script; complete -p qsub gridwright"]);
     assert_eq!(registered.matches("-F _gridwright").count(), 2, "{registered}");
 }
@@ -233,4 +253,31 @@ fn zsh_is_told_the_options_and_values_of_a_command() {
     assert_eq!(told("gridwright qsub -"), qsub);
     assert!(told("gridwright ''").lines().any(|line| line.starts_with("doctor:")));
     assert!(told("gridwright token ''").contains("(create list revoke)"));
+}
+
+#[test]
+fn zsh_completes_values_with_the_functions_that_come_with_it() {
+    if !is_there("zsh") {
+        return;
+    }
+    let dir = Dir::with_completions("zpty", "zsh");
+    let setup = "PS1=; autoload -U compinit; compinit -u -D; source ./script; setopt no_beep; \
+                 report() { print -r -- \"<$BUFFER>\"; BUFFER= }; zle -N report; \
+                 bindkey '^I' expand-or-complete; bindkey '^T' report; print ready\n";
+    std::fs::write(dir.0.join("setup"), setup).expect("it is written");
+    // Types a line with a tab in a terminal, and prints what then stands in it.
+    let complete = |line: &str| {
+        let script = "zmodload zsh/zpty; zpty shell zsh -f -i; zpty -w shell 'source ./setup'; \
+                      zpty -r -m shell text '*ready[^;]*'; zpty -n -w shell \"$1\"$'\\t\\x14'; \
+                      zpty -r -m shell text '*<*>*'; print -r -- \"${${text##*<}%%>*}\"; zpty -d shell";
+        dir.run("zsh", &["-f", "-c", script, "zsh", line]).trim_end().to_owned()
+    };
+    for (line, expected) in [
+        ("qsub -q al", "qsub -q all.q,"),
+        ("gridwright qsub -q all.q,sh", "gridwright qsub -q all.q,short.q,"),
+        ("qsub -l ar", "qsub -l arch="),
+        ("qsub -ters", "qsub -terse"),
+    ] {
+        assert_eq!(complete(line), expected, "{line}");
+    }
 }

@@ -30,6 +30,19 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Err(Fail::new(exit::USAGE, refusal.fix("gridwright man /usr/share/man")));
     };
     let pages = manual::pages();
+    if !Path::new(dir).is_dir()
+        && pages
+            .iter()
+            .any(|page| Path::new(&page.path).file_stem() == Some(dir.as_ref()))
+    {
+        let refusal = Diagnostic::new(
+            Code::BadValue,
+            format!("gridwright man: {dir} is a page, not a directory"),
+        );
+        let fix =
+            format!("to read the page: man {dir}; to write all pages into this directory: gridwright man ./{dir}");
+        return Err(Fail::new(exit::USAGE, refusal.fix(fix)));
+    }
     for page in &pages {
         let path = Path::new(dir).join(&page.path);
         write(&path, &page.text).map_err(|error| {

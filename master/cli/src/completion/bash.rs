@@ -5,6 +5,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const ENGINE: &str = r#"
+# Offers the lines of standard input that begin with $2, with $1 in front of them. A manager can call
+# an object `command`: names are compared as text, and one that a shell would run is left out.
+_gridwright_offer() {
+    local name
+    while IFS= read -r name; do
+        case $name in
+        '' | *[![:alnum:]_@.=:+%/-]*) ;;
+        "$2"*) COMPREPLY+=("$1$name") ;;
+        esac
+    done
+}
+
 # Completes the word at the cursor. A word of bash ends at = and :, one of a command at blanks.
 _gridwright() {
     local line=${COMP_LINE:0:COMP_POINT} words cur= command prefix= REPLY=
@@ -17,7 +29,7 @@ _gridwright() {
     command=${words[0]##*/}
     if [ "$command" = gridwright ]; then
         if [ ${#words[@]} -eq 1 ]; then
-            COMPREPLY=($(compgen -W "$_gridwright_commands" -- "$cur"))
+            _gridwright_offer '' "$cur" <<<"${_gridwright_commands// /$'\n'}"
             return
         fi
         command=${words[1]}
@@ -27,7 +39,7 @@ _gridwright() {
         case $cur in
         -*)
             _gridwright_options "$command"
-            COMPREPLY=($(compgen -W "$REPLY" -- "$cur"))
+            _gridwright_offer '' "$cur" <<<"${REPLY// /$'\n'}"
             return
             ;;
         esac
@@ -42,12 +54,15 @@ _gridwright() {
     esac
     compopt +o default +o bashdefault 2>/dev/null
     case $REPLY in
-    choices\ *) COMPREPLY=($(compgen -W "${REPLY#choices }" -- "$cur")) ;;
+    choices\ *)
+        REPLY=${REPLY#choices }
+        _gridwright_offer '' "$cur" <<<"${REPLY// /$'\n'}"
+        ;;
     nothing) ;;
     *)
         case $cur in *,*) prefix=${cur%,*}, ;; esac
         [ "$REPLY" = resources ] && compopt -o nospace 2>/dev/null
-        COMPREPLY=($(compgen -P "$prefix" -W "$(_gridwright_names "$REPLY")" -- "${cur#"$prefix"}"))
+        _gridwright_offer "$prefix" "${cur#"$prefix"}" < <(_gridwright_names "$REPLY")
         prefix=${cur%"${COMP_WORDS[COMP_CWORD]}"}
         COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
         ;;

@@ -5,15 +5,16 @@ use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
 const ENGINE: &str = r#"
-# A list of names with commas between them.
+# A list of names with commas between them. _arguments puts options for compadd in front of the kind.
 _gridwright_list() {
+    local kind=$@[-1]
     local -a names
-    names=(${(f)"$(_gridwright_names $1)"})
+    names=(${(f)"$(_gridwright_names $kind)"})
     compset -P '*,'
-    if [[ $1 == resources ]]; then
-        compadd -S '' -a names
+    if [[ $kind == resources ]]; then
+        compadd "${@[1,-2]}" -S '' -a names
     else
-        compadd -qS , -a names
+        compadd "${@[1,-2]}" -qS , -a names
     fi
 }
 
