@@ -186,7 +186,7 @@ impl CompletionSource {
                 return CompletionSource::Files;
             }
             word if word.contains("queue") => Names::Queues,
-            word if word.starts_with("job") || word.starts_with("jid") => Names::Jobs,
+            word if (word.starts_with("job") && word != "job_share") || word.starts_with("jid") => Names::Jobs,
             word if ["pe_", "pe-", "wc_pe"].iter().any(|start| word.starts_with(start)) => Names::Environments,
             word if word.starts_with("resource") || word.starts_with("attr=") => Names::Resources,
             word if word.contains("project") => Names::Projects,

@@ -19,7 +19,8 @@ use std::sync::LazyLock;
 
 /// Exit code of `qresub` for a job that is unknown or not the caller's.
 const NOT_RESUBMITTED: u8 = 4;
-/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks.
+/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks, and for tasks
+/// of a job that is no array.
 const JOBS_ONLY: u8 = 4;
 
 /// The options of `qsub` that 8.1.9 does not know at all as options of `qalter`. It calls the
@@ -81,7 +82,8 @@ pub fn alter(words: Vec<String>) -> Outcome {
         holds: None,
         ..changes.clone()
     } == JobChanges::default();
-    if !only_holds && jobs.targets.iter().any(|target| !target.tasks.is_empty()) {
+    let of_tasks = jobs.targets.iter().any(|target| !target.tasks.is_empty());
+    if !only_holds && of_tasks {
         let refusal = Diagnostic::new(
             Code::WrongState,
             "denied: the selected option works only on jobs and not on tasks",
@@ -96,12 +98,27 @@ pub fn alter(words: Vec<String>) -> Outcome {
         jobs,
         changes: Box::new(changes),
     })?;
-    let code = output::answers(&reply.answers);
+    output::answers(&reply.answers);
+    let code = exit_code(&reply.answers, of_tasks);
     Ok(if verifies && code != exit::OK {
         exit::FAILED
     } else {
         code
     })
+}
+
+/// The exit code of the last refusal, or 0. Of tasks only holds change, and the one value that the
+/// master then refuses is tasks of a job that is no array.
+fn exit_code(answers: &[Answer], of_tasks: bool) -> u8 {
+    let refusals = answers.iter().filter_map(|answer| match answer {
+        Answer::Refused(refusal) => Some(refusal.code),
+        Answer::Done(_) | Answer::Warning(_) => None,
+    });
+    match refusals.last() {
+        Some(Code::BadValue) if of_tasks => JOBS_ONLY,
+        Some(code) => code.exit_code(),
+        None => exit::OK,
+    }
 }
 
 /// Words behind a lone `-` are new arguments of the script.
@@ -208,6 +225,19 @@ mod tests {
             assert_eq!((fail.exit, &*fail.diagnostic.what), (exit::UNKNOWN_OPTION, what));
         }
         assert_eq!(read("5 -h u 6").unwrap().operands, ["5", "6"]);
+    }
+
+    #[test]
+    fn tasks_of_a_job_that_is_no_array_are_refused_with_4() {
+        let refused = |code| Answer::Refused(Diagnostic::new(code, "1 is not a job array"));
+        assert_eq!(exit_code(&[refused(Code::BadValue)], true), 4);
+        assert_eq!(exit_code(&[refused(Code::BadValue)], false), 1);
+        assert_eq!(exit_code(&[refused(Code::OutcomeUnknown)], true), 75);
+        assert_eq!(
+            exit_code(&[refused(Code::BadValue), Answer::Done(String::new())], true),
+            4
+        );
+        assert_eq!(exit_code(&[], true), 0);
     }
 
     #[test]

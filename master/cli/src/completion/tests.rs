@@ -24,6 +24,7 @@ fn a_placeholder_tells_what_can_stand_there() {
         ("DIR", CompletionSource::Directories),
         ("NAME|UID:GID", CompletionSource::Nothing),
         ("date_time", CompletionSource::Nothing),
+        ("job_share", CompletionSource::Nothing),
         ("", CompletionSource::Nothing),
     ] {
         assert_eq!(CompletionSource::of_placeholder(placeholder), source, "{placeholder}");

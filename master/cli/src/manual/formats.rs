@@ -227,7 +227,7 @@ const OBJECTS: &[ObjectPage] = &[
         shown_by: "qconf -sprj, -aprj, -mprj, -Aprj, -Mprj, -dprj, -sprjl",
         description: &["Jobs belong to the project of `qsub -P`, else to the default project of their user."],
         example: (
-            "A project with half as many shares as another:",
+            "A project with 50 functional shares, open to everybody:",
             "name     proj1\noticket  0\nfshare   50\nacl      NONE\nxacl     NONE",
         ),
         see_also: "qconf(1), qsub(1), user(5), share_tree(5)",

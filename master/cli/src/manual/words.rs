@@ -586,7 +586,7 @@ pub const WORDS: &[PageTexts] = &[
         examples: &[
             (
                 "qrsub -a 01020800 -d 2:0:0 -pe mpi 4",
-                "Four slots of an environment tomorrow at eight for two hours.",
+                "Four slots of an environment on 2 January at eight for two hours.",
             ),
             ("qsub -ar 3 solver.sh", "Use reservation 3."),
         ],
@@ -646,8 +646,8 @@ pub const WORDS: &[PageTexts] = &[
             ("qping -info node1 6445 execd 1", "The agent of a host."),
         ],
         environment: &[(
-            "SGE_QMASTER_PORT, SGE_EXECD_PORT",
-            "The ports that scripts name. Ours are known to the cell.",
+            "SGE_EXECD_PORT",
+            "The port that stands for an agent on the command line; 6445 counts too. Agents listen on no port.",
         )],
         files: &[],
         see_also: &["gridwright-doctor(1)", "qhost(1)"],
