@@ -110,11 +110,11 @@ pub fn alter(words: Vec<String>) -> Outcome {
 /// The exit code of the last refusal, or 0. Of tasks only holds change, and the one value that the
 /// master then refuses is tasks of a job that is no array.
 fn exit_code(answers: &[Answer], of_tasks: bool) -> u8 {
-    let refusals = answers.iter().filter_map(|answer| match answer {
+    let last = answers.iter().rev().find_map(|answer| match answer {
         Answer::Refused(refusal) => Some(refusal.code),
         Answer::Done(_) | Answer::Warning(_) => None,
     });
-    match refusals.last() {
+    match last {
         Some(Code::BadValue) if of_tasks => JOBS_ONLY,
         Some(code) => code.exit_code(),
         None => exit::OK,
