@@ -182,8 +182,8 @@ impl Rules {
         }
     }
 
-    /// The listed commands of root, for people: `None` where everything runs as one user, for a list
-    /// that is too long, and while the lists cannot be read.
+    /// The listed commands of root, for people: `None` where everything runs as one user, for a
+    /// list that is too long, and while the lists cannot be read.
     pub fn told_commands(&self) -> Option<Vec<String>> {
         let lines = self.root_commands.lines();
         (!self.single_user && self.trouble.is_none() && is_sendable(&lines)).then_some(lines)

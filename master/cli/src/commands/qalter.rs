@@ -19,8 +19,8 @@ use std::sync::LazyLock;
 
 /// Exit code of `qresub` for a job that is unknown or not the caller's.
 const NOT_RESUBMITTED: u8 = 4;
-/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks, and for tasks
-/// of a job that is no array.
+/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks, and for
+/// tasks of a job that is no array.
 const JOBS_ONLY: u8 = 4;
 
 /// The options of `qsub` that 8.1.9 does not know at all as options of `qalter`. It calls the

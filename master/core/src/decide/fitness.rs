@@ -143,8 +143,8 @@ pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<
     }
 }
 
-/// Whether an error of a queue instance is about a program that a list of its host has now, or about
-/// arguments of one and the list has changed. The next job shows whether the list has those.
+/// Whether an error of a queue instance is about a program that a list of its host has now, or
+/// about arguments of one and the list has changed. The next job shows whether the list has those.
 fn is_mended(error: &str, lines: &[String], is_changed: bool) -> bool {
     let refusal = error.split_once("root@").filter(|_| !is_about_host(error));
     let Some((_, refusal)) = refusal else { return false };
