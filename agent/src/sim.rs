@@ -1,5 +1,6 @@
-//! `gridwright-agent sim`: many hosts in one process. Each has a certificate, a connection and the
-//! real core; only the launcher is pretended, and the load is that of this machine.
+//! `gridwright-agent sim`: many simulated hosts in one process. Each has a certificate, a
+//! connection and a core of its own, as a real host has. It starts no processes: its launcher only
+//! says that tasks start and end. All hosts report the load of this machine.
 
 mod certificates;
 mod load;

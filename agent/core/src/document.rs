@@ -250,8 +250,9 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
     own.map(|path| path.path.as_str())
 }
 
-/// The files of the job, or with the letter in front of `o` and `e` those of its environment's
-/// procedures (sge_pe(5)).
+/// The files of a job's output and input. With the letter `p`, the output files of the procedures
+/// of its parallel environment, whose names have `po` and `pe` where the job's have `o` and `e`
+/// (sge_pe(5)).
 fn streams(site: &HostPaths, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
     let output = |paths: &[HostPath], kind: char| OutputPath {
@@ -301,8 +302,8 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => {
             let mode = start_mode(order);
-            // The shell of a script is no login shell under `unix_behavior`; that of a command is,
-            // as in 8.1.9.
+            // As in 8.1.9: under `unix_behavior` a script has no login shell, but a command has
+            // one.
             let login = login && mode != StartMode::UnixBehavior;
             Start::Script {
                 shell,

@@ -39,8 +39,8 @@ impl Cgroup {
         path.is_dir().then_some(Cgroup { path })
     }
 
-    /// Sets the share of the processor that the group gets beside others, 1 to 10000; none is the
-    /// usual 100. In v1 the same share is counted from 1024.
+    /// Sets the share of the processor that the group gets beside others: 1 to 10000, and 100 if
+    /// none is given. The first version of control groups writes 1024 where the second writes 100.
     pub fn set_cpu_weight(&self, weight: Option<u32>) {
         let weight = u64::from(weight.unwrap_or(USUAL_WEIGHT).clamp(1, 10_000));
         // The controller may be off: then the nice value works alone.
@@ -157,8 +157,8 @@ fn oom_kills_of(group: &Path) -> Option<u64> {
     first_oom_kills(group, &["memory.events", "memory.oom_control"])
 }
 
-/// The kills in a group alone. The groups below it are those of other tasks. Linux before 5.2 does
-/// not tell them apart.
+/// The kills in a group, without those in the groups below it, which belong to other tasks. Linux
+/// before 5.2 counts both together.
 fn own_oom_kills_of(group: &Path) -> Option<u64> {
     first_oom_kills(group, &["memory.events.local", "memory.events", "memory.oom_control"])
 }
@@ -209,8 +209,8 @@ mod tests {
         fs::remove_dir_all(&above).expect("it is ours");
     }
 
-    /// A directory of the file system serves: what matters is which files are written, and that
-    /// none is made.
+    /// A plain directory stands for the group: the test looks at which of its files are written,
+    /// and that no new file appears.
     #[test]
     fn the_weight_goes_into_the_file_that_the_kernel_offers() {
         let key: TaskKey = "00000000000000ab.1.1.0.1"

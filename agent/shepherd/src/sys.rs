@@ -459,8 +459,8 @@ impl Program {
         }
     }
 
-    /// Replaces this process. Returns only the error: that of the first path which exists, else
-    /// ENOENT.
+    /// Replaces this process by the program, and so returns only if that fails: with the error of
+    /// the first path that exists, or with ENOENT if none does.
     pub fn execute(&mut self) -> Errno {
         let paths = match &self.place {
             ProgramSource::Paths(paths) => paths,

@@ -286,8 +286,8 @@ impl Rules {
         Ok(())
     }
 
-    /// A group that a task is given must be no group of anybody, or whoever controls the agent
-    /// could choose `disk` or `root`.
+    /// Refuses a tracking group that is not one of those kept for that purpose. Otherwise whoever
+    /// controls the agent could give a task the rights of groups such as `disk` or `root`.
     fn check_tracking(&self, gid: Option<u32>) -> Result<(), String> {
         let Some(gid) = gid else { return Ok(()) };
         if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {

@@ -187,7 +187,7 @@ fn out_of_memory(facts: &EndFacts<'_>) -> HostLimitHit {
 }
 
 /// The memory limit that an allocation of a failed job ran into, if the job itself says that memory
-/// was missing. A limit of which less than a quarter was seen in use is not to blame.
+/// was missing. A limit is not blamed if the job was never seen to use a quarter of it.
 pub fn refused_memory(document: &LaunchDocument, peaks: Peaks) -> Option<HostLimitHit> {
     let seen = [
         ("vmem", Resource::AddressSpace, peaks.address_space),

@@ -128,14 +128,23 @@ pub(super) fn lists(turn: &mut Turn<'_>, host: &HostName, root_commands: Option<
     };
     // A new master does not know whether the first list that it is told is another one than before.
     let is_changed = record.last_commands.replace(lines.clone()).is_some();
-    let of_host = turn
-        .state()
-        .instances
-        .iter()
-        .filter(|(instance, _)| instance.host == *host);
-    let mended = of_host.filter(|(_, state)| state.errors.iter().any(|error| is_mended(error, &lines, is_changed)));
-    let mended: Vec<_> = mended
-        .map(|(instance, state)| (instance.clone(), state.clone()))
+    let state = turn.state();
+    let queues = state
+        .config
+        .sites
+        .get(host)
+        .into_iter()
+        .flat_map(|site| &site.instances);
+    let mended: Vec<_> = queues
+        .filter_map(|(queue, _)| {
+            let instance = QueueInstanceName {
+                queue: queue.clone(),
+                host: host.clone(),
+            };
+            let known = state.instances.get(&instance)?;
+            let is_one = known.errors.iter().any(|error| is_mended(error, &lines, is_changed));
+            is_one.then(|| (instance, known.clone()))
+        })
         .collect();
     for (instance, mut state) in mended {
         state.errors.retain(|error| !is_mended(error, &lines, is_changed));

@@ -93,12 +93,18 @@ impl Charges {
         Charges::from_requests(complex, numbers(&requests.hard), apart.collect())
     }
 
-    /// The charges of requests that were read before, perhaps under another complex.
+    /// The charges of requests that were read before, perhaps under another complex. Bookings of
+    /// earlier versions may name an attribute twice: the later request holds, as it does in the
+    /// form in which requests are kept.
     pub(super) fn from_requests(
         complex: &Complex,
-        requested: Vec<(AttributeName, Amount)>,
-        apart: Vec<NumericRequest>,
+        mut requested: Vec<(AttributeName, Amount)>,
+        mut apart: Vec<NumericRequest>,
     ) -> Charges {
+        keep_last(&mut requested, |(one, _), (other, _)| one == other);
+        keep_last(&mut apart, |one, other| {
+            (&one.attribute, one.whose) == (&other.attribute, other.whose)
+        });
         let slots = complex
             .lookup(SLOTS)
             .map_or_else(|| SLOTS.into(), |attribute| attribute.name.clone());
@@ -292,6 +298,17 @@ pub fn default_apart(attribute: &Attribute, default: Amount) -> Option<Amount> {
 
 /// A numeric request, by the attribute's full name. Unknown attributes, texts and negative numbers
 /// are not booked.
+/// Takes out what is like something later in the list.
+fn keep_last<T>(list: &mut Vec<T>, is_alike: impl Fn(&T, &T) -> bool) {
+    let mut at = 0;
+    while at < list.len() {
+        match list[at + 1..].iter().any(|later| is_alike(&list[at], later)) {
+            true => drop(list.remove(at)),
+            false => at += 1,
+        }
+    }
+}
+
 fn numeric(complex: &Complex, request: &ResourceRequest) -> Option<(AttributeName, Amount)> {
     let attribute = complex.lookup(&request.name)?;
     let amount = Amount::parse(request.value.as_deref().unwrap_or("TRUE"), attribute.r#type).ok()?;

@@ -96,6 +96,20 @@ fn consumables_are_booked_for_each_slot_once_a_job_or_once_a_host() {
 }
 
 #[test]
+fn a_booking_of_earlier_versions_with_a_request_twice_counts_the_later() {
+    let config = config("mem mem MEMORY <= YES YES 0 0");
+    let grant = granted(&[("a", 2)]);
+    let booking = |charges| Booking::new(&config, Arc::new(charges), Grant::of_slots(&grant, None), Tick(1));
+    let asked = |mebibyte| ("mem".into(), mebibytes(mebibyte));
+    let stored = booking(Charges::stored(vec![asked(300), asked(100)], Vec::new(), Vec::new()));
+    let spec = spec(&["-l", "mem=100M"], &mut Vec::new());
+    assert_eq!(
+        stored.rebooked(&config.complex),
+        booking(Charges::new(&config.complex, &spec.requests))
+    );
+}
+
+#[test]
 fn a_default_is_booked_unless_the_job_asks() {
     let config = config("def def INT <= YES YES 2 0");
     let mut ledger = Ledger::default();

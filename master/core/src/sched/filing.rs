@@ -289,5 +289,8 @@ impl Model {
         if let Some(bucket) = self.queue.take(seq) {
             self.categories.leave(bucket.category);
         }
+        if !self.state.jobs.contains_key(&seq) {
+            self.alarms.forget(seq);
+        }
     }
 }

@@ -438,5 +438,8 @@ pub(super) fn is_known_host(config: &Configuration, name: &str) -> bool {
         submit_hosts,
         ..
     } = config;
-    exec_hosts.keys().chain(admin_hosts).chain(submit_hosts).any(is_called)
+    // Names are mostly written in full: these are not compared with every host.
+    let full = HostName::new(name);
+    let is_full = exec_hosts.contains_key(&full) || admin_hosts.contains(&full) || submit_hosts.contains(&full);
+    is_full && full != HostName::global() || exec_hosts.keys().chain(admin_hosts).chain(submit_hosts).any(is_called)
 }

@@ -48,8 +48,10 @@ fn check(config: &Configuration, option: &str, paths: &[HostPath]) -> Result<(),
     let mut hosts = BTreeSet::new();
     let mut is_twice = false;
     for path in paths {
-        is_twice |= !hosts.insert(path.host.as_ref());
-        if let Some(host) = path.host.as_ref().filter(|host| !is_known_host(config, host.as_str())) {
+        let is_new = hosts.insert(path.host.as_ref());
+        is_twice |= !is_new;
+        let host = path.host.as_ref().filter(|_| is_new);
+        if let Some(host) = host.filter(|host| !is_known_host(config, host.as_str())) {
             return Err(unknown(config, option, host));
         }
         if path.path.is_empty() && option != SHELL {
