@@ -138,8 +138,8 @@ impl CompletionSource {
     /// What stands behind an option. `None` where nothing has to.
     fn of_option(option: &OptionDef) -> Option<CompletionSource> {
         match option.values {
-            ValueCount::None | ValueCount::AtLeast(0) => None,
-            ValueCount::Optional => Some(CompletionSource::of_placeholder(option.placeholder))
+            ValueCount::None => None,
+            ValueCount::Optional | ValueCount::AtLeast(0) => Some(CompletionSource::of_placeholder(option.placeholder))
                 .filter(|source| *source != CompletionSource::Nothing),
             ValueCount::One | ValueCount::Two | ValueCount::AtLeast(_) => {
                 Some(CompletionSource::of_placeholder(option.placeholder))
@@ -196,6 +196,11 @@ impl CompletionSource {
         };
         CompletionSource::Names(names)
     }
+}
+
+/// Whether an option works without a value and with one.
+fn may_have_none(option: &OptionDef) -> bool {
+    matches!(option.values, ValueCount::Optional | ValueCount::AtLeast(0))
 }
 
 /// The words of a placeholder such as `y[es]|n[o]`, `text|json` or `{a|c|A}`. `None` where it names

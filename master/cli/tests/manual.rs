@@ -184,6 +184,8 @@ fn bash_completes_commands_options_and_values() {
         ("gridwright up --sim", "--sim-hosts --sim-load"),
         ("gridwright token r", "revoke"),
         ("qsub -binding", ""),
+        ("qconf -sq ", "all.q short.q"),
+        ("qstat -j -x", "-xml"),
     ] {
         assert_eq!(complete(line), expected, "{line}");
     }
@@ -276,6 +278,7 @@ fn zsh_completes_values_with_the_functions_that_come_with_it() {
         ("qsub -q al", "qsub -q all.q,"),
         ("gridwright qsub -q all.q,sh", "gridwright qsub -q all.q,short.q,"),
         ("qsub -l ar", "qsub -l arch="),
+        ("qconf -sq al", "qconf -sq all.q,"),
         ("qsub -ters", "qsub -terse"),
     ] {
         assert_eq!(complete(line), expected, "{line}");

@@ -1,6 +1,6 @@
 //! The script for bash: tables as `case` statements, and one function that looks things up in them.
 
-use super::{CompletionSource, Names, commands};
+use super::{CompletionSource, Names, commands, may_have_none};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -35,6 +35,12 @@ _gridwright() {
         command=${words[1]}
     fi
     _gridwright_value "$command:${words[${#words[@]} - 1]}"
+    case $REPLY in
+    optional\ *)
+        REPLY=${REPLY#optional }
+        case $cur in -*) REPLY= ;; esac
+        ;;
+    esac
     if [ -z "$REPLY" ]; then
         case $cur in
         -*)
@@ -93,19 +99,20 @@ pub fn script() -> String {
         let options: Vec<&str> = command.options.iter().map(|option| option.name).collect();
         let _ = writeln!(text, "    {}) REPLY='{}' ;;", command.name, options.join(" "));
     }
-    let mut values: BTreeMap<CompletionSource, Vec<String>> = BTreeMap::new();
-    let mut operands: BTreeMap<CompletionSource, Vec<String>> = BTreeMap::new();
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut operands: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for command in &commands {
         for option in &command.options {
             if let Some(source) = CompletionSource::of_option(option) {
+                let optional = if may_have_none(option) { "optional " } else { "" };
                 values
-                    .entry(source)
+                    .entry(format!("{optional}{}", word(&source)))
                     .or_default()
                     .push(format!("{}:{}", command.name, option.name));
             }
         }
         operands
-            .entry(command.operands.clone())
+            .entry(word(&command.operands))
             .or_default()
             .push(command.name.to_owned());
     }
@@ -121,17 +128,21 @@ pub fn script() -> String {
     text
 }
 
-fn table(text: &mut String, function: &str, rows: &BTreeMap<CompletionSource, Vec<String>>) {
+fn table(text: &mut String, function: &str, rows: &BTreeMap<String, Vec<String>>) {
     let _ = write!(text, "\n{function}() {{\n    case $1 in\n");
-    for (source, keys) in rows {
-        let word = match source {
-            CompletionSource::Choices(words) => format!("choices {}", words.join(" ")),
-            CompletionSource::Names(names) => names.word().to_owned(),
-            CompletionSource::Files => "files".to_owned(),
-            CompletionSource::Directories => "directories".to_owned(),
-            CompletionSource::Nothing => "nothing".to_owned(),
-        };
+    for (word, keys) in rows {
         let _ = writeln!(text, "    {}) REPLY='{word}' ;;", keys.join(" | "));
     }
     text.push_str("    esac\n}\n");
+}
+
+/// What the function of the script understands.
+fn word(source: &CompletionSource) -> String {
+    match source {
+        CompletionSource::Choices(words) => format!("choices {}", words.join(" ")),
+        CompletionSource::Names(names) => names.word().to_owned(),
+        CompletionSource::Files => "files".to_owned(),
+        CompletionSource::Directories => "directories".to_owned(),
+        CompletionSource::Nothing => "nothing".to_owned(),
+    }
 }

@@ -1,7 +1,7 @@
 //! The script for fish: one `complete` for each command and option.
 
-use super::{CompletedCommand, CompletionSource, Names, commands};
-use crate::args::{OptionDef, ValueCount};
+use super::{CompletedCommand, CompletionSource, Names, commands, may_have_none};
+use crate::args::OptionDef;
 use std::fmt::Write as _;
 
 /// The whole script.
@@ -53,9 +53,9 @@ pub fn script() -> String {
 fn complete(text: &mut String, command: &CompletedCommand, begin: &str) {
     for option in &command.options {
         let source = CompletionSource::of_option(option);
-        let value = match (&source, option.values) {
-            (None, _) | (_, ValueCount::Optional) => String::new(),
-            (Some(source), _) => format!(" {}", candidates(source, true)),
+        let value = match &source {
+            Some(source) if !may_have_none(option) => format!(" {}", candidates(source, true)),
+            Some(_) | None => String::new(),
         };
         let _ = writeln!(text, "{begin} {}{value} -d {}", name(option), quoted(option.help));
     }

@@ -1,6 +1,6 @@
 //! The script for zsh: a call of `_arguments` for each command.
 
-use super::{CompletedCommand, CompletionSource, Names, commands};
+use super::{CompletedCommand, CompletionSource, Names, commands, may_have_none};
 use crate::args::{OptionDef, ValueCount};
 use std::fmt::Write as _;
 
@@ -86,7 +86,7 @@ fn spec(option: &OptionDef) -> String {
         .replace(']', "\\]")
         .replace(':', "\\:");
     let value = CompletionSource::of_option(option).map_or_else(String::new, |source| {
-        let optional = if option.values == ValueCount::Optional { ":" } else { "" };
+        let optional = if may_have_none(option) { ":" } else { "" };
         let placeholder = option.placeholder.replace(':', "\\:");
         let second = if option.values == ValueCount::Two { ": : " } else { "" };
         format!(":{optional}{placeholder}:{}{second}", action(&source))
