@@ -8,7 +8,7 @@ mod tests;
 pub use keys::{AGENT_KEYS, CELL_KEYS, Key, MASTER_KEYS};
 
 use keys::{Form, RETIRED_KEYS};
-use master_core::core::UserLimits;
+use master_core::effect::UserLimits;
 use proto::id::{CellId, HostName};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,8 @@ use crate::config::{self, AGENT_KEYS, CELL_KEYS, CellConfig, ConfigError, MASTER
 use crate::layout::Layout;
 use crate::store::{Store, StoreError};
 use identity::Identity;
-use master_core::core::{Core, Step};
+use master_core::core::Core;
+use master_core::effect::Step;
 use master_core::event::{Actor, Event, Record};
 use proto::id::{CellId, EventSeq, HostName, UserName};
 use proto::time::{Now, Tick, Wall};

@@ -11,7 +11,7 @@ mod tests;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use master_core::decide::fitness;
+use master_core::decide::hosts::fitness;
 use master_core::event::{Actor, Event, Record, TaskFate};
 use master_core::state::State;
 use master_core::state::job::{Job, Placement};

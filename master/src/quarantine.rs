@@ -6,15 +6,16 @@
 //! of a request, which commands repeat after a restart, the host of a hello or a report, the task
 //! and what its host says of it. Time that passes has a mark and cannot be set aside.
 
-use master_core::core::{Core, Step};
+use master_core::core::Core;
 use master_core::decide::Caller;
+use master_core::effect::Step;
 use master_core::effect::{Effect, Input};
-use master_core::sched::order::Order;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::Owner;
 use proto::wire::agent::{AgentMessage, TaskReportState};
 use proto::wire::client::Reply;
+use proto::wire::stream::Order;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::fs::{self, File};

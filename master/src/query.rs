@@ -542,7 +542,7 @@ const QUOTAS_IN_REPLY: usize = 5_000;
 
 /// The answer to [`Query::Quotas`].
 fn quotas(model: &Model, filter: &QuotaFilter) -> Vec<Reply> {
-    let rows = master_core::quota::rows(&model.cluster(Mode::Now), filter);
+    let rows = master_core::matching::quota::rows(&model.cluster(Mode::Now), filter);
     parts(rows, QUOTAS_IN_REPLY, |rows| Reply::data(Data::Quotas(rows)))
 }
 

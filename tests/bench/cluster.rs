@@ -2,7 +2,6 @@
 
 use master_core::effect::{ConnectionId, Effect, Input};
 use master_core::event::StoredObject;
-use master_core::sched::order::Order;
 use master_core::sched::{ReservationMode, Scheduler};
 use proto::complex::Complex;
 use proto::host::ExecHost;
@@ -12,6 +11,7 @@ use proto::object::{Fields, Object, ObjectKind};
 use proto::queue::ClusterQueue;
 use proto::time::{Now, Tick, Wall};
 use proto::wire::agent::{AgentHello, PROTOCOL_VERSION};
+use proto::wire::stream::Order;
 use std::collections::BTreeMap;
 
 /// A cell.

@@ -1,7 +1,6 @@
 //! Hostile peers at the master's UDP port: each is refused with one line in the log, costs nothing
 //! lasting, and the master serves on.
 
-#[path = "hostile/peer.rs"]
 mod peer;
 
 use gridwright_tests::cell::{Cell, PATIENCE, long_or, resident_kib, wait_for, wait_until};

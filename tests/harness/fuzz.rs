@@ -1,5 +1,5 @@
 //! One function for each text parser: it may be given any text. It never panics, an error tells
-//! where or what, and what was read prints as a text that reads as the same. `tests/fuzz.rs` gives
+//! where or what, and what was read prints as a text that reads as the same. `tests/fuzz` gives
 //! them seeded mutations of recorded texts, `tests/fuzz/` gives them to cargo-fuzz.
 
 pub mod mutate;

@@ -1,4 +1,4 @@
-//! The text parsers of the commands against seeded mutations, as `tests/fuzz.rs` tries those of the
+//! The text parsers of the commands against seeded mutations, as `tests/fuzz` tries those of the
 //! libraries: option files and script directives. What `qconf` reads is tried beside it.
 
 #[path = "../../../tests/harness/fuzz/mutate.rs"]

@@ -1,115 +1,23 @@
 //! The one function that decides: an input and the time go in, events and effects come out
 //! (ARCHITECTURE.md "One input").
 
-use crate::decide::agents::Agents;
-use crate::decide::errands::BulkCommands;
-use crate::decide::external::ExternalScheduler;
-use crate::decide::fitness::Fitness;
-use crate::decide::limits::StartTemplate;
-use crate::decide::usage::Checkpoints;
-use crate::decide::{self, Caller, Turn, Verdicts};
-use crate::effect::{ConnectionId, Effect, Input};
-use crate::event::{Actor, Event, Record, StoredObject};
+use crate::decide::memory::Memory;
+use crate::decide::{self, Caller, Turn};
+use crate::effect::{ConnectionId, Input, MasterHost, Step};
+use crate::event::{Actor, Event, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
-use proto::host::names::Naming;
 use proto::id::{CellId, Epoch, HostName, RequestId};
-use proto::time::{Now, Tick, Wall, Zone};
+use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
-use std::sync::Arc;
-
-/// A wall clock that is off by more than this from the monotone one has jumped.
-const WALL_JUMP_MS: u64 = 60_000;
-
-/// What one input led to. The effects are performed once its events and all earlier ones are
-/// durable, and not before.
-///
-/// All earlier ones: the answer to a repeated request, or a repeated *forget*, comes with no events
-/// of its own and rests on those of an input before it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step {
-    /// What became true, already applied. Whoever keeps one or hands it on shares it.
-    pub events: Vec<Arc<Record>>,
-    /// What the shell is to do, in order.
-    pub effects: Vec<Effect>,
-}
-
-/// What a cell's machine tells the core once and events do not: decisions rest on it, replay does
-/// not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MasterHost {
-    /// The host that the master runs on; none where there is just one machine to think of, as in a
-    /// simulation.
-    pub master_host: Option<HostName>,
-    /// Other names of hosts, and what their domains mean.
-    pub naming: Naming,
-    /// What one host may report.
-    pub load: LoadLimits,
-    /// Limits for the jobs of one user.
-    pub users: UserLimits,
-    /// The time zone of the machine, by whose clock calendars go.
-    pub zone: Zone,
-}
-
-/// What one host may report: beyond it single values are refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadLimits {
-    /// Load values, those for `global` and for other hosts included.
-    pub values: usize,
-    /// Bytes of one value, and of one name.
-    pub bytes: usize,
-}
-
-impl Default for LoadLimits {
-    fn default() -> Self {
-        Self {
-            values: 1_000,
-            bytes: 1_024,
-        }
-    }
-}
-
-/// Limits for the unfinished jobs of one user. A submission beyond them is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UserLimits {
-    /// Jobs; an array is one.
-    pub jobs: u64,
-    /// Bytes, as [`Index::bytes_of`](crate::state::index::Index::bytes_of) counts them.
-    pub job_bytes: u64,
-}
-
-impl Default for UserLimits {
-    fn default() -> Self {
-        Self {
-            jobs: u64::MAX,
-            job_bytes: u64::MAX,
-        }
-    }
-}
 
 /// The deciding part of the master: the state, what is observed, and who is connected.
 #[derive(Debug)]
 pub struct Core {
     pub(crate) state: State,
     pub(crate) observations: Observations,
-    pub(crate) agents: Agents,
+    pub(crate) memory: Memory,
     pub(crate) site: MasterHost,
-    /// Who places jobs beside the built-in scheduler.
-    pub(crate) external: ExternalScheduler,
-    /// When a calendar that a queue uses says something else for the first time.
-    pub(crate) next_calendar: Option<Wall>,
-    /// Running tasks that are to be charged for what they have used.
-    pub(crate) checkpoints: Checkpoints,
-    /// Commands that have jobs left to look at.
-    pub(crate) errands: BulkCommands,
-    /// How well hosts start tasks.
-    pub(crate) fitness: Fitness,
-    /// What was told of the last start.
-    pub(crate) told: StartTemplate,
-    /// Which requests can never be had.
-    pub(crate) verdicts: Verdicts,
-    /// Whether an input was handled.
-    pub(crate) has_begun: bool,
     last: Option<Now>,
 }
 
@@ -120,16 +28,8 @@ impl Core {
         Self {
             state,
             observations: Observations::default(),
-            agents: Agents::default(),
+            memory: Memory::default(),
             site: MasterHost::default(),
-            external: ExternalScheduler::default(),
-            next_calendar: None,
-            checkpoints: Checkpoints::default(),
-            errands: BulkCommands::default(),
-            fitness: Fitness::default(),
-            told: StartTemplate::default(),
-            verdicts: Verdicts::default(),
-            has_begun: false,
             last: None,
         }
     }
@@ -177,13 +77,13 @@ impl Core {
 
     /// The host behind a connection of an agent.
     pub fn host_of(&self, connection: ConnectionId) -> Option<&HostName> {
-        self.agents.host_of(connection)
+        self.memory.agents.host_of(connection)
     }
 
     /// How the agent of a host is to behave: for its welcome.
     pub fn agent_config(&self, host: &HostName) -> AgentConfig {
         let config = &self.state.config;
-        decide::agents::agent_config(config, host, &self.agents.types(config))
+        decide::hosts::agents::agent_config(config, host, &self.memory.agents.types(config))
     }
 
     /// Decides what an input leads to. The events it returns are already applied; they must be
@@ -192,28 +92,28 @@ impl Core {
     /// # Panics
     /// If an event cannot be true of the state: a bug. Nothing of the step may then become durable.
     pub fn handle(&mut self, input: Input, now: Now) -> Step {
-        let actor = decide::actor(&self.agents, &input);
+        let actor = decide::actor(&self.memory.agents, &input);
         let step = self.turn(now, actor, |turn| {
             turn.notice_time();
             if turn.is_first() {
-                decide::agents::expect_hosts(turn);
+                decide::hosts::agents::expect_hosts(turn);
             }
             decide::input(turn, input);
             if turn.has_changed_conf() {
-                decide::agents::reconfigure(turn);
+                decide::hosts::agents::reconfigure(turn);
             }
             // What time brings is nobody's doing, whoever's input came first.
             turn.as_master(decide::timers);
             decide::causes::follow(turn);
         });
-        self.has_begun = true;
+        self.memory.has_begun = true;
         step
     }
 
     /// The command about many jobs, and whose it is, that goes on with those it has left at the
     /// next [`Input::Tick`].
     pub fn errand(&self) -> Option<(RequestId, &Caller)> {
-        self.errands.next()
+        self.memory.errands.next()
     }
 
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
@@ -227,7 +127,7 @@ impl Core {
                 .index
                 .next_start(now.wall)
                 .into_iter()
-                .chain(self.next_calendar);
+                .chain(self.memory.next_calendar);
             let next = next.chain(decide::next_reservation(&self.state)).min()?;
             Some(
                 now.tick
@@ -235,9 +135,9 @@ impl Core {
             )
         });
         let timers = [
-            self.agents.next_timer(),
-            self.external.next_timer(),
-            self.checkpoints.next_timer(),
+            self.memory.agents.next_timer(),
+            self.memory.external.next_timer(),
+            self.memory.checkpoints.next_timer(),
             by_the_clock,
         ];
         timers.into_iter().flatten().min()
@@ -245,15 +145,14 @@ impl Core {
 
     fn turn(&mut self, now: Now, actor: Actor, decide: impl FnOnce(&mut Turn<'_>)) -> Step {
         let before = self.last.replace(now);
-        let mut turn = Turn::new(self, now, before, actor);
+        let cell = decide::CellParts {
+            state: &mut self.state,
+            observations: &mut self.observations,
+            memory: &mut self.memory,
+            site: &self.site,
+        };
+        let mut turn = Turn::new(cell, now, before, actor);
         decide(&mut turn);
         turn.finish()
     }
-}
-
-/// Whether the wall clock did not go along with the monotone one, and what it should have shown.
-pub(crate) fn wall_jump(before: Now, now: Now) -> Option<proto::time::Wall> {
-    let passed = i64::try_from(now.tick.since_ms(before.tick)).unwrap_or(i64::MAX);
-    let expected = proto::time::Wall(before.wall.0.saturating_add(passed));
-    (expected.0.abs_diff(now.wall.0) > WALL_JUMP_MS).then_some(expected)
 }

@@ -1,48 +1,39 @@
 //! What each input leads to. Every decision of the master but scheduling is in this folder, one
 //! module for each kind of input.
 
-mod advance;
-pub mod agents;
-pub mod alter;
-mod category;
+mod actor;
 pub mod causes;
-mod charged_usage;
+pub(crate) mod check;
 mod command;
 pub(crate) mod copy;
-mod delete;
-mod dependency;
-mod end;
-pub(crate) mod errands;
 pub(crate) mod external;
-pub mod fitness;
-pub(crate) mod limits;
-mod load;
-mod modify_jobs;
+pub mod hosts;
+mod jobs;
+pub(crate) mod memory;
 pub mod objects;
 mod orders;
-mod reconcile;
 mod requests;
-mod resubmit;
-mod roles;
-mod select;
-mod slaves;
+mod reservations;
 mod submit;
-mod tasks;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
-pub mod tickets;
 mod turn;
-pub(crate) mod usage;
 mod verify;
 
-pub(crate) use advance::next_time as next_reservation;
-pub use roles::Caller;
+pub use actor::Caller;
+use hosts::agents;
+use hosts::load;
+use jobs::bulk_commands;
+pub(crate) use reservations::next_time as next_reservation;
 pub(crate) use submit::verdicts::Verdicts;
-pub(crate) use turn::Turn;
+use tasks::tickets;
+use tasks::usage;
+pub(crate) use turn::{CellParts, Turn};
 
 use crate::effect::Input;
 use crate::event::Actor;
-use agents::Agents;
+use hosts::agents::Agents;
 
 /// Who is behind an input.
 pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
@@ -115,7 +106,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
             not_after,
         } => objects::renewed(turn, host, serial, not_after),
         Input::Tickets(tickets) => tickets::take(turn, &tickets),
-        Input::Tick => errands::go_on(turn),
+        Input::Tick => bulk_commands::go_on(turn),
     }
 }
 
@@ -124,7 +115,7 @@ pub(crate) fn timers(turn: &mut Turn<'_>) {
     agents::timers(turn);
     submit::access::expire_users(turn);
     external::follow(turn);
-    advance::follow(turn);
+    reservations::follow(turn);
     usage::follow(turn);
     turn.trigger_due_starts();
 }

@@ -1,12 +1,16 @@
 //! What goes into the core and what comes out beside events.
 
-use crate::sched::order::Order;
+use crate::event::Record;
 use proto::diagnostic::Diagnostic;
+use proto::host::names::Naming;
 use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::Owner;
 use proto::load::LoadReport;
+use proto::time::Zone;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage};
 use proto::wire::client::{Command, Reply};
+use proto::wire::stream::Order;
+use std::sync::Arc;
 
 /// Where an answer goes; made by the shell, opaque here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -201,4 +205,70 @@ pub enum Effect {
     Warn(Diagnostic),
     /// Something for the log that asks nothing of anybody.
     Note(String),
+}
+
+/// What one input led to. The effects are performed once its events and all earlier ones are
+/// durable, and not before.
+///
+/// All earlier ones: the answer to a repeated request, or a repeated *forget*, comes with no events
+/// of its own and rests on those of an input before it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// What became true, already applied. Whoever keeps one or hands it on shares it.
+    pub events: Vec<Arc<Record>>,
+    /// What the shell is to do, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// What a cell's machine tells the core once and events do not: decisions rest on it, replay does
+/// not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MasterHost {
+    /// The host that the master runs on; none where there is just one machine to think of, as in a
+    /// simulation.
+    pub master_host: Option<HostName>,
+    /// Other names of hosts, and what their domains mean.
+    pub naming: Naming,
+    /// What one host may report.
+    pub load: LoadLimits,
+    /// Limits for the jobs of one user.
+    pub users: UserLimits,
+    /// The time zone of the machine, by whose clock calendars go.
+    pub zone: Zone,
+}
+
+/// What one host may report: beyond it single values are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadLimits {
+    /// Load values, those for `global` and for other hosts included.
+    pub values: usize,
+    /// Bytes of one value, and of one name.
+    pub bytes: usize,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self {
+            values: 1_000,
+            bytes: 1_024,
+        }
+    }
+}
+
+/// Limits for the unfinished jobs of one user. A submission beyond them is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserLimits {
+    /// Jobs; an array is one.
+    pub jobs: u64,
+    /// Bytes, as [`Index::bytes_of`](crate::state::index::Index::bytes_of) counts them.
+    pub job_bytes: u64,
+}
+
+impl Default for UserLimits {
+    fn default() -> Self {
+        Self {
+            jobs: u64::MAX,
+            job_bytes: u64::MAX,
+        }
+    }
 }

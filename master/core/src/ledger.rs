@@ -8,9 +8,12 @@
 mod booking;
 mod charges;
 mod ids;
+pub(crate) mod keys;
 mod level;
+pub mod quota;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
 pub use charges::{Charges, CountRule, RequestScope, default_apart};
@@ -18,10 +21,9 @@ pub use ids::choose_ids;
 pub(crate) use level::Total;
 pub use level::{HostBookings, Level, LevelBookings, LevelRef};
 
-use crate::quota::{JobOwner, QuotaUsage, Scope};
-use crate::state::by_host::ByHost;
-use crate::state::config::Configuration;
-use crate::state::paged::SharedMap;
+use crate::collections::by_host::ByHost;
+use crate::collections::paged::SharedMap;
+use crate::config::Configuration;
 use booking::LevelUse;
 use ids::IdsInUse;
 use proto::amount::Amount;
@@ -29,6 +31,7 @@ use proto::complex::Complex;
 use proto::id::{CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
+use quota::{JobOwner, QuotaUsage, Scope};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -322,4 +325,9 @@ impl Serialize for Ledger {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.tasks.iter())
     }
+}
+
+/// The sum of amounts; INFINITY if it is too large for a number.
+pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, Amount::saturating_add)
 }

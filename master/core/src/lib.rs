@@ -6,6 +6,8 @@
 //! nothing else; the scheduler in [`sched`] is a client of the same events and hands back orders,
 //! which the core checks before it believes them.
 
+pub mod collections;
+pub mod config;
 pub mod core;
 pub mod decide;
 pub mod effect;
@@ -16,7 +18,7 @@ pub mod matching;
 pub mod names;
 pub mod observe;
 pub mod policy;
-pub mod quota;
+pub mod reason;
 pub mod sched;
 pub mod state;
 pub mod stream;

@@ -6,50 +6,47 @@
 //! suitable instances is best is not decided here.
 
 mod access;
-mod apart;
 mod demand;
 mod exclusive;
 mod fit;
+pub(crate) mod formula;
 mod headroom;
+mod level_view;
 mod load;
 mod offer;
-mod pattern;
+pub mod quota;
+mod scoped_request;
 mod select;
 mod service;
 mod soft;
-mod spot;
 mod suits;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod total;
-mod verify;
 mod view;
 
 pub use access::{Barrier, may_use_pe, pe_barrier};
-pub use apart::ScopedRequest;
 pub(crate) use demand::resolved;
-pub use demand::{Demand, Request, Value, WantedValue};
+pub use demand::{Demand, Request, WantedValue};
 pub use fit::{Fit, SlotRole};
 pub use headroom::Headroom;
+pub use level_view::{HostView, InstanceView, LevelView};
 pub use load::is_static_load;
 pub use offer::{Offer, Source, is_ordered};
-pub(crate) use pattern::is_host;
-pub use pattern::{QueuePattern, is_in_queue_list};
+pub use scoped_request::ScopedRequest;
 pub use select::requests;
-pub use spot::{HostView, InstanceView, LevelView};
 pub use tally::Tally;
 pub use total::total_exceeded;
-pub use verify::{check_grant, check_start, verify};
 pub use view::message_text;
 
+use crate::config::Configuration;
 use crate::event::InstanceState;
-use crate::ledger::{Ledger, LevelRef, SLOTS};
+use crate::ledger::quota::Scope;
+use crate::ledger::timeline::{ClusterResource, Window};
+use crate::ledger::{Ledger, LevelRef, SLOTS, sum};
 use crate::observe::Observations;
-use crate::quota::Scope;
-use crate::sched::timeline::{ClusterResource, Window};
 use crate::state::State;
-use crate::state::config::Configuration;
 use crate::state::reservation::AdvanceReservation;
 use proto::amount::Amount;
 use proto::id::{AttributeName, PeName, QueueInstanceName};
@@ -251,11 +248,6 @@ impl<'a> Cluster<'a> {
             .flatten()
             .filter(move |_| counted)
     }
-}
-
-/// The sum of amounts; INFINITY if it is too large for a number.
-pub(crate) fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
-    amounts.fold(Amount::ZERO, Amount::saturating_add)
 }
 
 /// An amount of slots as a number. An unknown one is the largest number.

@@ -1,8 +1,8 @@
 //! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart
 //! (ARCHITECTURE.md "One input").
 
+use crate::collections::by_host::ByHost;
 use crate::event::{Event, Record};
-use crate::state::by_host::ByHost;
 use proto::id::{AttributeName, HostName, TaskKey};
 use proto::load::{LoadReport, SensorStatus};
 use proto::time::Tick;

@@ -1,95 +1,44 @@
 //! The scheduler: a model of its own, kept current by events and observations, on which passes plan
 //! orders (ARCHITECTURE.md "The scheduler on one page").
 //!
-//! A pass goes through its phases for one job after the other: [`order`](order_phase) says which
+//! A pass goes through its phases for one job after the other: [`order`] says which
 //! job is next, [`filter`] which queue instances suit it, [`rank`] which of them is best,
 //! [`assign`] how many slots it gets where, and [`reserve`] from when on slots are kept for a job
 //! that asks for that and cannot start. A planned start counts as taken in the model until the
 //! core's verdict: its event, or its refusal. A start whose place is known skips the phases
 //! (`Model::start_known`), to the same effect.
 
-pub mod advance;
-mod ahead;
-mod alarms;
 pub mod algorithm;
 pub mod assign;
-mod categories;
-pub mod category;
-pub mod census;
-mod changes;
-mod closings;
-mod columns;
-pub mod concerned;
-pub mod diagram;
 mod duration;
 mod fcfs;
-mod filing;
-mod filling;
 mod filter;
-pub mod finding;
-mod heads;
-mod immediate;
-mod live;
 pub mod model;
-mod nearness;
-mod numbers;
-mod open_urgencies;
 pub mod order;
-mod order_phase;
 mod pass;
-mod places;
-mod plans;
 pub mod rank;
-mod ready;
-pub mod reason;
-mod reserve;
-mod running;
-mod share_nodes;
-mod shared;
-mod standings;
-mod suitability;
+pub mod report;
+pub(crate) mod reserve;
 #[cfg(test)]
 pub(crate) mod tests;
-mod thresholds;
-pub mod timeline;
-mod urgency;
+pub(crate) mod verification;
 
-pub use ahead::{Lookahead, Reservation, Reservations};
-pub use categories::CategoryRow;
 pub use duration::{end as expected_end, expected_ms};
-pub use filing::{Listing, Priorities};
-pub use nearness::nearness;
-pub use numbers::TaskPhase;
-pub use urgency::{contribution, urgency_slots};
+pub use filter::categories::CategoryRow;
+pub use model::filing::{Listing, Priorities};
+pub use order::numbers::TaskPhase;
+pub use order::urgency::{contribution, urgency_slots};
+pub use pass::Slice;
+pub use reserve::ReservationMode;
+pub use reserve::ahead::{Lookahead, Reservation, Reservations};
 
 use crate::event::Record;
 use crate::observe::Observation;
 use crate::state::State;
 use algorithm::RunningPass;
 use model::Model;
-use order::Order;
 use proto::time::{Now, Zone};
-
-/// What happens to the reservations of the pass before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReservationMode {
-    /// All are made anew, in the order of priority.
-    #[default]
-    Anew,
-    /// They stay, unless the time of one has come. This is for passes in between where making them
-    /// takes long: until the next ones are made, a job of higher priority may wait for one of lower
-    /// priority that has its reservation already.
-    Keep,
-}
-
-/// The result of one part of a pass.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Slice {
-    /// Orders for the core.
-    pub orders: Vec<Order>,
-    /// Whether the pass is over.
-    pub finished: bool,
-}
+use proto::wire::stream::Order;
 
 /// The scheduler: one of the [algorithms](algorithm) on its model.
 #[derive(Clone, Debug)]

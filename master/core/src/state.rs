@@ -6,30 +6,25 @@
 //! [`Observations`](crate::observe::Observations).
 
 pub mod apply;
-pub mod by_host;
 pub mod check;
 pub mod commons;
-pub mod config;
 pub mod decay;
 pub mod eligible;
 pub mod index;
 pub mod job;
-pub mod paged;
-pub mod ranges;
 pub mod ready;
 mod requests;
 pub mod reservation;
-pub mod seldom;
 pub mod slaves;
 pub mod usage;
 
+use crate::collections::paged::SharedMap;
+use crate::config::Configuration;
 use crate::event::{InstanceState, JoinGrant};
 use crate::ledger::{Booking, Grant, Ledger};
 use commons::Commons;
-use config::Configuration;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
-use paged::SharedMap;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,

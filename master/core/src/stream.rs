@@ -2,12 +2,12 @@
 //! the shape of [`proto::wire::stream`] (master/EVENTS.md). Stored records are not shown
 //! themselves, so that they may change.
 
+use crate::collections::ranges::TaskRanges;
+use crate::config::Configuration;
 use crate::event::{self, Actor, Event, InstanceState, Record, StoredObject};
 use crate::observe::{Observation, Observations};
 use crate::state::State;
-use crate::state::config::Configuration;
 use crate::state::job::{Job, Placement, Task};
-use crate::state::ranges::TaskRanges;
 use proto::id::{AttributeName, EventSeq, HostName, JobNumber, QueueInstanceName, TaskId, TaskKey};
 use proto::job::{GrantedSlots, Holds, JobSpec, Program};
 use proto::object::{Form, ObjectKind};

@@ -2,7 +2,8 @@
 
 use super::{Model, parts};
 use master_core::ledger::Grant;
-use master_core::sched::{Reservation, diagram};
+use master_core::sched::Reservation;
+use master_core::sched::report::schedule_file;
 use proto::amount::{Amount, Type};
 use proto::id::{SubmitSeq, TaskId};
 use proto::time::Now;
@@ -32,7 +33,7 @@ fn view(model: &Model, (seq, task): (SubmitSeq, TaskId), kept: &Reservation, now
     let (state, config) = (&model.state, &model.state.config);
     let job = state.jobs.get(&seq)?;
     let booking = state.booking(&job.spec, Grant::of_slots(&kept.granted, kept.pe.as_ref()), kept.at);
-    let uses = diagram::uses(config, &booking).into_iter().map(|one| KeptUse {
+    let uses = schedule_file::uses(config, &booking).into_iter().map(|one| KeptUse {
         level: one.level,
         object: one.object,
         resource: one.resource,
@@ -43,10 +44,10 @@ fn view(model: &Model, (seq, task): (SubmitSeq, TaskId), kept: &Reservation, now
         job: job.number,
         task,
         user: job.spec.owner.user.clone(),
-        start: diagram::wall(now, kept.at),
+        start: schedule_file::wall(now, kept.at),
         end: kept
             .length_ms
-            .map(|length_ms| diagram::wall(now, kept.at.plus_ms(length_ms))),
+            .map(|length_ms| schedule_file::wall(now, kept.at.plus_ms(length_ms))),
         slots: booking.granted().iter().map(|part| part.slots).sum(),
         h_vmem,
         uses: uses.collect(),

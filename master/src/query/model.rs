@@ -2,14 +2,14 @@
 
 use crate::clock::Clock;
 use crate::scheduler::SchedulingInfo;
+use master_core::config::DerivedChanges;
 use master_core::event::{Event, Record};
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{Observation, Observations};
 use master_core::sched::Lookahead;
-use master_core::sched::concerned::job_of;
-use master_core::sched::finding::Findings;
+use master_core::sched::model::concerned::job_of;
+use master_core::sched::report::finding::Findings;
 use master_core::state::State;
-use master_core::state::config::DerivedChanges;
 use master_core::state::job::Job;
 use proto::host::names::Naming;
 use proto::time::Zone;

@@ -1,8 +1,8 @@
 //! `qconf -s…`: configuration objects as text fields, their names, and what `-a…` opens.
 
 use super::Model;
+use master_core::config::Configuration;
 use master_core::observe::Loads;
-use master_core::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::hostgroup::HostOrGroup;
 use proto::id::{HostName, QueueInstanceName, QueueName};

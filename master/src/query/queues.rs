@@ -2,9 +2,10 @@
 
 use super::Model;
 use super::select::Patterns;
+use master_core::config::pattern::{QueuePattern, is_in_queue_list};
 use master_core::explain;
 use master_core::ledger::Level;
-use master_core::matching::{self, Cluster, Mode, QueuePattern, Request};
+use master_core::matching::{Cluster, Mode, Request};
 use master_core::state::State;
 use proto::amount::Millionths;
 use proto::diagnostic::Diagnostic;
@@ -87,7 +88,7 @@ impl<'a> Selection<'a> {
     /// Whether a queue instance with these settings is meant.
     pub(super) fn admits(&self, name: &QueueInstanceName, settings: &QueueInstanceSettings) -> bool {
         let in_pe = |pes: &Patterns| settings.pe_list.iter().any(|pe| pes.any(pe.as_str()));
-        matching::is_in_queue_list(self.cluster.config, &self.queues, name)
+        is_in_queue_list(self.cluster.config, &self.queues, name)
             && self.pes.as_ref().is_none_or(in_pe)
             && self.cluster.has(&Level::Instance(name.clone()), &self.requests)
     }

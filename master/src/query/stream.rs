@@ -5,8 +5,8 @@
 //! it has.
 
 use super::Model;
-use master_core::core::MasterHost;
 use master_core::decide::Caller;
+use master_core::effect::MasterHost;
 use master_core::event::Record;
 use master_core::observe::{Observation, Observations};
 use master_core::state::State;

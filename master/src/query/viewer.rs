@@ -1,8 +1,8 @@
 //! Who asks a question, where the answer depends on it.
 
 use super::Model;
-use master_core::core::MasterHost;
 use master_core::decide::Caller;
+use master_core::effect::MasterHost;
 use proto::id::{HostName, UserName};
 use proto::job::Owner;
 

@@ -5,10 +5,10 @@
 //! started is gathered, and an entry is made after the first pass that is due for one: at most one
 //! a second, and of large cells as seldom as keeps the work small.
 
-use master_core::sched::diagram::ScheduleEntry;
 use master_core::sched::model::Model;
-use master_core::sched::order::Order;
+use master_core::sched::report::schedule_file::ScheduleEntry;
 use proto::time::Now;
+use proto::wire::stream::Order;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -1,12 +1,12 @@
 //! What a pass cost: lines in the log where `params` of the scheduler configuration has
 //! `PROFILE=1`, in the words of 8.1.9 as far as there is the same to tell.
 
-use master_core::sched::census::JobCounts;
 use master_core::sched::model::Model;
-use master_core::sched::order::Order;
+use master_core::sched::report::census::JobCounts;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use proto::time::Now;
+use proto::wire::stream::Order;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -1,9 +1,9 @@
 //! What is going to happen, by virtual time; what falls on the same millisecond happens in the
 //! order in which it was planned.
 
-use master_core::sched::order::Order;
 use proto::id::{RequestId, TaskKey};
 use proto::load::LoadReport;
+use proto::wire::stream::Order;
 use std::collections::BTreeMap;
 
 /// One connection of an agent to the master; never used twice.

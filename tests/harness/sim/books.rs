@@ -4,9 +4,9 @@
 //! after every event. On small cells the sums are added up anew each time, on large ones now and
 //! then, and must be the same ([`Books::audit`]).
 
+use master_core::config::Configuration;
 use master_core::ledger::{Ledger, Level};
 use master_core::state::State;
-use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Consumable};
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskKey, UserName};

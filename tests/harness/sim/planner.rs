@@ -8,10 +8,10 @@ use super::world::World;
 use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::observe::Observation;
-use master_core::sched::order::Order;
 use master_core::sched::{ReservationMode, Scheduler, Slice};
 use master_core::state::State;
 use proto::time::{Now, Zone};
+use proto::wire::stream::Order;
 use std::sync::Arc;
 
 /// The longest time between two passes.

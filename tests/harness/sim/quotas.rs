@@ -4,8 +4,8 @@
 //! Only the forms of rules that the administrators of the simulator write are understood here.
 
 use super::books::{Books, Task};
+use master_core::config::Configuration;
 use master_core::ledger::Level;
-use master_core::state::config::Configuration;
 use proto::amount::Amount;
 use proto::hostgroup::HostOrGroup;
 use proto::id::{AttributeName, PeName, QueueInstanceName, TaskKey};

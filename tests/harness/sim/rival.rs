@@ -4,9 +4,9 @@
 
 use super::agenda::Happening;
 use super::world::World;
-use master_core::sched::order::Order;
 use proto::id::{PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::GrantedSlots;
+use proto::wire::stream::Order;
 use std::collections::VecDeque;
 
 /// Its name as a scheduler.

@@ -1,7 +1,10 @@
 //! Commands, one line for each.
 
 use super::requests::RequestOrigin;
-use super::{Caller, Turn, advance, alter, delete, modify_jobs, objects, resubmit, slaves, submit};
+use super::{Caller, Turn, objects, submit};
+use crate::decide::jobs::{alter, delete, modify, resubmit};
+use crate::decide::reservations;
+use crate::decide::tasks::slaves;
 use crate::names::Rewriter;
 use proto::wire::client::{Command, Reply};
 
@@ -25,9 +28,11 @@ pub(crate) fn decide(
         Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),
         Command::Alter { jobs, changes } => return alter::alter(turn, request, caller, &jobs, changes),
         Command::Delete { jobs, force } => return delete::delete(turn, request, caller, &jobs, force),
-        Command::Reserve(spec) => advance::reserve(turn, caller, *spec),
-        Command::DeleteReservations { targets, users, force } => advance::delete(turn, caller, &targets, &users, force),
-        Command::Modify { action, targets, force } => modify_jobs::modify(turn, caller, action, &targets, force),
+        Command::Reserve(spec) => reservations::reserve(turn, caller, *spec),
+        Command::DeleteReservations { targets, users, force } => {
+            reservations::delete(turn, caller, &targets, &users, force)
+        }
+        Command::Modify { action, targets, force } => modify::modify(turn, caller, action, &targets, force),
         Command::StartSlave(request) => slaves::start(turn, caller, &request),
         Command::Objects(_)
         | Command::Import(_)

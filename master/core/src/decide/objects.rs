@@ -23,7 +23,8 @@ pub(crate) use queues::modify_queue;
 pub use supported::without_effect;
 
 use super::requests::RequestOrigin;
-use super::{Caller, Turn, external, usage};
+use super::{Caller, Turn, external};
+use crate::decide::tasks::usage;
 use crate::effect::Effect;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;

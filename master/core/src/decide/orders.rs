@@ -1,16 +1,17 @@
 //! Orders of a scheduler: each is checked against the state before it becomes an event.
 
 use super::{Turn, causes, tasks};
+use crate::config::Configuration;
+use crate::decide::check::check_grant;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::ledger::Grant;
-use crate::matching::{self, Demand};
-use crate::sched::order::Order;
-use crate::state::config::Configuration;
+use crate::matching::Demand;
 use crate::state::eligible::eligible;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, JobSpec};
+use proto::wire::stream::Order;
 use std::sync::Arc;
 
 /// Checks and executes orders in turn; one that is refused goes back to its scheduler.
@@ -106,7 +107,7 @@ fn check(
     }
     // Which tasks avoid which hosts was looked at above: another task of the job may go there.
     let demand = asked.demand_of(&state.config, &job.spec);
-    matching::check_grant(state, turn.observations(), demand, grant, turn.now)
+    check_grant(state, turn.observations(), demand, grant, turn.now)
         .map_err(|reasons| stale(&reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))
 }
 

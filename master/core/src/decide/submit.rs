@@ -8,7 +8,8 @@ pub(super) mod paths;
 mod scopes;
 pub(super) mod verdicts;
 
-use super::{Caller, Turn, dependency, verify};
+use super::{Caller, Turn, verify};
+use crate::decide::jobs::dependency;
 use crate::event::Event;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};

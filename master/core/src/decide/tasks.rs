@@ -1,6 +1,14 @@
 //! Tasks on hosts: orders out, reports in, from the placement to the end.
 
-use super::{Turn, charged_usage, end, fitness, limits, reconcile, slaves, usage};
+pub(crate) mod attempt_end;
+pub(crate) mod charged_usage;
+pub(crate) mod limits;
+pub(crate) mod slaves;
+pub mod tickets;
+pub(crate) mod usage;
+
+use super::Turn;
+use crate::decide::hosts::{fitness, reconcile};
 use crate::effect::ConnectionId;
 use crate::event::{Event, TaskFate};
 use crate::state::slaves::task_of;
@@ -238,9 +246,9 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
         return;
     };
     let result = usage::with_known(turn, key, &task_end.result);
-    let outcome = end::outcome(state, job, placement, &result);
+    let outcome = attempt_end::outcome(state, job, placement, &result);
     let (host, instance) = (placement.host().clone(), placement.master().clone());
-    let record = Box::new(end::record(state, job, placement, &result, outcome.failed, now));
+    let record = Box::new(attempt_end::record(state, job, placement, &result, outcome.failed, now));
     let own = Consumption::from(record.usage).since(placement.slaves().used.into());
     let due = charged_usage::charged(state, job, placement, result.wallclock_ms, result.usage.into());
     let charged = (due != own).then_some(due);

@@ -1,30 +1,45 @@
 //! One input being decided: what it reads, and what it has led to so far.
 
-use crate::core::{Core, MasterHost, Step, wall_jump};
+use crate::config::DerivedChanges;
 use crate::decide::Verdicts;
-use crate::decide::agents::Agents;
 use crate::decide::causes::CauseChanges;
-use crate::decide::errands::BulkCommands;
 use crate::decide::external::ExternalScheduler;
-use crate::decide::fitness::Fitness;
-use crate::decide::limits::StartTemplate;
-use crate::decide::usage::Checkpoints;
-use crate::effect::{ConnectionId, Effect};
+use crate::decide::hosts::agents::Agents;
+use crate::decide::hosts::fitness::Fitness;
+use crate::decide::jobs::bulk_commands::BulkCommands;
+use crate::decide::memory::Memory;
+use crate::decide::tasks::limits::StartTemplate;
+use crate::decide::tasks::usage::Checkpoints;
+use crate::effect::{ConnectionId, Effect, MasterHost, Step};
 use crate::event::{Actor, Event, Record, StoredObject};
 use crate::observe::{Observation, Observations};
 use crate::state::State;
-use crate::state::config::DerivedChanges;
 use proto::id::{EventSeq, RequestId};
 use proto::object::ObjectKind;
 use proto::time::{Now, Wall};
 use proto::wire::agent::MasterMessage;
 use std::sync::Arc;
 
+/// A wall clock that is off by more than this from the monotone one has jumped.
+const WALL_JUMP_MS: u64 = 60_000;
+
+/// The parts of the core that a turn works on.
+pub(crate) struct CellParts<'a> {
+    /// Everything that is true; only [`Turn::record`] changes it.
+    pub(crate) state: &'a mut State,
+    /// Everything soft that is known.
+    pub(crate) observations: &'a mut Observations,
+    /// What is remembered and not logged.
+    pub(crate) memory: &'a mut Memory,
+    /// Where the master runs.
+    pub(crate) site: &'a MasterHost,
+}
+
 /// The path of one input through the core.
 ///
 /// An event is applied at once, so that what is decided later in the same turn rests on it.
 pub(crate) struct Turn<'a> {
-    core: &'a mut Core,
+    cell: CellParts<'a>,
     /// When the input came.
     pub now: Now,
     before: Option<Now>,
@@ -36,9 +51,9 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(core: &'a mut Core, now: Now, before: Option<Now>, actor: Actor) -> Self {
+    pub(crate) fn new(cell: CellParts<'a>, now: Now, before: Option<Now>, actor: Actor) -> Self {
         Self {
-            core,
+            cell,
             now,
             before,
             actor,
@@ -51,65 +66,65 @@ impl<'a> Turn<'a> {
 
     /// Everything that is true, the events of this turn included.
     pub fn state(&self) -> &State {
-        &self.core.state
+        self.cell.state
     }
 
     /// Where the master runs, and what hosts are called beside their names.
     pub fn site(&self) -> &MasterHost {
-        &self.core.site
+        self.cell.site
     }
 
     /// Everything soft that is known.
     pub fn observations(&self) -> &Observations {
-        &self.core.observations
+        self.cell.observations
     }
 
     /// Who is connected.
     pub fn agents(&self) -> &Agents {
-        &self.core.agents
+        &self.cell.memory.agents
     }
 
     /// Who is connected, to be changed.
     pub fn agents_mut(&mut self) -> &mut Agents {
-        &mut self.core.agents
+        &mut self.cell.memory.agents
     }
 
     /// Who places jobs beside the built-in scheduler.
     pub fn external(&self) -> &ExternalScheduler {
-        &self.core.external
+        &self.cell.memory.external
     }
 
     /// The same, to be changed.
     pub fn external_mut(&mut self) -> &mut ExternalScheduler {
-        &mut self.core.external
+        &mut self.cell.memory.external
     }
 
     /// How well hosts start tasks, to be changed.
     pub fn fitness_mut(&mut self) -> &mut Fitness {
-        &mut self.core.fitness
+        &mut self.cell.memory.fitness
     }
 
     /// Running tasks that are to be charged, to be changed.
     pub fn checkpoints_mut(&mut self) -> &mut Checkpoints {
-        &mut self.core.checkpoints
+        &mut self.cell.memory.checkpoints
     }
 
     /// Makes an event true. Returns what changed objects led to.
     pub fn record(&mut self, event: Event) -> DerivedChanges {
-        self.touch.note(&self.core.state, &event);
+        self.touch.note(self.cell.state, &event);
         let record = Record {
-            seq: EventSeq(self.core.state.last.0 + 1),
+            seq: EventSeq(self.cell.state.last.0 + 1),
             now: self.now,
             actor: self.actor.clone(),
             request: self.request,
             event,
         };
-        let touched = self.core.state.apply(&record);
-        self.core.observations.follow(&record);
-        self.core.fitness.follow(&record.event);
+        let touched = self.cell.state.apply(&record);
+        self.cell.observations.follow(&record);
+        self.cell.memory.fitness.follow(&record.event);
         if let Event::ObjectsChanged(_) = &record.event {
-            self.core.told = StartTemplate::default();
-            self.core.verdicts.clear();
+            self.cell.memory.told = StartTemplate::default();
+            self.cell.memory.verdicts.clear();
         }
         self.step.events.push(Arc::new(record));
         self.touch.hosts.extend(touched.hosts.iter().cloned());
@@ -138,7 +153,7 @@ impl<'a> Turn<'a> {
 
     /// Commands that have jobs left to look at.
     pub fn errands_mut(&mut self) -> &mut BulkCommands {
-        &mut self.core.errands
+        &mut self.cell.memory.errands
     }
 
     /// Makes room for so many events and effects: growing again and again costs more than one that
@@ -150,8 +165,8 @@ impl<'a> Turn<'a> {
 
     /// Folds an observation and tells the clients of the stream.
     pub fn observe(&mut self, observation: Observation) {
-        self.core.verdicts.observe(&self.core.observations, &observation);
-        self.core.observations.apply(&observation);
+        self.cell.memory.verdicts.observe(self.cell.observations, &observation);
+        self.cell.observations.apply(&observation);
         self.step.effects.push(Effect::Observed(observation));
     }
 
@@ -170,17 +185,17 @@ impl<'a> Turn<'a> {
 
     /// What was told of the last start, to be changed and given back.
     pub fn take_told(&mut self) -> StartTemplate {
-        std::mem::take(&mut self.core.told)
+        std::mem::take(&mut self.cell.memory.told)
     }
 
     /// Keeps what was told of the last start. It is forgotten when an object changes.
     pub fn keep_told(&mut self, told: StartTemplate) {
-        self.core.told = told;
+        self.cell.memory.told = told;
     }
 
     /// Which requests can never be had, to be asked and added to.
     pub fn verdicts_mut(&mut self) -> &mut Verdicts {
-        &mut self.core.verdicts
+        &mut self.cell.memory.verdicts
     }
 
     /// How many events this turn has led to so far.
@@ -211,12 +226,12 @@ impl<'a> Turn<'a> {
     /// Whether what calendars say may be another thing than at the last input: the time has come,
     /// or the clock was set.
     pub fn is_calendar_due(&self) -> bool {
-        self.is_first() || self.has_jumped || self.core.next_calendar.is_some_and(|at| at <= self.now.wall)
+        self.is_first() || self.has_jumped || self.cell.memory.next_calendar.is_some_and(|at| at <= self.now.wall)
     }
 
     /// Wants to be called when a calendar says something else.
     pub fn set_next_calendar(&mut self, at: Option<Wall>) {
-        self.core.next_calendar = at;
+        self.cell.memory.next_calendar = at;
     }
 
     /// Names the request behind the events that follow.
@@ -226,7 +241,7 @@ impl<'a> Turn<'a> {
 
     /// Whether this is the first input since the core was made.
     pub fn is_first(&self) -> bool {
-        !self.core.has_begun
+        !self.cell.memory.has_begun
     }
 
     /// Notes a jump of the wall clock.
@@ -253,4 +268,11 @@ impl<'a> Turn<'a> {
     pub(crate) fn finish(self) -> Step {
         self.step
     }
+}
+
+/// Whether the wall clock did not go along with the monotone one, and what it should have shown.
+fn wall_jump(before: Now, now: Now) -> Option<Wall> {
+    let passed = i64::try_from(now.tick.since_ms(before.tick)).unwrap_or(i64::MAX);
+    let expected = Wall(before.wall.0.saturating_add(passed));
+    (expected.0.abs_diff(now.wall.0) > WALL_JUMP_MS).then_some(expected)
 }

@@ -3,8 +3,9 @@
 use super::Turn;
 use super::submit::access::admitted_nowhere;
 use crate::explain::sentence;
-use crate::matching::{self, Demand, Mode};
-use crate::sched::reason::Reason;
+use crate::matching::{Demand, Mode};
+use crate::reason::Reason;
+use crate::sched::verification;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::job::{JobSpec, Validation};
@@ -31,7 +32,7 @@ pub(super) fn verify(turn: &Turn<'_>, number: JobNumber, spec: &JobSpec) -> Resu
         Validation::Warn | Validation::Refuse | Validation::Verify => Mode::EmptyCluster,
         Validation::Poke => Mode::Now,
     };
-    let outcome = matching::verify(turn.state(), turn.observations(), spec, mode);
+    let outcome = verification::verify(turn.state(), turn.observations(), spec, mode);
     let reasons = outcome.err().map(|reasons| said(turn, number, spec, &reasons));
     match (spec.validation, reasons) {
         (Validation::Verify | Validation::Poke, None) => Ok(Verdict::OnlyAsked(Answer::Done(

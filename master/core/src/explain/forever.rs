@@ -1,10 +1,12 @@
 //! What a job can never have as the cluster is configured, whatever runs and whatever is full.
 
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, InstanceView, Mode, Value, total_exceeded, verify};
+use crate::matching::{Cluster, Demand, InstanceView, Mode, total_exceeded};
 use crate::observe::Observations;
+use crate::reason::Value;
+use crate::reason::{Obstacle, Reason};
 use crate::sched::assign::{Supply, assign_parallel, assign_serial, fit_globally, try_parallel};
-use crate::sched::reason::{Obstacle, Reason};
+use crate::sched::verification::verify;
 use crate::state::State;
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::JobSpec;

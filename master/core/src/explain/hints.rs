@@ -2,9 +2,10 @@
 
 use super::numbers::number;
 use super::plain::ReasonWriter;
-use crate::matching::{Barrier, Value};
-use crate::sched::finding::Group;
-use crate::sched::reason::{Obstacle, QuotaDenial, Reason};
+use crate::matching::Barrier;
+use crate::reason::Value;
+use crate::reason::group::Group;
+use crate::reason::{Obstacle, QuotaDenial, Reason};
 
 /// Returns advice against a reason.
 pub(super) fn hint(teller: &ReasonWriter<'_>, reason: &Reason) -> Option<String> {

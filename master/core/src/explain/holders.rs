@@ -3,13 +3,13 @@
 use super::advice::wall;
 use super::numbers::number;
 use super::plain::ReasonWriter;
+use crate::ledger::keys::{block_key, block_of};
+use crate::ledger::timeline::NEVER;
 use crate::ledger::{Ledger, Level, SLOTS};
-use crate::matching::Value;
+use crate::reason::Value;
+use crate::reason::{Obstacle, QuotaDenial, Reason};
 use crate::sched::expected_end;
-use crate::sched::reason::{Obstacle, QuotaDenial, Reason};
-use crate::sched::timeline::NEVER;
 use crate::state::State;
-use crate::state::reservation::{block_key, block_of};
 use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, PeName, TaskKey};
 use proto::time::Wall;

@@ -3,9 +3,11 @@
 
 use super::words::sentence;
 use crate::ledger::Level;
-use crate::matching::{Cluster, Demand, Value, message_text};
-use crate::sched::finding::{Findings, Group};
-use crate::sched::reason::{Obstacle, Reason, Shortage};
+use crate::matching::{Cluster, Demand, message_text};
+use crate::reason::Value;
+use crate::reason::group::Group;
+use crate::reason::{Obstacle, Reason, Shortage};
+use crate::sched::report::finding::Findings;
 use crate::state::State;
 use crate::state::eligible::{IneligibleReason, eligible_tasks, job_eligible, resting, user_eligible};
 use crate::state::job::Job;

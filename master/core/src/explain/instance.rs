@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::matching::{Cluster, message_text};
-use crate::sched::reason::Overload;
+use crate::reason::Overload;
 use proto::calendar::CalendarState;
 use proto::id::{HostName, QueueInstanceName};
 

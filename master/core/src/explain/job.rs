@@ -2,13 +2,13 @@
 //! tasks run; and what its running tasks do.
 
 use super::advice::{plain, wall};
+use crate::collections::ranges::TaskRanges;
+use crate::ledger::timeline::NEVER;
 use crate::observe::Observations;
 use crate::sched::expected_end;
-use crate::sched::timeline::NEVER;
 use crate::state::State;
 use crate::state::eligible::{IneligibleReason, eligible, eligible_tasks, job_eligible, user_eligible};
 use crate::state::job::{Job, Placement};
-use crate::state::ranges::TaskRanges;
 use proto::calendar::CalendarState;
 use proto::id::{JobNumber, SubmitSeq, TaskId};
 use proto::job::Holds;

@@ -1,7 +1,8 @@
 //! The numbers of a reason, as people write them.
 
-use crate::matching::{Cluster, Value, is_ordered, message_text};
-use crate::sched::reason::{Obstacle, QuotaDenial, Shortage};
+use crate::matching::{Cluster, is_ordered, message_text};
+use crate::reason::Value;
+use crate::reason::{Obstacle, QuotaDenial, Shortage};
 use proto::amount::{Amount, Type};
 use proto::wire::view::Comparison;
 

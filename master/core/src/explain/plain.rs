@@ -6,7 +6,7 @@ use super::numbers::{is_of_amount, number};
 use super::words::preposition;
 use crate::ledger::Level;
 use crate::matching::{Barrier, Cluster, Demand, pe_barrier};
-use crate::sched::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
+use crate::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::calendar::{Calendar, CalendarState};
 use proto::id::{PeName, QueueInstanceName};
 use proto::quota::{QuotaSet, Rule};

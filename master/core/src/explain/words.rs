@@ -2,7 +2,7 @@
 
 use crate::ledger::Level;
 use crate::matching::message_text;
-use crate::sched::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
+use crate::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::complex::Relop;
 use proto::id::AttributeName;
 use std::fmt;

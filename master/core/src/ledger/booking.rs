@@ -2,8 +2,8 @@
 
 use super::charges::{AttributeCharge, Charges, NumericRequest, RequestScope};
 use super::{CountRule, Level, LevelRef};
-use crate::quota::JobOwner;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
+use crate::ledger::quota::JobOwner;
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};

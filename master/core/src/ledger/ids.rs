@@ -1,7 +1,7 @@
 //! The ids of resource maps that tasks have, and those that a task gets which is placed now.
 
 use super::{Booking, Charges, Grant, Ledger, Level};
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::amount::Type;
 use proto::complex::Attribute;
 use proto::id::{AttributeName, HostName};

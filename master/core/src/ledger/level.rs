@@ -2,7 +2,7 @@
 
 use super::booking::LevelUse;
 use super::{Booking, CountRule};
-use crate::state::paged::PagedMap;
+use crate::collections::paged::PagedMap;
 use proto::amount::Amount;
 use proto::id::{AttributeName, HostName, QueueInstanceName, QueueName, TaskKey};
 use proto::time::Tick;

@@ -7,7 +7,7 @@
 use super::demand::Demand;
 use super::{Cluster, LevelView};
 use crate::ledger::{Level, LevelRef};
-use crate::sched::reason::Obstacle;
+use crate::reason::Obstacle;
 use proto::object::value::NameList;
 use proto::pe::ParallelEnvironment;
 use std::collections::BTreeSet;

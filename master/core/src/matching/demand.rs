@@ -1,14 +1,15 @@
 //! A job's requests, with names resolved, values read, and defaults added.
 
-use super::apart::ScopedRequest;
 use super::fit::SlotRole;
-use super::pattern::QueuePattern;
+use crate::config::Configuration;
+use crate::config::pattern::QueuePattern;
 use crate::ledger::Charges;
-use crate::quota::JobOwner;
+use crate::ledger::quota::JobOwner;
+use crate::matching::scoped_request::ScopedRequest;
+use crate::reason::Value;
 use crate::state::State;
-use crate::state::config::Configuration;
 use crate::state::job::Job;
-use proto::amount::{Amount, Type};
+use proto::amount::Amount;
 use proto::complex::{Attribute, Complex, Consumable};
 use proto::id::{AttributeName, HostName, ReservationId, UserName};
 use proto::job::{JobSpec, Owner, PeRequest, Requests};
@@ -16,32 +17,8 @@ use proto::pe::{AllocationRule, ParallelEnvironment};
 use proto::request::ResourceRequest;
 use proto::reservation::ReservationSpec;
 use proto::restring::Expression;
-use proto::rsmap::IdMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// A value of an attribute, as its type has it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Value {
-    /// A number in the base unit of the type.
-    Amount(Amount),
-    /// A text.
-    Text(String),
-}
-
-impl Value {
-    /// Reads an offered value. `None` if a number was due and the text is not one.
-    pub fn read(attribute: &Attribute, text: &str) -> Option<Value> {
-        if !attribute.r#type.is_numeric() {
-            return Some(Value::Text(text.to_owned()));
-        }
-        let amount = match attribute.r#type {
-            Type::RsMap => IdMap::amount_of(text),
-            other => Amount::parse(text, other).ok(),
-        };
-        amount.map(Value::Amount)
-    }
-}
 
 /// A wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]

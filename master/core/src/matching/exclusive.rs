@@ -1,9 +1,10 @@
 //! Exclusive attributes: a job has an object alone (ALGORITHMS.md section 14).
 
-use super::demand::{Request, Value, WantedValue};
+use super::demand::{Request, WantedValue};
 use super::fit::SlotRole;
 use super::{Cluster, LevelView};
-use crate::sched::reason::{Obstacle, Shortage};
+use crate::reason::Value;
+use crate::reason::{Obstacle, Shortage};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable};
 use proto::wire::view::Dominance;

@@ -1,11 +1,12 @@
 //! How many slots of a job fit at a level, and why not more.
 
-use super::demand::{Demand, Request, Value, WantedValue};
+use super::demand::{Demand, Request, WantedValue};
 use super::offer::Offer;
-use super::pattern::is_host;
 use super::{Cluster, InstanceView, LevelView, Mode};
+use crate::config::pattern::is_host;
 use crate::ledger::{Level, LevelRef};
-use crate::sched::reason::{Obstacle, Reason, Shortage};
+use crate::reason::Value;
+use crate::reason::{Obstacle, Reason, Shortage};
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Consumable, Relop};
 use proto::id::AttributeName;

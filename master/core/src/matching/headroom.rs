@@ -1,11 +1,12 @@
 //! The free amounts of a queue instance that gets one task after the other: read once, and reduced
 //! by each task. This exists only for speed.
 
-use super::demand::{Demand, Request, Value, WantedValue};
+use super::demand::{Demand, Request, WantedValue};
 use super::fit::Fit;
 use super::offer::{Offer, Source};
 use super::tally::{Item, Tally};
 use super::{Cluster, InstanceView, LevelView};
+use crate::reason::Value;
 use proto::amount::Amount;
 use proto::complex::Attribute;
 use proto::queue::QueueInstanceSettings;

@@ -1,10 +1,11 @@
 //! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, and
 //! reduced by later bookings (ALGORITHMS.md section 6).
 
-use super::demand::Value;
-use super::{Cluster, LevelView, sum};
+use super::{Cluster, LevelView};
+use crate::ledger::sum;
 use crate::ledger::{CountRule, LevelBookings, LevelRef};
 use crate::observe::LoadEntry;
+use crate::reason::Value;
 use proto::amount::{Amount, Millionths};
 use proto::complex::{Attribute, Relop};
 use proto::id::AttributeName;

@@ -1,9 +1,10 @@
 //! The offers of one level for one attribute (ALGORITHMS.md section 3.1).
 
-use super::demand::{Demand, Value};
+use super::demand::Demand;
 use super::load::Load;
 use super::{Cluster, InstanceView, LevelView, Mode};
 use crate::ledger::{CountRule, LevelRef, SLOTS};
+use crate::reason::Value;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
 use proto::id::QueueInstanceName;

@@ -1,11 +1,12 @@
 //! Whether a queue instance takes jobs at all at the moment, whoever asks (ALGORITHMS.md section
 //! 6.3).
 
-use super::demand::Value;
-use super::{Cluster, InstanceView, Mode, count, sum};
+use super::{Cluster, InstanceView, Mode, count};
 use crate::event::InstanceState;
+use crate::ledger::sum;
 use crate::ledger::{LevelRef, SLOTS};
-use crate::sched::reason::{Obstacle, Overload};
+use crate::reason::Value;
+use crate::reason::{Obstacle, Overload};
 use proto::calendar::CalendarState;
 use proto::complex::{Attribute, Relop};
 use proto::id::{AttributeName, QueueInstanceName};

@@ -2,8 +2,8 @@
 
 use super::demand::{Demand, Request};
 use super::fit::serves;
-use super::pattern::is_in_queue_list;
 use super::{Cluster, LevelView};
+use crate::config::pattern::is_in_queue_list;
 use crate::ledger::LevelRef;
 use proto::id::QueueInstanceName;
 

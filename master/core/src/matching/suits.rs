@@ -1,9 +1,9 @@
 //! Whether a queue instance takes jobs of a kind by its configuration, whatever runs.
 
 use super::demand::Demand;
-use super::pattern::is_in_queue_list;
 use super::{Cluster, InstanceView};
-use crate::sched::reason::Obstacle;
+use crate::config::pattern::is_in_queue_list;
+use crate::reason::Obstacle;
 use proto::id::{PeName, QueueInstanceName};
 
 impl Cluster<'_> {

@@ -5,10 +5,12 @@ mod load;
 
 use super::*;
 use crate::ledger::{Booking, Grant, Level};
-use crate::sched::order::Order;
+use crate::sched::tests::lab::check_start;
 use crate::sched::tests::lab::{Lab, spec};
+use crate::sched::verification::verify;
 use proto::id::{CellId, HostName, SubmitSeq, TaskId, TaskKey};
 use proto::job::GrantedSlots;
+use proto::wire::stream::Order;
 use proto::wire::view::{ResourceValue, ResourceView};
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! Load values that never exceed another value of their host.
 
-use super::demand::{Demand, Value, WantedValue};
+use super::demand::{Demand, WantedValue};
 use super::load::Load;
 use super::offer::is_ordered;
 use super::{Cluster, LevelView};
-use crate::sched::reason::{Obstacle, Shortage};
+use crate::reason::Value;
+use crate::reason::{Obstacle, Shortage};
 use proto::amount::{Amount, Millionths};
 use proto::complex::Relop;
 use proto::wire::view::Dominance;

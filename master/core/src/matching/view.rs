@@ -1,10 +1,10 @@
 //! What `qhost -F` and `qstat -F` show: each attribute once, the most restrictive level winning
 //! (ALGORITHMS.md section 3.4).
 
-use super::demand::Value;
 use super::offer::{Offer, Source};
 use super::{Cluster, LevelView};
 use crate::ledger::Level;
+use crate::reason::Value;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Relop};
 use proto::wire::view::{Dominance, ResourceValue, ResourceView};

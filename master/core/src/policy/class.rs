@@ -3,7 +3,7 @@
 
 use super::rules::{DEPARTMENT, JOB, PROJECT, TicketRules, USER};
 use super::tree::Leaf;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use crate::state::job::Job;
 use proto::id::{SubmitSeq, UserName};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::pricing::PRICED_TASKS;
 use super::tree::Tree;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::object::value::Weight;
 use proto::policy::{PolicyHierarchy, TicketPolicy};
 

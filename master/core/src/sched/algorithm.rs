@@ -5,8 +5,8 @@
 
 use super::fcfs::Fcfs;
 use super::model::Model;
-use super::pass::Pass;
-use super::{ReservationMode, Slice};
+use super::pass::{Pass, Slice};
+use super::reserve::ReservationMode;
 use proto::policy::SchedulerConf;
 use proto::time::Now;
 

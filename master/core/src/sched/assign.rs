@@ -11,9 +11,9 @@ mod spread;
 mod supply;
 
 use crate::ledger::Level;
+use crate::matching::quota::QuotaBudget;
 use crate::matching::{Cluster, Demand, Fit, Headroom, InstanceView, SlotRole, may_use_pe};
-use crate::quota::QuotaBudget;
-use crate::sched::reason::{Obstacle, Reason};
+use crate::reason::{Obstacle, Reason};
 use enough::SpreadCutoff;
 pub use hosts::{HostRoom, portion, room_on, usable};
 use hosts::{HostSearch, Rooms, roomiest};

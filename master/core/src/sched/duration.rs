@@ -1,8 +1,8 @@
 //! How long a task is expected to hold what it was given (ALGORITHMS.md section 5.2).
 
+use crate::config::Configuration;
 use crate::ledger::Booking;
 use crate::matching::{Demand, WantedValue};
-use crate::state::config::Configuration;
 use proto::amount::Amount;
 use proto::time::Tick;
 
@@ -39,7 +39,7 @@ pub fn end(config: &Configuration, booking: &Booking) -> Tick {
     };
     match in_ms(config, asked.or_else(limit)) {
         Some(length_ms) => booking.at().plus_ms(length_ms),
-        None => super::timeline::NEVER,
+        None => crate::ledger::timeline::NEVER,
     }
 }
 

@@ -10,15 +10,15 @@
 //! it, and return orders in slices. The reasons why other jobs wait are found without it, by the
 //! same matcher.
 
-use super::categories::CategoryId;
-use super::immediate;
 use super::model::Model;
-use super::order::Order;
-use super::order_phase::BucketId;
-use super::ready::ReadyQueue;
-use super::{ReservationMode, Slice};
+use super::reserve::ReservationMode;
+use crate::sched::filter::categories::CategoryId;
+use crate::sched::order::queue::BucketId;
+use crate::sched::pass::ready::ReadyQueue;
+use crate::sched::pass::{Slice, immediate};
 use proto::id::SubmitSeq;
 use proto::time::Now;
+use proto::wire::stream::Order;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 

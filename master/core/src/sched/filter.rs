@@ -1,21 +1,30 @@
 //! The filter phase: which queue instances may suit a category, and which of them were refused.
 
+pub(crate) mod categories;
+pub mod category_key;
+pub(crate) mod changes;
+pub(crate) mod columns;
+pub(crate) mod instance_ids;
+pub(crate) mod recent_instances;
+pub(crate) mod standings;
+pub(crate) mod suitability;
+
 use super::assign::{
     Assignment, SlotSearchResult, Supply, WholeSupply, assign_filling, assign_serial, fit_globally, try_parallel,
 };
-use super::changes::{Changes, Mark};
-use super::columns::Sieve;
-use super::filling::RecentInstances;
-use super::places::{InstanceId, InstanceIds, InstanceSet};
-use super::reason::{Obstacle, Reason};
-use super::standings::{RankedInstance, Standings};
-use super::suitability::Suitability;
 use crate::matching::{Cluster, Demand, Fit, InstanceView, Tally};
+use crate::reason::{Obstacle, Reason};
+use changes::{Changes, Mark};
+use columns::Sieve;
+use instance_ids::{InstanceId, InstanceIds, InstanceSet};
 use proto::complex::Complex;
 use proto::id::{HostName, QueueInstanceName};
+use recent_instances::RecentInstances;
+use standings::{RankedInstance, Standings};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
+use suitability::Suitability;
 
 /// Matches in vain after which columns are kept of what a category takes.
 const MANY_IN_VAIN: usize = 3;
@@ -25,7 +34,7 @@ const MANY_IN_VAIN: usize = 3;
 /// Each queue instance that takes jobs at all is either open, or in `closed` since it was last
 /// tried in vain. A try first opens again what changed since `seen` ([`Category::catch_up`]);
 /// ARCHITECTURE.md "The scheduler on one page" lists what changes. Reasons are not kept:
-/// [`Findings`](super::finding::Findings) finds them when somebody asks.
+/// [`Findings`](crate::sched::report::finding::Findings) finds them when somebody asks.
 ///
 /// [`Category::assign`] needs fresh standings. A success is planned by the model, which updates
 /// [`Standings`]; the category learns of it from them.
@@ -136,7 +145,7 @@ impl Category {
 
     /// The queue instance that the next try would try first, if that is known: nothing has changed
     /// since a job without soft requests was placed. `generation` counts how often kept slots were
-    /// given up ([`Lookahead::generation`](super::ahead::Lookahead::generation)).
+    /// given up ([`Lookahead::generation`](crate::sched::reserve::ahead::Lookahead::generation)).
     pub fn first_open<'l>(
         &self,
         standings: &'l Standings,

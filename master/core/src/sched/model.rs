@@ -1,40 +1,48 @@
 //! The scheduler's model of the cell: a state folded from the events, the observations, what is
 //! planned, and ways to find what a pass needs without walking over jobs or hosts.
 
+pub(crate) mod alarms;
+pub(crate) mod cluster_resources;
+pub mod concerned;
+pub(crate) mod filing;
 mod following;
 mod planning;
+pub(crate) mod plans;
+pub(crate) mod running_tickets;
+pub(crate) mod thresholds;
+pub(crate) mod uncharged_usage;
 
-use super::ReservationMode;
-use super::ahead::{Lookahead, Reservation, Reservations};
-use super::alarms::Alarms;
-use super::categories::{Categories, CategoryId, CategoryRow};
-use super::changes::Changes;
-use super::filling::RecentInstances;
-use super::finding::Findings;
-use super::live::UnchargedUsage;
-use super::order::Order;
-use super::order_phase::Queue;
-use super::places::InstanceIds;
-use super::plans::Plans;
+use super::reserve::ReservationMode;
 use super::reserve::Search;
-use super::standings::Standings;
-use super::thresholds::{self, Rhythm};
+use crate::collections::by_host::ByHost;
+use crate::ledger::keys::plan_key;
 use crate::ledger::{Booking, Ledger};
 use crate::matching::{Cluster, Mode};
 use crate::observe::Observations;
 use crate::policy::TicketRules;
-use crate::sched::advance::assign_within;
 use crate::sched::assign::Assignment;
+use crate::sched::filter::categories::{Categories, CategoryId, CategoryRow};
+use crate::sched::filter::changes::Changes;
+use crate::sched::filter::instance_ids::InstanceIds;
+use crate::sched::filter::recent_instances::RecentInstances;
+use crate::sched::filter::standings::Standings;
+use crate::sched::order::queue::Queue;
+use crate::sched::reserve::advance::assign_within;
+use crate::sched::reserve::ahead::{Lookahead, Reservation, Reservations};
 use crate::state::State;
-use crate::state::by_host::ByHost;
 use crate::state::eligible::{
     IneligibleReason, eligible, eligible_beside, eligible_tasks, job_eligible, least_eligible,
 };
 use crate::state::job::Job;
-use proto::id::{CellId, HostName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
+use alarms::Alarms;
+use plans::Plans;
+use proto::id::{HostName, QueueInstanceName, ReservationId, SubmitSeq, TaskId};
 use proto::time::{Now, Tick, Zone};
+use proto::wire::stream::Order;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use thresholds::Rhythm;
+use uncharged_usage::UnchargedUsage;
 
 /// The least time between two looks at hosts whose load is adjusted for jobs that have just
 /// started.
@@ -299,11 +307,6 @@ impl Model {
         true
     }
 
-    /// Why jobs wait, what is kept for others among it. Tasks that are planned do not count yet.
-    pub fn findings(&self, now: Now) -> Findings<'_> {
-        Findings::new(&self.state, &self.observations, now).ahead(self.drawn_ahead())
-    }
-
     /// The reservations that the last pass has made.
     pub fn reservations(&self) -> &Reservations {
         self.ahead.reservations()
@@ -494,7 +497,7 @@ impl Model {
         self.ahead.draw(&self.state, &self.planned);
     }
 
-    fn drawn_ahead(&self) -> Cow<'_, Lookahead> {
+    pub(super) fn drawn_ahead(&self) -> Cow<'_, Lookahead> {
         let mut ahead = Cow::Borrowed(&self.ahead);
         if self.ahead.is_outdated() {
             ahead.to_mut().draw(&self.state, &self.planned);
@@ -549,16 +552,5 @@ impl Model {
         self.categories.clear();
         let jobs: Vec<SubmitSeq> = self.state.jobs.keys().copied().collect();
         jobs.into_iter().for_each(|seq| self.refile(seq));
-    }
-}
-
-/// The key under which a planned task is booked: it has no attempt yet.
-pub(super) fn plan_key(seq: SubmitSeq, task: TaskId) -> TaskKey {
-    TaskKey {
-        cell: CellId(0),
-        seq,
-        task,
-        pe_task: 0,
-        attempt: 0,
     }
 }

@@ -1,4 +1,8 @@
-//! What a scheduler asks the core to do. The type is public: schedulers outside the master use the
-//! same.
+//! In which order pending jobs are tried: the queue of buckets, urgency, and the numbers that
+//! `qstat -urg` and `-pri` show (ALGORITHMS.md section 1).
 
-pub use proto::wire::stream::Order;
+pub(crate) mod heads;
+pub(crate) mod numbers;
+pub(crate) mod open_urgencies;
+pub(crate) mod queue;
+pub(crate) mod urgency;

@@ -1,18 +1,29 @@
 //! One pass: the phases for one task after the other, best job first, until nothing more can start.
 
-use super::categories::CategoryId;
-use super::heads::Head;
-use super::immediate;
+pub(crate) mod immediate;
+pub(crate) mod ready;
+
 use super::model::Model;
-use super::order::Order;
-use super::order_phase::{Bucket, BucketId};
-use super::ready::ReadyQueue;
-use super::urgency::Range;
-use super::{ReservationMode, Slice};
+use super::reserve::ReservationMode;
+use crate::sched::filter::categories::CategoryId;
+use crate::sched::order::heads::Head;
+use crate::sched::order::queue::{Bucket, BucketId};
+use crate::sched::order::urgency::Range;
 use proto::id::SubmitSeq;
 use proto::time::Now;
+use proto::wire::stream::Order;
+use ready::ReadyQueue;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+
+/// The result of one part of a pass.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// Orders for the core.
+    pub orders: Vec<Order>,
+    /// Whether the pass is over.
+    pub finished: bool,
+}
 
 /// Steps that one reservation counts for: its search takes about that many times longer than a try.
 const STEPS_TO_RESERVE: usize = 100;

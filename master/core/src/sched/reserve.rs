@@ -5,17 +5,21 @@
 //! to the next, looks only at the hosts concerned, and takes the first gap that is long enough.
 //! Load values of later are unknown: only slots, consumables and static values count.
 
+pub mod advance;
+pub(crate) mod ahead;
+pub(crate) mod closings;
 mod fits;
 
-use super::ahead::Lookahead;
 use super::assign::{
     Assignment, HostRoom, ParallelLimits, assign_serial, environments, fit_globally, lay_out, one_slot, portion,
     room_on, usable,
 };
 use super::rank::{host_value, rank};
-use super::timeline::{NEVER, Span, Window};
+use crate::ledger::quota::Scope;
+use crate::ledger::timeline::{NEVER, Span, Window};
+use crate::matching::quota::QuotaBudget;
 use crate::matching::{Cluster, Demand, Fit, InstanceView, Mode, may_use_pe};
-use crate::quota::{QuotaBudget, Scope};
+use ahead::Lookahead;
 use fits::{Fits, Worth};
 use proto::id::{HostName, QueueInstanceName};
 use proto::job::GrantedSlots;
@@ -23,6 +27,18 @@ use proto::pe::ParallelEnvironment;
 use proto::time::{Now, Tick};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What happens to the reservations of the pass before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReservationMode {
+    /// All are made anew, in the order of priority.
+    #[default]
+    Anew,
+    /// They stay, unless the time of one has come. This is for passes in between where making them
+    /// takes long: until the next ones are made, a job of higher priority may wait for one of lower
+    /// priority that has its reservation already.
+    Keep,
+}
 
 /// The time at which everything has ended that has an end.
 const LAST: Tick = Tick(NEVER.0 - 1);

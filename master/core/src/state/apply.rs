@@ -8,9 +8,9 @@ mod jobs;
 mod slaves;
 mod tasks;
 
-use super::config::DerivedChanges;
 use super::decay::Decay;
 use super::{ANSWERS_KEPT, State};
+use crate::config::DerivedChanges;
 use crate::event::{Event, InstanceState, JoinGrant, Record, StoredObject};
 use crate::ledger::Grant;
 use proto::id::{EventSeq, HostName, QueueInstanceName, RequestId, TaskKey};

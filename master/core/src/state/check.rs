@@ -4,7 +4,7 @@ use super::State;
 use super::index::Index;
 use super::job::Job;
 use super::requests::renewed;
-use super::reservation::block_of;
+use crate::ledger::keys::block_of;
 use proto::id::TaskKey;
 use std::collections::BTreeSet;
 

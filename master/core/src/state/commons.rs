@@ -1,10 +1,10 @@
 //! What the descriptions of many jobs have in common, kept once: who submitted them, what they ask
 //! for, their environments.
 
-use super::config::Configuration;
 use super::requests;
+use crate::config::Configuration;
+use crate::ledger::quota::JobOwner;
 use crate::ledger::{Booking, Charges, Grant};
-use crate::quota::JobOwner;
 use proto::common::Common;
 use proto::complex::Complex;
 use proto::job::{JobSpec, Owner, Requests};

@@ -7,8 +7,8 @@
 
 use super::State;
 use super::job::{Job, TaskPlace};
-use super::ranges::TaskRanges;
 use super::ready::merged;
+use crate::collections::ranges::TaskRanges;
 use proto::id::{JobNumber, ReservationId, SubmitSeq, TaskId};
 use proto::request::TaskRange;
 use proto::reservation::ReservationState;

@@ -1,10 +1,10 @@
 //! Jobs and tasks as the master knows them.
 
-use super::paged::SharedMap;
-use super::ranges::TaskRanges;
 use super::ready::ReadyTasks;
-use super::seldom::SparseBox;
 use super::slaves::Slaves;
+use crate::collections::paged::SharedMap;
+use crate::collections::ranges::TaskRanges;
+use crate::collections::seldom::SparseBox;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, HoldChange, Holds, JobSpec};
 use proto::request::TaskRange;

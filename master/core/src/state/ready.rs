@@ -1,6 +1,6 @@
 //! The tasks of a job that wait with a condition of their own and may start, as far as that goes.
 
-use super::seldom::Collection;
+use crate::collections::seldom::Collection;
 use proto::id::TaskId;
 use proto::time::Tick;
 use std::collections::BTreeSet;

@@ -6,12 +6,13 @@
 //! there count like all others.
 
 use super::State;
-use super::config::Configuration;
 use super::requests::kept_reservation;
+use crate::config::Configuration;
 use crate::event::InstanceState;
+use crate::ledger::keys::block_key;
 use crate::ledger::{Booking, Charges, Grant, Ledger, Level, LevelRef, choose_ids};
 use proto::amount::Amount;
-use proto::id::{CellId, PeName, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
+use proto::id::{PeName, QueueInstanceName, ReservationId, SubmitSeq};
 use proto::job::{GrantedSlots, JobSpec};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
@@ -43,22 +44,6 @@ pub struct AdvanceReservation {
     /// What its jobs have of it, while it runs.
     #[serde(default)]
     pub ledger: Ledger,
-}
-
-/// The key under which a reservation's grant is booked: no job has the submission 0.
-pub fn block_key(id: ReservationId) -> TaskKey {
-    TaskKey {
-        cell: CellId(0),
-        seq: SubmitSeq(0),
-        task: TaskId(id.0),
-        pe_task: 0,
-        attempt: 0,
-    }
-}
-
-/// The reservation whose grant is booked under a key, if it is such a key.
-pub fn block_of(key: TaskKey) -> Option<ReservationId> {
-    (key.seq == SubmitSeq(0)).then_some(ReservationId(key.task.0))
 }
 
 /// The booking of a reservation's grant. No quota counts it, and it does not change the expected

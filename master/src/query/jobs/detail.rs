@@ -4,7 +4,7 @@ use super::row;
 use crate::query::Model;
 use crate::query::viewer::Viewer;
 use master_core::explain;
-use master_core::sched::finding::Findings;
+use master_core::sched::report::finding::Findings;
 use master_core::state::job::Job;
 use proto::complex::{Attribute, Complex};
 use proto::job::{JobSpec, Program, Requests};

@@ -3,8 +3,9 @@
 use crate::query::Model;
 use crate::query::queues::Selection;
 use crate::query::select::{self, Patterns};
+use master_core::config::pattern::{QueuePattern, is_in_queue_list};
 use master_core::ledger::Level;
-use master_core::matching::{self, Mode, QueuePattern, is_in_queue_list};
+use master_core::matching::{self, Mode};
 use proto::diagnostic::Diagnostic;
 use proto::id::{JobNumber, QueueInstanceName};
 use proto::job::{Condition, Holds, JobSpec, Phase, Requests};

@@ -2,9 +2,9 @@
 
 use crate::query::Model;
 use crate::query::conditions;
+use master_core::config::Configuration;
 use master_core::matching;
 use master_core::sched::{TaskPhase, contribution, urgency_slots};
-use master_core::state::config::Configuration;
 use master_core::state::eligible;
 use master_core::state::job::{FinishedJob, FinishedTask, Job, Placement, Task, TaskPlace};
 use proto::id::{JobNumber, SubmitSeq, TaskId, TaskKey};

@@ -14,7 +14,7 @@ use crate::query::viewer::Viewer;
 use crate::query::{Model, parts};
 use master_core::explain::{self, PositionAnswer, PositionCount, Question};
 use master_core::sched::TaskPhase;
-use master_core::sched::finding::{Findings, SavedFindings};
+use master_core::sched::report::finding::{Findings, SavedFindings};
 use master_core::state::State;
 use master_core::state::job::{FinishedJob, Job};
 use proto::diagnostic::{Code, Diagnostic};

@@ -6,7 +6,7 @@ use super::change::Refusals;
 use super::draft::Draft;
 use super::references::still;
 use super::sharetree;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::object::suggest::nearest;

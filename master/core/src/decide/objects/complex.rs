@@ -4,7 +4,7 @@ use super::change::Refusals;
 use super::draft::Draft;
 use super::references;
 use super::supported::Origin;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind};

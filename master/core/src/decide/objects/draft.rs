@@ -6,12 +6,12 @@
 
 use super::supported::Origin;
 use super::{change, root_commands};
-use crate::core::MasterHost;
+use crate::config::{Configuration, DerivedChanges};
 use crate::decide::tasks::{self, TaskEnd};
 use crate::decide::{Caller, Turn};
+use crate::effect::MasterHost;
 use crate::event::{Event, InstanceState, StoredObject};
 use crate::state::State;
-use crate::state::config::{Configuration, DerivedChanges};
 use proto::diagnostic::Diagnostic;
 use proto::host::names::HostNames;
 use proto::id::{QueueInstanceName, TaskKey};

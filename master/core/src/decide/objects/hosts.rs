@@ -2,12 +2,13 @@
 //! (ARCHITECTURE.md "Transport and identity").
 
 use super::{draft, words};
+use crate::config::Configuration;
+use crate::decide::hosts::agents;
 use crate::decide::requests::RequestOrigin;
-use crate::decide::{Caller, Turn, agents, tasks};
+use crate::decide::{Caller, Turn, tasks};
 use crate::effect::{Effect, ReplyTo};
 use crate::event::{Event, JoinGrant, StoredObject};
 use crate::observe::Observation;
-use crate::state::config::Configuration;
 use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;

@@ -4,7 +4,7 @@ use super::change::Refusals;
 use super::draft::Draft;
 use super::words::Words;
 use super::{access, members, quotas, references, strict};
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::calendar::Calendar;
 use proto::checkpoint::Checkpoint;
 use proto::conf::ClusterConf;

@@ -1,7 +1,9 @@
 //! `qmod` on queues: disable, suspend, clear errors, run the jobs of a queue again.
 
-use crate::decide::{Caller, Turn, causes, fitness, modify_jobs};
-use crate::matching::QueuePattern;
+use crate::config::pattern::QueuePattern;
+use crate::decide::hosts::fitness;
+use crate::decide::jobs::modify;
+use crate::decide::{Caller, Turn, causes};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{QueueInstanceName, TaskKey};
 use proto::wire::client::{Answer, ModifyAction};
@@ -154,6 +156,6 @@ fn reschedule(turn: &mut Turn<'_>, instance: &QueueInstanceName, force: bool) ->
         return vec![Answer::Done(format!("Queue instance \"{instance}\" contains no jobs"))];
     }
     keys.into_iter()
-        .map(|key| modify_jobs::reschedule(turn, key, force))
+        .map(|key| modify::reschedule(turn, key, force))
         .collect()
 }

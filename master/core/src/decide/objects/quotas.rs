@@ -3,7 +3,7 @@
 use super::change::Refusals;
 use super::draft::Draft;
 use super::references::still;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::Fields;
 use proto::quota::{Filter, LimitValue, QuotaSet, Rule};

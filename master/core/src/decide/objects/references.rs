@@ -5,7 +5,7 @@ mod subordinates;
 use super::access;
 use super::change::Refusals;
 use super::quotas;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex};
 use proto::diagnostic::{Code, Diagnostic};

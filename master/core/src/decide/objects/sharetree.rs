@@ -2,7 +2,7 @@
 
 use super::change::Refusals;
 use super::draft::Draft;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind};
 use proto::sharetree::{DEFAULT, Node, NodeKind, ShareTree};

@@ -5,8 +5,8 @@
 //! without a word.
 
 use super::change::Refusals;
+use crate::config::Configuration;
 use crate::sched::algorithm;
-use crate::state::config::Configuration;
 use proto::conf::{ParameterClass, Settings, parameter_class};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;

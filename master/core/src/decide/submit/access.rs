@@ -2,10 +2,10 @@
 //! themselves.
 
 use super::checks::{did_you_mean, rejected};
+use crate::config::Configuration;
 use crate::decide::Turn;
 use crate::event::{Event, StoredObject};
 use crate::state::State;
-use crate::state::config::Configuration;
 use proto::conf::EnforceUser;
 use proto::diagnostic::Diagnostic;
 use proto::job::JobSpec;

@@ -3,10 +3,11 @@
 //! these cases.
 
 use super::verdicts::VerdictKey;
-use crate::decide::dependency::Predecessors;
-use crate::decide::{Turn, category};
+use crate::decide::Turn;
+use crate::decide::jobs::category_line;
+use crate::decide::jobs::dependency::Predecessors;
 use crate::explain::{never_suits, sentence};
-use crate::sched::reason::{Obstacle, Reason};
+use crate::reason::{Obstacle, Reason};
 use proto::amount::{Amount, Type};
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
@@ -75,7 +76,7 @@ pub(in crate::decide) fn missing_predecessors(option: &str, predecessors: &Prede
 
 /// Warns of a job that no queue instance could ever take, unless `-w` asks for more than a warning.
 pub(in crate::decide) fn never(turn: &mut Turn<'_>, spec: &JobSpec) -> Option<Answer> {
-    let asked = category::asked(&spec.requests, spec.checkpoint.as_deref());
+    let asked = category_line::asked(&spec.requests, spec.checkpoint.as_deref());
     if spec.validation != Validation::None || turn.state().config.resolved.is_empty() || asked.is_empty() {
         return None;
     }

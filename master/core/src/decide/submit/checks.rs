@@ -2,12 +2,13 @@
 
 use super::names::{check_account, check_job_name};
 use super::{access, paths, scopes};
-use crate::core::UserLimits;
+use crate::config::Configuration;
+use crate::config::pattern::QueuePattern;
 use crate::decide::Caller;
-use crate::matching::{Demand, QueuePattern};
+use crate::effect::UserLimits;
+use crate::matching::Demand;
 use crate::sched::expected_ms;
 use crate::state::State;
-use crate::state::config::Configuration;
 use crate::state::index::bytes;
 use proto::amount::Type;
 use proto::checkpoint::Occasion;

@@ -1,7 +1,7 @@
 //! `-o`, `-e`, `-i` and `-S`: each path is for a host that there is, and each host has one path.
 
 use super::checks::is_known_host;
-use crate::state::config::Configuration;
+use crate::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::job::{HostPath, JobChanges, JobSpec};

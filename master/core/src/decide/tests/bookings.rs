@@ -5,7 +5,6 @@
 use super::Cell;
 use super::cell::{array, job, resources, result};
 use crate::ledger::Level;
-use crate::sched::order::Order;
 use crate::state::job::Placement;
 use proptest::prelude::*;
 use proto::amount::Amount;
@@ -21,6 +20,7 @@ use proto::rsmap::{GrantedIds, IdMap};
 use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::TaskReportState;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
+use proto::wire::stream::Order;
 use std::collections::{BTreeMap, BTreeSet};
 
 const HOSTS: [&str; 3] = ["h1", "h2", "h3"];

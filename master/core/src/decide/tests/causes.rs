@@ -5,7 +5,6 @@ use super::*;
 use crate::core::Core;
 use crate::effect::{Effect, Input};
 use crate::event::{Event, InstanceState};
-use crate::sched::order::Order;
 use proptest::prelude::*;
 use proto::calendar::{Calendar, CalendarState};
 use proto::id::{HostName, QueueInstanceName, TaskId, TaskKey};
@@ -16,6 +15,7 @@ use proto::time::{Now, Tick, Wall};
 use proto::usage::{Exit, FailedCode};
 use proto::wire::agent::{MasterMessage, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{AttributeEdit, Command, ModifyAction, ObjectAction, ObjectChange};
+use proto::wire::stream::Order;
 use std::collections::BTreeMap;
 
 const HOUR_MS: u64 = 3_600_000;

@@ -1,10 +1,10 @@
 //! The language: a cell with the queue `all.q` (four slots on each of `h1` and `h2`) and people who
 //! use it.
 
-use crate::core::{Core, Step};
+use crate::core::Core;
+use crate::effect::Step;
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
 use crate::event::{Event, Record, StoredObject};
-use crate::sched::order::Order;
 use crate::state::State;
 use crate::state::job::{Job, Placement, Task};
 use proto::conf::ClusterConf;
@@ -21,6 +21,7 @@ use proto::wire::agent::{
     AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION, TaskReport, TaskReportState, TasksMark,
 };
 use proto::wire::client::{Answer, Command, JobSelection, ModifyAction, Reply};
+use proto::wire::stream::Order;
 use proto::wire::view::Data;
 use std::sync::Arc;
 
@@ -355,6 +356,7 @@ impl Cell {
 
     pub fn connection(&self, host: &str) -> ConnectionId {
         self.core
+            .memory
             .agents
             .connection(&HostName::new(host))
             .expect("the host is connected")
@@ -458,7 +460,7 @@ pub(super) fn result(exit: Exit, failed: FailedCode, reason: &str) -> TaskResult
 
 /// Targets as the commands read them.
 pub(super) fn selection(targets: &[&str]) -> JobSelection {
-    let target = |text: &&str| crate::decide::select::target(text).unwrap_or_default();
+    let target = |text: &&str| crate::decide::jobs::select::target(text).unwrap_or_default();
     JobSelection {
         targets: targets.iter().map(target).collect(),
         ..JobSelection::default()

@@ -1,7 +1,8 @@
 //! Core, scheduler and hosts together: no task is lost and none runs twice, whatever breaks.
 
 use super::cell::{array, job, owner, result};
-use crate::core::{Core, Step};
+use crate::core::Core;
+use crate::effect::Step;
 use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
 use crate::event::{Record, StoredObject};
 use crate::observe::Observation;

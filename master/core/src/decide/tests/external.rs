@@ -3,11 +3,11 @@
 use super::cell::{Cell, array, job, texts};
 use crate::effect::{Effect, Input, Placer};
 use crate::event::Event;
-use crate::sched::order::Order;
 use proto::diagnostic::Code;
 use proto::id::{CellId, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, Holds, JobSpec};
 use proto::wire::client::{Answer, Command, Reply};
+use proto::wire::stream::Order;
 use proto::wire::stream::{ORDERS_MAX, Orders, Verdict};
 use proto::wire::view::Data;
 

@@ -1,6 +1,6 @@
 use super::cell::{owner, result, selection};
 use super::*;
-use crate::decide::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
+use crate::decide::hosts::fitness::{FIRST_PAUSE_MS, LONGEST_PAUSE_MS};
 use crate::effect::{Alarm, Effect, Input};
 use crate::event::Event;
 use crate::state::job::TaskPlace;

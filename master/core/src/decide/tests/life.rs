@@ -414,7 +414,7 @@ fn an_immediate_job_that_found_no_place_leaves() {
         ..array("1-2")
     });
     let seq = cell.job(number).seq;
-    let orders = vec![crate::sched::order::Order::RejectImmediate { seq }];
+    let orders = vec![proto::wire::stream::Order::RejectImmediate { seq }];
     cell.input(crate::effect::Input::Orders {
         scheduler: "default".into(),
         orders,

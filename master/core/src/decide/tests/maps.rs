@@ -2,7 +2,6 @@
 
 use super::cell::{job, resources, texts};
 use super::{Cell, array};
-use crate::sched::order::Order;
 use crate::state::State;
 use proto::complex::Complex;
 use proto::id::{QueueInstanceName, ReservationId, TaskId};
@@ -13,6 +12,7 @@ use proto::request::SlotRange;
 use proto::reservation::ReservationSpec;
 use proto::wire::agent::MasterMessage;
 use proto::wire::client::{AttributeEdit, Command, ObjectAction, ObjectChange};
+use proto::wire::stream::Order;
 
 fn change(cell: &mut Cell, kind: ObjectKind, name: &str, action: ObjectAction) -> String {
     let change = ObjectChange {

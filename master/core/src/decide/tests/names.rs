@@ -2,7 +2,8 @@
 //! the master's host may do.
 
 use super::cell::{Cell, job, texts};
-use crate::core::{Core, MasterHost};
+use crate::core::Core;
+use crate::effect::MasterHost;
 use crate::effect::{Effect, Input, ReplyTo};
 use crate::state::State;
 use proto::diagnostic::Code;

@@ -65,7 +65,11 @@ fn placed(cell: &Cell, index: u32) -> Option<(TaskKey, String)> {
         .map(|(_, place)| (place.key, place.host().to_string()))
         .collect();
     let found = placements.get(index as usize % placements.len().max(1))?.clone();
-    cell.core.agents.connection(&HostName::new(&found.1)).map(|_| found)
+    cell.core
+        .memory
+        .agents
+        .connection(&HostName::new(&found.1))
+        .map(|_| found)
 }
 
 fn target(job: u32, task: u32) -> String {
@@ -170,7 +174,13 @@ fn perform(cell: &mut Cell, act: &ReplayStep) {
         ReplayStep::Reschedule { job } => drop(cell.qmod("u1", ModifyAction::RescheduleJob, &job.to_string())),
         ReplayStep::Clear { job } => drop(cell.qmod("u1", ModifyAction::ClearJobError, &job.to_string())),
         ReplayStep::Lose { host: index } => {
-            if cell.core.agents.connection(&HostName::new(host(index))).is_some() {
+            if cell
+                .core
+                .memory
+                .agents
+                .connection(&HostName::new(host(index)))
+                .is_some()
+            {
                 cell.disconnect(host(index));
             }
         }

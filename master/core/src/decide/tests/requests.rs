@@ -443,11 +443,11 @@ fn report(cell: &mut Cell, host: &str, (sequence, full): (u64, bool), values: &s
 /// Asks for three things that may never be had. Returns how many warnings each leads to, and
 /// whether their verdicts were known before. They are those that are found anew.
 fn verdicts(cell: &mut Cell) -> (bool, [usize; 3]) {
-    let is_known = cell.core.verdicts.len() == 3;
+    let is_known = cell.core.memory.verdicts.len() == 3;
     let ask = |cell: &mut Cell| ["num_proc=8", "lic=5", "mem_free=3G"].map(|text| warnings(cell, hard(text)).len());
-    cell.core.verdicts.clear();
+    cell.core.memory.verdicts.clear();
     let anew = ask(cell);
-    assert_eq!((cell.core.verdicts.len(), ask(cell)), (3, anew));
+    assert_eq!((cell.core.memory.verdicts.len(), ask(cell)), (3, anew));
     (is_known, anew)
 }
 

@@ -3,7 +3,7 @@
 
 use super::cell::{resources, selection, texts};
 use super::*;
-use crate::decide::category;
+use crate::decide::jobs::category_line;
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{JobChanges, JobSpec, PeRequest, Requests};
@@ -306,7 +306,7 @@ fn accounting_names_what_each_scope_asks_for() {
     requests.master_queues = vec!["io.q".to_owned()];
     requests.slave_queues = vec!["a.q".to_owned(), "b.q".to_owned()];
     let scopes = "-scope master -l memory=1G -scope slave -l disk=1,memory=4G -scope slave -q a.q,b.q";
-    let text = |requests| category::text(&job_with(requests));
+    let text = |requests| category_line::text(&job_with(requests));
     let expected = format!("-masterq io.q -l h_rt=60 -pe mpi 4 {scopes}");
     assert_eq!(text(requests.clone()), expected);
     // As options of qsub it means the same.

@@ -4,7 +4,6 @@
 use super::cell::{Cell, job, resources, result, texts};
 use crate::effect::{Effect, Input};
 use crate::event::Event;
-use crate::sched::order::Order;
 use crate::state::usage::Account;
 use proto::amount::Amount;
 use proto::id::{PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
@@ -18,6 +17,7 @@ use proto::usage::{Exit, FailedCode, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, StartOrder, TaskReport, TaskReportState, TaskSignal};
 use proto::wire::client::{Command, Reply, SlaveRequest};
 use proto::wire::slave::SlaveSpec;
+use proto::wire::stream::Order;
 use proto::wire::view::Data;
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 use super::cell::{owner, resources, selection, texts};
 use super::*;
-use crate::core::{Core, MasterHost, UserLimits};
+use crate::core::Core;
+use crate::effect::{MasterHost, UserLimits};
 use crate::event::Event;
 use proto::diagnostic::Code;
 use proto::id::{JobNumber, RequestId};

@@ -2,7 +2,7 @@
 
 use super::supply::Supply;
 use crate::matching::{Cluster, Demand, Fit, HostView, InstanceView, SlotRole};
-use crate::sched::reason::{Obstacle, Reason};
+use crate::reason::{Obstacle, Reason};
 use proto::id::{HostName, QueueInstanceName};
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::collections::BTreeSet;

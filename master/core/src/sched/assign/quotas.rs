@@ -7,7 +7,7 @@
 
 use super::hosts::{HostRoom, MasterRoom};
 use super::spread::SlotMaximum;
-use crate::quota::QuotaBudget;
+use crate::matching::quota::QuotaBudget;
 use proto::id::QueueInstanceName;
 use proto::pe::AllocationRule;
 use proto::request::SlotRange;

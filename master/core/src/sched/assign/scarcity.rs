@@ -7,8 +7,8 @@
 use super::hosts::{HostRoom, MasterRoom, portion};
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, Fit, InstanceView, SlotRole};
-use crate::sched::finding::is_alike;
-use crate::sched::reason::{Obstacle, PartialRoom, Reason};
+use crate::reason::group::is_alike;
+use crate::reason::{Obstacle, PartialRoom, Reason};
 use proto::id::QueueInstanceName;
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::cmp::Reverse;

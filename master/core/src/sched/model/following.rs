@@ -1,11 +1,11 @@
 //! Changes of the model that follow from records and observations.
 
 use super::Model;
+use crate::config::DerivedChanges;
 use crate::event::{Event, Record, StoredObject};
 use crate::ledger::Level;
 use crate::observe::{Loads, Observation};
-use crate::sched::concerned::{advance_of, job_of};
-use crate::state::config::DerivedChanges;
+use crate::sched::model::concerned::{advance_of, job_of};
 use proto::id::{HostName, QueueInstanceName, QueueName, SubmitSeq};
 use proto::job::GrantedSlots;
 use proto::object::ObjectKind;

@@ -1,16 +1,17 @@
 //! Changes of the model when a start is planned, and when that is taken back.
 
-use super::{Model, plan_key};
+use super::Model;
+use crate::ledger::keys::plan_key;
 use crate::ledger::{Booking, Grant, Ledger, LevelRef};
 use crate::matching::{Cluster, Demand};
 use crate::policy::Classes;
 use crate::sched::assign::{Assignment, assign_serial, fit_globally, one_slot};
-use crate::sched::order::Order;
-use crate::sched::order_phase::{Bucket, BucketId};
-use crate::sched::standings::RankedInstance;
+use crate::sched::filter::standings::RankedInstance;
+use crate::sched::order::queue::{Bucket, BucketId};
 use proto::id::{QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::GrantedSlots;
 use proto::time::{Now, Tick};
+use proto::wire::stream::Order;
 use std::sync::Arc;
 
 impl Model {

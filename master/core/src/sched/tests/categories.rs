@@ -2,7 +2,7 @@
 
 use super::lab::Lab;
 use crate::matching::Demand;
-use crate::sched::category::CategoryKey;
+use crate::sched::filter::category_key::CategoryKey;
 use proto::id::SubmitSeq;
 use proto::job::{JobSpec, Requests};
 use proto::request::{ResourceList, ResourceRequest};

@@ -43,16 +43,19 @@
 mod expectations;
 mod objects;
 
+use crate::decide::check::check_grant;
 use crate::event::{Actor, Event, InstanceState, Record, TaskFate};
 use crate::explain::{forever, never_suits};
 use crate::ledger::Grant;
-use crate::matching::{Cluster, Demand, Mode, check_start};
+use crate::ledger::Level;
+use crate::matching::{Cluster, Demand, Mode};
 use crate::observe::Observation;
-use crate::sched::advance::find;
+use crate::observe::Observations;
+use crate::reason::{Obstacle, Reason};
 use crate::sched::assign::Assignment;
-use crate::sched::finding::Findings;
 use crate::sched::model::Model;
-use crate::sched::order::Order;
+use crate::sched::report::finding::Findings;
+use crate::sched::reserve::advance::find;
 use crate::sched::{ReservationMode, Scheduler};
 use crate::state::State;
 use crate::state::job::{Job, Placement};
@@ -65,6 +68,7 @@ use proto::reservation::{ReservationSpec, ReservationState};
 use proto::time::{Now, Tick, Wall, Zone};
 use proto::usage::{Consumption, FailedCode, Rusage, Usage};
 use proto::wire::client::QuotaFilter;
+use proto::wire::stream::Order;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -259,7 +263,7 @@ impl Lab {
     /// The rows of `qquota`.
     pub fn quotas(&self) -> Vec<String> {
         let cluster = Cluster::of_state(self.state(), self.scheduler.model().observations(), Mode::Now);
-        let rows = crate::quota::rows(&cluster, &QuotaFilter::default())
+        let rows = crate::matching::quota::rows(&cluster, &QuotaFilter::default())
             .into_iter()
             .map(|row| {
                 let used = row.used.map_or_else(String::new, |used| format!("{used}/"));
@@ -604,4 +608,32 @@ pub fn spec(words: &[&str], waits_for: &mut Vec<SubmitSeq>) -> JobSpec {
         }
     }
     spec
+}
+
+/// Whether an order is possible as the cluster is now, see [`check_grant`]. An order that starts
+/// nothing always is.
+///
+/// # Errors
+/// With everything that stands against it.
+pub(crate) fn check_start(
+    state: &State,
+    observations: &Observations,
+    order: &Order,
+    now: Now,
+) -> Result<(), Vec<Reason>> {
+    let (seq, granted, pe) = match order {
+        Order::Start {
+            seq,
+            task: _,
+            granted,
+            pe,
+        } => (seq, granted, pe.as_ref()),
+        Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => return Ok(()),
+    };
+    let Some(job) = state.jobs.get(seq) else {
+        return Err(vec![Reason::new(Level::Global, Obstacle::NoSuchJob)]);
+    };
+    // The core decides which tasks avoid which hosts: another task of the job may go there.
+    let demand = Demand::new(&state.config, &job.spec);
+    check_grant(state, observations, &demand, Grant::of_slots(granted, pe), now)
 }

@@ -7,17 +7,18 @@
 
 use super::lab::Lab;
 use super::reference::{assign, turns};
+use crate::ledger::keys::plan_key;
+use crate::ledger::timeline::Span;
 use crate::ledger::{Booking, Grant, Ledger};
-use crate::matching::{Cluster, Demand, Mode, check_start};
-use crate::sched::ahead::grace_ms;
+use crate::matching::{Cluster, Demand, Mode};
 use crate::sched::duration::{end, expected_ms};
-use crate::sched::model::plan_key;
-use crate::sched::order::Order;
-use crate::sched::timeline::Span;
+use crate::sched::reserve::ahead::grace_ms;
+use crate::sched::tests::lab::check_start;
 use crate::state::State;
 use crate::state::job::Job;
 use proto::id::{SubmitSeq, TaskId, TaskKey};
 use proto::time::Tick;
+use proto::wire::stream::Order;
 use std::sync::Arc;
 
 /// Something that a task has or is to have for a time.

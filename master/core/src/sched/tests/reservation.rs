@@ -2,7 +2,7 @@
 
 use super::lab::{Lab, check, check_in};
 use crate::sched::ReservationMode;
-use crate::sched::ahead::grace_ms;
+use crate::sched::reserve::ahead::grace_ms;
 
 /// Five licences, and room for everybody.
 const LICENCES: &str = "complex lic lic INT <= YES YES 0 0

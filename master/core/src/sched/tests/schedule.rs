@@ -2,7 +2,7 @@
 
 use super::lab::Lab;
 use crate::sched::ReservationMode;
-use crate::sched::diagram::ScheduleEntry;
+use crate::sched::report::schedule_file::ScheduleEntry;
 
 /// Licences of the cluster and of hosts, and memory of the cluster and of queue instances.
 const CELL: &str = "complex lic lic INT <= YES YES 0 0

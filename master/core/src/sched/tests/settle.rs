@@ -3,8 +3,8 @@
 
 use super::lab::{Lab, check};
 use crate::observe::Observation;
-use crate::sched::order::Order;
 use proto::load::LoadReport;
+use proto::wire::stream::Order;
 use std::collections::BTreeMap;
 
 /// Licences in all, and how many of them others hold.

@@ -2,9 +2,9 @@
 
 use super::super::State;
 use super::super::job::{ENDED_KEPT, FinishedJob, FinishedTask, Job, Task, TaskPlace, changed_holds};
-use super::super::ranges::TaskRanges;
-use super::super::seldom::SparseBox;
 use super::super::usage::Account;
+use crate::collections::ranges::TaskRanges;
+use crate::collections::seldom::SparseBox;
 use proto::id::{HostName, JobNumber, SubmitSeq, TaskId};
 use proto::job::{HoldChange, JobSpec};
 use proto::request::TaskRange;

@@ -1,7 +1,7 @@
 //! `subordinate_list`: the queues that it names exist, and none is above itself.
 
+use crate::config::Configuration;
 use crate::decide::objects::change::Refusals;
-use crate::state::config::Configuration;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::QueueName;
 use proto::object::suggest::nearest;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::LoadLimits;
+use crate::effect::LoadLimits;
 use proto::id::AttributeName;
 use proto::load::{SensorStatus, ValueFaults};
 use proto::usage::Usage;

@@ -1,0 +1,40 @@
+//! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long/e2e`
+//! runs the longer forms.
+
+mod backfill;
+mod boundary;
+mod carried;
+mod categories;
+mod checkpoints;
+mod copies;
+mod crash;
+mod damage;
+mod doctor;
+mod explained;
+mod external;
+mod full;
+mod hostile;
+mod hosts;
+mod input;
+mod jobs;
+mod licences;
+mod life;
+mod logs;
+mod many;
+mod names;
+mod operator;
+mod parameters;
+mod priorities;
+mod quotas;
+mod reservations;
+mod scopes;
+mod sensors;
+mod shares;
+mod shown;
+mod sick;
+mod slaves;
+mod surroundings;
+mod tokens;
+mod tolerances;
+mod usage;
+mod waits;
