@@ -12,6 +12,25 @@ use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
 
 /// The deciding part of the master: the state, what is observed, and who is connected.
+///
+/// One thread owns it and calls it with one input after the other:
+///
+/// 1. [`Core::new`] takes the state that the log and a snapshot led to, [`Core::create`] makes the
+///    first one of a cell; [`Core::at`] adds where the master runs. A restored or copied cell gets
+///    [`Core::raise_epoch`] or [`Core::part_from_original`] before any agent is let in.
+/// 2. [`Core::handle`] takes an [`Input`] and the time. It decides, applies the events at once and
+///    returns them with the effects as a [`Step`]. It neither waits nor fails: what is refused is
+///    an effect, the reply to whoever asked.
+/// 3. The caller appends the events of the step in their order, and performs the effects only when
+///    all events up to these are durable. If appending fails, the core is ahead of the log and must
+///    be thrown away: its state was never true.
+/// 4. [`Core::next_timer`] says when an [`Input::Tick`] is wanted; earlier or later ones do no
+///    harm. Time goes forward from call to call.
+///
+/// Only [`Turn`] changes the fields, in the course of a call. Equal inputs at equal times lead to
+/// equal steps: there is no clock, no random order and no other source of chance here, and what is
+/// drawn by chance comes in with the input. The other threads of the master fold the same events
+/// into states of their own and never look into this one.
 #[derive(Debug)]
 pub struct Core {
     pub(crate) state: State,

@@ -362,11 +362,91 @@ pub enum Event {
 }
 
 impl Event {
+    /// What an event is about.
+    pub fn subject(&self) -> EventSubject<'_> {
+        match self {
+            Event::JobSubmitted { seq, .. }
+            | Event::JobAltered { seq, .. }
+            | Event::HoldsChanged { seq, .. }
+            | Event::TasksDeleted { seq, .. }
+            | Event::ErrorCleared { seq, .. }
+            | Event::JobFinished { seq } => EventSubject::Job(*seq),
+            Event::TaskPlaced { key, .. }
+            | Event::TaskStarted { key, .. }
+            | Event::TaskEnded { key, .. }
+            | Event::TaskUnconfirmed { key, .. }
+            | Event::TaskConfirmedGone { key, .. }
+            | Event::TaskDeletionRequested { key }
+            | Event::TaskRescheduleRequested { key }
+            | Event::TaskMigrationRequested { key }
+            | Event::TaskSuspended { key, .. }
+            | Event::TaskThresholdSuspended { key, .. }
+            | Event::TaskPreempted { key, .. } => EventSubject::Task(*key),
+            Event::SlavePlaced { key, .. } | Event::SlaveStarted { key, .. } | Event::SlaveEnded { key, .. } => {
+                EventSubject::SlaveTask(*key)
+            }
+            Event::InstanceChanged { instance, .. } => EventSubject::Instance(instance),
+            Event::ReservationGranted { id, .. }
+            | Event::ReservationChanged { id, .. }
+            | Event::ReservationEnded { id } => EventSubject::Reservation(*id),
+            Event::ObjectsChanged(_) => EventSubject::Objects,
+            Event::CertificateIssued { host, .. }
+            | Event::HostRevoked { host }
+            | Event::HostTasksBound { host, .. }
+            | Event::TokenUsed { host, .. } => EventSubject::Host(host),
+            Event::CellCreated { .. }
+            | Event::EpochRaised { .. }
+            | Event::WallJumped { .. }
+            | Event::NumbersContinued { .. }
+            | Event::UsageCharged { .. }
+            | Event::UsageCleared { .. }
+            | Event::TokenCreated(_)
+            | Event::TokenRevoked { .. }
+            | Event::RequestAnswered { .. } => EventSubject::Cell,
+        }
+    }
+
     /// The accounting record that an event brings.
     pub fn accounting(&self) -> Option<&AccountingRecord> {
         match self {
             Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } => record.as_deref(),
             _ => None,
+        }
+    }
+}
+
+/// What an event is about: one table for all who sort events by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventSubject<'a> {
+    /// A job, or some of its tasks that are on no host.
+    Job(SubmitSeq),
+    /// A task on a host.
+    Task(TaskKey),
+    /// A task that a parallel job started on one of its hosts.
+    SlaveTask(TaskKey),
+    /// A queue instance.
+    Instance(&'a QueueInstanceName),
+    /// An advance reservation.
+    Reservation(ReservationId),
+    /// Configuration objects.
+    Objects,
+    /// A host as a machine that is let in.
+    Host(&'a HostName),
+    /// The cell as a whole.
+    Cell,
+}
+
+impl EventSubject<'_> {
+    /// The job that it belongs to.
+    pub fn job(self) -> Option<SubmitSeq> {
+        match self {
+            EventSubject::Job(seq) => Some(seq),
+            EventSubject::Task(key) | EventSubject::SlaveTask(key) => Some(key.seq),
+            EventSubject::Instance(_)
+            | EventSubject::Reservation(_)
+            | EventSubject::Objects
+            | EventSubject::Host(_)
+            | EventSubject::Cell => None,
         }
     }
 }

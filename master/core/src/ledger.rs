@@ -41,6 +41,16 @@ pub const SLOTS: &str = "slots";
 
 /// What placed tasks take, by level and attribute.
 ///
+/// A [`Booking`] is made once, when a task is placed, from the request and the complex of that
+/// moment, and is given back as it was booked, whatever was configured since: so a sum never goes
+/// below zero. [`Ledger::book`] counts it also for quotas and parallel environments,
+/// [`Ledger::hold`] counts neither (the block of an advance reservation), [`Ledger::release`] takes
+/// back either. Reading (`booked`, `slots`, `quota_used`) is by level and costs no walk over tasks.
+///
+/// There is one ledger in the state, one for each running advance reservation, and one of planned
+/// tasks in the scheduler; a [`Cluster`](crate::matching::Cluster) adds up those that count. The
+/// ledger has no capacities and refuses nothing: whether something fits is the matcher's question.
+///
 /// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the
 /// sums over the entries of `tasks`; no total is below zero and none of zero is kept. `quotas`
 /// counts the bookings by the resource quota sets. Only `tasks` is stored.

@@ -88,6 +88,22 @@ impl Mode {
 
 /// A cluster as the matcher sees it. It is a bundle of references, made anew for each question: it
 /// caches nothing.
+///
+/// Everything that asks whether, where or how well a job fits goes through it, so that the
+/// scheduler, the check of its orders, `-w`, `qselect` and the reasons in `qstat -j` cannot
+/// disagree. They differ in the [`Mode`], in which ledgers count (`planned`, `share`), and in the
+/// `window` in which slots that are kept for others are looked at.
+///
+/// - [`Cluster::of_state`] for present or empty clusters, then [`Cluster::of_demand`]: it must be
+///   called for each job, since jobs of an advance reservation see the reservation's slots and no
+///   others.
+/// - [`Cluster::site`] and the views that it leads to look up a queue instance with its host once;
+///   the functions that compare take views, so that nothing is looked up twice for a host.
+/// - Amounts come from [`Cluster::booked`] and the offers, never from a ledger directly.
+///
+/// It must not be kept over a change of what it refers to, which the compiler sees to, and it must
+/// not learn to cache: what is remembered between questions belongs to the scheduler's model, with
+/// its rules for what invalidates it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cluster<'a> {
     /// The configuration objects.

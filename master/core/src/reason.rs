@@ -1,5 +1,6 @@
 //! Why something may not run somewhere, with the numbers. Text is made in [`crate::explain`].
 
+pub mod facts;
 pub mod group;
 mod nearness;
 mod value;

@@ -39,7 +39,21 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use usage::Accounts;
 
-/// Everything that is true of a cell.
+/// Everything that is true of a cell: the fold of its events.
+///
+/// [`State::apply`] is the only way to change it. The core, the query thread, the scheduler and
+/// replay all call it with the same events in the same order and come to equal states, so nothing
+/// that is applied may depend on anything but the event and the state: not on time that passes, not
+/// on load, not on the version of the program. It panics on an event that cannot be true; the core
+/// checks that before it records one.
+///
+/// What can be computed from the rest is not stored: [`State::image`] leaves it out of a snapshot,
+/// and [`State::restored`] makes it anew. A copy is cheap, because the large tables share what did
+/// not change; so readers get copies, and there are no locks.
+///
+/// What changes without an event (load, contact, use of running tasks) is in
+/// [`Observations`](crate::observe::Observations), and what a master only remembers in
+/// [`Core`](crate::core::Core).
 ///
 /// Invariants, checked by [`State::check`]: `by_number` names exactly the jobs in `jobs`; the
 /// ledger equals the sum over the placed tasks; a job in `jobs` has at least one task that is

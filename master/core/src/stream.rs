@@ -42,46 +42,10 @@ pub fn item(record: &Record, job: Option<JobNumber>) -> Item {
 /// The number of the job that an event is about, before the event is applied: afterwards the job
 /// may be gone.
 pub fn job_number(state: &State, event: &Event) -> Option<JobNumber> {
-    match event {
-        Event::JobSubmitted { number, .. } => Some(*number),
-        Event::JobAltered { seq, .. }
-        | Event::HoldsChanged { seq, .. }
-        | Event::TasksDeleted { seq, .. }
-        | Event::ErrorCleared { seq, .. }
-        | Event::JobFinished { seq } => state.jobs.get(seq).map(|job| job.number),
-        Event::TaskPlaced { key, .. }
-        | Event::TaskStarted { key, .. }
-        | Event::TaskEnded { key, .. }
-        | Event::SlavePlaced { key, .. }
-        | Event::SlaveStarted { key, .. }
-        | Event::SlaveEnded { key, .. }
-        | Event::TaskUnconfirmed { key, .. }
-        | Event::TaskConfirmedGone { key, .. }
-        | Event::TaskDeletionRequested { key }
-        | Event::TaskRescheduleRequested { key }
-        | Event::TaskMigrationRequested { key }
-        | Event::TaskSuspended { key, .. }
-        | Event::TaskThresholdSuspended { key, .. }
-        | Event::TaskPreempted { key, .. } => state.jobs.get(&key.seq).map(|job| job.number),
-        Event::CellCreated { .. }
-        | Event::EpochRaised { .. }
-        | Event::WallJumped { .. }
-        | Event::InstanceChanged { .. }
-        | Event::NumbersContinued { .. }
-        | Event::UsageCharged { .. }
-        | Event::UsageCleared { .. }
-        | Event::ReservationGranted { .. }
-        | Event::ReservationChanged { .. }
-        | Event::ReservationEnded { .. }
-        | Event::ObjectsChanged(_)
-        | Event::CertificateIssued { .. }
-        | Event::HostRevoked { .. }
-        | Event::HostTasksBound { .. }
-        | Event::TokenCreated(_)
-        | Event::TokenRevoked { .. }
-        | Event::TokenUsed { .. }
-        | Event::RequestAnswered { .. } => None,
+    if let Event::JobSubmitted { number, .. } = event {
+        return Some(*number);
     }
+    state.jobs.get(&event.subject().job()?).map(|job| job.number)
 }
 
 /// What is no event, after that event.

@@ -35,9 +35,25 @@ pub(crate) struct CellParts<'a> {
     pub(crate) site: &'a MasterHost,
 }
 
-/// The path of one input through the core.
+/// The path of one input through the core. The functions of [`decide`](crate::decide) get it as
+/// their first argument.
 ///
-/// An event is applied at once, so that what is decided later in the same turn rests on it.
+/// Three kinds of methods: those that read (`state`, `observations`, `agents`, `site`, `actor`),
+/// those that lead to something (`record`, `observe`, `effect`, `send`), and those that change what
+/// is remembered and not logged (`agents_mut`, `errands_mut`, `fitness_mut` and the like).
+///
+/// - [`Turn::record`] applies the event at once, so that what is decided later in the same turn
+///   rests on it. An event is a fact: check everything first, since nothing takes it back, and one
+///   that cannot be true of the state is a panic.
+/// - An effect is performed after the events are durable, so it may rest on any of them. A reply is
+///   an effect: give exactly one for each command.
+/// - What a function remembers must follow from inputs that will come again, or be of no
+///   consequence when it is lost: a master that starts begins with an empty memory.
+/// - [`Turn::as_master`] and [`Turn::acting`] put another name on what is recorded, for what nobody
+///   asked for.
+///
+/// Do not keep references to the state over a `record`, and do not decide by the wall clock:
+/// `now.tick` is for durations and limits, `now.wall` for what people set by the calendar.
 pub(crate) struct Turn<'a> {
     cell: CellParts<'a>,
     /// When the input came.

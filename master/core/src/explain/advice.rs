@@ -268,7 +268,7 @@ fn wait_reason(state: &State, teller: &ReasonWriter<'_>, AdviceGroup { group, pe
         .chain(others)
         .take(EXAMPLES_SHOWN)
         .map(|reason| reason.level.to_string());
-    let numbers = numbers(&teller.cluster, &reason.what);
+    let numbers = numbers(&teller.cluster, reason.what.facts().about);
     let mut context = ReasonContext {
         comparison: numbers.comparison,
         permanent: *permanent,

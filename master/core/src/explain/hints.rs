@@ -3,64 +3,41 @@
 use super::numbers::number;
 use super::plain::ReasonWriter;
 use crate::matching::Barrier;
-use crate::reason::Value;
+use crate::reason::facts::Remedy;
 use crate::reason::group::Group;
-use crate::reason::{Obstacle, QuotaDenial, Reason};
+use crate::reason::{Obstacle, QuotaDenial, Reason, Value};
 
 /// Returns advice against a reason.
 pub(super) fn hint(teller: &ReasonWriter<'_>, reason: &Reason) -> Option<String> {
-    let Reason { level, what } = reason;
-    match what {
-        Obstacle::Disabled => Some(format!("an operator enables it with qmod -e {level}")),
-        Obstacle::Suspended => Some(format!("an operator resumes it with qmod -usq {level}")),
-        Obstacle::ClosedByCalendar | Obstacle::SuspendedByCalendar => Some(format!(
-            "qconf -sq {level} names its calendar, qconf -scal shows when it is open"
-        )),
-        Obstacle::Subordinate | Obstacle::Preempted => Some(
+    let level = &reason.level;
+    Some(match reason.what.facts().remedy {
+        Remedy::Enable => format!("an operator enables it with qmod -e {level}"),
+        Remedy::Resume => format!("an operator resumes it with qmod -usq {level}"),
+        Remedy::Calendar => format!("qconf -sq {level} names its calendar, qconf -scal shows when it is open"),
+        Remedy::SuperordinateQueue => {
             "it gives way to a queue of its host that names it in subordinate_list, until that one has less to do"
-                .to_owned(),
-        ),
-        Obstacle::InError => Some(format!(
-            "qstat -f -explain E says why; an operator clears it with qmod -cq {level}"
-        )),
-        Obstacle::Ambiguous => Some(format!(
-            "qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr"
-        )),
-        Obstacle::NoContact => Some("the agent of the host is not connected: see gridwright doctor there".to_owned()),
-        Obstacle::HostUnfit { .. } => Some("it opens by itself when that is mended".to_owned()),
-        Obstacle::Forced { attribute } => Some(format!("ask for it with -l {attribute}")),
-        Obstacle::UnknownResource { attribute } => Some(format!(
-            "no host, queue or sensor there has {attribute}: qhost -F {attribute}"
-        )),
-        Obstacle::NoAccess { .. } => Some(access_hint(teller, teller.barrier(level).as_ref())),
-        Obstacle::NoPeAccess { pe } => Some(format!(
-            "qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one"
-        )),
-        Obstacle::NoProject { project: None, .. } => Some("name a project with -P; qconf -sprjl lists them".to_owned()),
-        Obstacle::NoProject { project: Some(_), .. } => Some("qalter -P gives the job another project".to_owned()),
-        Obstacle::Quota(denial) => {
-            Some(beyond(denial).unwrap_or_else(|| format!("qquota -u {} shows what is in use", teller.demand.user)))
+                .to_owned()
         }
-        Obstacle::NoSuchPe { .. } => Some("qconf -spl lists the parallel environments".to_owned()),
-        Obstacle::Offers(_)
-        | Obstacle::NoMore(_)
-        | Obstacle::Full { .. }
-        | Obstacle::Overloaded(_)
-        | Obstacle::SuspendAlarm(_)
-        | Obstacle::NotInQueueList
-        | Obstacle::NotReserved { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::WrongType { .. }
-        | Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::InUse { .. }
-        | Obstacle::PeOffers { .. }
-        | Obstacle::NoInstances
-        | Obstacle::NoSuchJob
-        | Obstacle::WrongSlots { .. } => None,
-    }
+        Remedy::ClearError => format!("qstat -f -explain E says why; an operator clears it with qmod -cq {level}"),
+        Remedy::SetAmbiguous => {
+            format!("qstat -f -explain c names the attributes; set them for {level} itself with qconf -mattr")
+        }
+        Remedy::Agent => "the agent of the host is not connected: see gridwright doctor there".to_owned(),
+        Remedy::Host => "it opens by itself when that is mended".to_owned(),
+        Remedy::AskFor(attribute) => format!("ask for it with -l {attribute}"),
+        Remedy::Offer(attribute) => format!("no host, queue or sensor there has {attribute}: qhost -F {attribute}"),
+        Remedy::AccessList => access_hint(teller, teller.barrier(level).as_ref()),
+        Remedy::PeAccessList(pe) => {
+            format!("qconf -sp {pe} names the access lists, qconf -su LIST shows who is in one")
+        }
+        Remedy::NameProject => "name a project with -P; qconf -sprjl lists them".to_owned(),
+        Remedy::ChangeProject => "qalter -P gives the job another project".to_owned(),
+        Remedy::Quota(denial) => {
+            beyond(denial).unwrap_or_else(|| format!("qquota -u {} shows what is in use", teller.demand.user))
+        }
+        Remedy::NamePe => "qconf -spl lists the parallel environments".to_owned(),
+        Remedy::Unknown => return None,
+    })
 }
 
 fn access_hint(teller: &ReasonWriter<'_>, barrier: Option<&Barrier>) -> String {

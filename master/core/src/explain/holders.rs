@@ -6,8 +6,8 @@ use super::plain::ReasonWriter;
 use crate::ledger::keys::{block_key, block_of};
 use crate::ledger::timeline::NEVER;
 use crate::ledger::{Ledger, Level, SLOTS};
-use crate::reason::Value;
-use crate::reason::{Obstacle, QuotaDenial, Reason};
+use crate::reason::facts::ReasonSubject;
+use crate::reason::{QuotaDenial, Reason, Value};
 use crate::sched::expected_end;
 use crate::state::State;
 use proto::amount::{Amount, Type};
@@ -34,7 +34,7 @@ enum HeldResource<'a> {
 /// Returns the holders of the missing good, those first that give it back first, and how many there
 /// are in all. The list is empty if others do not hold it.
 pub(super) fn holders(state: &State, teller: &ReasonWriter<'_>, reason: &Reason) -> (Vec<Holder>, u32) {
-    let Some(good) = good(teller, &reason.level, &reason.what) else {
+    let Some(good) = good(teller, &reason.level, reason.what.facts().about) else {
         return (Vec::new(), 0);
     };
     // There may be very many, so what costs more than a comparison is done for those alone that are
@@ -100,7 +100,7 @@ impl HeldResource<'_> {
 }
 
 /// Returns the missing good if others hold it.
-fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, what: &'a Obstacle) -> Option<HeldResource<'a>> {
+fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, about: ReasonSubject<'a>) -> Option<HeldResource<'a>> {
     let is_exclusive = |name: &AttributeName| {
         let attribute = teller.cluster.config.complex.get(name);
         attribute.is_some_and(proto::complex::Attribute::is_exclusive)
@@ -110,9 +110,9 @@ fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, what: &'a Obstacle) -> 
         name: SLOTS,
         r#type: Type::Int,
     };
-    match what {
-        Obstacle::Offers(shortage) if is_exclusive(&shortage.attribute) => Some(slots),
-        Obstacle::Offers(shortage) => {
+    match about {
+        ReasonSubject::Shortage(shortage) if is_exclusive(&shortage.attribute) => Some(slots),
+        ReasonSubject::Shortage(shortage) => {
             shortage.capacity?;
             Some(HeldResource::Attribute {
                 level,
@@ -120,8 +120,8 @@ fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, what: &'a Obstacle) -> 
                 r#type: shortage.r#type,
             })
         }
-        Obstacle::InUse { is_asked: true, .. } => Some(slots),
-        Obstacle::InUse {
+        ReasonSubject::Slots(_) | ReasonSubject::Exclusive { is_asked: true, .. } => Some(slots),
+        ReasonSubject::Exclusive {
             attribute,
             is_asked: false,
         } => Some(HeldResource::Attribute {
@@ -129,40 +129,13 @@ fn good<'a>(teller: &ReasonWriter<'_>, level: &'a Level, what: &'a Obstacle) -> 
             name: attribute.as_str(),
             r#type: Type::Int,
         }),
-        Obstacle::Full { .. } => Some(slots),
-        Obstacle::PeOffers { pe, of: Some(_), .. } => Some(HeldResource::PeSlots(pe)),
-        Obstacle::NoMore(no_more) => good(teller, level, &no_more.why),
-        Obstacle::Quota(denial) => denial.used.is_some().then_some(HeldResource::Quota(denial)),
-        Obstacle::PeOffers { .. }
-        | Obstacle::Disabled
-        | Obstacle::Suspended
-        | Obstacle::ClosedByCalendar
-        | Obstacle::SuspendedByCalendar
-        | Obstacle::Subordinate
-        | Obstacle::Preempted
-        | Obstacle::InError
-        | Obstacle::Ambiguous
-        | Obstacle::NoContact
-        | Obstacle::HostUnfit { .. }
-        | Obstacle::Overloaded(_)
-        | Obstacle::SuspendAlarm(_)
-        | Obstacle::NotInQueueList
-        | Obstacle::NotReserved { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::WrongType { .. }
-        | Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::NoAccess { .. }
-        | Obstacle::NoProject { .. }
-        | Obstacle::NoPeAccess { .. }
-        | Obstacle::UnknownResource { .. }
-        | Obstacle::Forced { .. }
-        | Obstacle::NoSuchPe { .. }
-        | Obstacle::NoInstances
-        | Obstacle::NoSuchJob
-        | Obstacle::WrongSlots { .. } => None,
+        ReasonSubject::PeSlots { pe, of: Some(_), .. } => Some(HeldResource::PeSlots(pe)),
+        ReasonSubject::Room(room) => good(teller, level, room.why.facts().about),
+        ReasonSubject::Quota(denial) => denial.used.is_some().then_some(HeldResource::Quota(denial)),
+        ReasonSubject::PeSlots { of: None, .. }
+        | ReasonSubject::Nothing
+        | ReasonSubject::Attribute(_)
+        | ReasonSubject::Threshold(_) => None,
     }
 }
 

@@ -4,9 +4,9 @@
 use super::words::sentence;
 use crate::ledger::Level;
 use crate::matching::{Cluster, Demand, message_text};
-use crate::reason::Value;
+use crate::reason::facts::ReasonCause;
 use crate::reason::group::Group;
-use crate::reason::{Obstacle, Reason, Shortage};
+use crate::reason::{Obstacle, Reason, Shortage, Value};
 use crate::sched::report::finding::Findings;
 use crate::state::State;
 use crate::state::eligible::{IneligibleReason, eligible_tasks, job_eligible, resting, user_eligible};
@@ -113,43 +113,7 @@ fn is_dropped(cluster: &Cluster<'_>, reason: &Reason) -> bool {
 
 /// Whether a reason holds for whoever asks.
 fn is_about_cluster(reason: &Reason) -> bool {
-    match reason.what {
-        Obstacle::Disabled
-        | Obstacle::Suspended
-        | Obstacle::ClosedByCalendar
-        | Obstacle::SuspendedByCalendar
-        | Obstacle::Subordinate
-        | Obstacle::Preempted
-        | Obstacle::SuspendAlarm(_)
-        | Obstacle::InError
-        | Obstacle::Ambiguous
-        | Obstacle::NoContact
-        | Obstacle::HostUnfit { .. }
-        | Obstacle::Full { .. }
-        | Obstacle::Overloaded(_) => true,
-        Obstacle::NotInQueueList
-        | Obstacle::NotReserved { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::WrongType { .. }
-        | Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::NoAccess { .. }
-        | Obstacle::NoProject { .. }
-        | Obstacle::NoPeAccess { .. }
-        | Obstacle::UnknownResource { .. }
-        | Obstacle::Forced { .. }
-        | Obstacle::Offers(_)
-        | Obstacle::NoMore(_)
-        | Obstacle::InUse { .. }
-        | Obstacle::NoSuchPe { .. }
-        | Obstacle::PeOffers { .. }
-        | Obstacle::Quota(_)
-        | Obstacle::NoInstances
-        | Obstacle::NoSuchJob
-        | Obstacle::WrongSlots { .. } => false,
-    }
+    reason.what.facts().cause == ReasonCause::Instance
 }
 
 /// Whether 8.1.9 has a line for it: what reads `qstat -j` knows no others.

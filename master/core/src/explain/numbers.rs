@@ -1,8 +1,8 @@
 //! The numbers of a reason, as people write them.
 
 use crate::matching::{Cluster, is_ordered, message_text};
-use crate::reason::Value;
-use crate::reason::{Obstacle, QuotaDenial, Shortage};
+use crate::reason::facts::ReasonSubject;
+use crate::reason::{QuotaDenial, Shortage, Value};
 use proto::amount::{Amount, Type};
 use proto::wire::view::Comparison;
 
@@ -32,51 +32,27 @@ pub(super) fn number(value: &Value, r#type: Type) -> String {
 }
 
 /// Returns the numbers of a reason. They are empty for a reason without an attribute.
-pub(super) fn numbers(cluster: &Cluster<'_>, what: &Obstacle) -> Numbers {
-    match what {
-        Obstacle::Offers(shortage) => of_shortage(cluster, shortage),
-        Obstacle::Overloaded(overload) | Obstacle::SuspendAlarm(overload) => Numbers {
+pub(super) fn numbers(cluster: &Cluster<'_>, about: ReasonSubject<'_>) -> Numbers {
+    match about {
+        ReasonSubject::Shortage(shortage) => of_shortage(cluster, shortage),
+        ReasonSubject::Threshold(overload) => Numbers {
             attribute: Some(overload.attribute.to_string()),
             needed: Some(overload.limit.clone()),
             free: overload.value.as_ref().map(|value| number(value, overload.r#type)),
             capacity: None,
             comparison: Comparison::Threshold,
         },
-        Obstacle::Full { slots } => of_slots(1, 0, Some(*slots)),
-        Obstacle::PeOffers { slots, needed, of, .. } => of_slots(*needed, *slots, *of),
-        Obstacle::NoMore(no_more) => numbers(cluster, &no_more.why),
-        Obstacle::Quota(denial) => of_quota(denial),
-        Obstacle::UnknownResource { attribute } => about(attribute),
-        Obstacle::Forced { attribute } | Obstacle::InUse { attribute, .. } => about(attribute.as_str()),
-        Obstacle::Disabled
-        | Obstacle::Suspended
-        | Obstacle::ClosedByCalendar
-        | Obstacle::SuspendedByCalendar
-        | Obstacle::Subordinate
-        | Obstacle::Preempted
-        | Obstacle::InError
-        | Obstacle::Ambiguous
-        | Obstacle::NoContact
-        | Obstacle::HostUnfit { .. }
-        | Obstacle::NotInQueueList
-        | Obstacle::NotReserved { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::WrongType { .. }
-        | Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::NoAccess { .. }
-        | Obstacle::NoProject { .. }
-        | Obstacle::NoPeAccess { .. }
-        | Obstacle::NoSuchPe { .. }
-        | Obstacle::NoInstances
-        | Obstacle::NoSuchJob
-        | Obstacle::WrongSlots { .. } => Numbers::default(),
+        ReasonSubject::Slots(slots) => of_slots(1, 0, Some(slots)),
+        ReasonSubject::PeSlots { slots, needed, of, .. } => of_slots(needed, slots, of),
+        ReasonSubject::Room(room) => numbers(cluster, room.why.facts().about),
+        ReasonSubject::Quota(denial) => of_quota(denial),
+        ReasonSubject::Attribute(attribute) => of_attribute(attribute),
+        ReasonSubject::Exclusive { attribute, .. } => of_attribute(attribute.as_str()),
+        ReasonSubject::Nothing => Numbers::default(),
     }
 }
 
-fn about(attribute: &str) -> Numbers {
+fn of_attribute(attribute: &str) -> Numbers {
     Numbers {
         attribute: Some(attribute.to_owned()),
         ..Numbers::default()

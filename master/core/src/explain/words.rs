@@ -2,6 +2,7 @@
 
 use crate::ledger::Level;
 use crate::matching::message_text;
+use crate::reason::facts::ReasonCause;
 use crate::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::complex::Relop;
 use proto::id::AttributeName;
@@ -10,41 +11,9 @@ use std::fmt;
 /// A reason as the scheduler's messages have it. `asked` is the job's list of requests, such as
 /// `-l lic=3`, or `-l NONE`; it stands in front where the requests are the cause.
 pub fn sentence(reason: &Reason, asked: &str) -> String {
-    match &reason.what {
-        Obstacle::Offers(_) | Obstacle::NoMore(_) | Obstacle::InUse { .. } | Obstacle::UnknownResource { .. } => {
-            format!("({asked}) {reason}")
-        }
-        Obstacle::Disabled
-        | Obstacle::Suspended
-        | Obstacle::ClosedByCalendar
-        | Obstacle::SuspendedByCalendar
-        | Obstacle::Subordinate
-        | Obstacle::Preempted
-        | Obstacle::SuspendAlarm(_)
-        | Obstacle::InError
-        | Obstacle::Ambiguous
-        | Obstacle::NoContact
-        | Obstacle::HostUnfit { .. }
-        | Obstacle::Full { .. }
-        | Obstacle::Overloaded(_)
-        | Obstacle::NotInQueueList
-        | Obstacle::NotReserved { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::WrongType { .. }
-        | Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::NoAccess { .. }
-        | Obstacle::NoProject { .. }
-        | Obstacle::NoPeAccess { .. }
-        | Obstacle::Forced { .. }
-        | Obstacle::NoSuchPe { .. }
-        | Obstacle::PeOffers { .. }
-        | Obstacle::Quota(_)
-        | Obstacle::NoInstances
-        | Obstacle::NoSuchJob
-        | Obstacle::WrongSlots { .. } => reason.to_string(),
+    match reason.what.facts().cause {
+        ReasonCause::Requests => format!("({asked}) {reason}"),
+        ReasonCause::Instance | ReasonCause::Rules => reason.to_string(),
     }
 }
 

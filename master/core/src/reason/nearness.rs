@@ -1,37 +1,20 @@
 //! Ranks reasons: the smaller the value, the closer the job is to starting.
 
-use crate::reason::Value;
-use crate::reason::{Obstacle, Reason, Shortage};
+use crate::reason::facts::ReasonSubject;
+use crate::reason::{Reason, Shortage, Value};
 
 /// Reasons that end by themselves come first, then shortages in thousandths of what is missing, and
 /// last what nobody changes.
 pub fn nearness(reason: &Reason) -> (u32, u64) {
-    match &reason.what {
-        Obstacle::Offers(shortage) => (u32::from(shortage.capacity.is_none()), missing(shortage)),
-        Obstacle::PeOffers { slots, needed, .. } => (0, missing_slots(*slots, *needed)),
-        Obstacle::NoMore(no_more) => (0, missing_slots(no_more.slots, no_more.wanted)),
-        Obstacle::Full { .. } | Obstacle::InUse { .. } | Obstacle::Quota(_) => (0, 1000),
-        Obstacle::Overloaded(_) | Obstacle::SuspendAlarm(_) | Obstacle::Subordinate | Obstacle::Preempted => (1, 0),
-        Obstacle::NoContact
-        | Obstacle::HostUnfit { .. }
-        | Obstacle::MayRunThere
-        | Obstacle::Suspended
-        | Obstacle::InError
-        | Obstacle::Ambiguous
-        | Obstacle::Disabled
-        | Obstacle::ClosedByCalendar
-        | Obstacle::SuspendedByCalendar => (2, 0),
-        Obstacle::UnknownResource { .. } | Obstacle::Forced { .. } | Obstacle::WrongType { .. } => (3, 0),
-        Obstacle::NotInPe { .. }
-        | Obstacle::NotInCkptList { .. }
-        | Obstacle::NotInMasterQueues
-        | Obstacle::NotInSlaveQueues
-        | Obstacle::NoAccess { .. }
-        | Obstacle::NoProject { .. }
-        | Obstacle::NoPeAccess { .. } => (4, 0),
-        Obstacle::NoSuchPe { .. } | Obstacle::NoInstances | Obstacle::NoSuchJob | Obstacle::WrongSlots { .. } => (0, 0),
-        Obstacle::NotInQueueList | Obstacle::NotReserved { .. } => (5, 0),
-    }
+    let facts = reason.what.facts();
+    let missing = match facts.about {
+        ReasonSubject::Shortage(shortage) => missing(shortage),
+        ReasonSubject::PeSlots { slots, needed, .. } => missing_slots(slots, needed),
+        ReasonSubject::Room(room) => missing_slots(room.slots, room.wanted),
+        ReasonSubject::Slots(_) | ReasonSubject::Exclusive { .. } | ReasonSubject::Quota(_) => 1000,
+        ReasonSubject::Nothing | ReasonSubject::Attribute(_) | ReasonSubject::Threshold(_) => 0,
+    };
+    (facts.distance, missing)
 }
 
 fn missing_slots(slots: u32, needed: u32) -> u64 {

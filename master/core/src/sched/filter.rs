@@ -4,6 +4,7 @@ pub(crate) mod categories;
 pub mod category_key;
 pub(crate) mod changes;
 pub(crate) mod columns;
+mod freshness;
 pub(crate) mod instance_ids;
 pub(crate) mod recent_instances;
 pub(crate) mod standings;
@@ -14,9 +15,10 @@ use super::assign::{
 };
 use crate::matching::{Cluster, Demand, Fit, InstanceView, Tally};
 use crate::reason::{Obstacle, Reason};
-use changes::{Changes, Mark};
+use changes::Changes;
 use columns::Sieve;
-use instance_ids::{InstanceId, InstanceIds, InstanceSet};
+use freshness::{CategoryVerdict, ClosedInstances, Stamp, UnmetWishes};
+use instance_ids::{InstanceId, InstanceIds};
 use proto::complex::Complex;
 use proto::id::{HostName, QueueInstanceName};
 use recent_instances::RecentInstances;
@@ -31,40 +33,37 @@ const MANY_IN_VAIN: usize = 3;
 
 /// Jobs that ask for the same, and the queue instances that are closed to them.
 ///
-/// Each queue instance that takes jobs at all is either open, or in `closed` since it was last
-/// tried in vain. A try first opens again what changed since `seen` ([`Category::catch_up`]);
-/// ARCHITECTURE.md "The scheduler on one page" lists what changes. Reasons are not kept:
-/// [`Findings`](crate::sched::report::finding::Findings) finds them when somebody asks.
+/// All jobs of a category get the same answer, so it is tried once and not once for each job. Each
+/// queue instance that takes jobs at all is either open, or closed since it was last tried in vain.
 ///
-/// [`Category::assign`] needs fresh standings. A success is planned by the model, which updates
-/// [`Standings`]; the category learns of it from them.
+/// - [`Category::assign`] looks for a place. It first opens again what changed since the last try
+///   ([`ClosedInstances::catch_up`]), then tries open instances, best first, and closes those that
+///   refuse. It needs fresh [`Standings`]: the model refreshes them before each pass. A success is
+///   not booked here: the model plans it, which updates the standings, and the category sees that
+///   there.
+/// - [`Category::first_open`] and [`Category::not_closed`] only look. The first is the short way
+///   for a job after one that was placed, and says nothing unless the stamp is the present one.
+///
+/// What invalidates what is in the table of ARCHITECTURE.md "The scheduler on one page";
+/// [`freshness`] has the contract. Whoever changes something that may let a job in writes it to
+/// [`Changes`]; nothing else may touch the fields here. What a job asks for never changes within a
+/// category: an altered job moves to another one. Reasons are not kept:
+/// [`Findings`](crate::sched::report::finding::Findings) finds them when somebody asks.
 #[derive(Clone, Debug)]
 pub struct Category {
     /// What each of its jobs asks for.
     pub demand: Arc<Demand>,
     /// The amounts of `demand`, close together in memory.
     pub tally: Tally,
-    seen: Option<Mark>,
-    closed: InstanceSet,
-    /// The members of `closed` that only a quota keeps closed, wherever it is given back.
-    short_of_quota: InstanceSet,
-    quotas_seen: u64,
-    /// Unmet soft requests by queue instance, where they were counted since the instance changed.
-    violations: Vec<Option<u32>>,
-    shared_seen: u64,
-    /// Whether the last try failed and nothing has changed since `seen`.
-    failed: bool,
-    /// The members of `closed` on whose hosts slots are kept for later: they are closed only until
-    /// these are given up.
-    kept_closed: Vec<InstanceId>,
-    generation_seen: u64,
     /// How long its jobs need their slots, in milliseconds. `None` means for ever.
     pub length_ms: Option<u64>,
+    /// How far changes were read at the last try; none before the first.
+    stamp: Option<Stamp>,
+    verdict: CategoryVerdict,
+    closed: ClosedInstances,
+    wishes: UnmetWishes,
     /// How many queue instances the last try matched in vain.
     in_vain: usize,
-    /// Whether the last try closed every queue instance that takes jobs, so that only later changes
-    /// can open one.
-    exhausted: bool,
 }
 
 /// One search for a place.
@@ -82,18 +81,12 @@ impl Category {
         Category {
             tally: Tally::new(complex, &demand),
             demand,
-            seen: None,
-            closed: InstanceSet::default(),
-            short_of_quota: InstanceSet::default(),
-            quotas_seen: 0,
-            violations: Vec::new(),
-            shared_seen: 0,
-            failed: false,
-            kept_closed: Vec::new(),
-            generation_seen: 0,
             length_ms,
+            stamp: None,
+            verdict: CategoryVerdict::default(),
+            closed: ClosedInstances::default(),
+            wishes: UnmetWishes::default(),
             in_vain: 0,
-            exhausted: false,
         }
     }
 
@@ -107,16 +100,14 @@ impl Category {
         changes: &Changes,
         filling: &mut RecentInstances,
     ) -> Option<Assignment> {
-        let mark = changes.mark();
-        let generation = cluster.window.map_or(0, |window| window.line.generation());
-        let is_unchanged =
-            self.seen == Some(mark) && self.quotas_seen == changes.quotas() && self.generation_seen == generation;
-        if standings.is_empty() || self.failed && is_unchanged {
+        let kept = cluster.window.map_or(0, |window| window.line.generation());
+        let stamp = Stamp::now(changes, kept);
+        if standings.is_empty() || self.verdict.is_in_vain() && self.stamp == Some(stamp) {
             return None;
         }
-        let was_exhausted = std::mem::take(&mut self.exhausted);
-        let changed = self.catch_up(changes, generation).filter(|_| was_exhausted);
-        (self.seen, self.quotas_seen) = (Some(mark), changes.quotas());
+        let was_exhausted = self.verdict == CategoryVerdict::Exhausted;
+        let changed = self.catch_up(changes, stamp).filter(|_| was_exhausted);
+        let mut in_vain = CategoryVerdict::Failed;
         self.in_vain = 0;
         let globally = fit_globally(cluster, &self.demand);
         let attempt = Attempt {
@@ -134,12 +125,13 @@ impl Category {
         } else if self.has_wishes() {
             self.best_that_fits(attempt, standings)
         } else {
+            in_vain = CategoryVerdict::Exhausted;
             self.first_that_fits(attempt, standings, changed)
         };
         if self.in_vain >= MANY_IN_VAIN {
             standings.contest(&self.demand);
         }
-        self.failed = found.is_none();
+        self.verdict = found.as_ref().map_or(in_vain, |_| CategoryVerdict::Open);
         found
     }
 
@@ -152,48 +144,28 @@ impl Category {
         changes: &Changes,
         generation: u64,
     ) -> Option<&'l RankedInstance> {
-        let is_current = self.seen == Some(changes.mark()) && self.quotas_seen == changes.quotas();
-        let is_as_before = is_current && self.generation_seen == generation && !self.failed && !self.exhausted;
+        let is_as_before = self.stamp == Some(Stamp::now(changes, generation)) && self.verdict == CategoryVerdict::Open;
         let first = || standings.iter().find(|standing| !self.closed.contains(standing.place));
         if is_as_before { first() } else { None }
     }
 
     /// Opens again what changed since the last try, and returns it. `None` means that everything
     /// may have changed.
-    fn catch_up(&mut self, changes: &Changes, generation: u64) -> Option<Vec<InstanceId>> {
-        let mut changed: Option<Vec<InstanceId>> =
-            self.seen.and_then(|mark| changes.since(mark)).map(Iterator::collect);
-        if self.shared_seen != changes.given_back() {
-            self.shared_seen = changes.given_back();
-            self.violations.clear();
-        }
-        let is_given_up = self.generation_seen != generation;
+    fn catch_up(&mut self, changes: &Changes, stamp: Stamp) -> Option<Vec<InstanceId>> {
+        let before = self.stamp.replace(stamp);
+        let since = before.and_then(|before| changes.since(before.instances));
+        let mut changed: Option<Vec<InstanceId>> = since.map(Iterator::collect);
+        let is_given_up = before.map_or(0, |before| before.kept) != stamp.kept;
         if is_given_up {
-            self.generation_seen = generation;
-            let places = std::mem::take(&mut self.kept_closed);
+            let places = self.closed.take_kept_for_later();
             changed.iter_mut().for_each(|changed| changed.extend(&places));
         }
-        match &changed {
-            None => {
-                self.closed.clear();
-                self.short_of_quota.clear();
-                self.violations.clear();
-            }
-            Some(places) => places.iter().for_each(|place| {
-                self.closed.remove(*place);
-                self.short_of_quota.remove(*place);
-                self.violations.get_mut(place.index()).map(Option::take);
-            }),
-        }
-        if self.quotas_seen == changes.quotas() && !is_given_up {
-            return changed;
-        }
-        if self.short_of_quota.is_empty() {
-            return changed;
-        }
-        self.closed.remove_all(&self.short_of_quota);
-        self.short_of_quota.clear();
-        None
+        self.closed.open(changed.as_deref());
+        self.wishes.catch_up(changed.as_deref(), changes);
+        let is_quota_returned = before.map_or(0, |before| before.quotas) != stamp.quotas;
+        // What a quota closed may be anywhere, so all instances are looked at again.
+        let is_anywhere = (is_quota_returned || is_given_up) && self.closed.open_by_quota();
+        changed.filter(|_| !is_anywhere)
     }
 
     /// The queue instances that take jobs and are not closed, best first.
@@ -207,9 +179,10 @@ impl Category {
 
     fn close(&mut self, place: InstanceId, reasons: &[Reason]) {
         if reasons.iter().any(|reason| matches!(reason.what, Obstacle::Quota(_))) {
-            self.short_of_quota.insert(place);
+            self.closed.close_by_quota(place);
+        } else {
+            self.closed.close(place);
         }
-        self.closed.insert(place);
     }
 
     fn has_wishes(&self) -> bool {
@@ -236,7 +209,6 @@ impl Category {
                 self.first_among(&mut attempt, &sieve, open.into_iter())
             }
         };
-        self.exhausted = found.is_none();
         attempt.alarmed.into_iter().for_each(|place| standings.close(place));
         found
     }
@@ -260,7 +232,7 @@ impl Category {
         }
         let may_have = sieve.lets_through(place);
         if !may_have {
-            self.closed.insert(place);
+            self.closed.close(place);
         }
         may_have
     }
@@ -285,7 +257,7 @@ impl Category {
         while let Some(Reverse((violations, index))) = heap.pop() {
             let standing = open[index];
             let current = cluster.violations(&standing.instance, &self.demand);
-            self.violations[standing.place.index()] = Some(current);
+            self.wishes.set(standing.place, current);
             if current > violations {
                 heap.push(Reverse((current, index)));
                 continue;
@@ -301,11 +273,8 @@ impl Category {
 
     /// Unmet soft requests of a queue instance, as last counted.
     fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &RankedInstance) -> u32 {
-        let index = standing.place.index();
-        if index >= self.violations.len() {
-            self.violations.resize(index + 1, None);
-        }
-        *self.violations[index].get_or_insert_with(|| cluster.violations(&standing.instance, &self.demand))
+        let Category { wishes, demand, .. } = self;
+        wishes.of(standing.place, || cluster.violations(&standing.instance, demand))
     }
 
     fn try_on(
@@ -329,7 +298,7 @@ impl Category {
                 self.in_vain += 1;
                 self.close(*place, &reasons);
                 if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
-                    self.kept_closed.push(*place);
+                    self.closed.is_kept_for_later(*place);
                 }
             }
             // Bookings for the whole cluster may count towards a threshold on every host.
@@ -385,9 +354,9 @@ impl Category {
             .flat_map(|site| &site.places);
         for RankedInstance { instance, place, .. } in places.filter_map(|place| standings.ranked(*place)) {
             self.in_vain += 1;
-            self.closed.insert(*place);
+            self.closed.close(*place);
             if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
-                self.kept_closed.push(*place);
+                self.closed.is_kept_for_later(*place);
             }
         }
     }
@@ -425,7 +394,7 @@ impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> OpenInstances<'_, 'a, 'l, I
         }
         let site = self.cluster.site(&standing.instance);
         if self.suitability.unsuitable(&site).is_some() {
-            self.category.closed.insert(standing.place);
+            self.category.closed.close(standing.place);
             return None;
         }
         (!self.cluster.is_in_alarm(&site)).then_some(site)

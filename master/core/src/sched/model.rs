@@ -54,6 +54,24 @@ const REFUSED_PAUSE_MS: u64 = 1_000;
 
 /// What the scheduler knows.
 ///
+/// Three kinds of methods, in files by duty:
+///
+/// - Following (`model/following.rs`): [`Model::apply`] for each event, [`Model::observe`] for each
+///   observation, [`Model::refused`] for each order that the core did not take. They keep the state
+///   and tell the caches what changed; they never look for a place.
+/// - Passing (`pass_time`, `assign`, `reserve`, `startable`, `placed`): what an
+///   [algorithm](super::algorithm) calls, in this order for each job. `pass_time` comes first in
+///   each slice: it brings the standings up to date, and everything after it rests on them. A start
+///   that is planned counts as taken until its event or its refusal comes.
+/// - Telling (`listed_categories`, `priorities`, `findings`, `reservations`): for `qstat`, `qsched`
+///   and `explain`. They take no part in a pass, and a pass keeps nothing for them.
+///
+/// Records of the log come in between two slices, at any time and in any number; a pass under way
+/// therefore holds no part of the model and looks at `rebuilds` before it uses a number of a bucket
+/// or category again. Whoever adds a fact that may let a job start writes it to `changes` (one
+/// instance, something shared, or everything); forgetting that leaves jobs waiting, which
+/// `sched/tests/reference.rs` finds by comparing with a scheduler without caches.
+///
 /// Invariants: `queue` holds exactly the jobs of the state; `categories` are those of these jobs,
 /// with how many there are; `planned` books exactly the tasks in `plans`, which the core has not
 /// judged yet; `standings` are right but for hosts that it calls stale.

@@ -1,50 +1,29 @@
 //! Which jobs an event concerns: their tasks may become ready to start or not, or may count among
 //! running ones or not.
 
-use crate::event::Event;
+use crate::event::{Event, EventSubject};
 use proto::id::{ReservationId, SubmitSeq};
 
-/// The job that an event concerns.
+/// The job that an event concerns. An event that is not known here to change nothing counts.
 pub fn job_of(event: &Event) -> Option<SubmitSeq> {
-    match event {
-        Event::JobSubmitted { seq, .. }
-        | Event::JobAltered { seq, .. }
-        | Event::HoldsChanged { seq, .. }
-        | Event::TasksDeleted { seq, .. }
-        | Event::ErrorCleared { seq, .. }
-        | Event::JobFinished { seq } => Some(*seq),
-        Event::TaskPlaced { key, .. }
-        | Event::TaskEnded { key, .. }
-        | Event::TaskUnconfirmed { key, .. }
-        | Event::TaskConfirmedGone { key, .. }
-        | Event::TaskSuspended { key, .. }
-        | Event::TaskThresholdSuspended { key, .. } => Some(key.seq),
-        Event::CellCreated { .. }
-        | Event::EpochRaised { .. }
-        | Event::WallJumped { .. }
-        | Event::SlavePlaced { .. }
-        | Event::SlaveStarted { .. }
-        | Event::SlaveEnded { .. }
-        | Event::TaskStarted { .. }
-        | Event::UsageCharged { .. }
-        | Event::UsageCleared { .. }
-        | Event::TaskDeletionRequested { .. }
-        | Event::TaskRescheduleRequested { .. }
-        | Event::TaskMigrationRequested { .. }
-        | Event::TaskPreempted { .. }
-        | Event::InstanceChanged { .. }
-        | Event::ReservationGranted { .. }
-        | Event::ReservationChanged { .. }
-        | Event::ReservationEnded { .. }
-        | Event::ObjectsChanged(_)
-        | Event::CertificateIssued { .. }
-        | Event::HostRevoked { .. }
-        | Event::HostTasksBound { .. }
-        | Event::TokenCreated(_)
-        | Event::TokenRevoked { .. }
-        | Event::TokenUsed { .. }
-        | Event::NumbersContinued { .. }
-        | Event::RequestAnswered { .. } => None,
+    let changes_nothing = matches!(
+        event,
+        Event::TaskStarted { .. }
+            | Event::TaskDeletionRequested { .. }
+            | Event::TaskRescheduleRequested { .. }
+            | Event::TaskMigrationRequested { .. }
+            | Event::TaskPreempted { .. }
+    );
+    match event.subject() {
+        EventSubject::Job(seq) => Some(seq),
+        EventSubject::Task(key) => (!changes_nothing).then_some(key.seq),
+        // Slave tasks take nothing that their job does not have.
+        EventSubject::SlaveTask(_)
+        | EventSubject::Instance(_)
+        | EventSubject::Reservation(_)
+        | EventSubject::Objects
+        | EventSubject::Host(_)
+        | EventSubject::Cell => None,
     }
 }
 
