@@ -26,6 +26,11 @@ pub enum Action {
         /// The directory that it is a copy of.
         original: String,
     },
+    /// Run the mailer for a letter on standard input.
+    Mail {
+        /// The mailers that may be run.
+        mailers: Vec<String>,
+    },
     /// Write what site scripts look for.
     Tree {
         /// The state directory of a host that has joined.
@@ -54,6 +59,7 @@ struct CommandOptions {
     slots: Option<u32>,
     host: Option<HostName>,
     original: Option<String>,
+    mailers: Vec<String>,
     daemon: bool,
     log_file: bool,
 }
@@ -74,11 +80,18 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         "run" => &["dir", "daemon", "log-file"],
         "check" | "tree" => &["dir"],
         "part" => &["dir", "original"],
-        other => return Err(format!("no subcommand {other:?}: init, run, check, tree or part")),
+        "mail" => &["mailer"],
+        other => return Err(format!("no subcommand {other:?}: init, run, check, tree, part or mail")),
     };
     let Some(given) = options(&mut parser, allowed)? else {
         return Ok(Action::Help);
     };
+    if subcommand == "mail" {
+        return match given.mailers.is_empty() {
+            true => Err("--mailer PATH is missing".to_owned()),
+            false => Ok(Action::Mail { mailers: given.mailers }),
+        };
+    }
     let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
     let dir = std::path::absolute(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     Ok(match subcommand.as_str() {
@@ -117,6 +130,9 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Comma
             "original" => {
                 given.original = Some(parser.value().and_then(|value| value.string()).map_err(text)?);
             }
+            "mailer" => given
+                .mailers
+                .push(parser.value().and_then(|value| value.string()).map_err(text)?),
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
         }
@@ -182,6 +198,9 @@ mod tests {
             original: "/a".to_owned(),
         };
         assert_eq!(check("part --dir /d --original /a"), Ok(part));
+        let mailers = vec!["/bin/mail".to_owned(), "/bin/mailx".to_owned()];
+        let mail = "mail --mailer /bin/mail --mailer /bin/mailx";
+        assert_eq!(check(mail), Ok(Action::Mail { mailers }));
         assert_eq!(check("run --help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {
             panic!("init is read")
@@ -194,6 +213,7 @@ mod tests {
         for (line, expected) in [
             ("fly", "no subcommand \"fly\""),
             ("run", "--dir DIR is missing"),
+            ("mail", "--mailer PATH is missing"),
             ("run --dir /d --slots 3", "invalid option '--slots'"),
             ("init --dir /d --port 70000", "cannot parse argument"),
             ("init --dir /d --owner-uids 1,2,3", "invalid option '--owner-uids'"),

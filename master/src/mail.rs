@@ -4,6 +4,7 @@
 //! the `mailer` of the configuration. Mail is sent at most once: what a master has not sent when it
 //! ends stays unsent.
 
+pub mod relay;
 mod reservations;
 pub mod sender;
 #[cfg(test)]

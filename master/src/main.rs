@@ -88,6 +88,11 @@ fn act(action: Action) -> ExitCode {
             Ok(done) => println!("{done}"),
             Err(error) => return fail(&error),
         },
+        Action::Mail { mailers } => {
+            if let Err(error) = mail::relay::serve(&mailers, std::io::stdin(), std::io::stdout()) {
+                return fail(&error);
+            }
+        }
         Action::Tree { dir, user } => {
             if let Err(error) = init::write_tree(&dir, &user) {
                 return fail(&error);

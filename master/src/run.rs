@@ -478,7 +478,9 @@ fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) ->
     let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
     let schedule = ScheduleFile::new(layout.common("schedule"));
-    let (outbox, mailing) = MailQueue::new();
+    // The unit of systemd names the relay; without it the master runs the mailer itself.
+    let relay = std::env::var_os("GRIDWRIGHT_MAIL_SOCKET").map(Into::into);
+    let (outbox, mailing) = MailQueue::new(relay);
     runtime.spawn(mailing);
     let upkeep = Upkeep {
         snapshot_events: desk.config.snapshot_events,

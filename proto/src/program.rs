@@ -69,6 +69,7 @@ pub const MASTER: ProgramDef = ProgramDef {
         "check --dir DIR",
         "tree --dir DIR",
         "part --dir DIR --original PATH",
+        "mail --mailer PATH [--mailer PATH ...]",
     ],
     commands: &[
         ("init", "makes a new cell in DIR"),
@@ -84,6 +85,10 @@ pub const MASTER: ProgramDef = ProgramDef {
         (
             "part",
             "makes the copied cell in DIR one of its own: nothing runs in it, its queues are disabled (gridwright up --as-copy)",
+        ),
+        (
+            "mail",
+            "runs the mailer for a letter of the master on standard input; systemd starts it (gridwright-mail.socket)",
         ),
     ],
     options: &[
@@ -101,6 +106,10 @@ pub const MASTER: ProgramDef = ProgramDef {
             "name of this host (default: as hostname says, up to the first dot)",
         ),
         ("--original PATH", "the directory that DIR is a copy of, for the books"),
+        (
+            "--mailer PATH",
+            "mail: a mailer that may be run; all others are refused",
+        ),
         DAEMON,
         ("--log-file", "log to DIR/log/master.log instead of standard error"),
         HELP,

@@ -36,5 +36,6 @@ mod slaves;
 mod surroundings;
 mod tokens;
 mod tolerances;
+mod units;
 mod usage;
 mod waits;

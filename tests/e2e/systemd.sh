@@ -83,15 +83,27 @@ trap clean EXIT
 # The steps of systemd/README.md, below a root directory.
 install_into() {
     local root=$work/$1 name
-    cp -a "$work/base" "$root"
+    cp -a --one-file-system "$work/base" "$root"
     install -m 755 "$bin"/gridwright{,-master,-agent,-shepherd} "$root/usr/bin/"
     for name in qsub qstat qconf qhost qdel qacct; do ln -sf gridwright "$root/usr/bin/$name"; done
-    install -m 644 "$units"/*.service "$units"/*.slice "$root/usr/lib/systemd/system/"
+    install -d "$root/usr/lib/gridwright/sensors"
+    install -m 755 "$units"/../sensors/scripts/*.sh "$root/usr/lib/gridwright/sensors/"
+    # Stand-ins for a driver and a licence server that the container does not have.
+    printf '%s\n' '#!/bin/sh' 'case $1 in --query-gpu*) echo "0, GPU-1, 4096, 3, Some GPU" ;; esac' >"$root/usr/bin/nvidia-smi"
+    printf '%s\n' '#!/bin/sh' 'echo "Users of tool:  (Total of 5 licenses issued;  Total of 2 licenses in use)"' >"$root/usr/bin/lmutil"
+    chmod 755 "$root/usr/bin/nvidia-smi" "$root/usr/bin/lmutil"
+    install -m 644 "$units"/*.service "$units"/*.socket "$units"/*.slice "$root/usr/lib/systemd/system/"
     install -D -m 644 "$units/gridwright.sysusers" "$root/usr/lib/sysusers.d/gridwright.conf"
     install -D -m 644 "$units/gridwright.tmpfiles" "$root/usr/lib/tmpfiles.d/gridwright.conf"
     install -D -m 644 "$units/gridwright.sysctl" "$root/usr/lib/sysctl.d/60-gridwright.conf"
     printf '127.0.0.1 localhost\n127.0.0.1 node1 node2\n' >"$root/etc/hosts"
     echo "$1" >"$root/etc/hostname"
+    # A mailer that needs its group to write, as those that put mail into a spool do.
+    chroot "$root" groupadd -g 2100 spool
+    chroot "$root" install -d -m 2770 -g spool /var/spool/letters
+    chroot "$root" install -m 2755 -g spool /usr/bin/tee /usr/bin/spool-tee
+    printf '%s\n' '#!/bin/sh' 'exec /usr/bin/spool-tee "/var/spool/letters/$3"' >"$root/usr/bin/mail"
+    chmod 755 "$root/usr/bin/mail"
     chroot "$root" useradd -m -u 2001 alice
     rm -f "$root/etc/machine-id"; : >"$root/etc/machine-id"
 }
@@ -149,6 +161,62 @@ END
     say "a job has the rights and limits of a login: $(head -7 "$work/login" | paste -sd' ' | tr '\t' ' ')"
 }
 
+# The load values of node1, a line for each: those that are the same from report to report with their value, the others by name.
+values() {
+    as_alice qhost -F -h node1 | awk -F: '/^ +[gh][lfcv]:/ { split($2, value, "=")
+        if (value[1] ~ /^(load_|np_load_|cpu|mem_[fu]|swap_[fu]|virtual_[fu]|tmp_free|var_free|uptime|cpu_idle|psi_|logins)/) print value[1]; else print $2 }' | sort
+}
+has_values() { values | grep -q '^psi_cpu_some' && values | grep -q '^gpu.0.name=' && values | grep -q '^tool=' && values | grep -q '^logins'; }
+has_no_values() { ! values | grep -q '^psi_cpu_some'; }
+
+# What the agent and the sensors measure below the unit against what they measure when they are started by hand.
+check_values() {
+    local attribute sensors=/usr/lib/gridwright/sensors
+    {
+        inside node1 qconf -sc
+        for attribute in uptime cpu_idle_time cgroup_version gpu_count gpu_free logins tool psi_{cpu,memory,io}_{some,full}; do
+            echo "$attribute $attribute DOUBLE <= YES NO 0 0"
+        done
+        for attribute in tmp_free var_free gpu_mem_free gpu.0.mem_free; do echo "$attribute $attribute MEMORY <= YES NO 0 0"; done
+        for attribute in gpu_util gpu.0.util; do echo "$attribute $attribute DOUBLE >= YES NO 0 0"; done
+        echo 'gpu.0.name gpu.0.name STRING == YES NO NONE 0'
+    } >"$work/node1/root/complex"
+    inside node1 qconf -Mc /root/complex >/dev/null
+    inside node1 env SGE_SINGLE_LINE=1 qconf -sconf | sed -e 's/^load_report_time.*/load_report_time 0:0:1/' \
+        -e "s|^load_sensor.*|load_sensor $sensors/logins.sh,$sensors/nvidia.sh,$sensors/flexlm.sh,$sensors/diskfree.sh /var|" >"$work/node1/root/global"
+    inside node1 qconf -Mconf /root/global >/dev/null
+    within 60 has_values
+    values >"$work/under-unit"
+    inside node1 systemctl stop gridwright-agent
+    inside node1 setpriv --reuid gridwright-agent --regid gridwright --init-groups setsid gridwright-agent run --dir /var/lib/gridwright \
+        --sensor-user gridwright-sensor </dev/null >"$work/by-hand.log" 2>&1 &
+    within 60 grep -q . "$work/by-hand.log"
+    within 60 inside node1 pgrep -u gridwright-agent -x gridwright-agen
+    within 60 has_values
+    values >"$work/by-hand"
+    inside node1 pkill -TERM -u gridwright-agent -x gridwright-agen
+    wait $! || true
+    inside node1 systemctl start gridwright-agent
+    diff "$work/by-hand" "$work/under-unit" || fail "the unit changes what the agent measures"
+    say "$(wc -l <"$work/under-unit") load values are the same under the unit as by hand: $(paste -sd' ' "$work/under-unit")"
+}
+
+has_mail() { inside node1 grep -q 'Exit Status *= 0' /var/spool/letters/alice@site; }
+was_refused() { inside node1 journalctl -u gridwright-master --no-pager | grep -q 'no mail.*/usr/bin/env is not run: gridwright-mail@.service admits'; }
+
+# Mail under the unit of the master, which takes a mailer's group away.
+check_mail() {
+    inside node1 env SGE_SINGLE_LINE=1 qconf -sconf | sed 's|^mailer.*|mailer /usr/bin/mail|' >"$work/node1/root/global"
+    inside node1 qconf -Mconf /root/global >/dev/null
+    within 20 has_record "$(submit -b y -m e -M alice@site /bin/true)"
+    within 20 has_mail
+    inside node1 sed -i 's|^mailer.*|mailer /usr/bin/env|' /root/global
+    inside node1 qconf -Mconf /root/global >/dev/null
+    within 20 has_record "$(submit -b y -m e -M alice@site /bin/true)"
+    within 20 was_refused
+    say "a setgid mailer sent mail of the master, and a mailer that the unit does not name was refused"
+}
+
 check_restarts() {
     local job unit pid
     job=$(submit -b y /bin/sleep 60)
@@ -170,6 +238,34 @@ check_restarts() {
     say "kill -9 of each unit, twice: each came back and job $job runs"
     inside node1 kill "$pid"
     within 20 has_record "$job"
+}
+
+tasks=150
+all_run() { [ "$(inside node1 pgrep -u alice -x cat | wc -l)" = $tasks ]; }
+recorded() { as_alice qacct -j "$1" | awk '$1 == "taskid" { print $2 }' | sort -n; }
+all_recorded() { [ "$(recorded "$1" | wc -l)" -ge $tasks ]; }
+
+# Restarts, and programs that are replaced, below many running tasks.
+check_many() {
+    local job unit program pids
+    inside node1 qconf -rattr queue slots $((tasks + 2)) all.q >/dev/null
+    inside node1 mkfifo -m 644 /home/alice/gate
+    job=$(submit -t 1-$tasks -b y /bin/cat /home/alice/gate)
+    job=${job%%.*}
+    within 60 all_run
+    pids=$(inside node1 pgrep -u alice -x cat | sort)
+    for unit in "${daemons[@]}"; do inside node1 systemctl restart "$unit"; done
+    for program in gridwright gridwright-master gridwright-agent gridwright-shepherd; do
+        inside node1 install -m 755 "/usr/bin/$program" "/usr/bin/$program.new"
+        inside node1 mv "/usr/bin/$program.new" "/usr/bin/$program"
+    done
+    inside node1 systemctl restart "${daemons[@]}"
+    [ "$(inside node1 pgrep -u alice -x cat | sort)" = "$pids" ] || fail "a restart disturbed a task"
+    inside node1 sh -c ': >/home/alice/gate'
+    within 60 all_recorded "$job"
+    [ "$(recorded "$job")" = "$(seq $tasks)" ] || fail "the tasks of $job are not recorded once each"
+    as_alice qacct -j "$job" | awk '/^(failed|exit_status)/ && $2 != 0' | grep . && fail "a task of $job failed"
+    say "$tasks tasks ran through restarts and replaced programs: each ended well and is recorded once"
 }
 
 check_down() {
@@ -240,7 +336,10 @@ settle node1
 check_verify
 create_cell
 check_inherits_nothing
+check_values
+check_mail
 check_restarts
+check_many
 check_down
 check_boot_after halt
 check_boot_after cut

@@ -1,10 +1,13 @@
 //! Runs the mailer: `mailer -s SUBJECT ADDRESS` with the text on standard input, as the account of
-//! the master.
+//! the master. Where the unit of the master keeps it from running one, a [relay](super::relay) does.
 
 use super::Mail;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -15,15 +18,35 @@ const QUEUE: usize = 1_000;
 /// How long the mailer may take for one address.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How much longer than the mailer a relay may take.
+const RELAY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most bytes of a relay's answer that are read.
+const ANSWER_BYTES: u64 = 4_096;
+
+/// A mail to one address, as it goes to a relay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    /// The program that sends it.
+    pub mailer: String,
+    /// The address.
+    pub address: String,
+    /// What it is about.
+    pub subject: String,
+    /// What it says.
+    pub text: String,
+}
+
 /// Takes mail.
 #[derive(Clone, Debug)]
 pub struct MailQueue(mpsc::Sender<Mail>);
 
 impl MailQueue {
-    /// An outbox and the work behind it, which ends with the last outbox.
-    pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
+    /// An outbox and the work behind it, which ends with the last outbox. Mail goes to the relay
+    /// behind the socket `relay`, if there is one.
+    pub fn new(relay: Option<PathBuf>) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        (Self(sender), work(receiver))
+        (Self(sender), work(receiver, relay))
     }
 
     /// Takes a mail; one that finds no room is lost.
@@ -34,23 +57,55 @@ impl MailQueue {
     }
 }
 
-async fn work(mut waiting: mpsc::Receiver<Mail>) {
+async fn work(mut waiting: mpsc::Receiver<Mail>, relay: Option<PathBuf>) {
     while let Some(mail) = waiting.recv().await {
         for address in &mail.to {
-            if let Err(why) = send(&mail, address).await {
+            let letter = Letter {
+                mailer: mail.mailer.clone(),
+                address: address.clone(),
+                subject: mail.subject.clone(),
+                text: mail.text.clone(),
+            };
+            let sent = match &relay {
+                Some(socket) => hand_over(socket, &letter).await,
+                None => run_mailer(&letter).await,
+            };
+            if let Err(why) = sent {
                 tracing::warn!("no mail \"{}\" to {address}: {} {why}", mail.subject, mail.mailer);
             }
         }
     }
 }
 
-async fn send(mail: &Mail, address: &str) -> Result<(), String> {
-    if address.starts_with('-') {
+/// Gives a letter to the relay behind a socket. Its answer is empty if the mailer took it.
+async fn hand_over(socket: &Path, letter: &Letter) -> Result<(), String> {
+    let talk = async {
+        let mut stream = UnixStream::connect(socket).await?;
+        stream.write_all(&serde_json::to_vec(letter)?).await?;
+        stream.shutdown().await?;
+        let mut answer = String::new();
+        stream.take(ANSWER_BYTES).read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    match timeout(PATIENCE + RELAY_PATIENCE, talk).await {
+        Err(_) => Err(format!("is not run: {} does not answer", socket.display())),
+        Ok(Err(error)) => Err(format!("is not run: {}: {error}", socket.display())),
+        Ok(Ok(answer)) if answer.is_empty() => Ok(()),
+        Ok(Ok(why)) => Err(why),
+    }
+}
+
+/// Runs the mailer of a letter.
+///
+/// # Errors
+/// How it failed, as words behind its name.
+pub async fn run_mailer(letter: &Letter) -> Result<(), String> {
+    if letter.address.starts_with('-') {
         return Err("is not run: the address looks like an option".to_owned());
     }
-    let mut command = Command::new(&mail.mailer);
+    let mut command = Command::new(&letter.mailer);
     command
-        .args(["-s", &mail.subject, address])
+        .args(["-s", &letter.subject, &letter.address])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -62,7 +117,7 @@ async fn send(mail: &Mail, address: &str) -> Result<(), String> {
     let run = async {
         if let Some(stdin) = &mut stdin {
             // A mailer that reads nothing says by its exit what it thinks.
-            let _ = stdin.write_all(mail.text.as_bytes()).await;
+            let _ = stdin.write_all(letter.text.as_bytes()).await;
         }
         drop(stdin.take());
         child.wait().await

@@ -324,7 +324,7 @@ async fn the_mailer_gets_subject_address_and_text() {
     )
     .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let (outbox, work) = sender::MailQueue::new();
+    let (outbox, work) = sender::MailQueue::new(None);
     let mail = |to: &[&str]| Mail {
         mailer: program.display().to_string(),
         to: to.iter().map(|to| (*to).to_owned()).collect(),
