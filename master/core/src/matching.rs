@@ -209,22 +209,22 @@ impl<'a> Cluster<'a> {
     }
 
     /// Does what [`Cluster::booked`] does for a level that was looked up.
-    pub fn booked_at<N: AsRef<str> + ?Sized>(&self, spot: &LevelView<'_, '_>, attribute: &N) -> Amount
+    pub fn booked_at<N: AsRef<str> + ?Sized>(&self, view: &LevelView<'_, '_>, attribute: &N) -> Amount
     where
         AttributeName: PartialEq<N>,
     {
         match (self.window.filter(|window| !window.is_now()), self.share) {
-            (None, Share::Open | Share::Within(_)) => spot.booked_now(attribute),
-            (Some(Window { line, span, .. }), _) if spot.level != LevelRef::Global => {
-                line.booked_by(spot.tenants, || spot.booked_now(attribute), spot.level, attribute, span)
+            (None, Share::Open | Share::Within(_)) => view.booked_now(attribute),
+            (Some(Window { line, span, .. }), _) if view.level != LevelRef::Global => {
+                line.booked_by(view.tenants, || view.booked_now(attribute), view.level, attribute, span)
             }
-            (Some(_), _) | (None, Share::InUse(_)) => self.booked(spot.level, attribute.as_ref()),
+            (Some(_), _) | (None, Share::InUse(_)) => self.booked(view.level, attribute.as_ref()),
         }
     }
 
     /// Slots that are taken at a level, as [`Cluster::booked`] counts.
-    pub fn slots_taken(&self, spot: &LevelView<'_, '_>) -> u32 {
-        count(self.booked_at(spot, SLOTS))
+    pub fn slots_taken(&self, view: &LevelView<'_, '_>) -> u32 {
+        count(self.booked_at(view, SLOTS))
     }
 
     /// Slots that tasks of a parallel environment take, as [`Cluster::booked`] counts.

@@ -6,7 +6,7 @@
 //! [`assign`] how many slots it gets where, and [`reserve`] from when on slots are kept for a job
 //! that asks for that and cannot start. A planned start counts as taken in the model until the
 //! core's verdict: its event, or its refusal. A start whose place is known skips the phases
-//! (`Model::start_known`), to the same effect.
+//! (`pass/shortcut.rs`), to the same effect.
 
 pub mod algorithm;
 pub mod assign;

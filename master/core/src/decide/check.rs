@@ -110,7 +110,7 @@ fn check_instances(
     for (index, GrantedSlots { instance, slots }) in granted.iter().enumerate() {
         let level = Level::Instance(instance.clone());
         let site = cluster.site(instance);
-        if site.spot.settings.is_none() {
+        if site.view.settings.is_none() {
             reasons.push(Reason::new(level, Obstacle::NoInstances));
             continue;
         }
@@ -165,8 +165,8 @@ fn check_amounts(
     }
     reasons.extend(cluster.missing_for_hosts(demand, u32::try_from(by_host.len()).unwrap_or(u32::MAX)));
     for (host, (slots, role)) in by_host {
-        let ground = cluster.ground(host);
-        let on_host = cluster.fit_level(globally.clone(), &ground.spot, demand, slots, role);
+        let host_view = cluster.host_view(host);
+        let on_host = cluster.fit_level(globally.clone(), &host_view.view, demand, slots, role);
         if !on_host.holds(slots) {
             reasons.extend(on_host.reasons);
             continue;
@@ -183,7 +183,7 @@ fn check_amounts(
             };
             let fit = cluster.fit_instance(
                 on_host.clone(),
-                &cluster.site_on(ground, &part.instance),
+                &cluster.site_on(host_view, &part.instance),
                 demand,
                 slots,
                 role,

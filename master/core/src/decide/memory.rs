@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     /// How well hosts start tasks.
     pub(crate) fitness: Fitness,
     /// What was told of the last start.
-    pub(crate) told: StartTemplate,
+    pub(crate) last_start: StartTemplate,
     /// Which requests can never be had.
     pub(crate) verdicts: Verdicts,
     /// Whether an input was handled.

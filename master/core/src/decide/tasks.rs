@@ -313,7 +313,7 @@ pub(super) fn finish_if_empty(turn: &mut Turn<'_>, seq: SubmitSeq) {
 ///
 /// Does nothing while the host is away: after its connect it is asked what it knows.
 pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
-    let mut told = turn.take_told();
+    let mut told = turn.take_last_start();
     let state = turn.state();
     let Some(host) = state.host_of(key).cloned() else {
         return;
@@ -330,7 +330,7 @@ pub(super) fn send_start(turn: &mut Turn<'_>, key: TaskKey) {
         None => limits::start_order(state, job, task, placement, &mut told),
     };
     let order = Box::new(order);
-    turn.keep_told(told);
+    turn.keep_last_start(told);
     if turn.agents_mut().describe(&host, key.seq, version) {
         turn.send(connection, MasterMessage::Describe { job: key.seq, spec });
     }

@@ -139,7 +139,7 @@ impl<'a> Turn<'a> {
         self.cell.observations.follow(&record);
         self.cell.memory.fitness.follow(&record.event);
         if let Event::ObjectsChanged(_) = &record.event {
-            self.cell.memory.told = StartTemplate::default();
+            self.cell.memory.last_start = StartTemplate::default();
             self.cell.memory.verdicts.clear();
         }
         self.step.events.push(Arc::new(record));
@@ -200,13 +200,13 @@ impl<'a> Turn<'a> {
     }
 
     /// What was told of the last start, to be changed and given back.
-    pub fn take_told(&mut self) -> StartTemplate {
-        std::mem::take(&mut self.cell.memory.told)
+    pub fn take_last_start(&mut self) -> StartTemplate {
+        std::mem::take(&mut self.cell.memory.last_start)
     }
 
     /// Keeps what was told of the last start. It is forgotten when an object changes.
-    pub fn keep_told(&mut self, told: StartTemplate) {
-        self.cell.memory.told = told;
+    pub fn keep_last_start(&mut self, last_start: StartTemplate) {
+        self.cell.memory.last_start = last_start;
     }
 
     /// Which requests can never be had, to be asked and added to.

@@ -43,7 +43,7 @@ fn has_place(cluster: &Cluster<'_>, demand: &Demand) -> bool {
         mode: Mode::Now,
         ..*cluster
     };
-    let is_large = |host: &HostName| total_exceeded(&now, &now.ground(host).spot, demand).is_none();
+    let is_large = |host: &HostName| total_exceeded(&now, &now.host_view(host).view, demand).is_none();
     if demand.pe.is_some() {
         let mut large = Large::new(cluster, is_large);
         return try_parallel(cluster, demand, &globally, &mut large).found.is_ok();
@@ -139,7 +139,7 @@ fn above_totals(state: &State, observations: &Observations, spec: &JobSpec) -> O
     let mut small: BTreeMap<&HostName, Obstacle> = BTreeMap::new();
     let mut left: Vec<QueueInstanceName> = Vec::new();
     for instance in state.config.resolved.keys() {
-        match total_exceeded(&now, &now.ground(&instance.host).spot, &demand) {
+        match total_exceeded(&now, &now.host_view(&instance.host).view, &demand) {
             Some(what) => drop(small.insert(&instance.host, what)),
             None => left.push(instance.clone()),
         }

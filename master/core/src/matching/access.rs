@@ -23,8 +23,8 @@ struct Guard<'a> {
 impl Cluster<'_> {
     /// Why the owner or the project of a job may not use an object, if so. Objects above it are not
     /// judged.
-    pub fn denied(&self, spot: &LevelView<'_, '_>, demand: &Demand) -> Option<Obstacle> {
-        let (guard, level) = (guard(spot)?, spot.level);
+    pub fn denied(&self, view: &LevelView<'_, '_>, demand: &Demand) -> Option<Obstacle> {
+        let (guard, level) = (guard(view)?, view.level);
         if !admits(guard.users, guard.xusers, &demand.lists) {
             return Some(Obstacle::NoAccess {
                 whole_queue: self.is_same_everywhere(level),
@@ -44,8 +44,8 @@ impl Cluster<'_> {
     }
 
     /// Whether an object lets everybody in.
-    pub fn is_open_to_all(&self, spot: &LevelView<'_, '_>) -> bool {
-        guard(spot).is_none_or(
+    pub fn is_open_to_all(&self, view: &LevelView<'_, '_>) -> bool {
+        guard(view).is_none_or(
             |Guard {
                  users,
                  xusers,
@@ -70,10 +70,10 @@ impl Cluster<'_> {
     /// Whether one of these users may use an object and all above it (`-U`): by name, because the
     /// groups of other users are not known.
     pub fn admits_users(&self, level: &Level, users: &[String]) -> bool {
-        let spots = self.above(level);
+        let views = self.above(level);
         let admits_user = |user: &String| {
             let lists = self.config.access.lists_of_user(user);
-            spots
+            views
                 .iter()
                 .filter_map(guard)
                 .all(|guard| admits(guard.users, guard.xusers, &lists))
@@ -95,8 +95,8 @@ impl Cluster<'_> {
     /// Which access lists keep the owner of a job out of an object, if lists do. Objects above it
     /// do not count.
     pub fn barrier(&self, level: &Level, demand: &Demand) -> Option<Barrier> {
-        let spot = *self.above(level).first()?;
-        let guard = guard(&spot)?;
+        let view = *self.above(level).first()?;
+        let guard = guard(&view)?;
         barrier(guard.users, guard.xusers, &demand.lists)
     }
 }
@@ -114,15 +114,15 @@ fn barrier(admitted: &NameList<String>, excluded: &NameList<String>, lists: &BTr
 }
 
 /// What guards a level, if it is there.
-fn guard<'a>(spot: &LevelView<'a, '_>) -> Option<Guard<'a>> {
-    let of_host = spot.host.map(|host| Guard {
+fn guard<'a>(view: &LevelView<'a, '_>) -> Option<Guard<'a>> {
+    let of_host = view.host.map(|host| Guard {
         users: &host.user_lists,
         xusers: &host.xuser_lists,
         projects: &host.projects,
         xprojects: &host.xprojects,
     });
     of_host.or_else(|| {
-        spot.settings.map(|settings| Guard {
+        view.settings.map(|settings| Guard {
             users: &settings.user_lists,
             xusers: &settings.xuser_lists,
             projects: &settings.projects,

@@ -11,8 +11,8 @@ use proto::wire::view::Dominance;
 
 impl Cluster<'_> {
     /// Whether an object can be had alone: an exclusive attribute is TRUE in its `complex_values`.
-    pub fn has_exclusive(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
-        let text = spot.value(&attribute.name);
+    pub fn has_exclusive(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
+        let text = view.value(&attribute.name);
         text.and_then(|text| Amount::parse(text, Type::Bool).ok()) == Some(Amount::TRUE)
     }
 
@@ -20,7 +20,7 @@ impl Cluster<'_> {
     ///
     /// A job that asks for it needs an object that nobody uses; every other job needs one that
     /// nobody has alone.
-    pub fn excluded(&self, spot: &LevelView<'_, '_>, request: &Request, role: SlotRole) -> Option<Obstacle> {
+    pub fn excluded(&self, view: &LevelView<'_, '_>, request: &Request, role: SlotRole) -> Option<Obstacle> {
         let attribute = &request.attribute;
         let wanted = request.wanted == WantedValue::Amount(Amount::TRUE) && !request.implied;
         let alone = wanted && (attribute.consumable != Consumable::Job || role.has_master());
@@ -29,20 +29,20 @@ impl Cluster<'_> {
         let name = attribute.name.as_str();
         let shared = self
             .within()
-            .is_some_and(|within| within.block.amount(spot.level, name) == Amount::ZERO);
-        let taken = self.booked_at(spot, &attribute.name) > Amount::ZERO;
-        if alone && !shared && !taken && self.slots_taken(spot) > 0 {
+            .is_some_and(|within| within.block.amount(view.level, name) == Amount::ZERO);
+        let taken = self.booked_at(view, &attribute.name) > Amount::ZERO;
+        if alone && !shared && !taken && self.slots_taken(view) > 0 {
             return Some(Obstacle::InUse {
                 attribute: attribute.name.clone(),
                 is_asked: true,
             });
         }
-        if alone && (shared || self.slots_taken(spot) > 0) {
+        if alone && (shared || self.slots_taken(view) > 0) {
             return Some(Obstacle::Offers(Shortage {
                 attribute: attribute.name.clone(),
                 r#type: attribute.r#type,
                 dominance: Dominance {
-                    level: spot.level.letter(),
+                    level: view.level.letter(),
                     source: 'c',
                 },
                 needed: Value::Amount(Amount::TRUE),

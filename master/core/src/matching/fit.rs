@@ -137,24 +137,24 @@ impl Cluster<'_> {
     /// fewer fit.
     ///
     /// All shortages of a level are reported, but nothing after a level above has failed.
-    pub fn fit_level(&self, above: Fit, spot: &LevelView<'_, '_>, demand: &Demand, slots: u32, role: SlotRole) -> Fit {
+    pub fn fit_level(&self, above: Fit, view: &LevelView<'_, '_>, demand: &Demand, slots: u32, role: SlotRole) -> Fit {
         let mut fit = above;
         if !fit.holds(slots) {
             return fit;
         }
-        if let Some(what) = self.denied(spot, demand) {
-            fit.deny(self, spot.level, || what);
+        if let Some(what) = self.denied(view, demand) {
+            fit.deny(self, view.level, || what);
             return fit;
         }
-        if spot.is_bare() {
+        if view.is_bare() {
             return fit;
         }
         for attribute in demand
             .not_asked
             .iter()
-            .filter(|attribute| spot.value(*attribute).is_some())
+            .filter(|attribute| view.value(*attribute).is_some())
         {
-            fit.deny(self, spot.level, || Obstacle::Forced {
+            fit.deny(self, view.level, || Obstacle::Forced {
                 attribute: attribute.clone(),
             });
         }
@@ -162,10 +162,10 @@ impl Cluster<'_> {
             if !self.explains && !fit.holds(slots) {
                 break;
             }
-            self.fit_request(&mut fit, index, spot, request, slots, role);
+            self.fit_request(&mut fit, index, view, request, slots, role);
         }
         for (index, apart) in demand.apart.iter().enumerate() {
-            self.fit_apart(&mut fit, demand.hard.len() + index, spot, apart, slots, role);
+            self.fit_apart(&mut fit, demand.hard.len() + index, view, apart, slots, role);
         }
         fit
     }
@@ -180,12 +180,12 @@ impl Cluster<'_> {
         slots: u32,
         role: SlotRole,
     ) -> Fit {
-        let mut fit = self.fit_level(above, &site.spot, demand, slots, role);
+        let mut fit = self.fit_level(above, &site.view, demand, slots, role);
         if !fit.holds(slots) {
             return fit;
         }
         if let Some(name) = demand.unknown.first() {
-            fit.deny(self, site.spot.level, || Obstacle::UnknownResource {
+            fit.deny(self, site.view.level, || Obstacle::UnknownResource {
                 attribute: name.clone(),
             });
             return fit;
@@ -195,11 +195,11 @@ impl Cluster<'_> {
             !request.implied && !is_of_master && !fit.defines(*index) && !self.may_be_load(&request.attribute.name)
         });
         if let Some(attribute) = undefined.map(|(_, request)| request.attribute.name.to_string()) {
-            fit.deny(self, site.spot.level, || Obstacle::UnknownResource { attribute });
+            fit.deny(self, site.view.level, || Obstacle::UnknownResource { attribute });
         }
         if !demand.apart.is_empty() {
             let (most, what) = self.most_defined(&fit, demand, role);
-            fit.limit(self, site.spot.level, most, slots, || what);
+            fit.limit(self, site.view.level, most, slots, || what);
         }
         fit
     }
@@ -208,15 +208,15 @@ impl Cluster<'_> {
     /// requests.
     pub(super) fn serves_at(
         &self,
-        spots: [&LevelView<'_, '_>; 2],
+        views: [&LevelView<'_, '_>; 2],
         index: usize,
         request: &Request,
         above: &Fit,
     ) -> bool {
         let mut fit = above.clone();
-        spots
+        views
             .into_iter()
-            .for_each(|spot| self.fit_request(&mut fit, index, spot, request, 1, SlotRole::Master));
+            .for_each(|view| self.fit_request(&mut fit, index, view, request, 1, SlotRole::Master));
         fit.holds(1) && (request.implied || fit.defines(index))
     }
 
@@ -255,11 +255,11 @@ impl Cluster<'_> {
 
     /// The requests of kind HOST that a capacity of the cluster limits.
     fn charged_each_host<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = (&'a Request, Offer)> {
-        let spot = self.global();
+        let view = self.global();
         let is_meant = |attribute: &Attribute| attribute.consumable == Consumable::Host && !attribute.is_exclusive();
         let requests = demand.hard.iter().filter(move |request| is_meant(&request.attribute));
         let offers = requests.flat_map(move |request| {
-            self.offers(&spot, &request.attribute)
+            self.offers(&view, &request.attribute)
                 .map(move |offer| (request, offer))
         });
         let offers = offers.chain(self.charged_each_slave_host(&demand.apart));
@@ -276,35 +276,35 @@ impl Cluster<'_> {
         &self,
         fit: &mut Fit,
         index: usize,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         request: &Request,
         slots: u32,
         role: SlotRole,
     ) {
         if request.attribute.is_exclusive() {
-            if self.has_exclusive(spot, &request.attribute) {
+            if self.has_exclusive(view, &request.attribute) {
                 fit.defined.set(index);
-                if let Some(what) = self.excluded(spot, request, role) {
-                    fit.deny(self, spot.level, || what);
+                if let Some(what) = self.excluded(view, request, role) {
+                    fit.deny(self, view.level, || what);
                 }
             }
             return;
         }
         let mut count = |offer: Offer| {
             // An implied request asks only where a capacity is set.
-            if request.implied && offer.capacity.is_none() && spot.value(&request.attribute.name).is_none() {
+            if request.implied && offer.capacity.is_none() && view.value(&request.attribute.name).is_none() {
                 return;
             }
             fit.defined.set(index);
             let room = room(request, &offer, role);
             fit.slots = fit.slots.min(room);
             if room < slots && self.explains {
-                let what = shortage(spot.level, request, &offer, slots, role);
+                let what = shortage(view.level, request, &offer, slots, role);
                 fit.reasons
-                    .extend(what.map(|what| Reason::new(spot.level.to_level(), what)));
+                    .extend(what.map(|what| Reason::new(view.level.to_level(), what)));
             }
         };
-        let (first, second) = self.two_offers(spot, &request.attribute);
+        let (first, second) = self.two_offers(view, &request.attribute);
         first.into_iter().for_each(&mut count);
         second.into_iter().for_each(count);
     }

@@ -16,9 +16,9 @@ pub fn formula_value(
     host: &HostView<'_, '_>,
     sites: &[InstanceView<'_, '_>],
 ) -> Option<i128> {
-    let spots = [host.spot, cluster.global()];
+    let views = [host.view, cluster.global()];
     formula.terms().iter().try_fold(0i128, |sum, term| {
-        let value = term_value(cluster, &spots, sites, term)?;
+        let value = term_value(cluster, &views, sites, term)?;
         Some(match term.sign {
             Sign::Plus => sum + value,
             Sign::Minus => sum - value,
@@ -28,14 +28,14 @@ pub fn formula_value(
 
 fn term_value(
     cluster: &Cluster<'_>,
-    spots: &[LevelView<'_, '_>],
+    views: &[LevelView<'_, '_>],
     sites: &[InstanceView<'_, '_>],
     term: &Term,
 ) -> Option<i128> {
     let one = i128::from(Millionths::ONE.0);
     let value = match &term.operand {
         Operand::Number(number) => i128::from(number.0),
-        Operand::Attribute(name) => attribute_value(cluster, spots, sites, name)?,
+        Operand::Attribute(name) => attribute_value(cluster, views, sites, name)?,
     };
     let Some((operator, constant)) = term.constant else {
         return Some(value);
@@ -55,12 +55,12 @@ fn term_value(
 /// own are the free slots of its queue instances.
 fn attribute_value(
     cluster: &Cluster<'_>,
-    spots: &[LevelView<'_, '_>],
+    views: &[LevelView<'_, '_>],
     sites: &[InstanceView<'_, '_>],
     name: &AttributeName,
 ) -> Option<i128> {
     let attribute = cluster.config.complex.get(name)?;
-    match cluster.resolved(spots, attribute) {
+    match cluster.resolved(views, attribute) {
         Some((_, Value::Amount(amount))) => Some(in_millionths(attribute, amount)),
         Some((_, Value::Text(_))) => None,
         None if attribute.name.as_str() == SLOTS => {
@@ -73,8 +73,8 @@ fn attribute_value(
 
 /// The slots of a queue instance that no task has; none if its settings are unknown.
 pub(crate) fn free_slots(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>) -> Option<i128> {
-    let slots = i128::from(site.spot.settings?.slots);
-    Some(slots - i128::from(cluster.slots_taken(&site.spot)))
+    let slots = i128::from(site.view.settings?.slots);
+    Some(slots - i128::from(cluster.slots_taken(&site.view)))
 }
 
 fn in_millionths(attribute: &Attribute, amount: Amount) -> i128 {

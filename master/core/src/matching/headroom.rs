@@ -56,53 +56,53 @@ impl Cluster<'_> {
     /// Whether one slot of a job without a parallel environment fits in a queue instance now, given
     /// the global fit, as [`Cluster::fit_level`] and [`Cluster::fit_instance`] decide it.
     pub fn fits_in(&self, headroom: &mut Headroom, above: &Fit, site: &InstanceView<'_, '_>, demand: &Demand) -> bool {
-        let spots = [&site.host.spot, &site.spot];
+        let views = [&site.host.view, &site.view];
         let is_forced =
-            |spot: &LevelView<'_, '_>| demand.not_asked.iter().any(|attribute| spot.value(attribute).is_some());
-        let is_shut = |spot: &&LevelView<'_, '_>| self.denied(spot, demand).is_some() || is_forced(spot);
+            |view: &LevelView<'_, '_>| demand.not_asked.iter().any(|attribute| view.value(attribute).is_some());
+        let is_shut = |view: &&LevelView<'_, '_>| self.denied(view, demand).is_some() || is_forced(view);
         headroom.admits_all.get_or_insert_with(|| self.admits_all(site));
         let mut requests = demand.hard.iter().enumerate();
         above.holds(1)
-            && !spots.iter().any(is_shut)
+            && !views.iter().any(is_shut)
             && demand.unknown.is_empty()
             && requests.all(|(index, request)| {
-                match headroom.serves(self, spots, (index, request), above.defines(index)) {
+                match headroom.serves(self, views, (index, request), above.defines(index)) {
                     Some(serves) => serves,
-                    None => self.serves_at(spots, index, request, above),
+                    None => self.serves_at(views, index, request, above),
                 }
             })
     }
 
     /// Whether a queue instance and its host admit everybody who asks for one slot.
     fn admits_all(&self, site: &InstanceView<'_, '_>) -> bool {
-        let takes_batch = site.spot.settings.is_some_and(QueueInstanceSettings::is_batch);
-        takes_batch && self.is_open_to_all(&site.host.spot) && self.is_open_to_all(&site.spot)
+        let takes_batch = site.view.settings.is_some_and(QueueInstanceSettings::is_batch);
+        takes_batch && self.is_open_to_all(&site.host.view) && self.is_open_to_all(&site.view)
     }
 
     /// The free amounts of an attribute at these levels.
-    fn numbers(&self, spots: [&LevelView<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
+    fn numbers(&self, views: [&LevelView<'_, '_>; 2], attribute: &Attribute) -> Option<Vec<Number>> {
         if attribute.is_exclusive() || self.is_adjusted(attribute) {
             return None;
         }
         let mut numbers = Vec::new();
-        for spot in spots {
-            for offer in self.offers(spot, attribute) {
-                numbers.push(self.number(spot, attribute, &offer)?);
+        for view in views {
+            for offer in self.offers(view, attribute) {
+                numbers.push(self.number(view, attribute, &offer)?);
             }
         }
         Some(numbers)
     }
 
-    fn number(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
+    fn number(&self, view: &LevelView<'_, '_>, attribute: &Attribute, offer: &Offer) -> Option<Number> {
         let Some(Value::Amount(left)) = offer.value else {
             return None;
         };
         let shrinks = match offer.source {
             Source::Consumable => Reduction::ByCharge,
-            Source::Load | Source::CorrectedLoad if self.is_subtracted_now(spot, attribute) => Reduction::ByRequest,
+            Source::Load | Source::CorrectedLoad if self.is_subtracted_now(view, attribute) => Reduction::ByRequest,
             Source::Load | Source::CorrectedLoad | Source::Fixed => Reduction::Never,
         };
-        let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
+        let is_set = offer.capacity.is_some() || view.value(&attribute.name).is_some();
         Some(Number { left, shrinks, is_set })
     }
 }
@@ -140,7 +140,7 @@ impl Headroom {
     fn serves(
         &mut self,
         cluster: &Cluster<'_>,
-        spots: [&LevelView<'_, '_>; 2],
+        views: [&LevelView<'_, '_>; 2],
         (index, request): (usize, &Request),
         is_defined: bool,
     ) -> Option<bool> {
@@ -148,7 +148,7 @@ impl Headroom {
             return None;
         };
         if self.row(index, &request.attribute).is_none() {
-            let numbers = cluster.numbers(spots, &request.attribute);
+            let numbers = cluster.numbers(views, &request.attribute);
             self.rows.push(AttributeHeadroom {
                 attribute: request.attribute.clone(),
                 numbers,

@@ -41,7 +41,7 @@ pub struct LevelView<'a, 'l> {
 #[derive(Clone, Copy, Debug)]
 pub struct HostView<'a, 'l> {
     /// Its level.
-    pub spot: LevelView<'a, 'l>,
+    pub view: LevelView<'a, 'l>,
     home: Option<&'a HostSite>,
     books: [Option<&'a HostBookings>; 2],
 }
@@ -52,7 +52,7 @@ pub struct InstanceView<'a, 'l> {
     /// Its name.
     pub instance: &'l QueueInstanceName,
     /// Its level.
-    pub spot: LevelView<'a, 'l>,
+    pub view: LevelView<'a, 'l>,
     /// Its host.
     pub host: HostView<'a, 'l>,
 }
@@ -75,10 +75,10 @@ impl<'a> Cluster<'a> {
     }
 
     /// Looks a host up.
-    pub fn ground<'l>(&self, name: &'l HostName) -> HostView<'a, 'l> {
+    pub fn host_view<'l>(&self, name: &'l HostName) -> HostView<'a, 'l> {
         let books = self.books(|ledger| ledger.on_host(name));
         let home = self.config.sites.get(name);
-        let spot = LevelView {
+        let view = LevelView {
             level: LevelRef::Host(name),
             host: home.and_then(|site| site.host.as_deref()),
             settings: None,
@@ -90,12 +90,12 @@ impl<'a> Cluster<'a> {
                 .filter(|window| !window.is_now())
                 .map_or(&[], |window| window.line.tenants(name)),
         };
-        HostView { spot, home, books }
+        HostView { view, home, books }
     }
 
     /// Looks a queue instance of a host up.
     pub fn site_on<'l>(&self, host: HostView<'a, 'l>, instance: &'l QueueInstanceName) -> InstanceView<'a, 'l> {
-        let spot = LevelView {
+        let view = LevelView {
             level: LevelRef::Instance(instance),
             host: None,
             settings: host
@@ -105,21 +105,21 @@ impl<'a> Cluster<'a> {
             loads: None,
             contact: None,
             books: host.books.map(|book| book?.instance(&instance.queue)),
-            tenants: host.spot.tenants,
+            tenants: host.view.tenants,
         };
-        InstanceView { instance, spot, host }
+        InstanceView { instance, view, host }
     }
 
     /// Looks a queue instance up.
     pub fn site<'l>(&self, instance: &'l QueueInstanceName) -> InstanceView<'a, 'l> {
-        self.site_on(self.ground(&instance.host), instance)
+        self.site_on(self.host_view(&instance.host), instance)
     }
 
     /// A level and those above it, nearest first.
     pub fn above<'l>(&self, level: impl Into<LevelRef<'l>>) -> Vec<LevelView<'a, 'l>> {
         match level.into() {
             LevelRef::Global => vec![self.global()],
-            LevelRef::Host(host) => vec![self.ground(host).spot, self.global()],
+            LevelRef::Host(host) => vec![self.host_view(host).view, self.global()],
             LevelRef::Instance(instance) => self.site(instance).above(self).into(),
         }
     }
@@ -133,7 +133,7 @@ impl<'a> Cluster<'a> {
 impl<'a, 'l> InstanceView<'a, 'l> {
     /// Its level and those above it, nearest first.
     pub fn above(&self, cluster: &Cluster<'a>) -> [LevelView<'a, 'l>; 3] {
-        [self.spot, self.host.spot, cluster.global()]
+        [self.view, self.host.view, cluster.global()]
     }
 }
 

@@ -51,8 +51,8 @@ pub enum Load {
 impl Cluster<'_> {
     /// The load value of an attribute at a level. `None` if it is not reported, or is not a value
     /// of its type.
-    pub fn load(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> Option<Load> {
-        let entry = self.reported(spot, &attribute.name)?;
+    pub fn load(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> Option<Load> {
+        let entry = self.reported(view, &attribute.name)?;
         let is_static = is_static_load(attribute.name.as_str());
         if !self.mode.counts_load() && !is_static {
             return Some(Load::Presumed);
@@ -64,12 +64,12 @@ impl Cluster<'_> {
                 corrected: false,
             });
         };
-        let scaled = self.scaled(spot, attribute.name.as_str(), amount);
+        let scaled = self.scaled(view, attribute.name.as_str(), amount);
         let (expected, left) = if is_static {
             (scaled, scaled)
         } else {
-            let expected = self.expected(spot, attribute, scaled);
-            (expected, self.less_booked(spot, attribute, expected, entry))
+            let expected = self.expected(view, attribute, scaled);
+            (expected, self.less_booked(view, attribute, expected, entry))
         };
         Some(Load::Known {
             value: Value::Amount(left),
@@ -78,11 +78,11 @@ impl Cluster<'_> {
     }
 
     /// The load value as reported, whatever the mode. `None` for a host that is not heard.
-    fn reported<'b>(&self, spot: &LevelView<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
-        let entry = spot.loads?.get(name)?;
-        let reporter = match spot.level {
+    fn reported<'b>(&self, view: &LevelView<'b, '_>, name: &AttributeName) -> Option<&'b LoadEntry> {
+        let entry = view.loads?.get(name)?;
+        let reporter = match view.level {
             // Most hosts report their own values.
-            LevelRef::Host(host) if *host == entry.reporter => spot.contact,
+            LevelRef::Host(host) if *host == entry.reporter => view.contact,
             LevelRef::Host(_) | LevelRef::Global | LevelRef::Instance(_) => {
                 self.observations.hosts.get(&entry.reporter)
             }
@@ -92,8 +92,8 @@ impl Cluster<'_> {
     }
 
     /// The value that is expected once jobs that have just started show in it.
-    fn expected(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
-        let adjustment = self.adjustment(spot, attribute);
+    fn expected(&self, view: &LevelView<'_, '_>, attribute: &Attribute, scaled: Amount) -> Amount {
+        let adjustment = self.adjustment(view, attribute);
         match attribute.relop {
             Relop::Greater | Relop::GreaterEqual => scaled.saturating_add(adjustment),
             Relop::Less | Relop::LessEqual | Relop::Equal | Relop::NotEqual | Relop::Exclusive => {
@@ -105,20 +105,20 @@ impl Cluster<'_> {
     /// The value without what was booked since it was sampled.
     fn less_booked(
         &self,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         attribute: &Attribute,
         amount: Amount,
         entry: &LoadEntry,
     ) -> Amount {
         match is_subtracted(attribute) {
-            true => less(amount, self.requested_since(spot, attribute, entry)),
+            true => less(amount, self.requested_since(view, attribute, entry)),
             false => amount,
         }
     }
 
     /// Whether bookings may change what a level offers of an attribute.
-    pub fn follows_bookings(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
-        let is_reported = || spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some());
+    pub fn follows_bookings(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
+        let is_reported = || view.loads.is_some_and(|loads| loads.get(&attribute.name).is_some());
         attribute.consumable.is_consumable()
             || attribute.is_exclusive()
             || (is_subtracted(attribute) || self.is_adjusted(attribute)) && is_reported()
@@ -133,8 +133,8 @@ impl Cluster<'_> {
             .is_some()
     }
 
-    fn scaled(&self, spot: &LevelView<'_, '_>, name: &str, amount: Amount) -> Amount {
-        let factor = spot.host.map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
+    fn scaled(&self, view: &LevelView<'_, '_>, name: &str, amount: Amount) -> Amount {
+        let factor = view.host.map_or(Millionths::ONE, |host| host.load_scaling.factor(name));
         if factor == Millionths::ONE {
             amount
         } else {
@@ -144,15 +144,15 @@ impl Cluster<'_> {
 
     /// The bookings that the value does not show: those since it was sampled, those so shortly
     /// before that the jobs had not taken their share, and all planned ones.
-    fn requested_since(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
-        if spot.books.iter().all(Option::is_none) {
+    fn requested_since(&self, view: &LevelView<'_, '_>, attribute: &Attribute, entry: &LoadEntry) -> Amount {
+        if view.books.iter().all(Option::is_none) {
             return Amount::ZERO;
         }
         let (name, counted) = (&attribute.name, self.counted(attribute));
-        let [placed, planned] = spot.books;
+        let [placed, planned] = view.books;
         let since = |book: Option<&LevelBookings>, since| {
             book.map_or(Amount::ZERO, |book| {
-                book.requested_since(spot.level, name, counted, since)
+                book.requested_since(view.level, name, counted, since)
             })
         };
         sum([since(placed, self.settled(name, entry)), since(planned, Tick(0))].into_iter())
@@ -169,8 +169,8 @@ impl Cluster<'_> {
     }
 
     /// Whether planned starts are subtracted from the load value of an attribute now.
-    pub(super) fn is_subtracted_now(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
-        is_subtracted(attribute) && spot.loads.is_some_and(|loads| loads.get(&attribute.name).is_some())
+    pub(super) fn is_subtracted_now(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> bool {
+        is_subtracted(attribute) && view.loads.is_some_and(|loads| loads.get(&attribute.name).is_some())
     }
 
     /// The time from which on bookings are not in a value.
@@ -184,15 +184,15 @@ impl Cluster<'_> {
     }
 
     /// The expected change of the value by jobs that have just started (`job_load_adjustments`).
-    fn adjustment(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> Amount {
+    fn adjustment(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> Amount {
         let name = attribute.name.as_str();
         let per_slot = self.config.scheduler.job_load_adjustments.value(&attribute.name);
         let Some(per_slot) = per_slot.and_then(|text| Amount::parse(text, attribute.r#type).ok()) else {
             return Amount::ZERO;
         };
-        let factor = i64::try_from(self.started_hundredths(spot)).unwrap_or(i64::MAX);
+        let factor = i64::try_from(self.started_hundredths(view)).unwrap_or(i64::MAX);
         let millionths = factor.saturating_mul(Millionths::ONE.0 / HUNDREDTHS.cast_signed());
-        per_slot.scaled(Millionths(millionths / shares(spot, name)))
+        per_slot.scaled(Millionths(millionths / shares(view, name)))
     }
 
     /// The expected change of a host's value by one slot that starts, in base units. `None` if
@@ -208,7 +208,7 @@ impl Cluster<'_> {
     /// as it gets older.
     ///
     /// At the level of the cluster each queue instance of a task counts once, whatever its slots.
-    fn started_hundredths(&self, spot: &LevelView<'_, '_>) -> u64 {
+    fn started_hundredths(&self, view: &LevelView<'_, '_>) -> u64 {
         let decay_ms = self
             .config
             .scheduler
@@ -221,10 +221,10 @@ impl Cluster<'_> {
         }
         let since = Tick(self.now.0.saturating_sub(decay_ms));
         let mut weighted = 0u128;
-        for (at, booking) in spot.books.iter().flatten().flat_map(|book| book.since(since)) {
-            let weight = match spot.level {
+        for (at, booking) in view.books.iter().flatten().flat_map(|book| book.since(since)) {
+            let weight = match view.level {
                 LevelRef::Global => booking.granted().len() as u128,
-                LevelRef::Host(_) | LevelRef::Instance(_) => u128::from(booking.slots_at(spot.level)),
+                LevelRef::Host(_) | LevelRef::Instance(_) => u128::from(booking.slots_at(view.level)),
             };
             weighted += weight * u128::from(decay_ms.saturating_sub(self.now.since_ms(at)));
         }

@@ -102,16 +102,16 @@ impl<'a> Cluster<'a> {
     /// defined.
     ///
     /// EXCL attributes are not among them: they depend on who else is there.
-    pub fn offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
-        let (first, second) = self.two_offers(spot, attribute);
+    pub fn offers(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> impl Iterator<Item = Offer> + use<> {
+        let (first, second) = self.two_offers(view, attribute);
         first.into_iter().chain(second)
     }
 
     /// The offers of a level, of which there are at most two.
-    pub(super) fn two_offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
-        match spot.level {
-            LevelRef::Global | LevelRef::Host(_) => self.host_offers(spot, attribute),
-            LevelRef::Instance(instance) => self.instance_offers(spot, instance, attribute),
+    pub(super) fn two_offers(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+        match view.level {
+            LevelRef::Global | LevelRef::Host(_) => self.host_offers(view, attribute),
+            LevelRef::Instance(instance) => self.instance_offers(view, instance, attribute),
         }
     }
 
@@ -120,15 +120,15 @@ impl<'a> Cluster<'a> {
     pub fn may_define(&self, site: &InstanceView<'_, '_>, demand: &Demand) -> bool {
         demand.hard.iter().filter(|request| !request.implied).all(|request| {
             let attribute = &request.attribute;
-            let is_set = |spot: &LevelView<'_, '_>| spot.value(&attribute.name).is_some();
+            let is_set = |view: &LevelView<'_, '_>| view.value(&attribute.name).is_some();
             let is_setting = |settings| queue_value(site.instance, settings, attribute).is_some();
-            let above = [site.host.spot, self.global()];
-            is_set(&site.spot)
+            let above = [site.host.view, self.global()];
+            is_set(&site.view)
                 || above.iter().any(is_set)
                 || self.observations.is_reported(&attribute.name)
                 || attribute.name.as_str() == SLOTS
-                || site.spot.settings.is_some_and(is_setting)
-                || above.iter().any(|spot| self.load(spot, attribute).is_some())
+                || site.view.settings.is_some_and(is_setting)
+                || above.iter().any(|view| self.load(view, attribute).is_some())
         })
     }
 
@@ -137,12 +137,12 @@ impl<'a> Cluster<'a> {
         self.config.settings_in(instance).map(Arc::as_ref)
     }
 
-    fn host_offers(&self, spot: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
-        let configured = spot
+    fn host_offers(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> (Option<Offer>, Option<Offer>) {
+        let configured = view
             .value(&attribute.name)
-            .and_then(|text| self.configured(spot, attribute, text));
+            .and_then(|text| self.configured(view, attribute, text));
         let load = self
-            .load(spot, attribute)
+            .load(view, attribute)
             .map(|load| Offer::load(load, self.is_shared(attribute)));
         match (configured, load) {
             // A configured value of the same level wins over the load where nothing is more or less
@@ -168,42 +168,42 @@ impl<'a> Cluster<'a> {
 
     fn instance_offers(
         &self,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         instance: &QueueInstanceName,
         attribute: &Attribute,
     ) -> (Option<Offer>, Option<Offer>) {
-        let Some(settings) = spot.settings else {
+        let Some(settings) = view.settings else {
             return (None, None);
         };
         if attribute.name.as_str() == SLOTS {
             return (
-                Some(self.left(spot, attribute, Amount::from_base(i64::from(settings.slots)))),
+                Some(self.left(view, attribute, Amount::from_base(i64::from(settings.slots)))),
                 None,
             );
         }
         let text = settings.complex_values.value(&attribute.name);
-        let configured = text.and_then(|text| self.configured(spot, attribute, text));
+        let configured = text.and_then(|text| self.configured(view, attribute, text));
         (configured, queue_value(instance, settings, attribute).map(Offer::fixed))
     }
 
     /// The offer of a value in `complex_values`: the free amount of a consumable, or the value
     /// itself.
-    fn configured(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
+    fn configured(&self, view: &LevelView<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
             Value::Amount(capacity) if attribute.consumable.is_consumable() => {
-                Some(self.left(spot, attribute, capacity))
+                Some(self.left(view, attribute, capacity))
             }
             value @ (Value::Amount(_) | Value::Text(_)) => Some(Offer::fixed(value)),
         }
     }
 
     /// The free part of a capacity. It is negative where more is booked than there is.
-    fn left(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
+    fn left(&self, view: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Offer {
         let capacity = match self.within() {
-            Some(reservation) => reservation.block.amount(spot.level, attribute.name.as_str()),
-            None => self.less_used_by_others(spot, attribute, capacity),
+            Some(reservation) => reservation.block.amount(view.level, attribute.name.as_str()),
+            None => self.less_used_by_others(view, attribute, capacity),
         };
-        let booked = self.booked_at(spot, &attribute.name);
+        let booked = self.booked_at(view, &attribute.name);
         let left = capacity.checked_sub(booked).unwrap_or(Amount::from_base(i64::MIN));
         let (value, capacity) = (Some(Value::Amount(left)), Some(capacity));
         Offer {
@@ -218,7 +218,7 @@ impl<'a> Cluster<'a> {
 impl Cluster<'_> {
     /// The part of a capacity that counts at a later time: the present use by others than jobs, as
     /// the load shows it, is assumed to stay (ALGORITHMS.md section 4.2).
-    fn less_used_by_others(&self, spot: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
+    fn less_used_by_others(&self, view: &LevelView<'_, '_>, attribute: &Attribute, capacity: Amount) -> Amount {
         if self.mode != Mode::Later {
             return capacity;
         }
@@ -230,12 +230,12 @@ impl Cluster<'_> {
         let Some(Load::Known {
             value: Value::Amount(free),
             ..
-        }) = now.load(spot, attribute)
+        }) = now.load(view, attribute)
         else {
             return capacity;
         };
         let others = capacity
-            .checked_sub(now.booked_at(spot, &attribute.name))
+            .checked_sub(now.booked_at(view, &attribute.name))
             .and_then(|left| left.checked_sub(free));
         let others = others.filter(|others| is_ordered(attribute) && *others > Amount::ZERO && !others.is_infinite());
         others

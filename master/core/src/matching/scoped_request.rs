@@ -78,30 +78,30 @@ impl Cluster<'_> {
         &self,
         fit: &mut Fit,
         index: usize,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         apart: &ScopedRequest,
         slots: u32,
         role: SlotRole,
     ) {
         let attribute = &apart.attribute;
         let [of_master, of_slaves] = apart.asked();
-        if attribute.requestable == Requestable::Forced && spot.value(&attribute.name).is_some() {
+        if attribute.requestable == Requestable::Forced && view.value(&attribute.name).is_some() {
             let is_short = [of_master.is_none(), of_slaves.is_none()];
             let what = || Obstacle::Forced {
                 attribute: attribute.name.clone(),
             };
-            fit.limit(self, spot.level, role.most_without(is_short), slots, || Some(what()));
+            fit.limit(self, view.level, role.most_without(is_short), slots, || Some(what()));
         }
         if attribute.is_exclusive() {
-            if self.has_exclusive(spot, attribute) {
+            if self.has_exclusive(view, attribute) {
                 fit.define(index);
-                self.fit_exclusive_apart(fit, spot, apart, slots, role);
+                self.fit_exclusive_apart(fit, view, apart, slots, role);
             }
             return;
         }
-        for offer in self.offers(spot, attribute) {
+        for offer in self.offers(view, attribute) {
             // An implied request asks only where a capacity is set.
-            let is_set = offer.capacity.is_some() || spot.value(&attribute.name).is_some();
+            let is_set = offer.capacity.is_some() || view.value(&attribute.name).is_some();
             fit.define(index);
             let master = apart
                 .master
@@ -119,11 +119,11 @@ impl Cluster<'_> {
                 let others = slaves.map_or(u32::MAX, |slaves| room(slaves, left, SlotRole::Slave));
                 others.saturating_add(u32::from(role.has_master()))
             };
-            fit.limit(self, spot.level, most, slots, || match (master, slaves) {
-                (Some(master), _) if most == 0 => shortage(spot.level, master, &offer, 1, role),
+            fit.limit(self, view.level, most, slots, || match (master, slaves) {
+                (Some(master), _) if most == 0 => shortage(view.level, master, &offer, 1, role),
                 (_, Some(slaves)) => {
                     let others = slots - u32::from(role.has_master());
-                    shortage(spot.level, slaves, left, others, SlotRole::Slave)
+                    shortage(view.level, slaves, left, others, SlotRole::Slave)
                 }
                 (_, None) => None,
             });
@@ -134,14 +134,14 @@ impl Cluster<'_> {
     fn fit_exclusive_apart(
         &self,
         fit: &mut Fit,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         apart: &ScopedRequest,
         slots: u32,
         role: SlotRole,
     ) {
         let mut why = [&apart.master, &apart.slaves].map(|side| {
             side.as_ref()
-                .and_then(|request| self.excluded(spot, request, SlotRole::Master))
+                .and_then(|request| self.excluded(view, request, SlotRole::Master))
         });
         let most = match role {
             // A companion does not ask to be alone, and is not where another job is alone.
@@ -151,7 +151,7 @@ impl Cluster<'_> {
                     wanted: WantedValue::Amount(Amount::ZERO),
                     implied: true,
                 };
-                why = [None, self.excluded(spot, &nothing, SlotRole::Slave)];
+                why = [None, self.excluded(view, &nothing, SlotRole::Slave)];
                 if why[1].is_some() { 0 } else { u32::MAX }
             }
             SlotRole::Master | SlotRole::MasterWithCompanions | SlotRole::Slave => {
@@ -159,7 +159,7 @@ impl Cluster<'_> {
             }
         };
         let [master, slaves] = why;
-        fit.limit(self, spot.level, most, slots, || {
+        fit.limit(self, view.level, most, slots, || {
             master.filter(|_| role.has_master()).or(slaves)
         });
     }
@@ -194,7 +194,7 @@ impl Cluster<'_> {
         &'a self,
         apart: &'a [ScopedRequest],
     ) -> impl Iterator<Item = (&'a Request, Offer)> {
-        let spot = self.global();
+        let view = self.global();
         let requests = apart
             .iter()
             .filter(|apart| apart.attribute.consumable == Consumable::Host);
@@ -203,7 +203,7 @@ impl Cluster<'_> {
             .filter_map(|apart| Some((apart.slaves.as_ref()?, apart.master.as_ref())))
             .flat_map(move |(request, master)| {
                 let left = move |offer| master.and_then(|master| beside(master, &offer)).unwrap_or(offer);
-                self.offers(&spot, &request.attribute)
+                self.offers(&view, &request.attribute)
                     .map(move |offer| (request, left(offer)))
             })
     }

@@ -26,20 +26,20 @@ impl Cluster<'_> {
     /// Unlike for a job, a load value that does not count in this mode does not exist: 8.1.9
     /// selects no queue instance by `mem_free`.
     pub fn has(&self, level: &Level, requests: &[Request]) -> bool {
-        let spots = self.above(level);
-        requests.iter().all(|request| self.has_one(&spots, request))
+        let views = self.above(level);
+        requests.iter().all(|request| self.has_one(&views, request))
     }
 
-    fn has_one(&self, spots: &[LevelView<'_, '_>], request: &Request) -> bool {
+    fn has_one(&self, views: &[LevelView<'_, '_>], request: &Request) -> bool {
         if request.attribute.is_exclusive() {
-            let mut defined = spots
+            let mut defined = views
                 .iter()
-                .filter(|spot| self.has_exclusive(spot, &request.attribute))
+                .filter(|view| self.has_exclusive(view, &request.attribute))
                 .peekable();
             return defined.peek().is_some()
-                && defined.all(|spot| self.excluded(spot, request, SlotRole::Master).is_none());
+                && defined.all(|view| self.excluded(view, request, SlotRole::Master).is_none());
         }
-        let offers = spots.iter().flat_map(|spot| self.offers(spot, &request.attribute));
+        let offers = views.iter().flat_map(|view| self.offers(view, &request.attribute));
         let mut known = offers.filter(|offer| offer.value.is_some()).peekable();
         known.peek().is_some() && known.all(|offer| serves(request, &offer))
     }

@@ -22,7 +22,7 @@ impl Cluster<'_> {
     /// On an empty cluster every instance takes jobs. An order is checked without contact: the
     /// master's core knows its own.
     pub fn out_of_service(&self, site: &InstanceView<'_, '_>) -> Option<Obstacle> {
-        let settings = site.spot.settings?;
+        let settings = site.view.settings?;
         if self.mode == Mode::EmptyCluster {
             return None;
         }
@@ -36,9 +36,9 @@ impl Cluster<'_> {
             return Some(Obstacle::Subordinate);
         }
         let slots = self.within().map_or(settings.slots, |reservation| {
-            reservation.block.slots_at(site.spot.level)
+            reservation.block.slots_at(site.view.level)
         });
-        (self.slots_taken(&site.spot) >= slots).then_some(Obstacle::Full { slots })
+        (self.slots_taken(&site.view) >= slots).then_some(Obstacle::Full { slots })
     }
 
     /// Why a queue instance takes no job, whatever runs there and whatever the time: its state, its
@@ -56,7 +56,7 @@ impl Cluster<'_> {
         if !matches!(self.mode, Mode::Now | Mode::Later) {
             return None;
         }
-        let Some(host) = site.host.spot.contact.filter(|host| host.connected && !host.unheard) else {
+        let Some(host) = site.host.view.contact.filter(|host| host.connected && !host.unheard) else {
             return Some(Obstacle::NoContact);
         };
         host.unfit.clone().map(|why| Obstacle::HostUnfit { why })
@@ -100,7 +100,7 @@ impl Cluster<'_> {
 
     /// Whether a load or suspend threshold of a queue instance is reached.
     pub fn is_in_alarm(&self, site: &InstanceView<'_, '_>) -> bool {
-        let Some(settings) = site.spot.settings else {
+        let Some(settings) = site.view.settings else {
             return false;
         };
         let lists = [&settings.load_thresholds, &settings.suspend_thresholds];
@@ -112,7 +112,7 @@ impl Cluster<'_> {
     /// The suspend thresholds of a queue instance that are reached.
     pub fn suspend_alarms(&self, instance: &QueueInstanceName) -> Vec<Overload> {
         let site = self.site(instance);
-        site.spot
+        site.view
             .settings
             .map_or_else(Vec::new, |settings| self.reached(&site, &settings.suspend_thresholds))
     }
@@ -120,7 +120,7 @@ impl Cluster<'_> {
     /// The load thresholds of a queue instance that are reached.
     pub fn overloads(&self, instance: &QueueInstanceName) -> Vec<Overload> {
         let site = self.site(instance);
-        site.spot
+        site.view
             .settings
             .map_or_else(Vec::new, |settings| self.reached(&site, &settings.load_thresholds))
     }
@@ -128,7 +128,7 @@ impl Cluster<'_> {
     /// The most slots that one parallel job may take in a queue instance before its load thresholds
     /// are reached, given what jobs are expected to add to the load (ALGORITHMS.md section 6.4).
     pub fn threshold_cap(&self, site: &InstanceView<'_, '_>) -> u32 {
-        let Some(settings) = site.spot.settings.filter(|_| self.mode == Mode::Now) else {
+        let Some(settings) = site.view.settings.filter(|_| self.mode == Mode::Now) else {
             return u32::MAX;
         };
         let caps = settings
@@ -140,7 +140,7 @@ impl Cluster<'_> {
 
     /// The load threshold behind [`Cluster::threshold_cap`], with its present value.
     pub fn nearest_threshold(&self, site: &InstanceView<'_, '_>) -> Option<Overload> {
-        let thresholds = site.spot.settings?.load_thresholds.iter();
+        let thresholds = site.view.settings?.load_thresholds.iter();
         let capped = thresholds.filter_map(|(name, limit)| Some((self.slots_to(site, name, limit)?, name, limit)));
         let (_, name, limit) = capped.min_by_key(|(slots, _, _)| *slots)?;
         let attribute = self.config.complex.get(name)?;
@@ -152,7 +152,7 @@ impl Cluster<'_> {
     fn slots_to(&self, site: &InstanceView<'_, '_>, name: &AttributeName, limit: &str) -> Option<u32> {
         let attribute = self.config.complex.get(name)?;
         let per_slot = self
-            .adjustment_of_one(&site.host.spot, attribute)
+            .adjustment_of_one(&site.host.view, attribute)
             .filter(|units| *units > 0)?;
         let (_, value) = self.resolved(&site.above(self), attribute)?;
         let (Value::Amount(value), Some(Value::Amount(limit))) = (value, Value::read(attribute, limit)) else {

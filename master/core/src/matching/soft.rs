@@ -11,7 +11,7 @@ impl Cluster<'_> {
     /// The unmet soft requests of a job at a queue instance: each soft `-l`, and the soft queue
     /// list.
     pub fn violations(&self, instance: &QueueInstanceName, demand: &Demand) -> u32 {
-        let spots = if demand.soft.is_empty() {
+        let views = if demand.soft.is_empty() {
             Vec::new()
         } else {
             self.above(LevelRef::Instance(instance))
@@ -19,7 +19,7 @@ impl Cluster<'_> {
         let unmet = demand
             .soft
             .iter()
-            .filter(|request| !self.meets(&spots, request))
+            .filter(|request| !self.meets(&views, request))
             .count();
         let elsewhere = !is_in_queue_list(self.config, &demand.soft_queues, instance);
         u32::try_from(unmet)
@@ -29,10 +29,10 @@ impl Cluster<'_> {
 
     /// Whether each level that defines an attribute serves a request for one slot, and at least one
     /// does.
-    fn meets(&self, spots: &[LevelView<'_, '_>], request: &Request) -> bool {
-        let mut offers = spots
+    fn meets(&self, views: &[LevelView<'_, '_>], request: &Request) -> bool {
+        let mut offers = views
             .iter()
-            .flat_map(|spot| self.offers(spot, &request.attribute))
+            .flat_map(|view| self.offers(view, &request.attribute))
             .peekable();
         offers.peek().is_some() && offers.all(|offer| serves(request, &offer))
     }

@@ -10,7 +10,7 @@ impl Cluster<'_> {
     /// Why a queue instance never takes a job as it is configured, if so: queue list, kind of job,
     /// parallel environment.
     pub fn unsuitable(&self, site: &InstanceView<'_, '_>, demand: &Demand, pe: Option<&PeName>) -> Option<Obstacle> {
-        let (settings, instance) = (site.spot.settings?, site.instance);
+        let (settings, instance) = (site.view.settings?, site.instance);
         if !self.is_named(instance, demand) {
             return Some(Obstacle::NotInQueueList);
         }

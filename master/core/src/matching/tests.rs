@@ -252,7 +252,7 @@ fn what_is_left_after_each_task_is_what_is_offered_then() {
                 ..self::now(&lab).untold()
             };
             let site = cluster.site(&instance);
-            let on_host = cluster.fit_level(Fit::anywhere(), &site.host.spot, &demand, 1, SlotRole::Master);
+            let on_host = cluster.fit_level(Fit::anywhere(), &site.host.view, &demand, 1, SlotRole::Master);
             let fits = cluster
                 .fit_instance(on_host, &site, &demand, 1, SlotRole::Master)
                 .holds(1);

@@ -72,12 +72,12 @@ const OF_QUEUES: [&str; 24] = [
 /// Where an attribute is shown: what hosts report, what the site added, what queues have. The
 /// site's own are in the order of `complex_values`, those of the cluster first and those of the
 /// queue instance last; load values come before them.
-fn place(spots: &[LevelView<'_, '_>], name: &str) -> (u8, usize) {
+fn place(views: &[LevelView<'_, '_>], name: &str) -> (u8, usize) {
     let at = |list: &[&str]| list.iter().position(|known| *known == name);
     match (at(&OF_HOSTS), at(&OF_QUEUES)) {
         (Some(at), _) => (0, at),
         (None, None) => {
-            let values = spots
+            let values = views
                 .iter()
                 .rev()
                 .filter_map(LevelView::complex_values)
@@ -110,14 +110,14 @@ impl Cluster<'_> {
             .complex
             .iter()
             .filter(|attribute| names.is_empty() || is_named(attribute));
-        let spots = self.above(level);
-        let mut views: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(&spots, attribute)).collect();
-        views.sort_by_cached_key(|view| place(&spots, view.name.as_str()));
-        views
+        let views = self.above(level);
+        let mut resources: Vec<ResourceView> = shown.filter_map(|attribute| self.resource(&views, attribute)).collect();
+        resources.sort_by_cached_key(|resource| place(&views, resource.name.as_str()));
+        resources
     }
 
-    fn resource(&self, spots: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<ResourceView> {
-        let (dominance, value) = self.resolved(spots, attribute)?;
+    fn resource(&self, views: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<ResourceView> {
+        let (dominance, value) = self.resolved(views, attribute)?;
         let value = match value {
             Value::Amount(amount) => ResourceValue::Amount(amount),
             Value::Text(text) => ResourceValue::Text(text),
@@ -135,10 +135,10 @@ impl Cluster<'_> {
     ///
     /// Of equally restrictive ones the farthest level counts, as in 8.1.9; where nothing is more or
     /// less restrictive, the nearest.
-    pub fn resolved(&self, spots: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
+    pub fn resolved(&self, views: &[LevelView<'_, '_>], attribute: &Attribute) -> Option<(Dominance, Value)> {
         let mut best: Option<(Dominance, Value)> = None;
-        for spot in spots {
-            for (dominance, value) in self.shown(spot, attribute) {
+        for view in views {
+            for (dominance, value) in self.shown(view, attribute) {
                 let counts = |(by, best): &(Dominance, Value)| {
                     let is_farther = by.level != dominance.level;
                     is_stricter(attribute, &value, best) || is_farther && is_as_strict(attribute, &value, best)
@@ -154,21 +154,21 @@ impl Cluster<'_> {
     /// What a level offers, as it is shown.
     fn shown(
         &self,
-        spot: &LevelView<'_, '_>,
+        view: &LevelView<'_, '_>,
         attribute: &Attribute,
     ) -> impl Iterator<Item = (Dominance, Value)> + use<> {
         let is_exclusive = attribute.is_exclusive();
-        let alone = (is_exclusive && self.has_exclusive(spot, attribute)).then(|| self.exclusive_offer(spot));
-        let others = (!is_exclusive).then(|| self.offers(spot, attribute));
-        let letter = spot.level.letter();
+        let alone = (is_exclusive && self.has_exclusive(view, attribute)).then(|| self.exclusive_offer(view));
+        let others = (!is_exclusive).then(|| self.offers(view, attribute));
+        let letter = view.level.letter();
         let offers = alone.into_iter().chain(others.into_iter().flatten());
         offers.filter_map(move |offer| Some((offer.dominance(letter), offer.value?)))
     }
 
     /// Whether the object can be had alone now. 8.1.9 shows one less the slots in use, so -3 of a
     /// job of four; nothing is ever less than not free.
-    fn exclusive_offer(&self, spot: &LevelView<'_, '_>) -> Offer {
-        let left = i64::from(self.slots_taken(spot) == 0);
+    fn exclusive_offer(&self, view: &LevelView<'_, '_>) -> Offer {
+        let left = i64::from(self.slots_taken(view) == 0);
         let value = Some(Value::Amount(Amount::from_base(left)));
         Offer {
             value,

@@ -43,10 +43,10 @@ pub fn fit_globally(cluster: &Cluster<'_>, demand: &Demand) -> Fit {
     let slots = demand.least();
     if demand.pe.is_none() && cluster.config.enabled_quotas().next().is_some() {
         // For a parallel job the environment counts too, and it is not chosen yet.
-        let mut purse = QuotaBudget::new(cluster, demand, None);
-        if purse.most_anywhere(1) < 1 {
+        let mut budget = QuotaBudget::new(cluster, demand, None);
+        if budget.most_anywhere(1) < 1 {
             let mut fit = Fit::anywhere();
-            (fit.slots, fit.reasons) = (0, purse.into_denials());
+            (fit.slots, fit.reasons) = (0, budget.into_denials());
             return fit;
         }
     }
@@ -110,7 +110,7 @@ fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &InstanceView<'_, '_>) ->
         .unsuitable(site, demand, None)
         .or_else(|| cluster.out_of_service(site))
     {
-        return Err(vec![Reason::new(site.spot.level.to_level(), what)]);
+        return Err(vec![Reason::new(site.view.level.to_level(), what)]);
     }
     match cluster.config.enabled_quotas().next() {
         Some(_) => QuotaBudget::new(cluster, demand, None).take_all(&one_slot(site.instance).granted, 0),
@@ -119,7 +119,7 @@ fn admit(cluster: &Cluster<'_>, demand: &Demand, site: &InstanceView<'_, '_>) ->
 }
 
 fn fit_serial(cluster: &Cluster<'_>, demand: &Demand, globally: &Fit, site: &InstanceView<'_, '_>) -> Fit {
-    let on_host = cluster.fit_level(globally.clone(), &site.host.spot, demand, 1, SlotRole::Master);
+    let on_host = cluster.fit_level(globally.clone(), &site.host.view, demand, 1, SlotRole::Master);
     cluster.fit_instance(on_host, site, demand, 1, SlotRole::Master)
 }
 
@@ -318,7 +318,7 @@ fn assign_in<'a, 'l>(
 
 /// The most that a parallel job may have, wherever it runs.
 pub struct ParallelLimits<'a> {
-    purse: QuotaBudget<'a>,
+    budget: QuotaBudget<'a>,
     most: u32,
     /// The slot of a master that is no task of the environment.
     extra: u32,
@@ -338,8 +338,8 @@ impl<'a> ParallelLimits<'a> {
         pe: &'a ParallelEnvironment,
     ) -> Result<ParallelLimits<'a>, Vec<Reason>> {
         let least = demand.least();
-        let spot = cluster.global();
-        let as_role = |role| cluster.fit_level(Fit::anywhere(), &spot, demand, least, role);
+        let view = cluster.global();
+        let as_role = |role| cluster.fit_level(Fit::anywhere(), &view, demand, least, role);
         let (of_pe, most_elsewhere) = match demand.roles(Some(pe)) {
             (SlotRole::Master, _) if demand.is_apart() => (Some(as_role(SlotRole::Master)), u32::MAX),
             (SlotRole::MasterWithCompanions, _) => (None, as_role(SlotRole::Master).slots.saturating_sub(1)),
@@ -352,8 +352,8 @@ impl<'a> ParallelLimits<'a> {
         let left = pe.slots.saturating_sub(cluster.pe_slots_taken(&pe.name));
         let extra = u32::from(!pe.job_is_first_task.0);
         let most = left.min(globally.slots).saturating_sub(extra);
-        let mut purse = QuotaBudget::new(cluster, demand, Some(&pe.name));
-        let within = purse.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
+        let mut budget = QuotaBudget::new(cluster, demand, Some(&pe.name));
+        let within = budget.most_anywhere(least.saturating_add(extra)).saturating_sub(extra);
         if within < least {
             let what = Obstacle::PeOffers {
                 pe: pe.name.clone(),
@@ -362,10 +362,10 @@ impl<'a> ParallelLimits<'a> {
                 of: None,
             };
             let offers = Reason::new(Level::Global, what);
-            return Err(purse.into_denials().into_iter().chain([offers]).collect());
+            return Err(budget.into_denials().into_iter().chain([offers]).collect());
         }
         Ok(ParallelLimits {
-            purse,
+            budget,
             most,
             extra,
             most_elsewhere,
@@ -385,7 +385,7 @@ impl<'a> ParallelLimits<'a> {
     fn leave_enough(&self, demand: &Demand, pe: &ParallelEnvironment, hosts: &[HostRoom]) -> bool {
         demand.pe.as_ref().is_none_or(|wanted| {
             quotas::leave_enough(
-                &self.purse,
+                &self.budget,
                 demand.allocation_rule(pe),
                 &wanted.slots,
                 self.most(),
@@ -418,13 +418,13 @@ pub fn lay_out(
         return Err(Vec::new());
     };
     let most = limits.most();
-    let ParallelLimits { mut purse, extra, .. } = limits;
+    let ParallelLimits { mut budget, extra, .. } = limits;
     let most_hosts = cluster.hosts_at_most(demand);
     let rule = demand.allocation_rule(pe);
     let few = roomiest(hosts, rule, most_hosts);
-    let few = quotas::within(&mut purse, rule, &wanted.slots, most, (extra, demand.is_apart()), few);
+    let few = quotas::within(&mut budget, rule, &wanted.slots, most, (extra, demand.is_apart()), few);
     spread(rule, &wanted.slots, most, &few).map_err(|slots| {
-        let mut reasons = purse.into_denials();
+        let mut reasons = budget.into_denials();
         reasons.extend(cluster.missing_for_hosts(demand, most_hosts.saturating_add(1)));
         let needed = wanted.slots.least();
         let is_full = cluster

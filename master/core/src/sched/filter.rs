@@ -95,7 +95,7 @@ impl Category {
     pub fn assign(
         &mut self,
         cluster: &Cluster<'_>,
-        places: &InstanceIds,
+        ids: &InstanceIds,
         standings: &mut Standings,
         changes: &Changes,
         filling: &mut RecentInstances,
@@ -119,8 +119,8 @@ impl Category {
         let found = if !globally.holds(self.demand.least()) {
             None
         } else if self.demand.pe.is_some() {
-            let SlotSearchResult { found, roomless } = self.try_parallel(cluster, &globally, places, standings);
-            self.close_hosts(cluster, places, standings, &roomless);
+            let SlotSearchResult { found, roomless } = self.try_parallel(cluster, &globally, ids, standings);
+            self.close_hosts(cluster, ids, standings, &roomless);
             found.ok()
         } else if self.has_wishes() {
             self.best_that_fits(attempt, standings)
@@ -145,7 +145,7 @@ impl Category {
         generation: u64,
     ) -> Option<&'l RankedInstance> {
         let is_as_before = self.stamp == Some(Stamp::now(changes, generation)) && self.verdict == CategoryVerdict::Open;
-        let first = || standings.iter().find(|standing| !self.closed.contains(standing.place));
+        let first = || standings.iter().find(|ranked| !self.closed.contains(ranked.id));
         if is_as_before { first() } else { None }
     }
 
@@ -157,8 +157,8 @@ impl Category {
         let mut changed: Option<Vec<InstanceId>> = since.map(Iterator::collect);
         let is_given_up = before.map_or(0, |before| before.kept) != stamp.kept;
         if is_given_up {
-            let places = self.closed.take_kept_for_later();
-            changed.iter_mut().for_each(|changed| changed.extend(&places));
+            let ids = self.closed.take_kept_for_later();
+            changed.iter_mut().for_each(|changed| changed.extend(&ids));
         }
         self.closed.open(changed.as_deref());
         self.wishes.catch_up(changed.as_deref(), changes);
@@ -172,16 +172,16 @@ impl Category {
     pub fn not_closed(&self, standings: &Standings) -> Vec<QueueInstanceName> {
         standings
             .iter()
-            .filter(|standing| !self.closed.contains(standing.place))
+            .filter(|ranked| !self.closed.contains(ranked.id))
             .map(name)
             .collect()
     }
 
-    fn close(&mut self, place: InstanceId, reasons: &[Reason]) {
+    fn close(&mut self, id: InstanceId, reasons: &[Reason]) {
         if reasons.iter().any(|reason| matches!(reason.what, Obstacle::Quota(_))) {
-            self.closed.close_by_quota(place);
+            self.closed.close_by_quota(id);
         } else {
-            self.closed.close(place);
+            self.closed.close(id);
         }
     }
 
@@ -201,15 +201,14 @@ impl Category {
         let sieve = standings.sieve(&demand);
         let found = match changed {
             None => self.first_among(&mut attempt, &sieve, standings.iter()),
-            Some(places) => {
-                let mut open: Vec<&RankedInstance> =
-                    places.iter().filter_map(|place| standings.ranked(*place)).collect();
+            Some(ids) => {
+                let mut open: Vec<&RankedInstance> = ids.iter().filter_map(|id| standings.ranked(*id)).collect();
                 open.sort_unstable();
                 open.dedup();
                 self.first_among(&mut attempt, &sieve, open.into_iter())
             }
         };
-        attempt.alarmed.into_iter().for_each(|place| standings.close(place));
+        attempt.alarmed.into_iter().for_each(|id| standings.close(id));
         found
     }
 
@@ -219,20 +218,20 @@ impl Category {
         sieve: &Sieve<'_>,
         mut standings: impl Iterator<Item = &'a RankedInstance>,
     ) -> Option<Assignment> {
-        standings.find_map(|standing| {
-            let is_open = self.is_open(standing.place, sieve);
-            is_open.then(|| self.try_on(attempt, standing)).flatten()
+        standings.find_map(|ranked| {
+            let is_open = self.is_open(ranked.id, sieve);
+            is_open.then(|| self.try_on(attempt, ranked)).flatten()
         })
     }
 
     /// Whether a queue instance may have room. Closes one that has too little of something.
-    fn is_open(&mut self, place: InstanceId, sieve: &Sieve<'_>) -> bool {
-        if self.closed.contains(place) {
+    fn is_open(&mut self, id: InstanceId, sieve: &Sieve<'_>) -> bool {
+        if self.closed.contains(id) {
             return false;
         }
-        let may_have = sieve.lets_through(place);
+        let may_have = sieve.lets_through(id);
         if !may_have {
-            self.closed.close(place);
+            self.closed.close(id);
         }
         may_have
     }
@@ -248,39 +247,38 @@ impl Category {
         let sieve = standings.sieve(&demand);
         let open: Vec<&RankedInstance> = standings
             .iter()
-            .filter(|standing| self.is_open(standing.place, &sieve))
+            .filter(|ranked| self.is_open(ranked.id, &sieve))
             .collect();
-        let counted =
-            |(index, standing): (usize, &&RankedInstance)| Reverse((self.wishes_left(cluster, standing), index));
+        let counted = |(index, ranked): (usize, &&RankedInstance)| Reverse((self.wishes_left(cluster, ranked), index));
         let counted: Vec<_> = open.iter().enumerate().map(counted).collect();
         let (mut heap, mut found) = (BinaryHeap::from(counted), None);
         while let Some(Reverse((violations, index))) = heap.pop() {
-            let standing = open[index];
-            let current = cluster.violations(&standing.instance, &self.demand);
-            self.wishes.set(standing.place, current);
+            let ranked = open[index];
+            let current = cluster.violations(&ranked.instance, &self.demand);
+            self.wishes.set(ranked.id, current);
             if current > violations {
                 heap.push(Reverse((current, index)));
                 continue;
             }
-            found = self.try_on(&mut attempt, standing);
+            found = self.try_on(&mut attempt, ranked);
             if found.is_some() {
                 break;
             }
         }
-        attempt.alarmed.into_iter().for_each(|place| standings.close(place));
+        attempt.alarmed.into_iter().for_each(|id| standings.close(id));
         found
     }
 
     /// Unmet soft requests of a queue instance, as last counted.
-    fn wishes_left(&mut self, cluster: &Cluster<'_>, standing: &RankedInstance) -> u32 {
+    fn wishes_left(&mut self, cluster: &Cluster<'_>, ranked: &RankedInstance) -> u32 {
         let Category { wishes, demand, .. } = self;
-        wishes.of(standing.place, || cluster.violations(&standing.instance, demand))
+        wishes.of(ranked.id, || cluster.violations(&ranked.instance, demand))
     }
 
     fn try_on(
         &mut self,
         attempt: &mut Attempt<'_>,
-        RankedInstance { instance, place, .. }: &RankedInstance,
+        RankedInstance { instance, id, .. }: &RankedInstance,
     ) -> Option<Assignment> {
         let Attempt {
             cluster,
@@ -296,13 +294,13 @@ impl Category {
         match tried {
             Err(reasons) => {
                 self.in_vain += 1;
-                self.close(*place, &reasons);
+                self.close(*id, &reasons);
                 if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
-                    self.closed.is_kept_for_later(*place);
+                    self.closed.is_kept_for_later(*id);
                 }
             }
             // Bookings for the whole cluster may count towards a threshold on every host.
-            Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(*place),
+            Ok(_) if cluster.is_in_alarm(&site) => alarmed.push(*id),
             Ok(assignment) => return Some(assignment),
         }
         None
@@ -313,7 +311,7 @@ impl Category {
         &mut self,
         cluster: &Cluster<'_>,
         globally: &Fit,
-        places: &InstanceIds,
+        ids: &InstanceIds,
         standings: &Standings,
     ) -> SlotSearchResult {
         let demand = self.demand.clone();
@@ -323,7 +321,7 @@ impl Category {
         let mut open = OpenInstances {
             category: self,
             cluster,
-            places,
+            ids,
             standings,
             suitability,
             sieve,
@@ -344,19 +342,19 @@ impl Category {
     fn close_hosts(
         &mut self,
         cluster: &Cluster<'_>,
-        places: &InstanceIds,
+        ids: &InstanceIds,
         standings: &Standings,
         roomless: &BTreeSet<HostName>,
     ) {
-        let places = roomless
+        let ids = roomless
             .iter()
-            .filter_map(|host| places.site(host))
-            .flat_map(|site| &site.places);
-        for RankedInstance { instance, place, .. } in places.filter_map(|place| standings.ranked(*place)) {
+            .filter_map(|host| ids.site(host))
+            .flat_map(|site| &site.ids);
+        for RankedInstance { instance, id, .. } in ids.filter_map(|id| standings.ranked(*id)) {
             self.in_vain += 1;
-            self.closed.close(*place);
+            self.closed.close(*id);
             if cluster.window.is_some_and(|window| window.keeps_on(instance)) {
-                self.closed.is_kept_for_later(*place);
+                self.closed.is_kept_for_later(*id);
             }
         }
     }
@@ -367,7 +365,7 @@ impl Category {
 struct OpenInstances<'c, 'a, 'l, I> {
     category: &'c mut Category,
     cluster: &'c Cluster<'a>,
-    places: &'c InstanceIds,
+    ids: &'c InstanceIds,
     standings: &'l Standings,
     suitability: Suitability<'c>,
     sieve: Sieve<'l>,
@@ -379,8 +377,8 @@ impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> OpenInstances<'_, 'a, 'l, I
     /// Looks up the next one.
     fn next(&mut self) -> Option<InstanceView<'a, 'l>> {
         loop {
-            let standing = self.rest.next()?;
-            if let Some(site) = self.look(standing) {
+            let ranked = self.rest.next()?;
+            if let Some(site) = self.look(ranked) {
                 self.order.push(site);
                 return Some(site);
             }
@@ -388,13 +386,13 @@ impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> OpenInstances<'_, 'a, 'l, I
     }
 
     /// A queue instance, if it is open.
-    fn look(&mut self, standing: &'l RankedInstance) -> Option<InstanceView<'a, 'l>> {
-        if !self.category.is_open(standing.place, &self.sieve) {
+    fn look(&mut self, ranked: &'l RankedInstance) -> Option<InstanceView<'a, 'l>> {
+        if !self.category.is_open(ranked.id, &self.sieve) {
             return None;
         }
-        let site = self.cluster.site(&standing.instance);
+        let site = self.cluster.site(&ranked.instance);
         if self.suitability.unsuitable(&site).is_some() {
-            self.category.closed.close(standing.place);
+            self.category.closed.close(ranked.id);
             return None;
         }
         (!self.cluster.is_in_alarm(&site)).then_some(site)
@@ -410,22 +408,13 @@ impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> Supply<'a, 'l> for OpenInst
     }
 
     fn beside(&mut self, site: InstanceView<'a, 'l>) -> Vec<InstanceView<'a, 'l>> {
-        let places = self
-            .places
-            .site(&site.instance.host)
-            .map_or(&[][..], |site| &site.places);
-        if places.len() == 1 {
+        let ids = self.ids.site(&site.instance.host).map_or(&[][..], |site| &site.ids);
+        if ids.len() == 1 {
             return vec![site];
         }
-        let mut standings: Vec<&'l RankedInstance> = places
-            .iter()
-            .filter_map(|place| self.standings.ranked(*place))
-            .collect();
+        let mut standings: Vec<&'l RankedInstance> = ids.iter().filter_map(|id| self.standings.ranked(*id)).collect();
         standings.sort_unstable();
-        standings
-            .into_iter()
-            .filter_map(|standing| self.look(standing))
-            .collect()
+        standings.into_iter().filter_map(|ranked| self.look(ranked)).collect()
     }
 
     fn is_short(&self) -> bool {
@@ -433,6 +422,6 @@ impl<'a, 'l, I: Iterator<Item = &'l RankedInstance>> Supply<'a, 'l> for OpenInst
     }
 }
 
-fn name(standing: &RankedInstance) -> QueueInstanceName {
-    standing.instance.clone()
+fn name(ranked: &RankedInstance) -> QueueInstanceName {
+    ranked.instance.clone()
 }

@@ -79,7 +79,7 @@ const REFUSED_PAUSE_MS: u64 = 1_000;
 pub struct Model {
     pub(super) state: State,
     pub(super) observations: Observations,
-    pub(super) places: InstanceIds,
+    pub(super) instance_ids: InstanceIds,
     pub(super) queue: Queue,
     /// How often everything was made anew: numbers of buckets and categories from before mean
     /// nothing any more.
@@ -87,10 +87,10 @@ pub struct Model {
     pub(super) rules: TicketRules,
     pub(super) categories: Categories,
     pub(super) standings: Standings,
-    filling: RecentInstances,
+    pub(super) filling: RecentInstances,
     /// Whether queue instances and their hosts alone decide who starts, where that was looked up
     /// since something happened.
-    is_local: Option<bool>,
+    pub(super) is_local: Option<bool>,
     pub(super) changes: Changes,
     pub(super) planned: Ledger,
     /// The planned tasks of advance reservations: a ledger for each reservation. They are not in
@@ -105,7 +105,7 @@ pub struct Model {
     cooling: ByHost<Tick>,
     looked: Tick,
     rhythm: Rhythm,
-    ahead: Lookahead,
+    pub(super) ahead: Lookahead,
     /// Jobs for which time alone changes something.
     pub(super) alarms: Alarms,
     /// What running tasks have used and were not charged with yet.
@@ -123,7 +123,7 @@ impl Model {
             rules: TicketRules::from_config(&state.config),
             state,
             observations: Observations::default(),
-            places: InstanceIds::default(),
+            instance_ids: InstanceIds::default(),
             queue: Queue::default(),
             rebuilds: 0,
             categories: Categories::default(),
@@ -240,13 +240,13 @@ impl Model {
                 &category.demand,
             );
         }
-        self.standings.refresh(&cluster, &self.places);
+        self.standings.refresh(&cluster, &self.instance_ids);
         let closing = self.ahead.closing(now, category.length_ms);
         let window = self.ahead.window(now, category.length_ms, &closing);
         let cluster = Cluster { window, ..cluster };
         category.assign(
             &cluster,
-            &self.places,
+            &self.instance_ids,
             &mut self.standings,
             &self.changes,
             &mut self.filling,
@@ -300,7 +300,7 @@ impl Model {
             now: now.tick,
             ..Cluster::of_state(&self.state, &self.observations, Mode::Now).untold()
         };
-        self.standings.refresh(&cluster, &self.places);
+        self.standings.refresh(&cluster, &self.instance_ids);
         let open = || category.not_closed(&self.standings);
         let (demand, length_ms, before) = (category.demand.as_ref(), category.length_ms, self.ahead.last_search(id));
         let is_doubtful = self.ahead.is_doubtful(id);
@@ -337,7 +337,7 @@ impl Model {
     }
 
     /// What a pass looks at, with what is planned.
-    fn cluster(&self, now: Now) -> Cluster<'_> {
+    pub(super) fn cluster(&self, now: Now) -> Cluster<'_> {
         let cluster = Cluster::of_state(&self.state, &self.observations, Mode::Now).untold();
         Cluster {
             planned: Some(&self.planned),
@@ -361,7 +361,7 @@ impl Model {
             now: now.tick,
             ..Cluster::of_state(&self.state, &self.observations, Mode::Now).untold()
         };
-        self.standings.refresh(&cluster, &self.places);
+        self.standings.refresh(&cluster, &self.instance_ids);
         self.standings.is_empty()
     }
 
@@ -530,8 +530,8 @@ impl Model {
     /// Something may have become possible on a host.
     fn host_changed(&mut self, host: &HostName) {
         self.standings.host(host);
-        let places = self.places.site(host).map_or(&[][..], |site| &site.places);
-        places.iter().for_each(|place| self.changes.place(*place));
+        let ids = self.instance_ids.site(host).map_or(&[][..], |site| &site.ids);
+        ids.iter().for_each(|id| self.changes.instance(*id));
     }
 
     /// Something may have become possible anywhere.
@@ -553,14 +553,14 @@ impl Model {
     /// Makes everything anew that follows from the configuration.
     fn rebuild(&mut self) {
         self.planned.recount(&self.state.config);
-        self.places = InstanceIds::default();
+        self.instance_ids = InstanceIds::default();
         let mut by_host: BTreeMap<HostName, Vec<QueueInstanceName>> = BTreeMap::new();
         for instance in self.state.config.resolved.keys() {
             by_host.entry(instance.host.clone()).or_default().push(instance.clone());
         }
         by_host
             .into_iter()
-            .for_each(|(host, instances)| drop(self.places.set(&host, instances)));
+            .for_each(|(host, instances)| drop(self.instance_ids.set(&host, instances)));
         self.ahead.outdate(&self.state);
         self.standings = Standings::new();
         self.changes.everything();

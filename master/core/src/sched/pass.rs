@@ -2,6 +2,7 @@
 
 pub(crate) mod immediate;
 pub(crate) mod ready;
+mod shortcut;
 
 use super::model::Model;
 use super::reserve::ReservationMode;
@@ -27,9 +28,6 @@ pub struct Slice {
 
 /// Steps that one reservation counts for: its search takes about that many times longer than a try.
 const STEPS_TO_RESERVE: usize = 100;
-
-/// The most starts that are filed together.
-const FILED_TOGETHER: usize = 64;
 
 /// A pass under way. It holds no part of the model, so the model follows the stream between two
 /// slices.
@@ -131,41 +129,6 @@ impl Pass {
         }
         self.file(model, &slice);
         slice
-    }
-
-    /// Starts the job at the head of a bucket without the phases, if its queue instance is known
-    /// without a search. Returns false if it is not.
-    ///
-    /// This exists only for speed: such starts are decided one after the other, and several of them
-    /// are filed together. A processor's cache holds the code of either part, and not of both.
-    fn start_known(&mut self, model: &mut Model, head: Head, slice: &mut Slice) -> bool {
-        let Head {
-            seq: Reverse(seq),
-            bucket,
-            ..
-        } = head;
-        let is_to_be_tried = !self.failed.contains(&model.queue.at(bucket).category);
-        if !is_to_be_tried || self.first(model, bucket) != Some(seq) {
-            return false;
-        }
-        if self.unfiled.len() == FILED_TOGETHER {
-            self.file(model, slice);
-        }
-        let unfiled = &slice.orders[slice.orders.len() - self.unfiled.len()..];
-        let Some(order) = model.start_known(seq, bucket, unfiled, self.now) else {
-            return false;
-        };
-        slice.orders.push(order);
-        self.unfiled.push((bucket, seq));
-        self.push(model, bucket);
-        true
-    }
-
-    /// Files the starts that the model was not asked to file yet.
-    fn file(&mut self, model: &mut Model, slice: &Slice) {
-        let orders = &slice.orders[slice.orders.len() - self.unfiled.len()..];
-        model.file(self.unfiled.iter().map(|(bucket, _)| *bucket).zip(orders), self.now);
-        self.unfiled.clear();
     }
 
     /// The first job of a bucket that was not started in this pass.

@@ -18,7 +18,7 @@ pub struct Rank {
 
 /// The rank of a queue instance. `value` is its host's ([`host_value`]).
 pub fn rank(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>, value: i64) -> Rank {
-    let seq_no = site.spot.settings.map_or(0, |settings| i64::from(settings.seq_no));
+    let seq_no = site.view.settings.map_or(0, |settings| i64::from(settings.seq_no));
     let (first, second) = match cluster.config.scheduler.queue_sort_method {
         QueueSortMethod::Load => (value, seq_no),
         QueueSortMethod::SequenceNumber => (seq_no, value),
@@ -39,8 +39,8 @@ pub fn host_value(cluster: &Cluster<'_>, host: &HostView<'_, '_>, sites: &[Insta
 /// Whether bookings on a host may change its value, the thresholds of its queue instances, or which
 /// of them others suspend.
 pub fn follows_bookings(cluster: &Cluster<'_>, host: &HostView<'_, '_>, sites: &[InstanceView<'_, '_>]) -> bool {
-    let spots = [host.spot, cluster.global()];
-    let settings = sites.iter().filter_map(|site| site.spot.settings);
+    let views = [host.view, cluster.global()];
+    let settings = sites.iter().filter_map(|site| site.view.settings);
     if settings
         .clone()
         .any(|settings| settings.subordinate_list.value().is_some())
@@ -51,5 +51,5 @@ pub fn follows_bookings(cluster: &Cluster<'_>, host: &HostView<'_, '_>, sites: &
     let thresholds = thresholds.flat_map(|list| list.iter()).map(|(name, _)| name);
     let attributes = cluster.config.scheduler.load_formula.attributes().chain(thresholds);
     let mut attributes = attributes.filter_map(|name| cluster.config.complex.get(name));
-    attributes.any(|attribute| spots.iter().any(|spot| cluster.follows_bookings(spot, attribute)))
+    attributes.any(|attribute| views.iter().any(|view| cluster.follows_bookings(view, attribute)))
 }

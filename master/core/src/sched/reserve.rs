@@ -463,15 +463,18 @@ impl RoomsOverTime {
         if let Some(until) = known.holds_until.take() {
             self.holds_until.remove(&(until, host.clone()));
         }
-        let ground = cluster.ground(host);
-        let sites = known.instances.iter().map(|instance| cluster.site_on(ground, instance));
+        let host_view = cluster.host_view(host);
+        let sites = known
+            .instances
+            .iter()
+            .map(|instance| cluster.site_on(host_view, instance));
         let sites: Vec<InstanceView<'_, '_>> = sites.filter(|site| cluster.out_of_service(site).is_none()).collect();
         let room =
-            (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &ground, &sites, pe));
-        let mut purse = QuotaBudget::new(cluster, search.demand, Some(&pe.name));
+            (!sites.is_empty()).then(|| room_on(cluster, search.demand, &globally.unlimited(), &host_view, &sites, pe));
+        let mut budget = QuotaBudget::new(cluster, search.demand, Some(&pe.name));
         known.within.clear();
         for (instance, slots) in room.iter().flat_map(HostRoom::at_best).filter(|(_, slots)| *slots > 0) {
-            let (most, shared) = purse.most_on_host(instance, slots);
+            let (most, shared) = budget.most_on_host(instance, slots);
             let index = self
                 .shared
                 .iter()
@@ -508,12 +511,12 @@ impl RoomsOverTime {
 
     /// Whether there may be as many slots as the job needs within the quotas that hosts share. Use
     /// of one quota by instances under different sets is not added up: only a layout decides.
-    fn may_hold_within(&self, purse: &mut QuotaBudget<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
+    fn may_hold_within(&self, budget: &mut QuotaBudget<'_>, demand: &Demand, pe: &ParallelEnvironment) -> bool {
         let (least, portion) = (demand.least(), portion(demand, pe));
         let most: Vec<u32> = self
             .shared
             .iter()
-            .map(|scopes| purse.most_shared(scopes, least.max(portion)))
+            .map(|scopes| budget.most_shared(scopes, least.max(portion)))
             .collect();
         let mut sums = vec![0_u32; self.shared.len()];
         for host in self.hosts.iter().filter(|host| host.usable > 0) {

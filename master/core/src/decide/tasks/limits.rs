@@ -88,10 +88,10 @@ pub(crate) fn start_order(
     job: &Job,
     task: &Task,
     placement: &Placement,
-    told: &mut StartTemplate,
+    last_start: &mut StartTemplate,
 ) -> StartOrder {
     let pe = placement.pe.as_ref().and_then(|pe| state.config.pes.get(pe));
-    let (limits, queue) = told.limits_of(&state.config, job, placement);
+    let (limits, queue) = last_start.limits_of(&state.config, job, placement);
     StartOrder {
         key: placement.key,
         number: job.number,

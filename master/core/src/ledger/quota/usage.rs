@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct QuotaUsage {
     tasks: BTreeMap<TaskKey, ScopeAmounts>,
     used: BTreeMap<Arc<Scope>, BTreeMap<AttributeName, Total>>,
-    known: LimitCache,
+    cache: LimitCache,
 }
 
 /// By scope and attribute.
@@ -123,7 +123,7 @@ impl QuotaUsage {
 
     /// What limits a job, as it was found when one of its tasks was counted, or else is found now.
     pub fn limits(&self, config: &Configuration, who: &JobOwner, pe: Option<&PeName>) -> Arc<QuotaLimits> {
-        let known = self.known.get(who, pe);
+        let known = self.cache.get(who, pe);
         known
             .cloned()
             .unwrap_or_else(|| Arc::new(QuotaLimits::of_job(config, who, pe)))
@@ -136,8 +136,8 @@ impl QuotaUsage {
             return;
         };
         let limits = self.limits(config, who, booking.pe());
-        if self.known.get(who, booking.pe()).is_none() {
-            self.known.keep(who, booking.pe(), limits.clone());
+        if self.cache.get(who, booking.pe()).is_none() {
+            self.cache.keep(who, booking.pe(), limits.clone());
         }
         let amounts = amounts(config, &limits, who, booking);
         for (scope, attribute, amount) in &amounts {

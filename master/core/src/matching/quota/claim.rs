@@ -287,7 +287,7 @@ pub(crate) fn value(
     };
     let cluster = Cluster { mode, ..*cluster };
     let host = host?;
-    let Some(millionths) = formula_value(&cluster, formula, &cluster.ground(host), &[]) else {
+    let Some(millionths) = formula_value(&cluster, formula, &cluster.host_view(host), &[]) else {
         return (mode == Mode::Now).then_some(Value::Amount(Amount::ZERO));
     };
     let units = millionths.max(0) * i128::from(attribute.r#type.base_units_in_one()) / i128::from(Millionths::ONE.0);

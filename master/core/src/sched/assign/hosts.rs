@@ -123,7 +123,7 @@ impl<'l> Rooms<'l> {
             self.looked_at += 1;
             if let Some(what) = why(&site) {
                 self.unsuitable
-                    .extend(cluster.explains.then(|| Reason::new(site.spot.level.to_level(), what)));
+                    .extend(cluster.explains.then(|| Reason::new(site.view.level.to_level(), what)));
                 continue;
             }
             let host = &site.instance.host;
@@ -239,7 +239,7 @@ fn room(
     // The slot of a master that is no task of the environment.
     let (extra, own) = (u32::from(!pe.job_is_first_task.0), demand.own_slots(pe));
     let (as_master, as_other) = demand.roles(Some(pe));
-    let on_host = |slots, role| cluster.fit_level(look.globally.clone(), &host.spot, demand, slots, role);
+    let on_host = |slots, role| cluster.fit_level(look.globally.clone(), &host.view, demand, slots, role);
     let slaves = on_host(1, SlotRole::Slave);
     // If nothing is charged for the master alone, it fits where others fit.
     let is_alike = extra == 0 && !demand.charges_master();
@@ -316,7 +316,7 @@ fn slots_of_others(
             reasons.extend(fit.reasons.iter().filter(|_| !fit.holds(1)).cloned());
             return (site.instance.clone(), fit.slots);
         }
-        let level = site.spot.level.to_level();
+        let level = site.view.level.to_level();
         reasons.extend(cluster.explains.then(|| Reason::new(level, Obstacle::NotInSlaveQueues)));
         (site.instance.clone(), 0)
     });

@@ -26,7 +26,7 @@ const LOOKS_MAX: usize = 10_000;
 /// master are tried as long as there are fewer slots than that; otherwise the first that leaves
 /// enough is taken, because all leave much the same.
 pub fn within(
-    purse: &mut QuotaBudget<'_>,
+    budget: &mut QuotaBudget<'_>,
     rule: AllocationRule,
     wanted: &SlotRange,
     most: SlotMaximum,
@@ -35,11 +35,11 @@ pub fn within(
 ) -> Vec<HostRoom> {
     let (most, elsewhere) = (wanted.largest().min(most.in_all), most.elsewhere);
     let enough = if masters_differ { most } else { wanted.least() };
-    if purse.is_boundless() {
+    if budget.is_boundless() {
         return hosts;
     }
     if rule == AllocationRule::PeSlots {
-        return each_alone(purse, most, extra, &hosts);
+        return each_alone(budget, most, extra, &hosts);
     }
     let least = if let AllocationRule::Fixed(each) = rule {
         each
@@ -51,13 +51,13 @@ pub fn within(
         let needed = master.own + extra;
         // Used-up quotas are so for every place: a trial for each would cost the square of the
         // hosts.
-        if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
+        if budget.most(&hosts[at].instances[master.at].0, needed, true) < needed {
             continue;
         }
-        let mut trial = purse.clone();
+        let mut trial = budget.clone();
         let mut plan = Plan::new(&hosts, elsewhere);
         if !plan.master(&mut trial, at, master, extra) {
-            purse.note(trial);
+            budget.note(trial);
             continue;
         }
         let is_placed = match rule {
@@ -65,7 +65,7 @@ pub fn within(
             AllocationRule::RoundRobin => plan.round_robin(&mut trial, most),
             AllocationRule::FillUp | AllocationRule::PeSlots => plan.fill_up(&mut trial, most),
         };
-        purse.note(trial);
+        budget.note(trial);
         if !is_placed {
             continue;
         }
@@ -86,21 +86,21 @@ pub fn within(
 /// place for the master that the quotas allow has as many slots on these hosts as are wanted at
 /// most.
 pub fn leave_enough(
-    purse: &QuotaBudget<'_>,
+    budget: &QuotaBudget<'_>,
     rule: AllocationRule,
     wanted: &SlotRange,
     most: SlotMaximum,
     extra: u32,
     hosts: &[HostRoom],
 ) -> bool {
-    if purse.is_boundless() {
+    if budget.is_boundless() {
         return true;
     }
     let (elsewhere, most) = (most.elsewhere, wanted.largest().min(most.in_all));
-    let mut purse = purse.clone();
+    let mut budget = budget.clone();
     let least = match rule {
         AllocationRule::PeSlots => {
-            return each_alone(&mut purse, most, extra, hosts)
+            return each_alone(&mut budget, most, extra, hosts)
                 .iter()
                 .any(|room| room.slots >= most);
         }
@@ -109,10 +109,10 @@ pub fn leave_enough(
     };
     for (at, master) in seats(hosts, least) {
         let needed = master.own + extra;
-        if purse.most(&hosts[at].instances[master.at].0, needed, true) < needed {
+        if budget.most(&hosts[at].instances[master.at].0, needed, true) < needed {
             continue;
         }
-        let (mut plan, mut trial) = (Plan::new(hosts, elsewhere), purse.clone());
+        let (mut plan, mut trial) = (Plan::new(hosts, elsewhere), budget.clone());
         if !plan.master(&mut trial, at, master, extra) {
             continue;
         }
@@ -136,26 +136,26 @@ fn seats(hosts: &[HostRoom], least: u32) -> impl Iterator<Item = (usize, MasterR
 
 /// Each host as if the whole job were there. If nobody asks for reasons, hosts with no more room
 /// than one before them are left out, because the first with most is taken.
-fn each_alone(purse: &mut QuotaBudget<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
+fn each_alone(budget: &mut QuotaBudget<'_>, most: u32, extra: u32, hosts: &[HostRoom]) -> Vec<HostRoom> {
     let mut rooms: Vec<HostRoom> = Vec::new();
     let mut found = 0;
     for host in hosts {
         let Some(at_best) = host.masters().map(|master| master.slots.min(most)).max() else {
             continue;
         };
-        if at_best <= found && !purse.explains() {
+        if at_best <= found && !budget.explains() {
             continue;
         }
         let mut best: Option<HostRoom> = None;
         for master in host.masters() {
-            let mut trial = purse.clone();
+            let mut trial = budget.clone();
             let mut plan = Plan::new(std::slice::from_ref(host), 0);
             if plan.master(&mut trial, 0, master, extra) {
                 plan.fill_up(&mut trial, most);
                 let more = |room: &HostRoom| best.as_ref().is_none_or(|best| room.slots > best.slots);
                 best = plan.rooms().pop().filter(more).or(best);
             }
-            purse.note(trial);
+            budget.note(trial);
         }
         found = best.as_ref().map_or(found, |best| found.max(best.slots));
         rooms.extend(best);
@@ -189,8 +189,8 @@ impl<'a> Plan<'a> {
     }
 
     /// The slots of the master itself.
-    fn master(&mut self, purse: &mut QuotaBudget<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
-        let is_taken = purse.take(&self.hosts[host].instances[room.at].0, room.own + extra, true);
+    fn master(&mut self, budget: &mut QuotaBudget<'_>, host: usize, room: MasterRoom, extra: u32) -> bool {
+        let is_taken = budget.take(&self.hosts[host].instances[room.at].0, room.own + extra, true);
         if is_taken {
             self.taken[host][room.at] = room.own;
             self.in_all += room.own;
@@ -226,7 +226,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Takes at most so many further slots on a host, and returns how many.
-    fn add(&mut self, purse: &mut QuotaBudget<'_>, host: usize, most: u32) -> u32 {
+    fn add(&mut self, budget: &mut QuotaBudget<'_>, host: usize, most: u32) -> u32 {
         let (room, master) = self.room(host);
         let mut left = most.min(room.saturating_sub(self.on_host(host))).min(self.spare(host));
         let wanted = left;
@@ -236,8 +236,8 @@ impl<'a> Plan<'a> {
             if free == 0 {
                 continue;
             }
-            let taken = purse.most(instance, free, false);
-            if taken > 0 && purse.take(instance, taken, false) {
+            let taken = budget.most(instance, free, false);
+            if taken > 0 && budget.take(instance, taken, false) {
                 self.taken[host][at] += taken;
                 self.in_all += taken;
                 left -= taken;
@@ -265,7 +265,7 @@ impl<'a> Plan<'a> {
     ///
     /// By the order of the rule, the first hosts may take from a quota what others need more. If
     /// all instances of a host are under the same quotas, there is nothing to gain.
-    fn exchange(&mut self, purse: &mut QuotaBudget<'_>) -> bool {
+    fn exchange(&mut self, budget: &mut QuotaBudget<'_>) -> bool {
         if self.hosts.iter().all(|host| host.instances.len() < 2) {
             return false;
         }
@@ -279,11 +279,11 @@ impl<'a> Plan<'a> {
             }
             let has_room =
                 !self.is_full(place) && self.on_host(place.0) < self.room(place.0).0 && self.spare(place.0) > 0;
-            let is_kept_out = has_room && purse.most(self.name(place), 1, false) == 0;
+            let is_kept_out = has_room && budget.most(self.name(place), 1, false) == 0;
             if is_kept_out
                 && !wanting
                     .iter()
-                    .any(|other| purse.are_alike(self.name(*other), self.name(place)))
+                    .any(|other| budget.are_alike(self.name(*other), self.name(place)))
             {
                 wanting.push(place);
             }
@@ -298,7 +298,7 @@ impl<'a> Plan<'a> {
             let of_master = self.master.is_some_and(|(host, master)| (host, master.at) == from);
             let own = self.master.filter(|_| of_master).map_or(0, |(_, master)| master.own);
             let is_spare = self.taken[from.0][from.1] > own;
-            if is_spare && purse.are_alike(self.name(from), self.name(to)) && self.move_one(purse, from, to) {
+            if is_spare && budget.are_alike(self.name(from), self.name(to)) && self.move_one(budget, from, to) {
                 return true;
             }
         }
@@ -313,17 +313,17 @@ impl<'a> Plan<'a> {
 
     /// Moves a slot to another instance of its host, and takes one elsewhere. Returns false, with
     /// nothing done, if that is not possible.
-    fn move_one(&mut self, purse: &mut QuotaBudget<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
+    fn move_one(&mut self, budget: &mut QuotaBudget<'_>, from: (usize, usize), to: (usize, usize)) -> bool {
         for at in (0..self.taken[from.0].len()).filter(|at| *at != from.1) {
             let over = (from.0, at);
             // A trial costs as much as there are hosts.
             if self.is_full(over) || self.has_looked_enough(self.hosts.len()) {
                 continue;
             }
-            let mut trial = purse.clone();
+            let mut trial = budget.clone();
             trial.give_back(self.name(from), 1);
             if trial.take(self.name(over), 1, false) && trial.take(self.name(to), 1, false) {
-                *purse = trial;
+                *budget = trial;
                 self.taken[from.0][from.1] -= 1;
                 self.taken[over.0][over.1] += 1;
                 self.taken[to.0][to.1] += 1;
@@ -334,53 +334,53 @@ impl<'a> Plan<'a> {
         false
     }
 
-    fn fill_up(&mut self, purse: &mut QuotaBudget<'_>, most: u32) -> bool {
-        self.in_order(purse, most);
-        while self.in_all < most && self.exchange(purse) {}
+    fn fill_up(&mut self, budget: &mut QuotaBudget<'_>, most: u32) -> bool {
+        self.in_order(budget, most);
+        while self.in_all < most && self.exchange(budget) {}
         true
     }
 
     /// As many as fit on a host, then the next one.
-    fn in_order(&mut self, purse: &mut QuotaBudget<'_>, most: u32) {
+    fn in_order(&mut self, budget: &mut QuotaBudget<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             let left = most.saturating_sub(self.in_all);
             if left == 0 {
                 break;
             }
-            self.add(purse, host, left);
+            self.add(budget, host, left);
         }
     }
 
-    fn round_robin(&mut self, purse: &mut QuotaBudget<'_>, most: u32) -> bool {
+    fn round_robin(&mut self, budget: &mut QuotaBudget<'_>, most: u32) -> bool {
         let mut open: Vec<usize> = (0..self.hosts.len()).collect();
-        self.first_round(purse, most);
+        self.first_round(budget, most);
         while self.in_all < most && !open.is_empty() {
-            open.retain(|host| self.in_all >= most || self.add(purse, *host, 1) > 0);
+            open.retain(|host| self.in_all >= most || self.add(budget, *host, 1) > 0);
         }
-        while self.in_all < most && self.exchange(purse) {}
+        while self.in_all < most && self.exchange(budget) {}
         true
     }
 
     /// One on each host except the master's, which has a slot already.
-    fn first_round(&mut self, purse: &mut QuotaBudget<'_>, most: u32) {
+    fn first_round(&mut self, budget: &mut QuotaBudget<'_>, most: u32) {
         for host in 0..self.hosts.len() {
             if self.in_all >= most {
                 break;
             }
             if self.master.is_none_or(|(at, master)| at != host || master.own == 0) {
-                self.add(purse, host, 1);
+                self.add(budget, host, 1);
             }
         }
     }
 
     /// Exactly `each` slots on a host or none. Returns false if those of the master have no room.
-    fn portions(&mut self, purse: &mut QuotaBudget<'_>, each: u32, most: u32, master: usize) -> bool {
+    fn portions(&mut self, budget: &mut QuotaBudget<'_>, each: u32, most: u32, master: usize) -> bool {
         let own = self.on_host(master);
-        let mut trial = purse.clone();
+        let mut trial = budget.clone();
         if self.add(&mut trial, master, each - own) == each - own {
-            *purse = trial;
+            *budget = trial;
         } else {
-            purse.note(trial);
+            budget.note(trial);
             if own > 0 {
                 return false;
             }
@@ -390,11 +390,11 @@ impl<'a> Plan<'a> {
             if self.in_all.saturating_add(each) > most {
                 break;
             }
-            let mut trial = purse.clone();
+            let mut trial = budget.clone();
             if self.add(&mut trial, host, each) == each {
-                *purse = trial;
+                *budget = trial;
             } else {
-                purse.note(trial);
+                budget.note(trial);
                 self.clear(host);
             }
         }

@@ -170,15 +170,15 @@ impl<'a> Scarcity<'a> {
             wanted,
         } = place;
         let Some(first) = parts.first() else { return Vec::new() };
-        let ground = self.cluster.ground(&first.instance.host);
+        let host_view = self.cluster.host_view(&first.instance.host);
         let on_host = |slots| {
             self.cluster
-                .fit_level(self.globally.unlimited(), &ground.spot, self.demand, slots, *role)
+                .fit_level(self.globally.unlimited(), &host_view.view, self.demand, slots, *role)
         };
         let sites = || {
             parts
                 .iter()
-                .map(|part| (part, self.cluster.site_on(ground, part.instance)))
+                .map(|part| (part, self.cluster.site_on(host_view, part.instance)))
         };
         let mut limits = self.short(*slots, *wanted, on_host);
         limits.extend(self.thresholds(sites().map(|(_, site)| site).collect(), (*slots, *wanted)));
@@ -219,7 +219,7 @@ impl<'a> Scarcity<'a> {
         let nearest = decisive.filter_map(|(site, _)| Some((site, self.cluster.nearest_threshold(site)?)));
         let told = |(site, overload): (&InstanceView<'_, '_>, _)| {
             self.reason(
-                site.spot.level.to_level(),
+                site.view.level.to_level(),
                 (slots, wanted),
                 Obstacle::Overloaded(overload),
             )

@@ -34,8 +34,8 @@ impl Changes {
     }
 
     /// Notes a changed queue instance.
-    pub fn place(&mut self, place: InstanceId) {
-        self.kept.push_back(place);
+    pub fn instance(&mut self, id: InstanceId) {
+        self.kept.push_back(id);
         if self.kept.len() > CHANGES_KEPT {
             self.kept.pop_front();
             self.first += 1;

@@ -52,13 +52,13 @@ impl Columns {
     }
 
     /// Notes the free amounts of the queue instances of a host.
-    pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[InstanceView<'_, '_>], places: &[InstanceId]) {
+    pub fn note(&mut self, cluster: &Cluster<'_>, sites: &[InstanceView<'_, '_>], ids: &[InstanceId]) {
         for Column { attribute, left } in &mut self.0 {
-            for (site, place) in sites.iter().zip(places) {
-                if place.index() >= left.len() {
-                    left.resize(place.index() + 1, Amount::INFINITY);
+            for (site, id) in sites.iter().zip(ids) {
+                if id.index() >= left.len() {
+                    left.resize(id.index() + 1, Amount::INFINITY);
                 }
-                left[place.index()] = least_left(cluster, site, attribute);
+                left[id.index()] = least_left(cluster, site, attribute);
             }
         }
     }
@@ -75,9 +75,9 @@ impl Columns {
 
 impl Sieve<'_> {
     /// Whether a queue instance may have enough for one slot.
-    pub fn lets_through(&self, place: InstanceId) -> bool {
+    pub fn lets_through(&self, id: InstanceId) -> bool {
         let holds = |(left, relop, wanted): &(&[Amount], Relop, Amount)| {
-            left.get(place.index()).is_none_or(|left| relop.holds(*wanted, *left))
+            left.get(id.index()).is_none_or(|left| relop.holds(*wanted, *left))
         };
         self.0.iter().all(holds)
     }
@@ -98,8 +98,8 @@ fn limited(demand: &Demand) -> impl Iterator<Item = (&Attribute, Amount)> {
 
 /// The least that a queue instance and its host have left of a consumable.
 fn least_left(cluster: &Cluster<'_>, site: &InstanceView<'_, '_>, attribute: &Attribute) -> Amount {
-    let spots = [site.spot, site.host.spot];
-    let offers = spots.iter().flat_map(|spot| cluster.offers(spot, attribute));
+    let views = [site.view, site.host.view];
+    let offers = views.iter().flat_map(|view| cluster.offers(view, attribute));
     let left = offers
         .filter(|offer| offer.capacity.is_some())
         .filter_map(|offer| match offer.value {

@@ -70,24 +70,24 @@ pub struct ClosedInstances {
 
 impl ClosedInstances {
     /// Whether an instance is closed.
-    pub fn contains(&self, place: InstanceId) -> bool {
-        self.all.contains(place)
+    pub fn contains(&self, id: InstanceId) -> bool {
+        self.all.contains(id)
     }
 
     /// Closes an instance until it changes.
-    pub fn close(&mut self, place: InstanceId) {
-        self.all.insert(place);
+    pub fn close(&mut self, id: InstanceId) {
+        self.all.insert(id);
     }
 
     /// Closes an instance until it changes or something of a quota is given back.
-    pub fn close_by_quota(&mut self, place: InstanceId) {
-        self.by_quota.insert(place);
-        self.all.insert(place);
+    pub fn close_by_quota(&mut self, id: InstanceId) {
+        self.by_quota.insert(id);
+        self.all.insert(id);
     }
 
     /// Notes of a closed instance that slots of its host are kept for later.
-    pub fn is_kept_for_later(&mut self, place: InstanceId) {
-        self.by_reservation.push(place);
+    pub fn is_kept_for_later(&mut self, id: InstanceId) {
+        self.by_reservation.push(id);
     }
 
     /// The slots that were kept for later are given up. Returns the instances that they closed.
@@ -97,14 +97,14 @@ impl ClosedInstances {
 
     /// Opens what changed; `None` means everything.
     pub fn open(&mut self, changed: Option<&[InstanceId]>) {
-        let Some(places) = changed else {
+        let Some(ids) = changed else {
             self.all.clear();
             self.by_quota.clear();
             return;
         };
-        for place in places {
-            self.all.remove(*place);
-            self.by_quota.remove(*place);
+        for id in ids {
+            self.all.remove(*id);
+            self.by_quota.remove(*id);
         }
     }
 
@@ -132,14 +132,14 @@ impl UnmetWishes {
             self.given_back = changes.given_back();
             self.counts.clear();
         }
-        for place in changed.into_iter().flatten() {
-            self.counts.get_mut(place.index()).map(Option::take);
+        for id in changed.into_iter().flatten() {
+            self.counts.get_mut(id.index()).map(Option::take);
         }
     }
 
     /// The count of an instance, made by `count` where it is not known.
-    pub fn of(&mut self, place: InstanceId, count: impl FnOnce() -> u32) -> u32 {
-        let index = place.index();
+    pub fn of(&mut self, id: InstanceId, count: impl FnOnce() -> u32) -> u32 {
+        let index = id.index();
         if index >= self.counts.len() {
             self.counts.resize(index + 1, None);
         }
@@ -147,7 +147,7 @@ impl UnmetWishes {
     }
 
     /// Keeps a newer count.
-    pub fn set(&mut self, place: InstanceId, count: u32) {
-        self.counts[place.index()] = Some(count);
+    pub fn set(&mut self, id: InstanceId, count: u32) {
+        self.counts[id.index()] = Some(count);
     }
 }

@@ -21,7 +21,7 @@ pub struct HostInstances {
     /// Their names.
     pub instances: Vec<QueueInstanceName>,
     /// Their numbers, in the same order.
-    pub places: Vec<InstanceId>,
+    pub ids: Vec<InstanceId>,
 }
 
 /// All queue instances.
@@ -43,20 +43,17 @@ impl InstanceIds {
         let of_old = |instance: &QueueInstanceName| old.instances.iter().position(|known| known == instance);
         let kept: Vec<Option<InstanceId>> = instances
             .iter()
-            .map(|instance| of_old(instance).map(|index| old.places[index]))
+            .map(|instance| of_old(instance).map(|index| old.ids[index]))
             .collect();
         let gone: Vec<InstanceId> = old
-            .places
+            .ids
             .iter()
             .copied()
-            .filter(|place| !kept.contains(&Some(*place)))
+            .filter(|id| !kept.contains(&Some(*id)))
             .collect();
-        let places: Vec<InstanceId> = kept
-            .into_iter()
-            .map(|place| place.unwrap_or_else(|| self.next()))
-            .collect();
+        let ids: Vec<InstanceId> = kept.into_iter().map(|id| id.unwrap_or_else(|| self.next())).collect();
         if !instances.is_empty() {
-            self.sites.insert(host.clone(), HostInstances { instances, places });
+            self.sites.insert(host.clone(), HostInstances { instances, ids });
         }
         self.free.extend(&gone);
         gone
@@ -68,10 +65,10 @@ impl InstanceIds {
     }
 
     /// The number of a queue instance, if it is there.
-    pub fn place(&self, instance: &QueueInstanceName) -> Option<InstanceId> {
-        let HostInstances { instances, places } = self.site(&instance.host)?;
+    pub fn id(&self, instance: &QueueInstanceName) -> Option<InstanceId> {
+        let HostInstances { instances, ids } = self.site(&instance.host)?;
         let at = instances.iter().position(|known| known == instance)?;
-        places.get(at).copied()
+        ids.get(at).copied()
     }
 
     /// All hosts that have queue instances, in the order of their names.
@@ -100,8 +97,8 @@ pub struct InstanceSet {
 
 impl InstanceSet {
     /// Takes one in.
-    pub fn insert(&mut self, place: InstanceId) {
-        let (word, bit) = position(place);
+    pub fn insert(&mut self, id: InstanceId) {
+        let (word, bit) = position(id);
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }
@@ -109,16 +106,16 @@ impl InstanceSet {
     }
 
     /// Removes an instance.
-    pub fn remove(&mut self, place: InstanceId) {
-        let (word, bit) = position(place);
+    pub fn remove(&mut self, id: InstanceId) {
+        let (word, bit) = position(id);
         if let Some(word) = self.words.get_mut(word) {
             *word &= !bit;
         }
     }
 
     /// Whether the set contains an instance.
-    pub fn contains(&self, place: InstanceId) -> bool {
-        let (word, bit) = position(place);
+    pub fn contains(&self, id: InstanceId) -> bool {
+        let (word, bit) = position(id);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
@@ -141,8 +138,8 @@ impl InstanceSet {
     }
 }
 
-fn position(place: InstanceId) -> (usize, u64) {
-    (place.index() / 64, 1 << (place.index() % 64))
+fn position(id: InstanceId) -> (usize, u64) {
+    (id.index() / 64, 1 << (id.index() % 64))
 }
 
 #[cfg(test)]
@@ -161,29 +158,26 @@ mod tests {
 
     #[test]
     fn an_instance_that_stays_keeps_its_number_and_others_get_what_is_free() {
-        let mut places = InstanceIds::default();
-        assert_eq!(places.set(&"a".into(), named(&["z", "x"])), []);
-        let before = places.site(&"a".into()).unwrap().clone();
+        let mut ids = InstanceIds::default();
+        assert_eq!(ids.set(&"a".into(), named(&["z", "x"])), []);
+        let before = ids.site(&"a".into()).unwrap().clone();
         assert_eq!(before.instances, named(&["x", "z"]));
-        let gone = places.set(&"a".into(), named(&["y", "z"]));
-        assert_eq!(gone, [before.places[0]]);
-        let after = places.site(&"a".into()).unwrap();
-        assert_eq!(after.places[1], before.places[1]);
-        assert_ne!(
-            after.places[0], before.places[0],
-            "what went is free from the next call on"
-        );
-        places.set(
+        let gone = ids.set(&"a".into(), named(&["y", "z"]));
+        assert_eq!(gone, [before.ids[0]]);
+        let after = ids.site(&"a".into()).unwrap();
+        assert_eq!(after.ids[1], before.ids[1]);
+        assert_ne!(after.ids[0], before.ids[0], "what went is free from the next call on");
+        ids.set(
             &"b".into(),
             vec![QueueInstanceName {
                 queue: "x".into(),
                 host: "b".into(),
             }],
         );
-        assert_eq!(places.site(&"b".into()).unwrap().places, gone);
-        assert_eq!(places.len(), 3);
-        places.set(&"b".into(), Vec::new());
-        assert_eq!(places.sites().count(), 1);
+        assert_eq!(ids.site(&"b".into()).unwrap().ids, gone);
+        assert_eq!(ids.len(), 3);
+        ids.set(&"b".into(), Vec::new());
+        assert_eq!(ids.sites().count(), 1);
     }
 
     #[test]

@@ -16,13 +16,13 @@ pub struct RankedInstance {
     /// Its name.
     pub instance: QueueInstanceName,
     /// Its number.
-    pub place: InstanceId,
+    pub id: InstanceId,
 }
 
 /// What is known of a queue instance that takes jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct InstanceEntry {
-    standing: RankedInstance,
+    ranked: RankedInstance,
     /// Its free slots, if a task that is placed on the host changes nothing else. `None` if it may.
     free_slots: Option<u32>,
 }
@@ -39,7 +39,7 @@ struct InstanceEntry {
 pub struct Standings {
     sorted: BTreeSet<RankedInstance>,
     /// By number of the instance.
-    known: Vec<Option<InstanceEntry>>,
+    entries: Vec<Option<InstanceEntry>>,
     /// Free amounts by queue instance, also of instances that take no jobs. Like `known`, they are
     /// right for every host that is not stale.
     columns: Columns,
@@ -52,7 +52,7 @@ impl Standings {
     pub fn new() -> Standings {
         Standings {
             sorted: BTreeSet::new(),
-            known: Vec::new(),
+            entries: Vec::new(),
             columns: Columns::default(),
             stale: BTreeSet::new(),
             all_stale: true,
@@ -69,18 +69,18 @@ impl Standings {
     /// Notes a planned task. `only_slot` is its instance if it has one slot and no parallel
     /// environment. If only the number of free slots follows from that, no host becomes stale.
     pub fn planned(&mut self, granted: &[GrantedSlots], only_slot: Option<InstanceId>) {
-        let place = only_slot.filter(|place| self.only_fills(*place));
-        let known = place.and_then(|place| Some((place, self.known[place.index()].as_mut()?.free_slots.as_mut()?)));
+        let id = only_slot.filter(|id| self.only_fills(*id));
+        let known = id.and_then(|id| Some((id, self.entries[id.index()].as_mut()?.free_slots.as_mut()?)));
         match known {
             Some((_, free)) if *free > 1 => *free -= 1,
-            Some((place, _)) => self.close(place),
+            Some((id, _)) => self.close(id),
             None => granted.iter().for_each(|granted| self.host(&granted.instance.host)),
         }
     }
 
     /// Whether the number of free slots is known and tasks change nothing else there.
-    pub fn only_fills(&self, place: InstanceId) -> bool {
-        let known = self.known.get(place.index()).and_then(Option::as_ref);
+    pub fn only_fills(&self, id: InstanceId) -> bool {
+        let known = self.entries.get(id.index()).and_then(Option::as_ref);
         known.is_some_and(|known| known.free_slots.is_some()) && self.columns.is_empty()
     }
 
@@ -91,22 +91,22 @@ impl Standings {
     }
 
     /// Looks at stale hosts again.
-    pub fn refresh(&mut self, cluster: &Cluster<'_>, places: &InstanceIds) {
+    pub fn refresh(&mut self, cluster: &Cluster<'_>, ids: &InstanceIds) {
         if std::mem::take(&mut self.all_stale) {
             self.sorted.clear();
-            self.known = vec![None; places.len()];
-            places.sites().for_each(|(host, site)| self.look(cluster, host, site));
+            self.entries = vec![None; ids.len()];
+            ids.sites().for_each(|(host, site)| self.look(cluster, host, site));
         }
         while let Some(host) = self.stale.pop_first() {
-            if let Some(site) = places.site(&host) {
+            if let Some(site) = ids.site(&host) {
                 self.look(cluster, &host, site);
             }
         }
     }
 
     /// Removes a queue instance that takes no jobs, or does not exist any more.
-    pub fn close(&mut self, place: InstanceId) {
-        self.put(place, None);
+    pub fn close(&mut self, id: InstanceId) {
+        self.put(id, None);
     }
 
     /// Keeps columns of the requests of a demand, of which many queue instances have too little.
@@ -127,8 +127,8 @@ impl Standings {
     }
 
     /// A queue instance, if it takes jobs.
-    pub fn ranked(&self, place: InstanceId) -> Option<&RankedInstance> {
-        self.known.get(place.index())?.as_ref().map(|known| &known.standing)
+    pub fn ranked(&self, id: InstanceId) -> Option<&RankedInstance> {
+        self.entries.get(id.index())?.as_ref().map(|known| &known.ranked)
     }
 
     /// The queue instances that take jobs, best first.
@@ -138,32 +138,29 @@ impl Standings {
 
     fn look(&mut self, cluster: &Cluster<'_>, host: &HostName, all: &instance_ids::HostInstances) {
         let (host, sites) = sites(cluster, host, all);
-        for (known, place) in known(cluster, &host, &sites, &all.places).zip(&all.places) {
-            self.put(*place, known);
+        for (known, id) in known(cluster, &host, &sites, &all.ids).zip(&all.ids) {
+            self.put(*id, known);
         }
-        self.columns.note(cluster, &sites, &all.places);
+        self.columns.note(cluster, &sites, &all.ids);
     }
 
     /// Whether a host's entries are right, or about to be looked at again.
-    pub fn is_right(&self, cluster: &Cluster<'_>, places: &InstanceIds, host: &HostName) -> bool {
-        let Some(all) = places
-            .site(host)
-            .filter(|_| !self.all_stale && !self.stale.contains(host))
-        else {
+    pub fn is_right(&self, cluster: &Cluster<'_>, ids: &InstanceIds, host: &HostName) -> bool {
+        let Some(all) = ids.site(host).filter(|_| !self.all_stale && !self.stale.contains(host)) else {
             return true;
         };
         let (host, sites) = sites(cluster, host, all);
-        let mut known = known(cluster, &host, &sites, &all.places).zip(&all.places);
-        known.all(|(known, place)| self.known.get(place.index()).cloned().flatten() == known)
+        let mut known = known(cluster, &host, &sites, &all.ids).zip(&all.ids);
+        known.all(|(known, id)| self.entries.get(id.index()).cloned().flatten() == known)
     }
 
-    fn put(&mut self, place: InstanceId, new: Option<InstanceEntry>) {
-        if place.index() >= self.known.len() {
-            self.known.resize(place.index() + 1, None);
+    fn put(&mut self, id: InstanceId, new: Option<InstanceEntry>) {
+        if id.index() >= self.entries.len() {
+            self.entries.resize(id.index() + 1, None);
         }
-        let known = &mut self.known[place.index()];
-        let old = std::mem::replace(known, new).map(|known| known.standing);
-        let new = known.as_ref().map(|known| &known.standing);
+        let known = &mut self.entries[id.index()];
+        let old = std::mem::replace(known, new).map(|known| known.ranked);
+        let new = known.as_ref().map(|known| &known.ranked);
         if old.as_ref() == new {
             return;
         }
@@ -180,7 +177,7 @@ fn sites<'a, 'l>(
     host: &'l HostName,
     all: &'l instance_ids::HostInstances,
 ) -> (HostView<'a, 'l>, Vec<InstanceView<'a, 'l>>) {
-    let host = cluster.ground(host);
+    let host = cluster.host_view(host);
     (
         host,
         all.instances
@@ -195,7 +192,7 @@ fn known<'l>(
     cluster: &'l Cluster<'_>,
     host: &'l HostView<'_, '_>,
     sites: &'l [InstanceView<'_, '_>],
-    places: &'l [InstanceId],
+    ids: &'l [InstanceId],
 ) -> impl Iterator<Item = Option<InstanceEntry>> + 'l {
     let value = host_value(cluster, host, sites);
     let is_steady = !follows_bookings(cluster, host, sites);
@@ -204,26 +201,26 @@ fn known<'l>(
             .filter(|_| is_steady)
             .and_then(|free| u32::try_from(free).ok())
     };
-    sites.iter().zip(places).map(move |(site, place)| {
-        let standing = standing(cluster, site, *place, value)?;
+    sites.iter().zip(ids).map(move |(site, id)| {
+        let ranked = ranked_instance(cluster, site, *id, value)?;
         Some(InstanceEntry {
-            standing,
+            ranked,
             free_slots: free(site),
         })
     })
 }
 
 /// The standing of a queue instance, if it takes jobs. `value` is its host's.
-fn standing(
+fn ranked_instance(
     cluster: &Cluster<'_>,
     site: &InstanceView<'_, '_>,
-    place: InstanceId,
+    id: InstanceId,
     value: i64,
 ) -> Option<RankedInstance> {
     let takes = cluster.out_of_service(site).is_none() && !cluster.is_in_alarm(site);
     takes.then(|| RankedInstance {
         rank: rank(cluster, site, value),
         instance: site.instance.clone(),
-        place,
+        id,
     })
 }

@@ -141,7 +141,7 @@ impl Model {
             now: now.tick,
             ..Cluster::of_state(&self.state, &self.observations, Mode::Now)
         };
-        self.standings.refresh(&cluster, &self.places);
+        self.standings.refresh(&cluster, &self.instance_ids);
         let mut free = 0;
         for standing in self.standings.iter() {
             let slots = free_slots(&cluster, &cluster.site(&standing.instance)).unwrap_or(0);

@@ -235,9 +235,9 @@ impl Model {
 
     /// The queue instances of a host are these.
     fn set_places(&mut self, host: &HostName, instances: Vec<QueueInstanceName>) {
-        for place in self.places.set(host, instances) {
-            self.standings.close(place);
-            self.changes.place(place);
+        for id in self.instance_ids.set(host, instances) {
+            self.standings.close(id);
+            self.changes.instance(id);
         }
     }
 }

@@ -2,13 +2,10 @@
 
 use super::Model;
 use crate::ledger::keys::plan_key;
-use crate::ledger::{Booking, Grant, Ledger, LevelRef};
-use crate::matching::{Cluster, Demand};
-use crate::policy::Classes;
-use crate::sched::assign::{Assignment, assign_serial, fit_globally, one_slot};
-use crate::sched::filter::standings::RankedInstance;
-use crate::sched::order::queue::{Bucket, BucketId};
-use proto::id::{QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use crate::ledger::{Booking, Grant};
+use crate::sched::assign::Assignment;
+use crate::sched::order::queue::BucketId;
+use proto::id::{SubmitSeq, TaskId, TaskKey};
 use proto::job::GrantedSlots;
 use proto::time::{Now, Tick};
 use proto::wire::stream::Order;
@@ -34,8 +31,8 @@ impl Model {
             // anew.
             self.ahead.disturbed();
         } else {
-            let place = only_slot.and_then(|instance| self.places.place(instance));
-            self.standings.planned(granted, place);
+            let id = only_slot.and_then(|instance| self.instance_ids.id(instance));
+            self.standings.planned(granted, id);
             self.filling.planned(granted, only_slot, &category.tally);
         }
         self.file_plan((seq, bucket), task, Grant::of_slots(granted, pe.as_ref()), now);
@@ -44,7 +41,13 @@ impl Model {
     }
 
     /// Books a planned task, and files its job in its new bucket.
-    fn file_plan(&mut self, (seq, bucket): (SubmitSeq, BucketId), task: TaskId, grant: Grant<'_>, now: Now) {
+    pub(in crate::sched) fn file_plan(
+        &mut self,
+        (seq, bucket): (SubmitSeq, BucketId),
+        task: TaskId,
+        grant: Grant<'_>,
+        now: Now,
+    ) {
         let Some(job) = self.state.jobs.get(&seq) else { return };
         let key = plan_key(seq, task);
         // All jobs of a category take the same.
@@ -70,118 +73,10 @@ impl Model {
         self.queue.file(seq, bucket, rests, tasks);
     }
 
-    /// Starts the only task of a job in the queue instance that is being filled, if no phase could
-    /// decide otherwise. The order has to be filed with [`Model::file`] before anything else is
-    /// asked of the model.
-    ///
-    /// `unfiled` are the orders of this function that were not filed yet.
-    pub(in crate::sched) fn start_known(
-        &mut self,
-        seq: SubmitSeq,
-        id: BucketId,
-        unfiled: &[Order],
-        now: Now,
-    ) -> Option<Order> {
-        let Bucket {
-            category,
-            class,
-            immediate,
-            reserve,
-            ..
-        } = *self.queue.at(id);
-        if immediate || reserve || class != Classes::WITHOUT || !self.is_local(now) {
-            return None;
-        }
-        let job = self.state.jobs.get(&seq).filter(|job| job.spec.array.is_none())?;
-        let task = self.first_startable(job, now)?;
-        let category = self.categories.get(category)?;
-        let RankedInstance { instance, place, .. } =
-            category.first_open(&self.standings, &self.changes, self.ahead.generation())?;
-        if self.ahead.line().keeps_on(&instance.host) {
-            return None;
-        }
-        let headroom = self
-            .filling
-            .known(instance)
-            .filter(|_| self.standings.only_fills(*place))?;
-        if !headroom.holds(&category.tally) {
-            return None;
-        }
-        debug_assert!(self.would_take(instance, &category.demand, unfiled, now), "{instance}");
-        let (place, Assignment { granted, pe }) = (*place, one_slot(instance));
-        self.standings.planned(&granted, Some(place));
-        self.filling.planned(
-            &granted,
-            granted.first().map(|granted| &granted.instance),
-            &category.tally,
-        );
-        Some(Order::Start { seq, task, granted, pe })
-    }
-
-    /// Files orders of [`Model::start_known`], each with the bucket of its job.
-    pub(in crate::sched) fn file<'o>(&mut self, orders: impl Iterator<Item = (BucketId, &'o Order)> + Clone, now: Now) {
-        let starts = orders.filter_map(|(bucket, order)| match order {
-            Order::Start { seq, task, granted, .. } => Some(((*seq, bucket), *task, granted)),
-            Order::RejectImmediate { .. } | Order::SuspendByThreshold { .. } => None,
-        });
-        let mut last = None;
-        for (job, task, granted) in starts.clone() {
-            self.file_plan(job, task, Grant::of_slots(granted, None), now);
-            // Most starts are on the host of the one before.
-            if last.replace(granted).is_none_or(|last| last != granted) {
-                self.cools(granted, now.tick);
-            }
-        }
-        debug_assert!(starts.clone().all(|(_, _, granted)| self.is_right(granted, now)));
-    }
-
-    /// Whether only queue instances and their hosts decide about a start: nothing is offered or
-    /// limited for the whole cluster, and no calendar is looked ahead at.
-    fn is_local(&mut self, now: Now) -> bool {
-        if let Some(is_local) = self.is_local {
-            return is_local;
-        }
-        let cluster = self.cluster(now);
-        let (global, config) = (cluster.global(), cluster.config);
-        let is_limited = config.enabled_quotas().next().is_some() || config.scheduler.maxujobs > 0;
-        let is_timeless = !self.ahead.is_on() || self.ahead.closings().is_empty();
-        let is_local = !is_limited && is_timeless && global.is_bare() && cluster.is_open_to_all(&global);
-        self.is_local = Some(is_local);
-        is_local
-    }
-
-    /// Whether a queue instance has room for a job of one slot, with these orders booked. It is the
-    /// plain way, for assertions.
-    fn would_take(&self, instance: &QueueInstanceName, demand: &Demand, unfiled: &[Order], now: Now) -> bool {
-        let mut planned = Ledger::default();
-        let there = self
-            .planned
-            .level(LevelRef::Host(&instance.host))
-            .into_iter()
-            .flat_map(|there| there.since(Tick(0)));
-        let unfiled = unfiled.iter().filter_map(|order| match order {
-            Order::Start { seq, granted, .. } if granted[0].instance.host == instance.host => {
-                let job = self.state.jobs.get(seq)?;
-                Some(self.state.booking(&job.spec, Grant::of_slots(granted, None), now.tick))
-            }
-            _ => None,
-        });
-        let bookings = there.map(|(_, booking)| Arc::new(booking.clone())).chain(unfiled);
-        for (booking, n) in bookings.zip(0..) {
-            planned.hold(plan_key(SubmitSeq(n), TaskId(1)), booking);
-        }
-        let cluster = Cluster {
-            planned: Some(&planned),
-            ..self.cluster(now)
-        };
-        let site = cluster.site(instance);
-        assign_serial(&cluster, demand, &fit_globally(&cluster, demand), &site).is_ok() && !cluster.is_in_alarm(&site)
-    }
-
     /// Whether the standings of hosts are right, or about to be looked at again.
-    fn is_right(&self, granted: &[GrantedSlots], now: Now) -> bool {
+    pub(in crate::sched) fn is_right(&self, granted: &[GrantedSlots], now: Now) -> bool {
         let mut hosts = granted.iter().map(|granted| &granted.instance.host);
-        hosts.all(|host| self.standings.is_right(&self.cluster(now), &self.places, host))
+        hosts.all(|host| self.standings.is_right(&self.cluster(now), &self.instance_ids, host))
     }
 
     /// Plans a start and returns its order.
@@ -248,7 +143,7 @@ impl Model {
     }
 
     /// Notes starts on hosts whose load is adjusted for a while.
-    pub(super) fn cools(&mut self, granted: &[GrantedSlots], now: Tick) {
+    pub(in crate::sched) fn cools(&mut self, granted: &[GrantedSlots], now: Tick) {
         let conf = &self.state.config.scheduler;
         if conf.job_load_adjustments.is_empty() {
             return;

@@ -29,7 +29,7 @@ pub struct Head {
 pub struct Heads {
     sorted: BTreeSet<Head>,
     /// By bucket.
-    known: Vec<BucketEntry>,
+    entries: Vec<BucketEntry>,
     stale: Vec<BucketId>,
     all_stale: bool,
     range: Option<Range>,
@@ -45,7 +45,7 @@ struct BucketEntry {
 impl Heads {
     /// Notes that a bucket may have another first job.
     pub fn changed(&mut self, bucket: BucketId) {
-        let known = self.known(bucket);
+        let known = self.entry(bucket);
         if !std::mem::replace(&mut known.is_stale, true) {
             self.stale.push(bucket);
         }
@@ -66,11 +66,11 @@ impl Heads {
         head: impl Fn(BucketId) -> Option<Head>,
     ) {
         if std::mem::take(&mut self.all_stale) || is_timed || range != self.range {
-            self.known.clear();
+            self.entries.clear();
             for head in buckets.filter_map(&head) {
                 self.put(head.bucket, Some(head));
             }
-            self.sorted = self.known.iter().filter_map(|known| known.head).collect();
+            self.sorted = self.entries.iter().filter_map(|known| known.head).collect();
             self.range = range;
             self.stale.clear();
         }
@@ -89,15 +89,15 @@ impl Heads {
 
     /// Sets the head of a bucket, and returns the one before.
     fn put(&mut self, bucket: BucketId, head: Option<Head>) -> Option<Head> {
-        let before = std::mem::replace(self.known(bucket), BucketEntry { head, is_stale: false });
+        let before = std::mem::replace(self.entry(bucket), BucketEntry { head, is_stale: false });
         before.head
     }
 
-    fn known(&mut self, bucket: BucketId) -> &mut BucketEntry {
-        if bucket.index() >= self.known.len() {
-            self.known.resize(bucket.index() + 1, BucketEntry::default());
+    fn entry(&mut self, bucket: BucketId) -> &mut BucketEntry {
+        if bucket.index() >= self.entries.len() {
+            self.entries.resize(bucket.index() + 1, BucketEntry::default());
         }
-        &mut self.known[bucket.index()]
+        &mut self.entries[bucket.index()]
     }
 
     /// The first head, or the next one after `last`, which need not exist any more.

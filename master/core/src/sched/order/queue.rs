@@ -70,11 +70,11 @@ type Jobs = PagedMap<SubmitSeq, ()>;
 
 /// The pending jobs that may be started, and the urgencies among which theirs are normalised.
 ///
-/// Invariants: `by_bucket` leads to every entry of `shelves` whose number is not in `free`; `filed`
+/// Invariants: `by_bucket` leads to every entry of `buckets` whose number is not in `free`; `filed`
 /// holds the bucket of each job.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    shelves: Vec<BucketJobs>,
+    buckets: Vec<BucketJobs>,
     by_bucket: BTreeMap<Bucket, BucketId>,
     free: Vec<BucketId>,
     /// The pending jobs that are eligible and whose owner may start more.
@@ -141,7 +141,7 @@ impl Queue {
         }
         let is_shut = owner.is_some_and(|owner| self.full_owners.contains(owner));
         self.classes.shut(bucket.class, is_shut);
-        let shelf = BucketJobs {
+        let bucket_jobs = BucketJobs {
             bucket,
             pending: Jobs::new(),
             filed: 0,
@@ -151,10 +151,10 @@ impl Queue {
         let id = self
             .free
             .pop()
-            .unwrap_or(BucketId(u32::try_from(self.shelves.len()).unwrap_or(u32::MAX)));
-        match self.shelves.get_mut(id.index()) {
-            Some(known) => *known = shelf,
-            None => self.shelves.push(shelf),
+            .unwrap_or(BucketId(u32::try_from(self.buckets.len()).unwrap_or(u32::MAX)));
+        match self.buckets.get_mut(id.index()) {
+            Some(known) => *known = bucket_jobs,
+            None => self.buckets.push(bucket_jobs),
         }
         self.by_bucket.insert(bucket, id);
         if let Some(owner) = owner {
@@ -183,7 +183,7 @@ impl Queue {
         );
         let before = old.filter(|old| old.bucket == id);
         if before.is_none() {
-            self.shelves[id.index()].filed += 1;
+            self.buckets[id.index()].filed += 1;
         }
         self.count(
             seq,
@@ -211,26 +211,26 @@ impl Queue {
         }
         let Queue {
             by_owner,
-            shelves,
+            buckets,
             open_urgencies,
             heads,
             classes,
             ..
         } = self;
         for id in by_owner.get(owner).into_iter().flatten() {
-            let shelf = &mut shelves[id.index()];
-            let before = shelf.open_ends();
-            shelf.is_shut = is_full;
-            open_urgencies.change(shelf.bucket.urgency, *id, before, shelf.open_ends());
+            let bucket_jobs = &mut buckets[id.index()];
+            let before = bucket_jobs.open_ends();
+            bucket_jobs.is_shut = is_full;
+            open_urgencies.change(bucket_jobs.bucket.urgency, *id, before, bucket_jobs.open_ends());
             heads.changed(*id);
-            classes.shut(shelf.bucket.class, is_full);
+            classes.shut(bucket_jobs.bucket.class, is_full);
         }
     }
 
     /// Whether the jobs of a bucket are those of a user who runs as many tasks as `maxujobs`
     /// allows.
     pub(crate) fn is_shut(&self, id: BucketId) -> bool {
-        self.shelves[id.index()].is_shut
+        self.buckets[id.index()].is_shut
     }
 
     /// Takes a job out, and says where it was.
@@ -251,7 +251,7 @@ impl Queue {
 
     /// What the jobs of a bucket have in common.
     pub fn at(&self, id: BucketId) -> &Bucket {
-        &self.shelves[id.index()].bucket
+        &self.buckets[id.index()].bucket
     }
 
     /// How a job is filed.
@@ -263,13 +263,13 @@ impl Queue {
     fn leave(&mut self, seq: SubmitSeq, filed: FiledJob) {
         let id = filed.bucket;
         self.count(seq, id, Presence::of_filed(filed), Presence::NONE);
-        let shelf = &mut self.shelves[id.index()];
-        shelf.filed -= 1;
-        if shelf.filed > 0 {
+        let bucket_jobs = &mut self.buckets[id.index()];
+        bucket_jobs.filed -= 1;
+        if bucket_jobs.filed > 0 {
             return;
         }
-        let bucket = shelf.bucket;
-        if let Some(owner) = shelf.owner.take()
+        let bucket = bucket_jobs.bucket;
+        if let Some(owner) = bucket_jobs.owner.take()
             && let Some(buckets) = self.by_owner.get_mut(&owner)
         {
             buckets.remove(&id);
@@ -308,14 +308,15 @@ impl Queue {
         if self.first(id).is_none_or(|first| seq <= first) {
             self.heads.changed(id);
         }
-        let shelf = &mut self.shelves[id.index()];
-        let ends = shelf.open_ends();
+        let bucket_jobs = &mut self.buckets[id.index()];
+        let ends = bucket_jobs.open_ends();
         _ = if waits(now) == 1 {
-            shelf.pending.insert(seq, ())
+            bucket_jobs.pending.insert(seq, ())
         } else {
-            shelf.pending.remove(&seq)
+            bucket_jobs.pending.remove(&seq)
         };
-        self.open_urgencies.change(bucket.urgency, id, ends, shelf.open_ends());
+        self.open_urgencies
+            .change(bucket.urgency, id, ends, bucket_jobs.open_ends());
     }
 
     /// Brings the tickets to what they are now. Of each array `most` tasks have some.
@@ -361,17 +362,17 @@ impl Queue {
     pub fn refresh(&mut self, state: &State, range: Option<Range>, now: Now) {
         let is_timed = self.timed > 0 || state.config.scheduler.weight_waiting_time.millionths() != 0;
         let Queue {
-            shelves,
+            buckets,
             by_bucket,
             heads,
             prices,
             ..
         } = self;
         let head = |id: BucketId| {
-            let shelf = &shelves[id.index()];
-            let (seq, ()) = shelf.pending.first()?;
+            let bucket_jobs = &buckets[id.index()];
+            let (seq, ()) = bucket_jobs.pending.first()?;
             Some(Head {
-                priority: priority(state, prices, *seq, shelf, range?, now),
+                priority: priority(state, prices, *seq, bucket_jobs, range?, now),
                 seq: Reverse(*seq),
                 bucket: id,
             })
@@ -381,7 +382,7 @@ impl Queue {
 
     /// A job of a bucket with its priority.
     pub fn head(&self, state: &State, id: BucketId, seq: SubmitSeq, range: Range, now: Now) -> Head {
-        let priority = priority(state, &self.prices, seq, &self.shelves[id.index()], range, now);
+        let priority = priority(state, &self.prices, seq, &self.buckets[id.index()], range, now);
         Head {
             priority,
             seq: Reverse(seq),
@@ -412,17 +413,17 @@ impl Queue {
 
     /// The first pending job of a bucket.
     pub fn first(&self, id: BucketId) -> Option<SubmitSeq> {
-        self.shelves[id.index()].pending.first().map(|(seq, ())| *seq)
+        self.buckets[id.index()].pending.first().map(|(seq, ())| *seq)
     }
 
     /// The pending jobs of a bucket, in order.
     pub fn jobs(&self, id: BucketId) -> impl Iterator<Item = SubmitSeq> + '_ {
-        self.shelves[id.index()].pending.keys().copied()
+        self.buckets[id.index()].pending.keys().copied()
     }
 
     /// The pending job of a bucket after another.
     pub fn after(&self, id: BucketId, seq: SubmitSeq) -> Option<SubmitSeq> {
-        self.shelves[id.index()].pending.after(&seq).map(|(seq, ())| *seq)
+        self.buckets[id.index()].pending.after(&seq).map(|(seq, ())| *seq)
     }
 
     /// The least and the largest urgency of the jobs that count now, between which urgencies are
@@ -506,8 +507,8 @@ fn count_urgency(urgencies: &mut BTreeMap<Urgency, Jobs>, urgency: Urgency, seq:
 
 /// The dispatch priority of a pending job, fine enough to order jobs by. Jobs of a user who may
 /// start nothing more come last.
-fn priority(state: &State, prices: &Prices, seq: SubmitSeq, shelf: &BucketJobs, range: Range, now: Now) -> i128 {
-    let BucketJobs { bucket, is_shut, .. } = shelf;
+fn priority(state: &State, prices: &Prices, seq: SubmitSeq, bucket_jobs: &BucketJobs, range: Range, now: Now) -> i128 {
+    let BucketJobs { bucket, is_shut, .. } = bucket_jobs;
     if *is_shut {
         return LAST;
     }

@@ -33,7 +33,7 @@ pub struct Findings<'a> {
     /// The moment.
     pub now: Now,
     ahead: Option<Cow<'a, Lookahead>>,
-    known: ReasonCache,
+    cache: ReasonCache,
 }
 
 /// Results, without the state that they are about.
@@ -52,7 +52,7 @@ struct ReasonCache {
 pub struct SavedFindings {
     now: Now,
     ahead: Option<Lookahead>,
-    known: ReasonCache,
+    cache: ReasonCache,
 }
 
 impl<'a> Findings<'a> {
@@ -63,19 +63,19 @@ impl<'a> Findings<'a> {
             observations,
             now,
             ahead: None,
-            known: ReasonCache::default(),
+            cache: ReasonCache::default(),
         }
     }
 
     /// Continues findings that were laid aside.
     pub fn resume(state: &'a State, observations: &'a Observations, aside: SavedFindings) -> Findings<'a> {
-        let SavedFindings { now, ahead, known } = aside;
+        let SavedFindings { now, ahead, cache } = aside;
         Findings {
             state,
             observations,
             now,
             ahead: ahead.map(Cow::Owned),
-            known,
+            cache,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Findings<'a> {
         SavedFindings {
             now: self.now,
             ahead: self.ahead.map(Cow::into_owned),
-            known: self.known,
+            cache: self.cache,
         }
     }
 
@@ -128,25 +128,25 @@ impl<'a> Findings<'a> {
         let own: Vec<TaskId> = self.kept_for(job.seq).collect();
         if own.is_empty() {
             let key = CategoryKey::new(self.state, job, demand);
-            if !self.known.categories.contains_key(&key) {
+            if !self.cache.categories.contains_key(&key) {
                 let found = self.find(demand, self.ahead.as_deref());
-                self.known.categories.insert(key.clone(), found);
+                self.cache.categories.insert(key.clone(), found);
             }
-            return &self.known.categories[&key];
+            return &self.cache.categories[&key];
         }
         let mut ahead = self.ahead.as_deref().cloned();
         for task in own {
             ahead.as_mut().and_then(|ahead| ahead.give_up(job.seq, task));
         }
         let found = self.find(demand, ahead.as_ref());
-        self.known.reserving.insert(job.seq, found);
-        &self.known.reserving[&job.seq]
+        self.cache.reserving.insert(job.seq, found);
+        &self.cache.reserving[&job.seq]
     }
 
     /// Why queue instances take no jobs, in words. They are made once.
     pub fn of_cluster(&mut self, words: impl FnOnce(&Cluster<'_>) -> Vec<String>) -> Arc<[String]> {
         let cluster = self.cluster();
-        self.known.cluster.get_or_insert_with(|| words(&cluster).into()).clone()
+        self.cache.cluster.get_or_insert_with(|| words(&cluster).into()).clone()
     }
 
     /// The tasks of a job that have a reservation.

@@ -91,7 +91,7 @@ pub fn check_in(mut lab: Lab, script: &str) {
         let model = lab.scheduler.model();
         let instances = |model: &Model| -> Vec<_> {
             model
-                .places
+                .instance_ids
                 .sites()
                 .flat_map(|(_, site)| site.instances.clone())
                 .collect()
