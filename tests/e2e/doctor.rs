@@ -131,6 +131,49 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
 }
 
 #[test]
+fn the_cell_is_examined_from_each_host_and_one_that_is_away_comes_first() {
+    let Some((network, master, other)) = two_hosts() else {
+        return;
+    };
+    let examined = |host: &Cell| {
+        let dir = host.dir_word();
+        host.admin(&["doctor", "--cell", "--dir", &dir])
+    };
+    wait_until(|| examined(&master).out, || examined(&master).code == 0);
+    let said = examined(&other).ok();
+    for line in ["ok   master h1: ", "ok   host h1: ", "ok   host h2: "] {
+        assert!(said.out.contains(line), "{line}: {said}");
+    }
+    network.cut("h2");
+    found(&examined(&other), "master", &["master"]);
+    network.heal("h2");
+    wait_until(|| examined(&other).out, || examined(&other).code == 0);
+    other.down(&[]).ok();
+    wait_until(|| examined(&master).out, || examined(&master).code == 1);
+    let said = examined(&master);
+    found(&said, "host h2", &["not connected", "gridwright host remove h2"]);
+    assert!(said.out.starts_with("BAD  host h2: "), "{said}");
+}
+
+#[test]
+fn a_host_that_is_called_localhost_is_warned_of_when_its_cell_comes_up() {
+    if !can_have_hosts() {
+        return;
+    }
+    let network = Arc::new(Network::with_hosts(&["h1"]));
+    let cell = Cell::on(&network, "h1");
+    let mut up = cell.command(CommandUser::Admin, Path::new("sh"));
+    up.args(["-c", "echo localhost >/proc/sys/kernel/hostname; exec \"$@\"", "sh"])
+        .arg(cell.programs().gridwright());
+    up.args(["up", "--detach", "--port", "6444", "--dir", &cell.dir_word()]);
+    let said = CommandOutput::run(up).ok();
+    for words in ["warning: ", "localhost", "hostnamectl set-hostname"] {
+        assert!(said.err.contains(words), "{words}: {said}");
+    }
+    cell.down(&[]).ok();
+}
+
+#[test]
 fn a_wrong_clock_is_found_before_it_hurts_and_after() {
     if !Clock::can_be_shifted() {
         return;

@@ -1,20 +1,27 @@
-//! `gridwright doctor`: what is wrong with this host, and the remedy for each.
+//! `gridwright doctor`: what is wrong with this host or with the cell, and the remedy for each.
 
+mod cell;
 mod checks;
+mod finding;
 
 use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::cell_address::place::{self, Purpose};
 use crate::commands::{Outcome, up};
 use crate::{exit, output};
-use checks::Finding;
+use finding::Finding;
 use proto::diagnostic::{Code, Diagnostic};
 
 pub const DOCTOR: CommandDef = CommandDef {
     name: "gridwright doctor",
-    summary: "Examines this host: name, daemons, certificate, UDP reach, clock, control groups, name service, space, sensors.",
+    summary: "Examines this host: name, daemons, certificate, UDP reach, clock, control groups, name service, space, sensors.\n\
+              With --cell, the master says how all hosts and load sensors of the cell do.",
     operand_placeholder: "",
     operands: Operands::None,
     options: &[
+        flag(
+            "--cell",
+            "examine the cell: a line for the master, each host and each load sensor, what is wrong first",
+        ),
         place::DIR,
         with("-fmt", ValueCount::One, "text|json", "how to print (default: text)"),
         flag("-help", "print this help"),
@@ -36,7 +43,11 @@ pub fn run(words: Vec<String>) -> Outcome {
         let refusal = Diagnostic::new(Code::UnknownObject, "error: there is no cell").at(dir.display().to_string());
         return Err(refusal.fix("name its state directory with --dir").into());
     }
-    let findings = checks::all(&dir);
+    let findings = if parsed.has("--cell") {
+        cell::all(&dir)
+    } else {
+        checks::all(&dir)
+    };
     if is_json {
         output::data(&output::json::line(
             &serde_json::json!({ "version": 1, "checks": findings }),
@@ -52,10 +63,13 @@ pub fn run(words: Vec<String>) -> Outcome {
     })
 }
 
-/// Says that this host is not called what the cell calls it, as `gridwright doctor` does.
-pub fn warn_of_name(dir: &std::path::Path) {
-    let finding = checks::name(dir);
-    if !finding.fine {
+/// Warns about this host as `gridwright doctor` does, where `gridwright up` succeeds all the same:
+/// its name, and a disk that is nearly full.
+pub fn warn(dir: &std::path::Path) {
+    let worth_telling = checks::of_surroundings(dir)
+        .into_iter()
+        .filter(|finding| !finding.fix.is_empty());
+    for finding in worth_telling {
         output::note(&format!("warning: {}; {}", finding.found, finding.fix));
     }
 }

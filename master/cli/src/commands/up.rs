@@ -134,7 +134,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         status.hosts,
         cell.dir.display()
     ));
-    super::doctor::warn_of_name(&cell.dir);
+    super::doctor::warn(&cell.dir);
     if parsed.has("--detach") {
         return Ok(exit::OK);
     }

@@ -182,9 +182,19 @@ pub const WORDS: &[PageTexts] = &[
     },
     PageTexts {
         name: "doctor",
-        description: &["Each check is a line that begins with `ok`, `note` or `BAD`. A finding names its remedy."],
+        description: &[
+            "Each check is a line that begins with `ok`, `note` or `BAD`. A finding names its remedy.",
+            "With `--cell`, the master answers for all: a host is `BAD` if it has not joined, is not connected, \
+             has not reported for `max_unheard` of sge_conf(5), or has queue instances in error; a load sensor is \
+             `BAD` if it does not run or its values cannot be used. The lines with `BAD` come first. The answer \
+             comes within ten seconds, also where hosts or the master are cut off.",
+        ],
         examples: &[
             ("gridwright doctor", "Examine this host."),
+            (
+                "gridwright doctor --cell",
+                "Examine the whole cell, from any of its hosts.",
+            ),
             ("gridwright doctor -fmt json", "The same for a program."),
         ],
         environment: &[],

@@ -3,6 +3,7 @@
 mod boundary;
 mod place;
 
+use super::finding::Finding;
 use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::up;
@@ -10,11 +11,12 @@ use crate::daemons::Daemon;
 use crate::folder::Folder;
 use nix::sys::statvfs::{FsFlags, Statvfs, fstatvfs, statvfs};
 use proto::diagnostic::Diagnostic;
+use proto::load::SensorStatus;
 use proto::time::Wall;
 use proto::wire::client::{Query, QueueFilter};
 use proto::wire::view::Data;
 use quic::{CloseCode, Credentials, MasterAddress};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -37,64 +39,6 @@ const MOST_SKEW_MS: u64 = 60_000;
 /// The receive buffer that a master of many hosts asks for.
 const RECEIVE_BUFFER_BYTES: u64 = 16 << 20;
 
-/// What one examination found.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// What was examined.
-    pub check: &'static str,
-    /// Whether it is as it should be.
-    pub fine: bool,
-    /// What was found.
-    pub found: String,
-    /// What to do, where it is not fine.
-    pub fix: String,
-}
-
-impl Finding {
-    fn fine(check: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            check,
-            fine: true,
-            found: found.into(),
-            fix: String::new(),
-        }
-    }
-
-    fn bad(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            check,
-            fine: false,
-            found: found.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// Nothing is wrong, and something is worth knowing.
-    fn note(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            check,
-            fine: true,
-            found: found.into(),
-            fix: fix.into(),
-        }
-    }
-
-    /// The finding as a line, with its remedy on a second one.
-    pub fn text(&self) -> String {
-        let mark = match (self.fine, self.fix.is_empty()) {
-            (true, true) => "ok  ",
-            (true, false) => "note",
-            (false, _) => "BAD ",
-        };
-        let fix = if self.fix.is_empty() {
-            String::new()
-        } else {
-            format!("       fix: {}\n", self.fix)
-        };
-        format!("{mark} {}: {}\n{fix}", self.check, self.found)
-    }
-}
-
 /// What `etc/agent.toml` says about the way to the master; other keys are the agent's business.
 #[derive(Deserialize)]
 struct AgentFile {
@@ -112,6 +56,7 @@ fn default_port() -> u16 {
 /// Every examination of the host whose state directory is `dir`.
 pub fn all(dir: &Path) -> Vec<Finding> {
     let mut findings = vec![name(dir)];
+    findings.extend(local_name(dir));
     findings.extend(place::all(dir));
     findings.extend(agent_file(dir).err());
     findings.extend(daemons(dir));
@@ -130,6 +75,28 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.extend(sensors(dir));
     findings.extend(settings(dir));
     findings
+}
+
+/// The examinations of what `gridwright up` finds and does not make.
+pub fn of_surroundings(dir: &Path) -> Vec<Finding> {
+    let mut findings = vec![name(dir)];
+    findings.extend(local_name(dir));
+    findings.push(space(dir));
+    findings.extend(space_of_tasks(dir));
+    findings
+}
+
+/// A host whose name in the cell every other machine has, too. A cell of one host works with it.
+fn local_name(dir: &Path) -> Option<Finding> {
+    let host = up::host_of(dir).filter(|host| is_local(host.as_str()))?;
+    let found = format!("the cell knows this host as {host}, which every other machine takes for itself");
+    let fix = "before other hosts join: hostnamectl set-hostname NAME, and create the cell anew";
+    Some(Finding::note("name", found, fix))
+}
+
+/// Whether a name means the machine on which it is used.
+fn is_local(name: &str) -> bool {
+    name.split('.').next() == Some("localhost")
 }
 
 fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
@@ -155,7 +122,7 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
 
 /// The host is the name in its certificate; `hostname` has to lead there, by itself or as the
 /// cell's rules of names say.
-pub fn name(dir: &Path) -> Finding {
+fn name(dir: &Path) -> Finding {
     let actual = nix::unistd::gethostname()
         .ok()
         .and_then(|name| name.into_string().ok())
@@ -548,35 +515,30 @@ fn sensors(dir: &Path) -> Vec<Finding> {
     let Some(Data::Sensors(hosts)) = reply.data else {
         return Vec::new();
     };
-    let judge = |sensor: &proto::load::SensorStatus| {
-        let found = format!("{} is {}", sensor.command, sensor.health);
-        if sensor.faults.count > 0 {
-            let first = sensor.faults.examples.first().map_or("", String::as_str);
-            let found = format!(
-                "{found}, with {} values that the cell cannot use: {first}",
-                sensor.faults.count
-            );
-            return Finding::bad(
-                "sensor",
-                found,
-                format!("try it: gridwright sensor check {}", sensor.command),
-            );
-        }
-        if matches!(sensor.health.as_str(), "running" | "starting") {
-            return Finding::fine("sensor", found);
-        }
-        let found = if sensor.last_error.is_empty() {
-            found
-        } else {
-            format!("{found}: {}", sensor.last_error)
-        };
-        Finding::bad(
-            "sensor",
-            found,
-            format!("try it: gridwright sensor check {}", sensor.command),
-        )
+    hosts.values().flatten().map(judge_sensor).collect()
+}
+
+/// Whether a load sensor does its work, and whether the cell can use its values.
+pub fn judge_sensor(sensor: &SensorStatus) -> Finding {
+    let found = format!("{} is {}", sensor.command, sensor.health);
+    let fix = format!("try it: gridwright sensor check {}", sensor.command);
+    if sensor.faults.count > 0 {
+        let first = sensor.faults.examples.first().map_or("", String::as_str);
+        let found = format!(
+            "{found}, with {} values that the cell cannot use: {first}",
+            sensor.faults.count
+        );
+        return Finding::bad("sensor", found, fix);
+    }
+    if matches!(sensor.health.as_str(), "running" | "starting") {
+        return Finding::fine("sensor", found);
+    }
+    let found = if sensor.last_error.is_empty() {
+        found
+    } else {
+        format!("{found}: {}", sensor.last_error)
     };
-    hosts.values().flatten().map(judge).collect()
+    Finding::bad("sensor", found, fix)
 }
 
 /// Settings of the cell that have no effect. Without a connection the examination of the sensors
@@ -599,4 +561,21 @@ fn settings(dir: &Path) -> Vec<Finding> {
         .iter()
         .map(|warning| Finding::note("settings", found(warning), warning.fix.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_every_machine_has_is_local() {
+        for (name, expected) in [
+            ("localhost", true),
+            ("localhost.localdomain", true),
+            ("localhost4", false),
+            ("node1", false),
+        ] {
+            assert_eq!(is_local(name), expected, "{name}");
+        }
+    }
 }

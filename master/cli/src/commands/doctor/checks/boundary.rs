@@ -1,6 +1,6 @@
 //! What keeps users, daemons and root apart: keys, directories and accounts.
 
-use super::Finding;
+use crate::commands::doctor::finding::Finding;
 use crate::daemons::Daemon;
 use crate::{accounts, keys};
 use std::collections::BTreeSet;

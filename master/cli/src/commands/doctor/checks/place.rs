@@ -1,6 +1,6 @@
 //! Whether the directory is the one that its records and settings mean.
 
-use super::Finding;
+use crate::commands::doctor::finding::Finding;
 use crate::directory;
 use std::path::Path;
 
