@@ -29,6 +29,7 @@ pub mod program;
 pub mod project;
 pub mod queue;
 pub mod quota;
+pub mod reporting;
 pub mod request;
 pub mod reservation;
 pub mod restring;

@@ -11,6 +11,7 @@ use proto::conf::ReportingParams;
 use proto::id::{HostName, QueueInstanceName, TaskId};
 use proto::job::GrantedSlots;
 use proto::object::value::Assignments;
+use proto::reporting::{self, RecordType};
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::wire::view::ShareNode;
@@ -73,7 +74,7 @@ impl Lines<'_> {
             }
             Event::SlaveEnded {
                 record: Some(ended), ..
-            } => self.line(at, "acct", &ended.to_line()),
+            } => self.line(at, &reporting::ACCT, &ended.to_line()),
             Event::TasksDeleted { seq, tasks } => {
                 let Some(job) = state.jobs.get(seq) else { return };
                 self.deleted(at, job, tasks, &record.actor);
@@ -138,14 +139,14 @@ impl Lines<'_> {
             .collect();
         self.line(
             at,
-            "queue",
+            &reporting::QUEUE,
             &format!("{}:{}:{at}:{letters}", instance.queue, instance.host),
         );
     }
 
     fn ended(&mut self, at: i64, job: &Job, placement: &Placement, ended: Option<&AccountingRecord>, then: &TaskFate) {
         if let Some(ended) = ended {
-            self.line(at, "acct", &ended.to_line());
+            self.line(at, &reporting::ACCT, &ended.to_line());
         }
         let facts = Facts::of_job(self.cell, job);
         let task = task_number(job, placement.key.task);
@@ -278,7 +279,7 @@ impl Lines<'_> {
             plain(group),
             plain(account)
         );
-        self.line(at, "new_job", &rest);
+        self.line(at, &reporting::NEW_JOB, &rest);
     }
 
     fn step(&mut self, job: &Facts<'_>, step: &JobLogRecord<'_>) {
@@ -313,7 +314,7 @@ impl Lines<'_> {
             plain(account),
             plain(message)
         );
-        self.line(*at, "job_log", &rest);
+        self.line(*at, &reporting::JOB_LOG, &rest);
     }
 
     /// The use of consumables where slots were taken or freed, from the state behind it.
@@ -331,7 +332,7 @@ impl Lines<'_> {
             if !used.is_empty() {
                 self.line(
                     at,
-                    "queue_consumable",
+                    &reporting::QUEUE_CONSUMABLE,
                     &format!("{}:{}:{at}::{used}", instance.queue, instance.host),
                 );
             }
@@ -350,7 +351,7 @@ impl Lines<'_> {
             };
             let used = self.used(state, &level, &known.complex_values);
             if !used.is_empty() {
-                self.line(at, "host_consumable", &format!("{host}:{at}:X:{used}"));
+                self.line(at, &reporting::HOST_CONSUMABLE, &format!("{host}:{at}:X:{used}"));
             }
         }
     }
@@ -394,7 +395,7 @@ impl Lines<'_> {
             .map(|(name, entry)| format!("{name}={}", plain(&entry.text)))
             .collect();
         if !values.is_empty() {
-            self.line(at, "host", &format!("{host}:{at}:X:{}", values.join(",")));
+            self.line(at, &reporting::HOST, &format!("{host}:{at}:X:{}", values.join(",")));
         }
     }
 
@@ -439,12 +440,13 @@ impl Lines<'_> {
         for millionths in parts.map(i128::from).into_iter().chain(used) {
             let _ = write!(rest, "{}.{:06}:", millionths / 1_000_000, millionths % 1_000_000);
         }
-        self.line(at, "sharelog", &rest);
+        self.line(at, &reporting::SHARELOG, &rest);
     }
 
-    /// One record.
-    pub fn line(&mut self, at: i64, kind: &str, rest: &str) {
-        let _ = writeln!(self.out, "{at}:{kind}:{rest}");
+    /// One record, with the fields of its type.
+    pub fn line(&mut self, at: i64, r#type: &RecordType, fields: &str) {
+        debug_assert!(r#type.has_fields(fields), "{}: {fields}", r#type.name);
+        let _ = writeln!(self.out, "{at}:{}:{fields}", r#type.name);
     }
 }
 

@@ -9,6 +9,7 @@ use master_core::observe::Observations;
 use master_core::state::State;
 use master_core::state::reservation::AdvanceReservation;
 use proto::id::ReservationId;
+use proto::reporting;
 use proto::reservation::ReservationState;
 
 /// What has happened to a reservation: its new state, the event, and the message of 8.1.9.
@@ -122,7 +123,7 @@ impl Lines<'_> {
             ..
         } = reservation;
         let (owner, submitted) = (&spec.owner.user, submitted.seconds());
-        self.line(at, "new_ar", &format!("{submitted}:{id}:{owner}"));
+        self.line(at, &reporting::NEW_AR, &format!("{submitted}:{id}:{owner}"));
         let asked: Vec<String> = spec.requests.hard.iter().map(ToString::to_string).collect();
         let asked = if asked.is_empty() {
             "NONE".to_owned()
@@ -134,7 +135,7 @@ impl Lines<'_> {
         let pe = pe.as_ref().map_or("", |pe| pe.as_str());
         self.line(
             at,
-            "ar_attr",
+            &reporting::AR_ATTR,
             &format!("{at}:{submitted}:{id}:{name}:{account}:{start}:{end}:{pe}:{asked}"),
         );
     }
@@ -143,7 +144,7 @@ impl Lines<'_> {
         let (id, submitted) = (reservation.id, reservation.submitted.seconds());
         self.line(
             at,
-            "ar_log",
+            &reporting::AR_LOG,
             &format!("{at}:{submitted}:{id}:{state}:{event}:{message}"),
         );
     }
@@ -155,7 +156,7 @@ impl Lines<'_> {
             let slots = granted.slots;
             self.line(
                 at,
-                "ar_acct",
+                &reporting::AR_ACCT,
                 &format!("{at}:{submitted}:{id}:{}:{}:{slots}", instance.queue, instance.host),
             );
         }

@@ -151,6 +151,17 @@ fn a_format_has_the_attributes_of_its_objects_and_no_others() {
 }
 
 #[test]
+fn the_reporting_file_has_each_type_of_record_with_its_fields() {
+    let text = text_of("man5/reporting.5");
+    for r#type in proto::reporting::TYPES {
+        assert!(text.contains(&format!(".SS {}\n", r#type.name)), "{}", r#type.name);
+    }
+    let fields: usize = proto::reporting::TYPES.iter().map(|r#type| r#type.fields.len()).sum();
+    let of_accounting = proto::accounting::FIELDS.len();
+    assert_eq!(terms(&text, &["RECORDS"]).len(), fields - of_accounting);
+}
+
+#[test]
 fn a_daemon_has_a_page_with_its_commands_and_options() {
     for program in DAEMONS {
         let names = [program.commands, program.options].concat();

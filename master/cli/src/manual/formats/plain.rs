@@ -3,10 +3,11 @@
 
 use crate::manual::page::{File, Page};
 use proto::accounting::FIELDS;
+use proto::reporting;
 
 /// A page for each of them.
-pub fn pages() -> [File; 4] {
-    [accounting(), request(), aliases(), load_sensor()]
+pub fn pages() -> [File; 5] {
+    [accounting(), reporting(), request(), aliases(), load_sensor()]
 }
 
 fn accounting() -> File {
@@ -27,8 +28,46 @@ fn accounting() -> File {
     page.section("FILES");
     page.item("SGE_ROOT/SGE_CELL/common/accounting", "", &["The file."]);
     page.section("SEE ALSO");
-    page.paragraph("qacct(1), sge_conf(5)");
+    page.paragraph("qacct(1), sge_conf(5), reporting(5)");
     page.file("accounting", 5)
+}
+
+fn reporting() -> File {
+    let mut page = Page::new(
+        "reporting",
+        5,
+        "the reporting file, which follows jobs, queues and hosts",
+    );
+    page.section("DESCRIPTION");
+    page.paragraph(
+        "A line for each step in the life of jobs and advance reservations, and for the use of queues, hosts and the \
+         share tree. It is written if `reporting_params` of sge_conf(5) says `reporting=true`, every `flush_time` \
+         seconds. New records go to the end of the file. A file that was moved away is begun anew.",
+    );
+    page.paragraph(
+        "The fields are separated by colons; a colon within a field is written as a blank. The first field is the time \
+         of writing, the second one the type of the record. The fields behind them follow below, by type. Times are \
+         seconds since 1970.",
+    );
+    page.section("RECORDS");
+    for r#type in reporting::TYPES {
+        page.subsection(r#type.name);
+        page.paragraph(r#type.meaning);
+        if r#type.name != reporting::ACCT.name {
+            r#type
+                .fields
+                .iter()
+                .for_each(|(name, meaning)| page.item(name, "", &[meaning]));
+        }
+    }
+    page.section("EXAMPLES");
+    page.paragraph("Who deleted which job:");
+    page.example("awk -F: '$2 == \"job_log\" && $4 == \"deleted\" && $9 != \"scheduler\" { print $5, $9 }' reporting");
+    page.section("FILES");
+    page.item("SGE_ROOT/SGE_CELL/common/reporting", "", &["The file."]);
+    page.section("SEE ALSO");
+    page.paragraph("sge_conf(5), host_conf(5), accounting(5), share_tree(5), qrstat(1), gridwright-events(1)");
+    page.file("reporting", 5)
 }
 
 fn request() -> File {
