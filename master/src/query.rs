@@ -8,6 +8,7 @@
 
 mod accounting;
 mod categories;
+mod changes;
 mod conditions;
 mod hosts;
 mod jobs;
@@ -518,13 +519,14 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
         }
         Query::Status => vec![status::status(model)],
         Query::Tokens => vec![hosts::tokens(model)],
-        // These are answered elsewhere: accounting by the database, waiting by the waiters, events
+        // These are answered elsewhere: accounting and changes by the database, waiting by the waiters, events
         // by the subscribers, jobs by walks.
         Query::Jobs(_)
         | Query::JobDetails { .. }
         | Query::Reasons
         | Query::Explain { .. }
         | Query::Accounting(_)
+        | Query::Changes(_)
         | Query::Wait { .. }
         | Query::WaitPlaced { .. }
         | Query::Events(_)
@@ -547,6 +549,7 @@ fn quotas(model: &Model, filter: &QuotaFilter) -> Vec<Reply> {
 }
 
 pub use accounting::Accounting;
+pub use changes::Changes;
 
 /// Splits rows into replies of at most `size` rows each, the last one without `more`.
 fn parts<T>(rows: Vec<T>, size: usize, make: impl Fn(Vec<T>) -> Reply) -> Vec<Reply> {

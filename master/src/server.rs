@@ -52,11 +52,11 @@ pub struct Desk {
     pub issuer: Arc<Issuer>,
     /// Limits.
     pub config: MasterConfig,
-    /// The database, for accounting records.
+    /// The database, for accounting records and the log.
     pub database: PathBuf,
     /// Places for clients that wait for jobs.
     pub waits: Shares,
-    /// Places for clients that read accounting records.
+    /// Places for clients that read the database.
     pub accounting: Arc<Semaphore>,
     /// The cell.
     pub cell: CellId,

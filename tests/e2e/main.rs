@@ -5,6 +5,7 @@ mod backfill;
 mod boundary;
 mod carried;
 mod categories;
+mod changes;
 mod checkpoints;
 mod copies;
 mod crash;

@@ -427,6 +427,11 @@ fn append(whole: &mut Reply, part: Reply) {
         (Some(Data::Queues(rows)), Some(Data::Queues(more))) => rows.extend(more),
         (Some(Data::Hosts(rows)), Some(Data::Hosts(more))) => rows.extend(more),
         (Some(Data::Accounting(rows)), Some(Data::Accounting(more))) => rows.extend(more),
+        (Some(Data::Changes(history)), Some(Data::Changes(part))) => {
+            history.changes.extend(part.changes);
+            history.left_out += part.left_out;
+            history.log = part.log.or(history.log);
+        }
         (Some(Data::Names(rows)), Some(Data::Names(more))) => rows.extend(more),
         (Some(Data::Quotas(rows)), Some(Data::Quotas(more))) => rows.extend(more),
         (Some(Data::Shares(rows)), Some(Data::Shares(more))) => rows.extend(more),

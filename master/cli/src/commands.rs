@@ -3,6 +3,7 @@
 mod ask;
 #[cfg(test)]
 mod captured;
+mod changes;
 mod completions;
 mod demo;
 mod doctor;
@@ -124,6 +125,12 @@ pub const COMMANDS: &[CommandEntry] = &[
         events::run,
         || vec![&events::EVENTS],
         "prints what happens in the cell, as it happens",
+    ),
+    entry(
+        "changes",
+        changes::run,
+        || vec![&changes::CHANGES],
+        "prints who changed what in the cell, and when",
     ),
     entry(
         "sensor",

@@ -79,6 +79,7 @@ impl Rewriter<'_> {
             | Query::Names { .. }
             | Query::HostGroupTree { .. }
             | Query::Accounting(_)
+            | Query::Changes(_)
             | Query::Wait { .. }
             | Query::WaitPlaced { .. }
             | Query::Explain { .. }

@@ -158,7 +158,8 @@ pub fn instances(config: &Configuration, host: &HostName) -> Change {
     }
 }
 
-fn by(actor: &Actor) -> String {
+/// Who caused an event, as other programs see it.
+pub fn by(actor: &Actor) -> String {
     match actor {
         Actor::User { user, host } => format!("{user}@{host}"),
         Actor::Agent(host) => host.to_string(),

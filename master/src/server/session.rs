@@ -3,14 +3,14 @@
 //! up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{Accounting, AnswerPart, MoreRequest, Question, Stream, SubscribeRequest};
+use crate::query::{Accounting, AnswerPart, Changes, MoreRequest, Question, Stream, SubscribeRequest};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use master_core::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::{Owner, Program};
-use proto::wire::client::{AccountingFilter, ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::stream::Subscription;
 use proto::wire::view::Data;
@@ -56,11 +56,27 @@ enum PendingAnswer {
     Wait(oneshot::Receiver<AnswerPart>, Share),
     /// The event stream, until the client goes or is cut off.
     Events(oneshot::Receiver<Result<Stream, Diagnostic>>),
-    /// Read and sent part by part, when its turn has come.
-    Accounting(AccountingFilter),
+    /// Read from the database and sent part by part, when its turn has come.
+    Reading(DatabaseReading),
     Now(Reply),
     /// A frame that could not be read as a request.
     Refused(Diagnostic),
+}
+
+/// A question that is answered from the database, beside the query thread.
+enum DatabaseReading {
+    Accounting(Box<Accounting>),
+    Changes(Box<Changes>),
+}
+
+impl DatabaseReading {
+    /// The next part of the answer; the last one is without `more`. Blocks while it reads.
+    fn part(&mut self) -> Reply {
+        match self {
+            DatabaseReading::Accounting(reading) => reading.part(),
+            DatabaseReading::Changes(reading) => reading.part(),
+        }
+    }
 }
 
 /// Serves a client until it goes.
@@ -280,10 +296,17 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
 }
 
 fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> PendingAnswer {
-    if let Query::Accounting(filter) = query {
-        return PendingAnswer::Accounting(filter);
-    }
+    let database = || desk.database.clone();
     let query = match query {
+        Query::Accounting(filter) => {
+            return PendingAnswer::Reading(DatabaseReading::Accounting(Box::new(Accounting::new(
+                database(),
+                filter,
+            ))));
+        }
+        Query::Changes(filter) => {
+            return PendingAnswer::Reading(DatabaseReading::Changes(Box::new(Changes::new(database(), filter))));
+        }
         Query::Events(subscription) => return subscribe(desk, caller, subscription),
         query => query,
     };
@@ -378,8 +401,8 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
                 Ok(Err(refusal)) => vec![Reply::refusal(refusal)],
                 Err(_) => vec![Reply::refusal(ending())],
             },
-            PendingAnswer::Accounting(filter) => {
-                self.accounting(id, filter).await?;
+            PendingAnswer::Reading(reading) => {
+                self.read(id, reading).await?;
                 Vec::new()
             }
             PendingAnswer::Change(answer, token) => match answer.await {
@@ -419,8 +442,8 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
 
     /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow
     /// keeps nobody from reading.
-    async fn accounting(&mut self, id: u64, filter: AccountingFilter) -> Result<(), StreamError> {
-        let mut reading = Some(Accounting::new(self.desk.database.clone(), filter));
+    async fn read(&mut self, id: u64, reading: DatabaseReading) -> Result<(), StreamError> {
+        let mut reading = Some(reading);
         while let Some(mut next) = reading.take() {
             let place = self.desk.accounting.clone().acquire_owned().await;
             let part = tokio::task::spawn_blocking(move || {
@@ -433,7 +456,7 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
                 reading = Some(next);
             }
             // A part in which nothing matched is not worth a frame.
-            if !reply.more || reply != Accounting::nothing_yet() {
+            if !reply.more || (reply != Accounting::nothing_yet() && reply != Changes::nothing_yet()) {
                 self.sender.send(Kind::Reply, id, &reply).await?;
             }
         }

@@ -6,6 +6,7 @@ use super::room::{self, Room};
 use super::{ScriptChanges, Store, StoreError, accounting, signed};
 use master_core::event::Record;
 use proto::id::EventSeq;
+use proto::time::Wall;
 use rusqlite::{Connection, Row, Statement, TransactionBehavior, params};
 use serde::{Serialize, Serializer};
 use std::borrow::Borrow;
@@ -120,6 +121,54 @@ impl Store {
             records.len() < count
         })?;
         Ok(records)
+    }
+
+    /// Gives the events of some kinds behind `after` to `each`, in order, out of `most_runs` runs of
+    /// the log at most. Returns the last event that was looked at; `None` at the end of the log.
+    /// The kinds bring no accounting records.
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`, `DamagedRun`; `Database` if the file cannot be read.
+    pub fn select(
+        &self,
+        after: EventSeq,
+        kinds: &[&str],
+        most_runs: usize,
+        mut each: impl FnMut(Record),
+    ) -> Result<Option<EventSeq>, StoreError> {
+        let failed = |source| self.failed("read events from", source);
+        let sql = format!("SELECT last, body FROM events WHERE last > ?1 ORDER BY last LIMIT {most_runs}");
+        let mut statement = self.db.prepare(&sql).map_err(failed)?;
+        let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
+        let mut last = None;
+        while let Some(row) = rows.next().map_err(failed)? {
+            for stored in run(row, "events").map_err(failed)?? {
+                let stored: StoredEvent<'static> = stored;
+                last = Some(EventSeq(stored.seq));
+                if stored.seq > after.0 && kinds.contains(&&*stored.kind) {
+                    each(stored.decode(None)?);
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    /// Returns the number and the time of the oldest event in the log; `None` if it is empty.
+    ///
+    /// # Errors
+    /// `DamagedRun`; `Database` if the file cannot be read.
+    pub fn oldest_event(&self) -> Result<Option<(EventSeq, Wall)>, StoreError> {
+        let failed = |source| self.failed("read events from", source);
+        let mut statement = self
+            .db
+            .prepare("SELECT last, body FROM events ORDER BY last LIMIT 1")
+            .map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        let Some(row) = rows.next().map_err(failed)? else {
+            return Ok(None);
+        };
+        let events: Vec<StoredEvent<'static>> = run(row, "events").map_err(failed)??;
+        Ok(events.first().map(|event| (EventSeq(event.seq), Wall(event.wall))))
     }
 
     /// Gives events to `each` for as long as it says.

@@ -351,6 +351,8 @@ pub enum Query {
     },
     /// `qacct`. Answered with [`Data::Accounting`].
     Accounting(AccountingFilter),
+    /// `gridwright changes`. Answered with [`Data::Changes`].
+    Changes(ChangeFilter),
     /// Answered with [`Data::Ended`] when every task of the job has left (`qsub -sync y`).
     Wait {
         /// The job.
@@ -551,6 +553,20 @@ pub struct AccountingFilter {
     pub begin: Option<Wall>,
     /// `-e`: started not after.
     pub end: Option<Wall>,
+}
+
+/// Which changes of the cell. Empty lists do not filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChangeFilter {
+    /// Not before this time.
+    pub since: Option<Wall>,
+    /// Names and patterns of the users who made them.
+    pub users: Vec<String>,
+    /// Names and patterns of objects and hosts, kinds of objects, and numbers of jobs.
+    pub objects: Vec<String>,
+    /// The number of changes at most: older ones are left out. The master has a limit of its own.
+    pub most: u32,
 }
 
 /// An answer to a request, or a part of it.

@@ -1,8 +1,10 @@
 //! What the master tells about jobs, queues and hosts: enough for every text, XML and JSON form
 //! that the commands print.
 
+mod changes;
 mod explanation;
 
+pub use changes::{ChangeAction, ChangeHistory, ChangeView, FieldChange, LogBeginning};
 pub use explanation::{
     Comparison, Explanation, Holder, JobInFront, OrderPosition, Predecessor, PriorityTerm, ReasonContext, WaitReason,
 };
@@ -61,6 +63,8 @@ pub enum Data {
     HostGroupTree(HostGroupTree),
     /// Accounting records, oldest first.
     Accounting(Vec<AccountingRecord>),
+    /// Who changed what in the cell.
+    Changes(ChangeHistory),
     /// Rows of `qquota`.
     Quotas(Vec<QuotaRow>),
     /// How the tasks of a job ended.

@@ -112,7 +112,7 @@ fn create(parsed: &CommandLine) -> Outcome {
 }
 
 /// A time as people write it, in seconds.
-fn seconds(text: &str) -> Option<u64> {
+pub fn seconds(text: &str) -> Option<u64> {
     let (number, unit_s) = match text.char_indices().last()? {
         (at, 's') => (&text[..at], 1),
         (at, 'm') => (&text[..at], 60),

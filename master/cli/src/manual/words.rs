@@ -230,7 +230,34 @@ pub const WORDS: &[PageTexts] = &[
         ],
         environment: &[],
         files: &[],
-        see_also: &["qevent(1)", "qconf(1)"],
+        see_also: &["gridwright-changes(1)", "qevent(1)", "qconf(1)"],
+    },
+    PageTexts {
+        name: "changes",
+        description: &[
+            "The changes come from the log of events, which a cell keeps whole unless `trim_log` of \
+             `etc/master.toml` is set. The last line on standard error says how far back the log goes. Whoever may \
+             use `qconf -sq` may ask.",
+            "Values longer than 400 bytes are shortened to the elements that differ. An answer has 10000 changes \
+             and 8 MiB at most, the newest ones.",
+            "`--object` takes names of objects and hosts, queue instances such as `all.q@node1`, numbers of jobs, \
+             and kinds: `cluster queue`, `complex`, `scheduler configuration`, `exec host`, `access list`, `job` \
+             and so on. The cluster configuration is called `global`.",
+        ],
+        examples: &[
+            ("gridwright changes --since 7d", "The changes of a week."),
+            (
+                "gridwright changes --object all.q,'all.q@*'",
+                "Who changed a queue, or disabled it somewhere.",
+            ),
+            (
+                "gridwright changes --by ann --object job -fmt json",
+                "What an operator did to jobs of others, as JSON.",
+            ),
+        ],
+        environment: &[],
+        files: &[],
+        see_also: &["gridwright-events(1)", "qconf(1)", "qmod(1)", "gridwright-master(8)"],
     },
     PageTexts {
         name: "sensor",
