@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// A file is missing or unreadable.
-    #[error("cannot read {}; a host gets its certificates with: gridwright join MASTER TOKEN", path.display())]
+    #[error("cannot read {}; a host gets its certificates with: gridwright join MASTER --token-file FILE", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum CredentialsError {
         source: io::Error,
     },
     /// A file is not what it should be.
-    #[error("{} cannot be used; a host gets its certificates with: gridwright join MASTER TOKEN", path.display())]
+    #[error("{} cannot be used; a host gets its certificates with: gridwright join MASTER --token-file FILE", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,

@@ -121,7 +121,7 @@ codes! {
         "enrol the host again: gridwright token on the master, gridwright join on the host";
     /// A join token is wrong, used up, expired, or not for this host.
     BadToken = "bad-token", Permission, 1,
-        "make a new one on the master: gridwright token";
+        "make a new one on the master: gridwright token create";
     /// A message does not decode, is too long, or is of a kind this version does not know.
     BadMessage = "bad-message", Protocol, 1,
         "use commands and daemons of versions at most one release apart";

@@ -111,7 +111,7 @@ impl DirectoryIdentity {
         } else {
             format!(
                 "if the original is gone: gridwright up --dir {shown} --as-original; else let the copy join under a name of \
-                 its own: gridwright join MASTER TOKEN --dir {shown}"
+                 its own: gridwright join MASTER --token-file FILE --dir {shown}"
             )
         };
         let what = "error: the directory is a copy: its running jobs, its port and its keys belong to the original";

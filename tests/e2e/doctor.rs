@@ -89,10 +89,10 @@ fn each_thing_that_is_wrong_with_a_host_is_found_with_its_remedy() {
     healthy(&master);
     let junk = |_: &str| "junk\n".to_owned();
     with_file(&other, "agent/host.crt", junk, || {
-        found(&doctor(&other), "certificate", &["join again"])
+        found(&doctor(&other), "certificate", &["host.crt", "join again"])
     });
     with_file(&other, "agent/host.key", junk, || {
-        found(&doctor(&other), "certificate", &["key", "join again"])
+        found(&doctor(&other), "certificate", &["host.key", "join again"])
     });
     let unknown = |text: &str| format!("{text}\nport = \"many\"\n");
     with_file(&other, "etc/agent.toml", unknown, || {

@@ -15,7 +15,7 @@ use proto::load::SensorStatus;
 use proto::time::Wall;
 use proto::wire::client::{Query, QueueFilter};
 use proto::wire::view::Data;
-use quic::{CloseCode, Credentials, MasterAddress};
+use quic::{CaCertificate, CloseCode, Credentials, HostKey, IdentityError, MasterAddress, PeerIdentity};
 use serde::Deserialize;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -103,7 +103,7 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
     let path = dir.join("etc/agent.toml");
     let bad = |why: String, fix: &str| Finding::bad("settings", format!("{}: {why}", path.display()), fix);
     let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => bad(error.to_string(), "join the cell: gridwright join MASTER TOKEN"),
+        ErrorKind::NotFound => bad(error.to_string(), JOIN),
         _ => bad(
             error.to_string(),
             "run the doctor as root, or as the user the cell runs as",
@@ -120,6 +120,20 @@ fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
     })
 }
 
+/// How a host comes into a cell.
+const JOIN: &str = "join the cell: gridwright join MASTER --token-file FILE";
+
+/// A host without a certificate, or with one that cannot be read.
+fn nameless(dir: &Path, actual: &str) -> Finding {
+    let certificate = Folder::open(&dir.join("agent")).and_then(|folder| folder.read("host.crt"));
+    if certificate.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let found = format!("hostname says {actual}; the cell has given this host no name");
+        return Finding::bad("name", found, JOIN);
+    }
+    let found = format!("hostname says {actual}; the name in the cell is in the certificate, which cannot be read");
+    Finding::note("name", found, "see the line about the certificate")
+}
+
 /// The host is the name in its certificate; `hostname` has to lead there, by itself or as the
 /// cell's rules of names say.
 fn name(dir: &Path) -> Finding {
@@ -128,8 +142,7 @@ fn name(dir: &Path) -> Finding {
         .and_then(|name| name.into_string().ok())
         .unwrap_or_default();
     let Some(host) = up::host_of(dir) else {
-        let found = format!("hostname says {actual}; the cell has given this host no name");
-        return Finding::bad("name", found, "join the cell: gridwright join MASTER TOKEN");
+        return nameless(dir, &actual);
     };
     if host.is_called(&actual) {
         return Finding::fine("name", format!("{host}, as hostname says"));
@@ -183,7 +196,7 @@ fn daemons(dir: &Path) -> Vec<Finding> {
 
 /// The certificate with its key, or what is wrong and the remedy.
 fn credentials(dir: &Path) -> Result<Credentials, Finding> {
-    const AGAIN: &str = "join again with a new token: gridwright token, on the master's host";
+    const AGAIN: &str = "join again with a new token: gridwright token create, on the master's host";
     let bad = |why: String, fix: &str| Finding::bad("certificate", why, fix);
     let read = |name: &str| {
         let path = dir.join("agent").join(name);
@@ -197,8 +210,16 @@ fn credentials(dir: &Path) -> Result<Credentials, Finding> {
                 bad(format!("{}: {error}", path.display()), fix)
             })
     };
-    Credentials::from_pem(&read("host.crt")?, &read("host.key")?, &read("ca.crt")?)
-        .map_err(|error| bad(format!("{}: {error}", dir.join("agent").display()), AGAIN))
+    let unusable = |name: &'static str| {
+        let path = dir.join("agent").join(name);
+        move |error: IdentityError| bad(format!("{} cannot be used: {error}", path.display()), AGAIN)
+    };
+    let (certificate, key, ca) = (read("host.crt")?, read("host.key")?, read("ca.crt")?);
+    // Each by itself first, so that the finding names the file.
+    PeerIdentity::from_pem(&certificate).map_err(unusable("host.crt"))?;
+    HostKey::from_pem(&key).map_err(unusable("host.key"))?;
+    CaCertificate::from_pem(&ca).map_err(unusable("ca.crt"))?;
+    Credentials::from_pem(&certificate, &key, &ca).map_err(unusable("host.crt"))
 }
 
 fn certificate(dir: &Path) -> Finding {
