@@ -112,7 +112,7 @@ pub const COMMANDS: &[CommandEntry] = &[
         "doctor",
         doctor::run,
         || vec![&doctor::DOCTOR],
-        "checks this host and says what is wrong and how to mend it",
+        "checks this host, or the cell, and says how to mend what is wrong",
     ),
     entry(
         "explain",
