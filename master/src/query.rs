@@ -519,8 +519,8 @@ fn whole(model: &Model, query: Query) -> Vec<Reply> {
         }
         Query::Status => vec![status::status(model)],
         Query::Tokens => vec![hosts::tokens(model)],
-        // These are answered elsewhere: accounting and changes by the database, waiting by the waiters, events
-        // by the subscribers, jobs by walks.
+        // These are answered elsewhere: accounting and changes by the database, waiting by the
+        // waiters, events by the subscribers, jobs by walks.
         Query::Jobs(_)
         | Query::JobDetails { .. }
         | Query::Reasons

@@ -123,9 +123,9 @@ impl Store {
         Ok(records)
     }
 
-    /// Gives the events of some kinds behind `after` to `each`, in order, out of `most_runs` runs of
-    /// the log at most. Returns the last event that was looked at; `None` at the end of the log.
-    /// The kinds bring no accounting records.
+    /// Gives the events of some kinds behind `after` to `each`, in order, out of at most
+    /// `most_runs` runs of the log. Returns the last event that was looked at; `None` at the end of
+    /// the log. The kinds bring no accounting records.
     ///
     /// # Errors
     /// `UnknownEvent`, `Damaged`, `DamagedRun`; `Database` if the file cannot be read.

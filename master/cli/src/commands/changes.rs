@@ -48,7 +48,7 @@ pub const CHANGES: CommandDef = CommandDef {
             "--since",
             ValueCount::One,
             "TIME",
-            "only from then on: 30m, 12h or 7d ago, 2026-11-26, 2026-11-26T13:30, or [[CC]YY]MMDDhhmm[.SS]",
+            "only from then on: 12h or 7d ago, 2026-11-26, 2026-11-26T13:30, or [[CC]YY]MMDDhhmm[.SS]",
         ),
         with("-fmt", ValueCount::One, "text|json", "how to print (default: text)"),
         crate::cell_address::place::DIR,

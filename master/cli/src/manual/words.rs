@@ -238,8 +238,7 @@ pub const WORDS: &[PageTexts] = &[
             "The changes come from the log of events, which a cell keeps whole unless `trim_log` of \
              `etc/master.toml` is set. The last line on standard error says how far back the log goes. Whoever may \
              use `qconf -sq` may ask.",
-            "Values longer than 400 bytes are shortened to the elements that differ. An answer has 10000 changes \
-             and 8 MiB at most, the newest ones.",
+            "Values longer than 400 bytes are shortened. An answer has at most 10000 changes and 8 MiB.",
             "`--object` takes names of objects and hosts, queue instances such as `all.q@node1`, numbers of jobs, \
              and kinds: `cluster queue`, `complex`, `scheduler configuration`, `exec host`, `access list`, `job` \
              and so on. The cluster configuration is called `global`.",
@@ -250,10 +249,7 @@ pub const WORDS: &[PageTexts] = &[
                 "gridwright changes --object all.q,'all.q@*'",
                 "Who changed a queue, or disabled it somewhere.",
             ),
-            (
-                "gridwright changes --by ann --object job -fmt json",
-                "What an operator did to jobs of others, as JSON.",
-            ),
+            ("gridwright changes --object job", "What was done to jobs."),
         ],
         environment: &[],
         files: &[],
