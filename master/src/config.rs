@@ -69,7 +69,7 @@ pub struct MasterConfig {
     pub trim_log: bool,
     /// Inputs that may wait for the core.
     pub input_queue: usize,
-    /// Questions that may wait for the query thread.
+    /// Questions that may wait for the reader thread.
     pub query_queue: usize,
     /// Messages that may wait for one agent.
     pub agent_queue: usize,

@@ -17,11 +17,12 @@ use crate::agent_outbox::{AgentOutbox, can_wait};
 use crate::clock::Clock;
 use crate::connections::{AdmittedSerials, Connections, OutgoingMessage};
 use crate::issuer::Issuer;
+use crate::messages::{DriverInput, ReaderInput, SchedulerInput};
+use crate::model::Monitoring;
 use crate::quarantine::Quarantine;
-use crate::query::QueryInput;
 use crate::replies::Replies;
 use crate::reserve::{DiskRoom, Reserve};
-use crate::scheduler::{Monitoring, SchedulerInput, is_trigger};
+use crate::scheduler::is_trigger;
 use crate::scripts::Scripts;
 use crate::signs::Signs;
 use crate::slaves::Slaves;
@@ -57,23 +58,10 @@ const PLANNING: Duration = Duration::from_millis(1);
 /// of a task. After a quiet time there is no wait at all.
 const COMPANY: Duration = Duration::from_millis(3);
 
-/// An input of the core thread.
-#[derive(Debug)]
-pub enum DriverInput {
-    /// An input of the core.
-    Core(Input),
-    /// An answer that the shell made itself, to be given behind everything that came before it.
-    Deliver(ReplyTo, Box<Reply>),
-    /// A scheduling pass is over. Its orders came before.
-    Planned,
-    /// The end, after all earlier inputs.
-    Stop,
-}
-
 /// Where the driver's results go.
 pub struct Outlets {
-    /// The query thread.
-    pub query: mpsc::Sender<QueryInput>,
+    /// The reader thread.
+    pub reader: mpsc::Sender<ReaderInput>,
     /// The scheduler thread. Unbounded, because it also sends to the driver, and two bounded queues
     /// could wait for each other; it takes everything between two slices of a pass.
     pub scheduler: mpsc::UnboundedSender<SchedulerInput>,
@@ -209,7 +197,7 @@ impl Driver {
         }
         self.post.leave_all(&self.outlets.connections);
         // The readers end after this thread; where they have ended already there is nobody to tell.
-        let _ = self.outlets.query.blocking_send(QueryInput::Stop);
+        let _ = self.outlets.reader.blocking_send(ReaderInput::Stop);
         let _ = self.outlets.scheduler.send(SchedulerInput::Stop);
         Ok(())
     }
@@ -349,7 +337,7 @@ impl Driver {
                 let _ = self.outlets.revoked.send(serial);
             }
             self.outlets.slaves.apply(&records);
-            self.to_query(QueryInput::Events(records));
+            self.to_reader(ReaderInput::Events(records));
         } else {
             self.scripts.forget_refused();
         }
@@ -358,7 +346,7 @@ impl Driver {
             match out {
                 BatchOutput::Effect(effect) => self.perform(effect),
                 BatchOutput::Welcome(to, welcome) => self.post.add(to, OutgoingMessage::Welcome(welcome), self.stored),
-                BatchOutput::Deliver(to, reply) => self.to_query(QueryInput::Deliver(to, reply)),
+                BatchOutput::Deliver(to, reply) => self.to_reader(ReaderInput::Deliver(to, reply)),
             }
         }
         Ok(())
@@ -366,7 +354,7 @@ impl Driver {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Reply { to, reply } => self.to_query(QueryInput::Deliver(to, reply)),
+            Effect::Reply { to, reply } => self.to_reader(ReaderInput::Deliver(to, reply)),
             Effect::Send {
                 connection,
                 mut message,
@@ -389,7 +377,7 @@ impl Driver {
                 self.outlets.connections.close_host(&host, &why);
             }
             Effect::Observed(observation) => {
-                self.to_query(QueryInput::Observed(observation.clone()));
+                self.to_reader(ReaderInput::Observed(observation.clone()));
                 self.to_scheduler(SchedulerInput::Observed(observation));
             }
             Effect::OrderRefused {
@@ -414,7 +402,7 @@ impl Driver {
                 is_manager,
                 by,
             } => {
-                self.to_query(QueryInput::CutOff {
+                self.to_reader(ReaderInput::CutOff {
                     to,
                     ids,
                     is_manager,
@@ -430,12 +418,12 @@ impl Driver {
 
     fn trigger(&self, monitoring: Monitoring) {
         self.to_scheduler(SchedulerInput::Trigger(monitoring));
-        self.to_query(QueryInput::PassWanted);
+        self.to_reader(ReaderInput::PassWanted);
     }
 
     /// The readers end after the driver: a closed channel is the end of the process.
-    fn to_query(&self, input: QueryInput) {
-        let _ = self.outlets.query.blocking_send(input);
+    fn to_reader(&self, input: ReaderInput) {
+        let _ = self.outlets.reader.blocking_send(input);
     }
 
     fn to_scheduler(&self, input: SchedulerInput) {

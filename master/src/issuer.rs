@@ -1,8 +1,8 @@
 //! The CA at work: certificates for hosts that join or renew, and for simulated hosts.
 
 use crate::clock::wall_now;
-use crate::driver::DriverInput;
 use crate::layout::Layout;
+use crate::messages::DriverInput;
 use master_core::effect::{Input, ReplyTo};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;

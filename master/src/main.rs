@@ -1,11 +1,10 @@
 //! The master daemon of a cell: a tokio shell around the deciding core (ARCHITECTURE.md "One
 //! input").
 //!
-//! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`query`] and
-//! [`scheduler`], what faces the outside in [`server`], what is kept in [`store`]. Which file of
+//! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`reader`]
+//! and [`scheduler`], what faces the outside in [`server`], what is kept in [`store`]. Which file of
 //! the state directory holds what is in [`layout`].
 
-mod accounting_file;
 mod agent_outbox;
 mod args;
 mod check;
@@ -14,18 +13,20 @@ mod config;
 mod connections;
 mod copy;
 mod driver;
+mod followers;
 mod init;
 mod issuer;
 mod layout;
 mod lock;
-mod mail;
+mod messages;
+mod model;
 mod notify;
 mod quarantine;
 mod query;
+mod reader;
 mod renewal;
 mod replay;
 mod replies;
-mod reporting;
 mod reserve;
 mod run;
 mod scheduler;
@@ -89,7 +90,7 @@ fn act(action: Action) -> ExitCode {
             Err(error) => return fail(&error),
         },
         Action::Mail { mailers } => {
-            if let Err(error) = mail::relay::serve(&mailers, std::io::stdin(), std::io::stdout()) {
+            if let Err(error) = followers::mail::relay::serve(&mailers, std::io::stdin(), std::io::stdout()) {
                 return fail(&error);
             }
         }

@@ -360,7 +360,7 @@ mod tests {
         let path = dir.path().join("aborts");
         let aside = Quarantine::read(path.clone());
         aside.note_panics();
-        for name in ["master-query", CORE_THREAD] {
+        for name in ["master-reader", CORE_THREAD] {
             let aside = aside.clone();
             let work = move || {
                 let core = Core::new(State::new());

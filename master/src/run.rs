@@ -1,21 +1,28 @@
 //! `gridwright-master run`: everything put together, and taken apart again at the end.
 
-use crate::accounting_file::{AccountingError, AccountingFile};
 use crate::args::RunOptions;
 use crate::clock::{Clock, wall_now};
 use crate::config::{CellConfig, ConfigError, MasterConfig};
 use crate::connections::AdmittedSerials;
-use crate::driver::{Disk, Driver, DriverInput, Outlets};
+use crate::driver::{Disk, Driver, Outlets};
+use crate::followers::accounting_file::{AccountingError, AccountingFile};
+use crate::followers::mail::Mailer;
+use crate::followers::mail::sender::MailQueue;
+use crate::followers::reporting::ReportingFile;
+use crate::followers::schedule_file::ScheduleFile;
+use crate::followers::snapshots::Snapshots;
+use crate::followers::subscribers::Subscribers;
+use crate::followers::{Files, Followers};
 use crate::issuer::{self, Issuer, KeyError};
 use crate::layout::Layout;
 use crate::lock::{LockError, MasterLock};
-use crate::mail::sender::MailQueue;
+use crate::messages::{DriverInput, ReaderInput};
+use crate::model::{Model, StaticFacts};
 use crate::notify;
 use crate::quarantine::{CORE_THREAD, Quarantine};
-use crate::query::{Files, Model, QueryInput, QueryQueues, QueryThread, ScheduleFile, StaticFacts, Upkeep};
+use crate::reader::{QueryQueues, Reader};
 use crate::renewal::Renewal;
 use crate::replay::{ReplayedState, replay};
-use crate::reporting::ReportingFile;
 use crate::reserve::Reserve;
 use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, agents, unix};
@@ -23,6 +30,7 @@ use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError, probe_room};
 use crate::tickets::Tickets;
+use jiff::tz::TimeZone;
 use master_core::core::Core;
 use master_core::effect::{LoadLimits, MasterHost};
 use master_core::state::State;
@@ -40,7 +48,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-/// Inputs of the query thread that may wait; beyond them the core waits for its readers.
+/// Inputs of the reader thread that may wait; beyond them the core waits for its readers.
 const EVENT_QUEUE: usize = 16_384;
 
 /// The master cannot run.
@@ -100,7 +108,7 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
 /// As [`RunError`]: before it is ready, or when an event cannot be made durable.
 pub fn run(options: &RunOptions) -> Result<(), RunError> {
     let layout = Layout::new(&options.dir);
-    crate::copy::refuse(&layout)?;
+    crate::copy::refuse(&layout).map_err(RunError::Copy)?;
     let cell = CellConfig::read(&layout.etc("cell.toml"))?;
     let config = MasterConfig::read(&layout.etc("master.toml"))?;
     logging::limit_bytes(config.log_bytes);
@@ -166,16 +174,16 @@ struct Master {
 struct Threads {
     driver: JoinHandle<Result<(), StoreError>>,
     driver_ended: oneshot::Receiver<()>,
-    query: JoinHandle<()>,
+    reader: JoinHandle<()>,
     scheduler: JoinHandle<()>,
 }
 
 /// The receiving ends of the queues between the threads.
 struct Queues {
     inputs: mpsc::Receiver<DriverInput>,
-    to_query: mpsc::Sender<QueryInput>,
-    from_driver: mpsc::Receiver<QueryInput>,
-    asked: QueryQueues,
+    to_reader: mpsc::Sender<ReaderInput>,
+    from_driver: mpsc::Receiver<ReaderInput>,
+    queries: QueryQueues,
 }
 
 impl Master {
@@ -249,7 +257,7 @@ impl Master {
         let Threads {
             driver,
             mut driver_ended,
-            query,
+            reader,
             scheduler,
         } = threads;
         tokio::select! {
@@ -264,7 +272,7 @@ impl Master {
         let _ = desk.inputs.send(DriverInput::Stop).await;
         let outcome = tokio::task::spawn_blocking(move || {
             let outcome = driver.join();
-            let rest = [query.join(), scheduler.join()];
+            let rest = [reader.join(), scheduler.join()];
             (outcome, rest)
         });
         let ended = outcome.await.map_err(|error| RunError::System {
@@ -316,7 +324,7 @@ fn open_desk(
     let (questions, question_receiver) = mpsc::channel(config.query_queue);
     let (more, more_receiver) = mpsc::channel(config.query_queue);
     let (subscribers, subscriber_receiver) = mpsc::channel(config.query_queue);
-    let (to_query, from_driver) = mpsc::channel(EVENT_QUEUE);
+    let (to_reader, from_driver) = mpsc::channel(EVENT_QUEUE);
     let desk = Desk {
         inputs: inputs.clone(),
         questions,
@@ -337,7 +345,7 @@ fn open_desk(
         last_connection: AtomicU64::new(0),
         config,
     };
-    let asked = QueryQueues {
+    let queries = QueryQueues {
         questions: question_receiver,
         more: more_receiver,
         subscribers: subscriber_receiver,
@@ -346,9 +354,9 @@ fn open_desk(
         Arc::new(desk),
         Queues {
             inputs: input_receiver,
-            to_query,
+            to_reader,
             from_driver,
-            asked,
+            queries,
         },
     )
 }
@@ -371,9 +379,9 @@ impl Threads {
     ) -> Result<Self, RunError> {
         let Queues {
             inputs,
-            to_query,
+            to_reader,
             from_driver,
-            asked,
+            queries,
         } = queues;
         let Start {
             disk,
@@ -383,14 +391,14 @@ impl Threads {
         } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
-        let query = query_thread(
+        let reader = reader(
             runtime,
             layout,
             desk,
             Model::new(state.clone(), statics(layout, desk, naming.clone(), clock)),
         )?;
         let on = runtime.clone();
-        let query = spawn("master-query", move || query.run(from_driver, asked, &on))?;
+        let reader = spawn("master-reader", move || reader.run(from_driver, queries, &on))?;
         let (to_scheduler, scheduler_inputs) = mpsc::unbounded_channel();
         let zone = crate::zone::local();
         let scheduler = SchedulerThread::new(
@@ -398,12 +406,12 @@ impl Threads {
             zone.clone(),
             clock,
             desk.inputs.clone(),
-            to_query.clone(),
+            to_reader.clone(),
         );
         let on = runtime.clone();
         let scheduler = spawn("master-sched", move || scheduler.run(scheduler_inputs, &on))?;
         let outlets = Outlets {
-            query: to_query,
+            reader: to_reader,
             scheduler: to_scheduler,
             joins: desk.joins.clone(),
             connections: desk.connections.clone(),
@@ -426,7 +434,7 @@ impl Threads {
         Ok(Self {
             driver,
             driver_ended,
-            query,
+            reader,
             scheduler,
         })
     }
@@ -473,33 +481,34 @@ fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Static
     }
 }
 
-fn query_thread(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<QueryThread, RunError> {
+fn reader(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<Reader, RunError> {
     let store = Store::open(&layout.database())?;
     let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
     let schedule = ScheduleFile::new(layout.common("schedule"));
+    let files = Files {
+        accounting,
+        reporting,
+        schedule,
+    };
     // The unit of systemd names the relay; without it the master runs the mailer itself.
     let relay = std::env::var_os("GRIDWRIGHT_MAIL_SOCKET").map(Into::into);
-    let (outbox, mailing) = MailQueue::new(relay);
+    let (mails, mailing) = MailQueue::new(relay);
     runtime.spawn(mailing);
-    let upkeep = Upkeep {
-        snapshot_events: desk.config.snapshot_events,
-        trim_log: desk.config.trim_log,
-        event_queue: desk.config.event_queue,
-        signs: desk.signs.clone(),
-    };
-    Ok(QueryThread::new(
-        model,
-        store,
-        Files {
-            accounting,
-            reporting,
-            schedule,
-        },
-        outbox,
-        desk.replies.clone(),
-        upkeep,
-    ))
+    let config = &desk.config;
+    let snapshots = Snapshots::new(
+        &model.state,
+        config.snapshot_events,
+        config.trim_log,
+        desk.signs.clone(),
+    );
+    let followers = Followers::new(
+        files,
+        Mailer::new(TimeZone::system(), mails),
+        Subscribers::new(config.event_queue),
+        snapshots,
+    );
+    Ok(Reader::new(model, store, followers, desk.replies.clone()))
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {

@@ -2,29 +2,25 @@
 //! scheduler on one page").
 //!
 //! It folds events and observations, plans a pass in slices, and hands orders to the core, which
-//! checks them. Priorities go to the query thread as soft state. Triggers that come while a pass
+//! checks them. Priorities go to the reader thread as soft state. Triggers that come while a pass
 //! runs are merged into one pass after it.
 
-mod info;
 mod monitor;
 mod profile;
 
-pub use info::{SchedulingInfo, Update};
-
 use crate::clock::Clock;
-use crate::driver::DriverInput;
-use crate::query::QueryInput;
+use crate::messages::{DriverInput, ReaderInput, SchedulerInput};
+use crate::model::{Monitoring, SchedulingUpdate};
 use crate::reserve::DiskRoom;
 use master_core::decide::tasks::tickets;
 use master_core::effect::{Input, Placer};
-use master_core::event::{Event, Record};
+use master_core::event::Event;
 use master_core::observe::Observation;
 use master_core::sched::algorithm::Algorithm;
 use master_core::sched::{Listing, ReservationMode, Scheduler, Slice};
 use master_core::state::State;
 use monitor::Monitor;
 use profile::Profile;
-use proto::diagnostic::Diagnostic;
 use proto::time::Zone;
 use proto::wire::stream::Order;
 use std::sync::Arc;
@@ -55,46 +51,12 @@ const PRIORITIES_SHARE: u32 = 20;
 /// Jobs whose priority numbers are computed at a time: about a millisecond.
 const LISTED: usize = 2_000;
 
-/// Messages of the driver to the scheduler thread, in order.
-#[derive(Debug)]
-pub enum SchedulerInput {
-    /// Events that are durable.
-    Events(Vec<Arc<Record>>),
-    /// A soft fact.
-    Observed(Observation),
-    /// An order that the core refused.
-    Refused {
-        /// The order.
-        order: Box<Order>,
-        /// Why.
-        why: Diagnostic,
-    },
-    /// A pass is wanted now.
-    Trigger(Monitoring),
-    /// Other programs place jobs from now on, or this scheduler does again.
-    Placing(Placer),
-    /// Whether the disk has room for starts.
-    Room(DiskRoom),
-    /// The end.
-    Stop,
-}
-
-/// Whether the results of a pass are to be written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Monitoring {
-    /// They are not.
-    #[default]
-    Off,
-    /// Once, after the pass (`qconf -tsm`).
-    On,
-}
-
 /// The state of the thread.
 pub struct SchedulerThread {
     scheduler: Scheduler,
     clock: Clock,
     orders: mpsc::Sender<DriverInput>,
-    query: mpsc::Sender<QueryInput>,
+    reader: mpsc::Sender<ReaderInput>,
     is_wanted: bool,
     /// A program outside places jobs: no pass is made.
     stands_by: bool,
@@ -120,8 +82,8 @@ pub struct SchedulerThread {
     monitoring: Monitoring,
     /// The next entry of the file `schedule`.
     monitor: Monitor,
-    /// Messages that the query thread has not got yet.
-    update: Update,
+    /// Messages that the reader thread has not got yet.
+    update: SchedulingUpdate,
 }
 
 impl SchedulerThread {
@@ -131,7 +93,7 @@ impl SchedulerThread {
         zone: Zone,
         clock: Clock,
         orders: mpsc::Sender<DriverInput>,
-        query: mpsc::Sender<QueryInput>,
+        reader: mpsc::Sender<ReaderInput>,
     ) -> Self {
         let now = Instant::now();
         // No pass before the core says so: a program outside may place jobs already.
@@ -140,7 +102,7 @@ impl SchedulerThread {
             scheduler: Scheduler::new(state, zone),
             clock,
             orders,
-            query,
+            reader,
             is_wanted: true,
             stands_by,
             room: DiskRoom::Enough,
@@ -154,7 +116,7 @@ impl SchedulerThread {
             listing: None,
             monitoring: Monitoring::Off,
             monitor: Monitor::default(),
-            update: Update::default(),
+            update: SchedulingUpdate::default(),
         }
     }
 
@@ -387,14 +349,14 @@ impl SchedulerThread {
         }
     }
 
-    /// Sends the query thread what it has room for. The rest is sent with the next pass.
+    /// Sends the reader thread what it has room for. The rest is sent with the next pass.
     fn tell(&mut self) {
         // A full queue is behind by thousands of events, so a message would arrive late anyway.
-        if let Ok(permit) = self.query.try_reserve() {
+        if let Ok(permit) = self.reader.try_reserve() {
             let (passes, reservations) = (self.update.passes, self.update.reservations.clone());
             let update = std::mem::take(&mut self.update);
             (self.update.passes, self.update.reservations) = (passes, reservations);
-            permit.send(QueryInput::Scheduling(Box::new(update)));
+            permit.send(ReaderInput::Scheduling(Box::new(update)));
         }
     }
 }

@@ -6,7 +6,7 @@
 //! out to an agent with the script in its place again. Which scripts are in use follows from the
 //! jobs of the state alone.
 
-use crate::store::{ScriptChanges, Store, StoreError};
+use crate::store::{ScriptChanges, Store, StoreError, script_digest};
 use master_core::effect::Input;
 use master_core::event::{Event, Record};
 use master_core::state::State;
@@ -22,14 +22,6 @@ const SHORT_BYTES: usize = 4_096;
 
 /// Bytes of scripts that were read last and are kept for the next host of the same job.
 const CACHE_BYTES: usize = 32 << 20;
-
-/// The name of a script: its SHA-256.
-pub fn digest(content: &[u8]) -> ScriptDigest {
-    let digest = ring::digest::digest(&ring::digest::SHA256, content);
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    ScriptDigest(bytes)
-}
 
 /// The scripts that jobs use, and scripts of submissions that are not stored yet.
 #[derive(Debug, Default)]
@@ -81,7 +73,7 @@ impl Scripts {
         };
         if content.len() > SHORT_BYTES {
             let script = StoredScript {
-                digest: digest(content),
+                digest: script_digest(content),
                 bytes: content.len() as u64,
             };
             self.fresh.insert(script.digest, content.clone());

@@ -12,9 +12,8 @@ pub mod unix;
 
 use crate::config::MasterConfig;
 use crate::connections::Connections;
-use crate::driver::DriverInput;
 use crate::issuer::Issuer;
-use crate::query::{MoreRequest, Question, SubscribeRequest};
+use crate::messages::{DriverInput, MoreRequest, Question, SubscribeRequest};
 use crate::replies::Replies;
 use crate::signs::Signs;
 use crate::slaves::Slaves;
@@ -32,11 +31,11 @@ use tokio::sync::{Semaphore, mpsc};
 pub struct Desk {
     /// To the core thread.
     pub inputs: mpsc::Sender<DriverInput>,
-    /// To the query thread.
+    /// To the reader thread.
     pub questions: mpsc::Sender<Question>,
-    /// To the query thread, to continue long answers.
+    /// To the reader thread, to continue long answers.
     pub more: mpsc::Sender<MoreRequest>,
-    /// To the query thread, for readers of the event stream.
+    /// To the reader thread, for readers of the event stream.
     pub subscribers: mpsc::Sender<SubscribeRequest>,
     /// Answers to changes.
     pub replies: Arc<Replies<Reply>>,

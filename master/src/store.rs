@@ -2,7 +2,7 @@
 //!
 //! One thread writes the log: [`Store::append`] is one transaction for a whole batch, durable when
 //! it returns, and the accounting records of the batch are in it. Snapshots are written by the
-//! query thread through a [`Store`] of its own; SQLite lets one write at a time. What an event
+//! reader thread through a [`Store`] of its own; SQLite lets one write at a time. What an event
 //! means is deliberately not known here.
 
 mod accounting;
@@ -20,7 +20,7 @@ mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow, Damage};
 pub use full::probe_room;
-pub use scripts::ScriptChanges;
+pub use scripts::{ScriptChanges, script_digest};
 
 use room::Room;
 use rusqlite::{Connection, OpenFlags};

@@ -6,7 +6,7 @@ pub use history::eventful_history;
 
 use crate::clock::Clock;
 use crate::init::Plan;
-use crate::query::{Model, StaticFacts};
+use crate::model::{Model, StaticFacts};
 use master_core::event::{Actor, Event, Record, TaskFate};
 use master_core::state::State;
 use proto::accounting::AccountingRecord;

@@ -48,7 +48,7 @@ pub const WORKS: [Work; 3] = [
 /// Connections over which jobs are submitted at a time: their changes share a sync.
 const SUBMITTERS: u32 = 16;
 
-/// The pause between two looks at how many tasks have started. One look takes the query thread less
+/// The pause between two looks at how many tasks have started. One look takes the reader thread less
 /// than a millisecond.
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -6,7 +6,7 @@
 //! launcher has on disk survives everything. Faults are drawn from the seed; after every event the
 //! invariants are checked, so that a failing seed names the step at which things went wrong.
 //!
-//! Not simulated: certificates and joining, load sensors, the query thread, the bytes of the wire,
+//! Not simulated: certificates and joining, load sensors, the reader thread, the bytes of the wire,
 //! and disks that lie. What is checked and which mutations that finds is in `tests/README.md`.
 
 mod accounts;

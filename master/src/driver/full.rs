@@ -1,11 +1,10 @@
 //! What the driver does where the disk has little room or none: it refuses changes, and keeps what
 //! it cannot make durable yet.
 
-use super::{Batch, Driver, DriverInput};
+use super::{Batch, Driver};
 use crate::connections::OutgoingMessage;
-use crate::query::QueryInput;
+use crate::messages::{DriverInput, ReaderInput, SchedulerInput};
 use crate::reserve::DiskRoom;
-use crate::scheduler::SchedulerInput;
 use crate::store::{ScriptChanges, StoreError, probe_room};
 use master_core::effect::{Input, ReplyTo};
 use master_core::event::Record;
@@ -179,7 +178,7 @@ impl Driver {
 
     /// A refusal rests on no event: it may leave before those that wait.
     fn refuse_now(&self, to: ReplyTo) {
-        self.to_query(QueryInput::Deliver(
+        self.to_reader(ReaderInput::Deliver(
             to,
             Box::new(Reply::refusal(self.reserve.refusal())),
         ));

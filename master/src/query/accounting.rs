@@ -1,4 +1,4 @@
-//! `qacct`: records by job, task, owner and time. Read from the database beside the query thread,
+//! `qacct`: records by job, task, owner and time. Read from the database beside the reader thread,
 //! part by part, so that neither memory nor the database's log grows with the number of records.
 
 use super::select::{Jobs, Patterns};

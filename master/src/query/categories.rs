@@ -1,6 +1,7 @@
 //! The categories of jobs, as the scheduler last told them.
 
-use super::{Model, parts};
+use super::parts;
+use crate::model::Model;
 use master_core::sched::CategoryRow;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::Reply;

@@ -1,7 +1,7 @@
 //! `qhost` and the health of load sensors.
 
-use super::Model;
 use super::select::{self, Patterns};
+use crate::model::Model;
 use master_core::event::JoinGrant;
 use master_core::ledger::Level;
 use master_core::matching::{Cluster, Mode};

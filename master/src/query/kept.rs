@@ -1,6 +1,7 @@
 //! `qsched`: what the scheduler keeps for tasks that wait.
 
-use super::{Model, parts};
+use super::parts;
+use crate::model::Model;
 use master_core::ledger::Grant;
 use master_core::sched::Reservation;
 use master_core::sched::report::schedule_file;

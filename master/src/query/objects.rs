@@ -1,6 +1,6 @@
 //! `qconf -s…`: configuration objects as text fields, their names, and what `-a…` opens.
 
-use super::Model;
+use crate::model::Model;
 use master_core::config::Configuration;
 use master_core::observe::Loads;
 use proto::diagnostic::{Code, Diagnostic};

@@ -1,7 +1,7 @@
 //! `qstat -f`, `-g c`, `qhost -q`, `qselect`: queue instances with their slots, load and states.
 
-use super::Model;
 use super::select::Patterns;
+use crate::model::Model;
 use master_core::config::pattern::{QueuePattern, is_in_queue_list};
 use master_core::explain;
 use master_core::ledger::Level;

@@ -1,7 +1,7 @@
 //! `qrstat`: advance reservations, with what fails in them.
 
-use super::Model;
 use super::select::Patterns;
+use crate::model::Model;
 use master_core::event::InstanceState;
 use master_core::observe::Observations;
 use master_core::state::State;

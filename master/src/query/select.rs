@@ -1,6 +1,6 @@
 //! Names, patterns and requests of questions: jobs, users, hosts, parallel environments, resources.
 
-use super::Model;
+use crate::model::Model;
 use master_core::matching::{self, Request};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;

@@ -1,6 +1,7 @@
 //! The share tree with what each part of it gets, as the scheduler last told it.
 
-use super::{Model, parts};
+use super::parts;
+use crate::model::Model;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::client::{Answer, Reply};
 use proto::wire::view::Data;

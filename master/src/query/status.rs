@@ -1,7 +1,7 @@
 //! The state of the cell at a glance: `qping`, `up`, `doctor`.
 
-use super::Model;
-use super::model::tasks;
+use crate::model::Model;
+use crate::model::tasks;
 use proto::wire::client::Reply;
 use proto::wire::view::{CellStatus, Data};
 

@@ -1,6 +1,6 @@
 //! Who asks a question, where the answer depends on it.
 
-use super::Model;
+use crate::model::Model;
 use master_core::decide::Caller;
 use master_core::effect::MasterHost;
 use proto::id::{HostName, UserName};

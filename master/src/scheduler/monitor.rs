@@ -1,5 +1,5 @@
 //! What `MONITOR=1` in `params` of the scheduler configuration asks for: entries of the file
-//! `schedule`, which the query thread writes.
+//! `schedule`, which the reader thread writes.
 //!
 //! 8.1.9 writes one for each pass. Passes here come as often as something happens, so what was
 //! started is gathered, and an entry is made after the first pass that is due for one: at most one

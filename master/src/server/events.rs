@@ -3,7 +3,7 @@
 
 use super::gather::NewsQueue;
 use super::session::Writer;
-use crate::query::{Filter, NewsItem, Stream, StreamPrelude};
+use crate::messages::{NewsItem, Stream, StreamFilter, StreamPrelude};
 use crate::store::Store;
 use master_core::stream;
 use proto::diagnostic::{Code, Diagnostic};
@@ -70,7 +70,7 @@ fn weight(change: &Change) -> usize {
 struct StreamWriter<'a, 'w, W> {
     writer: &'a mut Writer<'w, W>,
     id: u64,
-    filter: Filter,
+    filter: StreamFilter,
     cut: oneshot::Receiver<Diagnostic>,
     part: StreamPart,
 }

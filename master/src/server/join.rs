@@ -1,7 +1,7 @@
 //! Enrolment: a host shows a token and gets a certificate. The rules of tokens are the core's.
 
 use super::{CoreExit, Desk};
-use crate::query::Question;
+use crate::messages::Question;
 use master_core::effect::Input;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;

@@ -3,7 +3,8 @@
 //! up with it.
 
 use super::{Desk, overloaded};
-use crate::query::{Accounting, AnswerPart, Changes, MoreRequest, Question, Stream, SubscribeRequest};
+use crate::messages::{MoreRequest, Question, Stream, SubscribeRequest};
+use crate::query::{Accounting, AnswerPart, Changes};
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use master_core::state::slaves::task_of;
@@ -478,7 +479,7 @@ fn shown(mut reply: Reply, token: Option<&JoinToken>) -> Reply {
     }
 }
 
-/// What is said where the query thread is gone.
+/// What is said where the reader thread is gone.
 fn no_answer() -> AnswerPart {
     vec![Reply::refusal(ending())].into()
 }

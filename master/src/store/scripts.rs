@@ -42,6 +42,14 @@ impl ScriptChanges {
     }
 }
 
+/// The name of a script: its SHA-256.
+pub fn script_digest(content: &[u8]) -> ScriptDigest {
+    let digest = ring::digest::digest(&ring::digest::SHA256, content);
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    ScriptDigest(bytes)
+}
+
 impl Store {
     /// Returns the content of a script. `None` means that it is not stored.
     ///
@@ -56,7 +64,7 @@ impl Store {
         let content = room::content(&row)
             .and_then(|content| rmp_serde::from_slice::<ByteBuf>(&content).map_err(|error| error.to_string()));
         match content {
-            Ok(content) if crate::scripts::digest(&content) == *digest => Ok(Some(Arc::from(content.into_vec()))),
+            Ok(content) if script_digest(&content) == *digest => Ok(Some(Arc::from(content.into_vec()))),
             Ok(_) => Err(StoreError::DamagedScript {
                 why: "its bytes are not those of its checksum".to_owned(),
             }),

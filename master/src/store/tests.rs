@@ -347,7 +347,7 @@ fn scripts_come_and_go_with_events_and_equal_ones_are_kept_once() {
     let dir = TempDir::new("store");
     let mut store = Store::create(&database(&dir)).unwrap();
     let body: std::sync::Arc<[u8]> = b"#!/bin/sh\n".repeat(100_000).into();
-    let digest = crate::scripts::digest(&body);
+    let digest = script_digest(&body);
     let kept = ScriptChanges {
         kept: vec![(digest, body.clone()), (digest, body.clone())],
         dropped: Vec::new(),
@@ -375,7 +375,7 @@ fn room_of_scripts_that_are_gone_is_given_back_to_the_file_system() {
         (seed >> 56) as u8
     };
     let body: std::sync::Arc<[u8]> = (0..20 << 20).map(|_| noise()).collect();
-    let digest = crate::scripts::digest(&body);
+    let digest = script_digest(&body);
     let kept = ScriptChanges {
         kept: vec![(digest, body)],
         dropped: Vec::new(),

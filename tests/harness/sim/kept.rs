@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct MasterDisk {
     pub(super) log: Vec<Arc<Record>>,
-    /// The fold of the log, as the query thread has it.
+    /// The fold of the log, as the reader thread has it.
     pub(super) state: State,
     rules: Rules,
 }

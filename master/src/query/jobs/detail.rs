@@ -1,7 +1,7 @@
 //! A block of `qstat -j`.
 
 use super::row;
-use crate::query::Model;
+use crate::model::Model;
 use crate::query::viewer::Viewer;
 use master_core::explain;
 use master_core::sched::report::finding::Findings;

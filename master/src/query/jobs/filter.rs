@@ -1,6 +1,6 @@
 //! Which jobs and tasks `qstat` shows.
 
-use crate::query::Model;
+use crate::model::Model;
 use crate::query::queues::Selection;
 use crate::query::select::{self, Patterns};
 use master_core::config::pattern::{QueuePattern, is_in_queue_list};

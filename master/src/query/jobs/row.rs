@@ -1,6 +1,6 @@
 //! One job as `qstat` shows it.
 
-use crate::query::Model;
+use crate::model::Model;
 use crate::query::conditions;
 use master_core::config::Configuration;
 use master_core::matching;

@@ -1,24 +1,25 @@
-//! Who reads the event stream: event clients, each with a queue of its own.
+//! The readers of the event stream: event clients, each with a queue of its own.
 //!
-//! This thread hands each event on as it has it, shared, and never waits: whoever does not take
-//! what comes is cut off at `event_queue` and may come back with the number of the last event that
-//! it has.
+//! The reader thread hands each event on as it has it, shared, and never waits. A client that does
+//! not take its events is cut off at `event_queue`, and may come back with the number of the last
+//! event that it has.
 
-use super::Model;
+use crate::messages::{NewsItem, Stream, StreamFilter, StreamPrelude, SubscribeRequest};
+use crate::model::Model;
+use master_core::config::DerivedChanges;
 use master_core::decide::Caller;
 use master_core::effect::MasterHost;
 use master_core::event::Record;
-use master_core::observe::{Observation, Observations};
+use master_core::observe::Observation;
 use master_core::state::State;
-use master_core::state::job::Job;
 use master_core::stream;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq, UserName};
+use proto::id::{EventSeq, HostName, JobNumber, UserName};
 use proto::job::Owner;
 use proto::wire::client::{Answer, Reply};
-use proto::wire::stream::{Change, EVERY_MAX_S, EventClient, Item, StreamStart, Subscription, is_name};
+use proto::wire::stream::{Change, EVERY_MAX_S, EventClient, StreamStart, Subscription, is_name};
 use proto::wire::view::Data;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -36,107 +37,13 @@ const CLIENTS: u32 = 99;
 /// Owners of jobs in one subscription.
 const OWNERS_MAX: usize = 1_000;
 
-/// Somebody wants the stream.
-#[derive(Debug)]
-pub struct SubscribeRequest {
-    /// What of it.
-    pub subscription: Subscription,
-    /// Who.
-    pub owner: Owner,
-    /// The host that vouches for the owner.
-    pub host: HostName,
-    /// Takes the stream, or the refusal.
-    pub answer: oneshot::Sender<Result<Stream, Diagnostic>>,
-}
-
-/// One stream, as it is handed to those who send it.
-#[derive(Debug)]
-pub struct Stream {
-    /// What comes before the news.
-    pub beginning: StreamPrelude,
-    /// What of it is wanted.
-    pub filter: Filter,
-    /// For how long news are gathered; zero is not at all.
-    pub every: Duration,
-    /// The news.
-    pub live: mpsc::Receiver<NewsItem>,
-    /// Resolves when the client is cut off.
-    pub cut: oneshot::Receiver<Diagnostic>,
-}
-
-/// What of a stream is wanted.
-#[derive(Debug, Default)]
-pub struct Filter {
-    /// Kinds; empty is all.
-    kinds: Vec<String>,
-    /// Whose jobs; empty is everybody's.
-    owners: Vec<UserName>,
-    /// The jobs of these owners that are there.
-    jobs: BTreeSet<SubmitSeq>,
-}
-
-impl Filter {
-    /// What a subscription wants of a cell in this state.
-    fn new(kinds: Vec<String>, owners: Vec<UserName>, state: &State) -> Filter {
-        let is_theirs = |job: &&Job| owners.contains(&job.spec.owner.user);
-        let jobs = if owners.is_empty() {
-            BTreeSet::new()
-        } else {
-            state.jobs.values().filter(is_theirs).map(|job| job.seq).collect()
-        };
-        Filter { kinds, owners, jobs }
-    }
-
-    /// Whether a change is wanted; each is to be asked about once, in their order.
-    pub fn takes(&mut self, change: &Change) -> bool {
-        let is_theirs = self.owners.is_empty() || self.is_of_owners(change);
-        is_theirs && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind()))
-    }
-
-    fn is_of_owners(&mut self, change: &Change) -> bool {
-        match change {
-            Change::JobAdded { job } if self.owners.contains(&job.spec.owner.user) => {
-                self.jobs.insert(job.seq);
-                true
-            }
-            Change::JobFinished { job } => self.jobs.remove(job),
-            Change::Complete {} => true,
-            change => change.job().is_some_and(|job| self.jobs.contains(&job)),
-        }
-    }
-}
-
-/// What comes before the news.
-#[derive(Debug)]
-pub enum StreamPrelude {
-    /// Everything that is true.
-    Full(Box<State>, Box<Observations>),
-    /// Events behind one and up to another, and what is soft.
-    Log {
-        /// The last one that the client has.
-        after: EventSeq,
-        /// The last one that is not in the news.
-        until: EventSeq,
-        /// The soft facts.
-        soft: Vec<Item>,
-    },
-    /// Nothing.
-    Nothing,
-}
-
-/// One piece of news.
-#[derive(Clone, Debug)]
-pub enum NewsItem {
-    /// An event, and the number of the job that it is about.
-    Event(Arc<Record>, Option<JobNumber>),
-    /// A soft fact.
-    Soft(Arc<Item>),
-}
-
 /// The event clients.
-#[derive(Default)]
-pub(super) struct Subscribers {
+pub struct Subscribers {
     clients: BTreeMap<u32, Client>,
+    /// The most news that wait for one client.
+    queue: usize,
+    /// The job that the event at hand is about.
+    job: Option<JobNumber>,
 }
 
 struct Client {
@@ -159,8 +66,17 @@ impl Client {
 }
 
 impl Subscribers {
-    /// Lets a client in, or says why not. At most `queue` pieces of news wait for it.
-    pub(super) fn enter(&mut self, subscribe: SubscribeRequest, model: &Model, queue: usize) {
+    /// No clients. At most `queue` pieces of news wait for each one that enters.
+    pub fn new(queue: usize) -> Self {
+        Self {
+            clients: BTreeMap::new(),
+            queue,
+            job: None,
+        }
+    }
+
+    /// Lets a client in, or says why not.
+    pub fn enter(&mut self, subscribe: SubscribeRequest, model: &Model) {
         let SubscribeRequest {
             subscription,
             owner,
@@ -168,8 +84,8 @@ impl Subscribers {
             answer,
         } = subscribe;
         self.forget_gone();
-        let opened = self.open(subscription, owner, host, model, queue);
-        // Whoever asked may have gone: then the queue is closed, and the place free with the next
+        let opened = self.open(subscription, owner, host, model);
+        // The receiver may have gone: then the queue is closed, and the place free with the next
         // look.
         let _ = answer.send(opened);
     }
@@ -180,7 +96,6 @@ impl Subscribers {
         owner: Owner,
         host: HostName,
         model: &Model,
-        queue: usize,
     ) -> Result<Stream, Diagnostic> {
         may_subscribe(model, &owner, &host, &subscription.owners)?;
         self.is_room(model)?;
@@ -191,7 +106,7 @@ impl Subscribers {
         let id = (FIRST_ID..)
             .find(|id| !self.clients.contains_key(id))
             .expect("there are far fewer clients");
-        let (sender, live) = mpsc::channel(queue);
+        let (sender, live) = mpsc::channel(self.queue);
         let (cut, cut_off) = oneshot::channel();
         let Subscription {
             name,
@@ -211,7 +126,7 @@ impl Subscribers {
             cut,
         };
         self.clients.insert(id, client);
-        let filter = Filter::new(kinds, owners, &model.state);
+        let filter = StreamFilter::new(kinds, owners, &model.state);
         Ok(Stream {
             beginning,
             filter,
@@ -231,10 +146,19 @@ impl Subscribers {
             .fix("end one (qconf -secl, -kec), or raise MAX_DYN_EC in qmaster_params"))
     }
 
-    /// Hands an event to everybody, with the number of the job that it is about. What kind it is is
-    /// found out where it is sent.
-    pub(super) fn event(&mut self, record: &Arc<Record>, job: Option<JobNumber>) {
-        self.tell(record.seq, |_| Some(NewsItem::Event(record.clone(), job)));
+    /// Notes the job of an event: the state after the event may not have it any more.
+    pub(super) fn before(&mut self, state: &State, record: &Record) {
+        self.job = stream::job_number(state, &record.event);
+    }
+
+    /// Hands an event to every client, and the queue instances that it has changed to those who
+    /// want them. The kind of the event is found out where it is sent.
+    pub(super) fn after(&mut self, model: &Model, record: &Arc<Record>, derived: &DerivedChanges) {
+        let job = self.job.take();
+        self.hand_out(record.seq, |_| Some(NewsItem::Event(record.clone(), job)));
+        for host in &derived.hosts {
+            self.soft(model, || Some(stream::instances(&model.state.config, host)));
+        }
     }
 
     /// Hands a soft fact to everybody who wants it.
@@ -245,17 +169,17 @@ impl Subscribers {
         let last = model.state.last;
         let Some(change) = change() else { return };
         let item = Arc::new(stream::soft(change, last, model.statics.clock.now().wall));
-        self.tell(last, |client| {
+        self.hand_out(last, |client| {
             client.wants(&item.change).then(|| NewsItem::Soft(item.clone()))
         });
     }
 
-    /// The same of an observation.
+    /// Hands an observation to every client that wants it.
     pub(super) fn observed(&mut self, model: &Model, observation: &Observation) {
         self.soft(model, || stream::observed(&model.observations, observation));
     }
 
-    fn tell(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<NewsItem>) {
+    fn hand_out(&mut self, seq: EventSeq, news: impl Fn(&Client) -> Option<NewsItem>) {
         let mut full = Vec::new();
         self.clients.retain(|id, client| {
             let Some(news) = news(client) else { return true };
@@ -291,7 +215,7 @@ impl Subscribers {
     }
 
     /// `qconf -secl`.
-    pub(super) fn list(&mut self, model: &Model) -> Reply {
+    pub fn list(&mut self, model: &Model) -> Reply {
         self.forget_gone();
         let host = HostName::new(&model.statics.host);
         let scheduler = EventClient {
@@ -309,7 +233,7 @@ impl Subscribers {
     }
 
     /// `qconf -kec`: of all those that there are, or of some.
-    pub(super) fn kill(&mut self, ids: &[u32], is_manager: bool, by: &str) -> Reply {
+    pub fn kill(&mut self, ids: &[u32], is_manager: bool, by: &str) -> Reply {
         self.forget_gone();
         if ids.is_empty() && !is_manager {
             return Reply::refusal(Diagnostic::new(
@@ -371,11 +295,11 @@ fn may_subscribe(model: &Model, owner: &Owner, host: &HostName, owners: &[UserNa
         return Ok(());
     }
     let master_host = Some(HostName::new(&model.statics.host));
-    let site = MasterHost {
+    let master = MasterHost {
         master_host,
         ..MasterHost::default()
     };
-    let refused = Caller::new(&model.state, &site, owner.clone(), host.clone()).must_be_manager();
+    let refused = Caller::new(&model.state, &master, owner.clone(), host.clone()).must_be_manager();
     refused.map_err(|refusal| refusal.fix(format!("for your own jobs: gridwright events --owner {}", owner.user)))
 }
 
@@ -485,7 +409,6 @@ mod tests {
                 answer,
             },
             model,
-            3,
         );
         receiver.try_recv().expect("it is answered at once")
     }
@@ -501,11 +424,11 @@ mod tests {
     #[test]
     fn who_does_not_take_what_comes_is_cut_off_and_nobody_else() {
         let records = cell_events(1);
-        let (model, mut subscribers) = (model(&records), Subscribers::default());
+        let (model, mut subscribers) = (model(&records), Subscribers::new(3));
         let mut slow = enter(&mut subscribers, &model, "alice", now()).unwrap();
         let mut quick = enter(&mut subscribers, &model, "alice", now()).unwrap();
         for record in records.iter().take(4) {
-            subscribers.event(&Arc::new(record.clone()), None);
+            subscribers.after(&model, &Arc::new(record.clone()), &DerivedChanges::default());
             assert!(matches!(quick.live.try_recv(), Ok(NewsItem::Event(event, None)) if event.seq == record.seq));
         }
         let why = slow.cut.try_recv().unwrap();
@@ -523,7 +446,7 @@ mod tests {
 
     #[test]
     fn soft_facts_that_a_reader_does_not_want_do_not_fill_its_queue() {
-        let (model, mut subscribers) = (model(&cell_events(1)), Subscribers::default());
+        let (model, mut subscribers) = (model(&cell_events(1)), Subscribers::new(3));
         let contacts = Subscription {
             kinds: vec!["contact".to_owned()],
             ..now()
@@ -545,7 +468,7 @@ mod tests {
     #[test]
     fn who_may_not_read_or_asks_for_what_is_not_there_is_refused() {
         let records = cell_events(1);
-        let (model, mut subscribers) = (model(&records), Subscribers::default());
+        let (model, mut subscribers) = (model(&records), Subscribers::new(3));
         let from = |seq| Subscription {
             start: StreamStart::From(EventSeq(seq)),
             ..now()
@@ -587,7 +510,7 @@ mod tests {
         let records = cell_events(2);
         let submitted = |record: &&Record| matches!(record.event, master_core::event::Event::JobSubmitted { .. });
         let first = records.iter().position(|record| submitted(&record)).unwrap();
-        let (model, mut subscribers) = (model(&records[..=first]), Subscribers::default());
+        let (model, mut subscribers) = (model(&records[..=first]), Subscribers::new(3));
         for (owner, hears) in [("alice", true), ("bob", false)] {
             let mine = Subscription {
                 owners: vec![owner.into()],
@@ -614,7 +537,7 @@ mod tests {
     #[test]
     fn a_place_is_free_again_when_its_reader_has_gone() {
         let model = model(&cell_events(1));
-        let mut subscribers = Subscribers::default();
+        let mut subscribers = Subscribers::new(3);
         let streams: Vec<Stream> = (0..CLIENTS)
             .map(|_| enter(&mut subscribers, &model, "alice", now()).unwrap())
             .collect();

@@ -22,6 +22,7 @@ use proto::job::JobSpec;
 use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::usage::FailedCode;
+use sender::MailQueue;
 
 /// One mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,18 +40,30 @@ pub struct Mail {
 /// Decides about mail, event by event.
 pub struct Mailer {
     zone: TimeZone,
+    queue: MailQueue,
     /// The end that may have put a queue into error; the event behind it says so.
     failed: Option<Box<AccountingRecord>>,
 }
 
 impl Mailer {
-    /// A postmaster that writes times of this zone.
-    pub fn new(zone: TimeZone) -> Self {
-        Self { zone, failed: None }
+    /// A mailer that writes times of this zone, and puts mail into this queue.
+    pub fn new(zone: TimeZone, queue: MailQueue) -> Self {
+        Self {
+            zone,
+            queue,
+            failed: None,
+        }
     }
 
-    /// The mail that an event leads to. `state` is what was true before it.
-    pub fn notice(&mut self, state: &State, record: &Record) -> Vec<Mail> {
+    /// Sends the mail that an event leads to. `state` is the state before it.
+    pub(super) fn before(&mut self, state: &State, record: &Record) {
+        for mail in self.notices(state, record) {
+            self.queue.put(mail);
+        }
+    }
+
+    /// The mail that an event leads to. `state` is the state before it.
+    fn notices(&mut self, state: &State, record: &Record) -> Vec<Mail> {
         match &record.event {
             Event::TaskStarted { key, at } => self.started(state, *key, *at).into_iter().collect(),
             Event::TaskEnded {

@@ -1,7 +1,8 @@
-//! Those who wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed or
-//! given up.
+//! Commands that wait for a job: `qsub -sync y` until it has left, `qsub -now y` until it is placed
+//! or given up.
 
-use super::{Answer, Model};
+use crate::messages::Answer;
+use crate::model::Model;
 use crate::store::{AccountingRow, Damage, Store};
 use master_core::event::{Event, Record};
 use master_core::state::job::{FinishedJob, FinishedTask};
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The open answers, by job.
 #[derive(Default)]
-pub(super) struct Waiters {
+pub struct Waiters {
     ended: BTreeMap<SubmitSeq, Vec<Waiter>>,
     placed: BTreeMap<SubmitSeq, Vec<Waiter>>,
 }
@@ -35,7 +36,7 @@ enum JobLookup {
 
 impl Waiters {
     /// Answers when every task of the job has left, which may be now.
-    pub(super) fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
+    pub fn wait(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
             JobLookup::Present(seq) => add(self.ended.entry(seq).or_default(), Waiter { job, answer }),
             JobLookup::Finished(seq) => give(answer, ended(model, store, seq, job)),
@@ -44,7 +45,7 @@ impl Waiters {
     }
 
     /// Answers when a task of the job is on a host, or the job has been given up.
-    pub(super) fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
+    pub fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
             JobLookup::Present(seq) if model.state.jobs[&seq].active > 0 => {
                 give(answer, Reply::data(Data::Ended(Vec::new())))
@@ -55,8 +56,8 @@ impl Waiters {
         }
     }
 
-    /// Answers those who waited for this event, which the model has folded already.
-    pub(super) fn notice(&mut self, record: &Record, model: &Model, store: &Store) {
+    /// Answers the commands that waited for this event, which the model has folded already.
+    pub(super) fn after(&mut self, model: &Model, store: &Store, record: &Record) {
         if let Event::TaskPlaced { key, .. } = &record.event {
             for waiting in self.placed.remove(&key.seq).into_iter().flatten() {
                 give(waiting.answer, Reply::data(Data::Ended(Vec::new())));

@@ -1,7 +1,7 @@
 //! `default/common/schedd_runlog`: what a scheduling pass found out, where `qconf -tsm` asked for
 //! it.
 
-use super::Model;
+use crate::model::Model;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use master_core::explain;

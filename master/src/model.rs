@@ -1,7 +1,10 @@
-//! What the query thread knows.
+//! The model of the reader thread: the state, and everything soft beside it.
+
+mod scheduling;
+
+pub use scheduling::{Monitoring, SchedulingInfo, SchedulingUpdate};
 
 use crate::clock::Clock;
-use crate::scheduler::SchedulingInfo;
 use master_core::config::DerivedChanges;
 use master_core::event::{Event, Record};
 use master_core::matching::{Cluster, Mode};
@@ -116,6 +119,6 @@ impl Model {
 }
 
 /// The tasks of a job that have not left.
-pub(super) fn tasks(job: &Job) -> u64 {
+pub fn tasks(job: &Job) -> u64 {
     u64::from(job.untouched.len()) + job.tasks.len() as u64
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use tokio::sync::mpsc;
 
 /// When the next snapshot is due, and the one that is being written.
-pub(super) struct Snapshots {
+pub struct Snapshots {
     /// Events between two, at least.
     events: u64,
     /// Whether one removes the log before the one that precedes it.
@@ -24,14 +24,14 @@ pub(super) struct Snapshots {
 }
 
 /// What became of one.
-pub(super) struct SnapshotResult {
+pub struct SnapshotResult {
     seq: u64,
     bytes: Result<u64, StoreError>,
 }
 
 impl Snapshots {
     /// The next ones of a state that was just restored.
-    pub(super) fn new(state: &State, events: u64, trims: bool, signs: Signs) -> Self {
+    pub fn new(state: &State, events: u64, trims: bool, signs: Signs) -> Self {
         let (sender, receiver) = mpsc::channel(1);
         Self {
             events,
@@ -46,7 +46,7 @@ impl Snapshots {
 
     /// Begins one if it is due and the one before is written, and the disk has room. It comes
     /// seldom enough that it costs each event the same, however many jobs there are.
-    pub(super) fn follow(&mut self, state: &State, store: &Store) {
+    pub(super) fn after_batch(&mut self, state: &State, store: &Store) {
         let events = self.events.max(state.jobs.len() as u64);
         if self.is_writing || self.signs.is_short() || state.last.0 < self.last + events {
             return;
@@ -72,7 +72,7 @@ impl Snapshots {
     }
 
     /// Waits for the one that is being written; for ever if there is none.
-    pub(super) async fn written(&mut self) -> SnapshotResult {
+    pub async fn written(&mut self) -> SnapshotResult {
         let written = self.receiver.recv().await.expect("there is a sender here");
         self.is_writing = false;
         written
@@ -84,14 +84,14 @@ impl Snapshots {
         if self.is_writing
             && let Some(written) = self.receiver.blocking_recv()
         {
-            written.tell();
+            written.log();
         }
         let signs = &self.signs;
         SnapshotResult {
             seq: state.last.0,
             bytes: store.keep_snapshot_while(state, &|| !signs.is_short()),
         }
-        .tell();
+        .log();
     }
 }
 
@@ -111,8 +111,8 @@ fn write(path: &Path, image: &State, trims: bool, signs: &Signs) -> SnapshotResu
 }
 
 impl SnapshotResult {
-    /// Tells it in the log.
-    pub(super) fn tell(&self) {
+    /// Writes the outcome to the log.
+    pub fn log(&self) {
         match &self.bytes {
             Ok(bytes) => tracing::debug!("snapshot after event {}: {bytes} bytes", self.seq),
             // A start without it takes longer: nothing is lost. What was not trimmed is with the

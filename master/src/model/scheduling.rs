@@ -1,15 +1,24 @@
-//! What the query thread is told of the scheduler's work, and how it keeps it.
+//! The results of scheduling passes, as the scheduler sends them and as the reader keeps them.
 
-use super::Monitoring;
 use master_core::event::{Event, Record};
 use master_core::sched::{CategoryRow, Priorities, Reservations, TaskPhase};
 use proto::id::SubmitSeq;
 use proto::wire::view::{PriorityNumbers, ShareNode};
 use std::sync::Arc;
 
+/// Whether the results of a pass are to be written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Monitoring {
+    /// They are not.
+    #[default]
+    Off,
+    /// Once, after the pass (`qconf -tsm`).
+    On,
+}
+
 /// News of one or more passes.
 #[derive(Debug, Default)]
-pub struct Update {
+pub struct SchedulingUpdate {
     /// Passes since the start.
     pub passes: u64,
     /// Priority numbers of all jobs, where they were made again.
@@ -26,7 +35,7 @@ pub struct Update {
     pub schedule: Option<String>,
 }
 
-/// What the query thread knows of the scheduler's work.
+/// The results of all passes so far.
 #[derive(Debug, Default)]
 pub struct SchedulingInfo {
     /// Passes since the start.
@@ -40,8 +49,8 @@ pub struct SchedulingInfo {
 
 impl SchedulingInfo {
     /// Takes news in.
-    pub fn take(&mut self, update: Update) {
-        let Update {
+    pub fn take(&mut self, update: SchedulingUpdate) {
+        let SchedulingUpdate {
             passes,
             priorities,
             shares,
