@@ -5,20 +5,22 @@
 //! for it: what must not be lost is in the core, and the next hello repeats it. An outbox that is
 //! full, or a master that is rejected, ends the connection by dropping the outbox.
 
-use crate::launcher_link::{Attachment, LauncherProcess, LauncherQueue, LauncherRequest};
+use crate::launcher_link::LauncherQueue;
+use crate::launcher_process::LauncherProcess;
+use crate::messages::{Attachment, ConnectionStart, DriverInput, LauncherRequest};
 use crate::slaves::Slaves;
 use crate::{clock, directory};
-use agent_core::core::{Core, Effect, Input, MainProcess, Now};
+use agent_core::core::{Core, Effect, Input, Now};
 use proto::id::{Epoch, HostName, TaskKey};
-use proto::launch::{Notice, Request, Start};
+use proto::launch::{Request, Start};
 use proto::usage::Usage;
-use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, MasterMessage, MasterWelcome, PROTOCOL_VERSION};
+use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, PROTOCOL_VERSION};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// Inputs that wait for the core; whoever brings more waits.
@@ -27,44 +29,6 @@ pub const INPUT_QUEUE: usize = 1024;
 /// Messages that wait for the master on one connection; more end it, and the next hello says
 /// everything.
 const OUTBOX: usize = 4096;
-
-/// What happens to an agent.
-#[derive(Debug)]
-pub enum DriverInput {
-    /// A connection to the master is there: what is the hello, and where do messages for it come
-    /// from?
-    Open(oneshot::Sender<ConnectionStart>),
-    /// The master answered the hello.
-    Welcome(Box<MasterWelcome>),
-    /// A message of the master.
-    Master(Box<MasterMessage>),
-    /// The connection to the master ended.
-    MasterLost,
-    /// A launcher is connected: this process, where that is known.
-    LauncherConnected(Option<LauncherProcess>),
-    /// The launcher is gone.
-    LauncherLost,
-    /// The launcher says something about tasks.
-    Launcher(Box<Notice>),
-    /// Something for the master that may be lost.
-    Soft(Box<AgentMessage>),
-    /// Something is due by itself.
-    Tick,
-    /// Which is the main process of a task that runs here?
-    MainProcess(TaskKey, oneshot::Sender<MainProcess>),
-    /// The administrator of the host ends its tasks.
-    EndTasks,
-}
-
-/// What a new connection begins with. Messages that come into being after the hello was made are in
-/// the outbox.
-#[derive(Debug)]
-pub struct ConnectionStart {
-    /// The hello.
-    pub hello: AgentHello,
-    /// What to send after the welcome. Its end means: disconnect.
-    pub outbox: mpsc::Receiver<AgentMessage>,
-}
 
 /// Whom effects concern.
 pub struct Ports {

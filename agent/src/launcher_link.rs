@@ -4,17 +4,14 @@
 //! While there is no launcher, requests are dropped: after its list the core asks again for what it
 //! still wants, and a sensor is told that it was not started.
 
-mod process;
 mod socket;
 
-pub use process::LauncherProcess;
-
-use crate::driver::DriverInput;
+use crate::launcher_process::LauncherProcess;
 use crate::layout::Layout;
+use crate::messages::{DriverInput, LauncherRequest, SensorNotice};
 use proto::launch::{Blame, FRAME_PREFIX_BYTES, Notice, Request, frame, unframe};
 use socket::{descriptors, send_message};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
@@ -32,26 +29,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes that one read asks for.
 const READ_BYTES: usize = 64 << 10;
-
-/// A request with the descriptors that belong to it.
-#[derive(Debug)]
-pub struct LauncherRequest {
-    /// The request.
-    pub request: Request,
-    /// What goes along.
-    pub attached: Attachment,
-}
-
-/// What goes along with a request.
-#[derive(Debug)]
-pub enum Attachment {
-    /// Nothing.
-    Nothing,
-    /// The script of a job, which is passed as a sealed memory file.
-    Script(Arc<[u8]>),
-    /// Standard input, output and error of a sensor.
-    Streams([OwnedFd; 3]),
-}
 
 /// Where requests for the launcher go.
 #[derive(Clone, Debug)]
@@ -89,36 +66,6 @@ impl LauncherQueue {
             self.reset.notify_one();
         }
     }
-}
-
-/// What the sensors have to know of the launcher.
-#[derive(Debug)]
-pub enum SensorNotice {
-    /// A sensor runs.
-    Started {
-        /// The sensor.
-        id: u64,
-        /// Its process.
-        pid: i32,
-    },
-    /// A sensor's process ended.
-    Ended {
-        /// The sensor.
-        id: u64,
-        /// Its process.
-        pid: i32,
-        /// Its exit code, or 128 + signal.
-        status: i32,
-    },
-    /// A sensor was not started.
-    Refused {
-        /// The sensor.
-        id: u64,
-        /// Why.
-        text: String,
-    },
-    /// The launcher is gone, and its sensors with it.
-    Lost,
 }
 
 /// The link and whom it talks to.

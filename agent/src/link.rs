@@ -9,8 +9,8 @@ mod renewal;
 mod session;
 
 use crate::backoff::Backoff;
-use crate::driver::DriverInput;
 use crate::layout::Layout;
+use crate::messages::DriverInput;
 use proto::id::HostName;
 use quic::{Client, CloseCode, ConnectError, Connection, MasterAddress};
 use renewal::Renewal;

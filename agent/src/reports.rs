@@ -3,8 +3,8 @@
 
 mod sent_values;
 
-use crate::driver::DriverInput;
 use crate::link::ConnectionWatch;
+use crate::messages::DriverInput;
 use crate::sensors::{Answer, SampledBlock, SensorAnswers};
 use ::sensors::collector::{self, Collector, Values};
 use ::sensors::judge::{AttributeTypes, FaultyValue, ValueFault, Verdicts, judge};

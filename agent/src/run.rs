@@ -1,10 +1,11 @@
 //! `gridwright-agent run`: the agent of this host. Puts the parts together and takes them apart.
 
 use crate::config::{self, Config};
-use crate::driver::{Driver, DriverInput, INPUT_QUEUE, Ports, read_epoch};
-use crate::launcher_link::{self, LauncherLink, LauncherQueue, SensorNotice};
+use crate::driver::{Driver, INPUT_QUEUE, Ports, read_epoch};
+use crate::launcher_link::{self, LauncherLink, LauncherQueue};
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
+use crate::messages::{DriverInput, SensorNotice};
 use crate::reports::{LoggedFaults, MachineValues, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
 use crate::slaves::Slaves;

@@ -13,7 +13,8 @@ pub use process::{Output, Process};
 
 use crate::clock;
 use crate::config::SensorSettings;
-use crate::launcher_link::{LauncherQueue, SensorNotice};
+use crate::launcher_link::LauncherQueue;
+use crate::messages::SensorNotice;
 use ::sensors::config::{SensorSpec, parse_load_sensor};
 use ::sensors::host::SelfNames;
 use ::sensors::protocol::{Block, Settings};

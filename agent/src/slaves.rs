@@ -12,7 +12,7 @@ mod pipes;
 
 pub use pipes::Pipes;
 
-use crate::driver::DriverInput;
+use crate::messages::DriverInput;
 use flow::Flow;
 use proto::id::TaskKey;
 use proto::wire::slave::{Message, SlaveMessage};

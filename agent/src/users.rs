@@ -12,8 +12,8 @@ mod pulse;
 mod slave;
 
 use crate::config::UserLimits;
-use crate::driver::DriverInput;
 use crate::link::ConnectionWatch;
+use crate::messages::DriverInput;
 use crate::slaves::Slaves;
 use account::who;
 use exchange::{End, Exchange};

@@ -1,7 +1,7 @@
 //! Sending a message with descriptors on a Unix stream socket (unix(7), SCM_RIGHTS), and sealed
 //! memory files.
 
-use super::Attachment;
+use crate::messages::Attachment;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};

@@ -2,7 +2,7 @@
 //! of them ends.
 
 use super::outgoing::Starts;
-use crate::driver::{ConnectionStart, DriverInput};
+use crate::messages::{ConnectionStart, DriverInput};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome};
 use proto::wire::frame::{Frame, Kind};

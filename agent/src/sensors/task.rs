@@ -3,7 +3,8 @@
 use super::process::{Output, Process};
 use super::{Answer, SampledBlock, SensorInput, SensorSite, file, seconds, seconds_until};
 use crate::clock;
-use crate::launcher_link::{Attachment, LauncherQueue, LauncherRequest, SensorNotice};
+use crate::launcher_link::LauncherQueue;
+use crate::messages::{Attachment, LauncherRequest, SensorNotice};
 use ::sensors::config::SensorSpec;
 use ::sensors::protocol::{Action, Exit, Machine, Settings, Signal};
 use ::sensors::safety::{FileChange, FileStamp, Uid, file_change};

@@ -2,8 +2,8 @@
 //! one, and always succeeds.
 
 use crate::clock;
-use crate::driver::DriverInput;
-use crate::launcher_link::{Attachment, LauncherRequest, LauncherRequests};
+use crate::launcher_link::LauncherRequests;
+use crate::messages::{Attachment, DriverInput, LauncherRequest};
 use proto::id::TaskKey;
 use proto::launch::{
     Blame, EndCause, LaunchDocument, LaunchResult, Notice, Request, Start, TaskOrder, TaskState, TaskSummary, TaskUsage,

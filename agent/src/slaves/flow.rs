@@ -1,7 +1,7 @@
 //! The end of a slave task's streams on its own host: bytes from and to its pipes, counted.
 
 use super::Pipes;
-use crate::driver::DriverInput;
+use crate::messages::DriverInput;
 use proto::id::TaskKey;
 use proto::wire::agent::{MasterMessage, TaskSignal};
 use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE};

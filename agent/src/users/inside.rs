@@ -1,7 +1,7 @@
 //! Whether a command is a process of a task, as it says: the kernel names its process, and that
 //! one's parents lead to the task.
 
-use crate::driver::DriverInput;
+use crate::messages::DriverInput;
 use agent_core::core::MainProcess;
 use procfs::process::Process;
 use proto::id::TaskKey;
