@@ -27,6 +27,7 @@ use crate::object::{Fields, LineWrap, Object, ObjectKind};
 use crate::queue::ShellStartMode;
 use parameters::ParameterList;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::LazyLock;
 
 /// Where an entry of the configuration may stand.
@@ -255,13 +256,22 @@ struct RawConf {
     fields: Fields,
 }
 
-impl TryFrom<RawConf> for ClusterConf {
-    type Error = String;
+/// A stored configuration has entries that are not valid: one refusal for each.
+#[derive(Debug)]
+struct InvalidConf(Vec<Diagnostic>);
 
-    fn try_from(RawConf { host, fields }: RawConf) -> Result<Self, String> {
-        let joined =
-            |refusals: Vec<Diagnostic>| refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        ClusterConf::from_fields(&host, &fields).map_err(joined)
+impl fmt::Display for InvalidConf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refusals: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&refusals.join("; "))
+    }
+}
+
+impl TryFrom<RawConf> for ClusterConf {
+    type Error = InvalidConf;
+
+    fn try_from(RawConf { host, fields }: RawConf) -> Result<Self, InvalidConf> {
+        ClusterConf::from_fields(&host, &fields).map_err(InvalidConf)
     }
 }
 

@@ -5,6 +5,41 @@ use super::{CalendarState, Days, Entry, Schedule};
 use crate::object::value::is_none;
 use crate::time::{DAY_S, Day};
 
+/// A field of a calendar cannot be read. The texts are those of 8.1.9 where they are known, and
+/// name the word at fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ScheduleError {
+    #[error("{0} entries are more than {ENTRIES}")]
+    TooManyEntries(usize),
+    #[error("\"{more}\" behind the state in \"{entry}\"")]
+    TextBehindState { more: String, entry: String },
+    #[error("\"{word}\" is not a state specifier")]
+    UnknownState { word: String },
+    #[error("first yearday in range must be before second yearday: {range}")]
+    DaysReversed { range: String },
+    #[error("\"{word}\" is not a weekday")]
+    UnknownWeekday { word: String },
+    #[error("\"{word}\" is not a day of a year: day.month.year is expected")]
+    NotAYearDay { word: String },
+    #[error("\"{word}\": that month has no day {day}")]
+    NoSuchDay { word: String, day: u32 },
+    #[error("\"{word}\" is not a range of times: FROM-UNTIL is expected")]
+    NotATimeRange { word: String },
+    #[error("\"{range}\" has no length; leave it out for all day")]
+    EmptyTimeRange { range: String },
+    #[error("\"{word}\" is not a time of a day: hour[:minute[:second]] is expected")]
+    NotADaytime { word: String },
+    #[error("\"{word}\" outside of range {low}-{high} of {part}")]
+    OutOfRange {
+        word: String,
+        low: u32,
+        high: u32,
+        part: &'static str,
+    },
+    #[error("\"{word}\" is no number of the {part}")]
+    NotANumber { word: String, part: &'static str },
+}
+
 const WEEKDAYS: [&str; 7] = [
     "monday",
     "tuesday",
@@ -56,8 +91,8 @@ impl CalendarField {
 ///
 /// # Errors
 ///
-/// In the words of 8.1.9 where they are known, with the word at fault.
-pub(super) fn schedule(field: CalendarField, text: &str) -> Result<Schedule, String> {
+/// [`ScheduleError`] for the first word at fault.
+pub(super) fn schedule(field: CalendarField, text: &str) -> Result<Schedule, ScheduleError> {
     let text = text.trim_ascii();
     if is_none(text) {
         return Ok(Schedule::none());
@@ -68,7 +103,7 @@ pub(super) fn schedule(field: CalendarField, text: &str) -> Result<Schedule, Str
         .map(|word| entry(field, word))
         .collect::<Result<_, _>>()?;
     if entries.len() > ENTRIES {
-        return Err(format!("{} entries are more than {ENTRIES}", entries.len()));
+        return Err(ScheduleError::TooManyEntries(entries.len()));
     }
     Ok(Schedule {
         text: text.to_owned(),
@@ -89,7 +124,7 @@ fn without_blanks_inside(text: &str) -> String {
     joined
 }
 
-fn entry(field: CalendarField, text: &str) -> Result<Entry, String> {
+fn entry(field: CalendarField, text: &str) -> Result<Entry, ScheduleError> {
     let mut parts = text.split('=').peekable();
     let found = parts
         .next_if(|part| is_days(field, part))
@@ -102,7 +137,10 @@ fn entry(field: CalendarField, text: &str) -> Result<Entry, String> {
         .transpose()?;
     let state = parts.next().map(state).transpose()?;
     match parts.next() {
-        Some(more) => Err(format!("\"{more}\" behind the state in \"{text}\"")),
+        Some(more) => Err(ScheduleError::TextBehindState {
+            more: more.to_owned(),
+            entry: text.to_owned(),
+        }),
         None => Ok(Entry {
             days,
             times: times.unwrap_or_default(),
@@ -125,16 +163,16 @@ fn is_state(word: &str) -> bool {
     state(word).is_ok()
 }
 
-fn state(word: &str) -> Result<CalendarState, String> {
+fn state(word: &str) -> Result<CalendarState, ScheduleError> {
     match word.to_ascii_lowercase().as_str() {
         "on" => Ok(CalendarState::On),
         "off" => Ok(CalendarState::Off),
         "suspended" => Ok(CalendarState::Suspended),
-        _ => Err(format!("\"{word}\" is not a state specifier")),
+        _ => Err(ScheduleError::UnknownState { word: word.to_owned() }),
     }
 }
 
-fn days(field: CalendarField, text: &str) -> Result<Days, String> {
+fn days(field: CalendarField, text: &str) -> Result<Days, ScheduleError> {
     match field {
         CalendarField::Week => {
             let mut ranges = text.split(',').map(|range| pair(range, weekday));
@@ -156,16 +194,16 @@ fn week_range((first, last): (u8, u8)) -> u8 {
     (0..=days).fold(0, |set, days| set | 1 << ((first + days) % 7))
 }
 
-fn year_range(text: &str) -> Result<(Day, Day), String> {
+fn year_range(text: &str) -> Result<(Day, Day), ScheduleError> {
     let (first, last) = pair(text, year_day)?;
     if first > last {
-        return Err(format!("first yearday in range must be before second yearday: {text}"));
+        return Err(ScheduleError::DaysReversed { range: text.to_owned() });
     }
     Ok((first, last))
 }
 
 /// `A-B`, or `A` alone, which is both.
-fn pair<T: Copy>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<(T, T), String> {
+fn pair<T: Copy>(text: &str, read: impl Fn(&str) -> Result<T, ScheduleError>) -> Result<(T, T), ScheduleError> {
     match text.split_once('-') {
         Some((first, last)) => Ok((read(first)?, read(last)?)),
         None => read(text).map(|day| (day, day)),
@@ -177,16 +215,16 @@ fn is_called(name: &str, word: &str) -> bool {
     word.eq_ignore_ascii_case(name) || word.eq_ignore_ascii_case(&name[..3])
 }
 
-fn weekday(word: &str) -> Result<u8, String> {
+fn weekday(word: &str) -> Result<u8, ScheduleError> {
     let found = WEEKDAYS.iter().position(|day| is_called(day, word));
     let found = found.and_then(|day| u8::try_from(day).ok());
-    found.ok_or_else(|| format!("\"{word}\" is not a weekday"))
+    found.ok_or_else(|| ScheduleError::UnknownWeekday { word: word.to_owned() })
 }
 
-fn year_day(text: &str) -> Result<Day, String> {
+fn year_day(text: &str) -> Result<Day, ScheduleError> {
     let parts: Vec<&str> = text.split('.').collect();
     let [day, month, year] = parts.as_slice() else {
-        return Err(format!("\"{text}\" is not a day of a year: day.month.year is expected"));
+        return Err(ScheduleError::NotAYearDay { word: text.to_owned() });
     };
     let day_of_month = number(day, 1, 31, "day")?;
     let named = MONTHS
@@ -196,22 +234,25 @@ fn year_day(text: &str) -> Result<Day, String> {
     let month = named.map_or_else(|| number(month, 1, 12, "month"), Ok)?;
     let year = number(year, 1970, 9999, "year")?;
     let found = Day::from_ymd(year.cast_signed(), month, day_of_month);
-    found.ok_or_else(|| format!("\"{text}\": that month has no day {day_of_month}"))
+    found.ok_or_else(|| ScheduleError::NoSuchDay {
+        word: text.to_owned(),
+        day: day_of_month,
+    })
 }
 
-fn times(text: &str) -> Result<Vec<(u32, u32)>, String> {
+fn times(text: &str) -> Result<Vec<(u32, u32)>, ScheduleError> {
     let ranges: Vec<Vec<(u32, u32)>> = text.split(',').map(time_range).collect::<Result<_, _>>()?;
     Ok(ranges.concat())
 }
 
 /// What ends before it begins is two areas of the same day.
-fn time_range(text: &str) -> Result<Vec<(u32, u32)>, String> {
+fn time_range(text: &str) -> Result<Vec<(u32, u32)>, ScheduleError> {
     let Some((from, until)) = text.split_once('-') else {
-        return Err(format!("\"{text}\" is not a range of times: FROM-UNTIL is expected"));
+        return Err(ScheduleError::NotATimeRange { word: text.to_owned() });
     };
     let (from, until) = (daytime(from)?, daytime(until)?);
     if from == until {
-        return Err(format!("\"{text}\" has no length; leave it out for all day"));
+        return Err(ScheduleError::EmptyTimeRange { range: text.to_owned() });
     }
     if from < until {
         return Ok(vec![(from, until)]);
@@ -220,7 +261,7 @@ fn time_range(text: &str) -> Result<Vec<(u32, u32)>, String> {
     Ok(areas.into_iter().filter(|(from, until)| from < until).collect())
 }
 
-fn daytime(text: &str) -> Result<u32, String> {
+fn daytime(text: &str) -> Result<u32, ScheduleError> {
     let mut parts = text.split(':');
     let hour = number(parts.next().unwrap_or_default(), 0, 24, "hour specification")?;
     let minute = parts
@@ -231,20 +272,18 @@ fn daytime(text: &str) -> Result<u32, String> {
         .map_or(Ok(0), |text| number(text, 0, 59, "second specification"))?;
     let time = hour * 3600 + minute * 60 + second;
     if parts.next().is_some() || time > DAY_S {
-        return Err(format!(
-            "\"{text}\" is not a time of a day: hour[:minute[:second]] is expected"
-        ));
+        return Err(ScheduleError::NotADaytime { word: text.to_owned() });
     }
     Ok(time)
 }
 
-fn number(text: &str, low: u32, high: u32, what: &str) -> Result<u32, String> {
+fn number(text: &str, low: u32, high: u32, part: &'static str) -> Result<u32, ScheduleError> {
     let is_number = !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit());
     let number = text.parse().ok().filter(|_| is_number);
+    let word = text.to_owned();
     match number {
         Some(number) if (low..=high).contains(&number) => Ok(number),
-        Some(_) => Err(format!("\"{text}\" outside of range {low}-{high} of {what}")),
-        None if is_number => Err(format!("\"{text}\" outside of range {low}-{high} of {what}")),
-        None => Err(format!("\"{text}\" is no number of the {what}")),
+        None if !is_number => Err(ScheduleError::NotANumber { word, part }),
+        Some(_) | None => Err(ScheduleError::OutOfRange { word, low, high, part }),
     }
 }
