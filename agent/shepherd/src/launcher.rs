@@ -6,6 +6,7 @@
 //! locks and sockets.
 
 pub(crate) mod connection;
+mod denial;
 mod directory;
 pub mod identities;
 mod marks;

@@ -2,8 +2,10 @@
 
 use gridwright_shepherd::launcher::{self, Options};
 use gridwright_shepherd::log;
+use nix::errno::Errno;
 use nix::unistd::{Group, User};
 use proto::program::SHEPHERD;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,10 +58,51 @@ fn copy_to_adopt() -> Option<PathBuf> {
     }
 }
 
-fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
+/// The command line of the launcher is wrong.
+enum OptionsError {
+    UnknownCommand(String),
+    UnknownOption(String),
+    NoDirectory,
+    NoValue(String),
+    NotANumber {
+        option: String,
+        value: String,
+    },
+    NoUser {
+        option: String,
+        name: String,
+    },
+    NoGroup {
+        option: String,
+        name: String,
+    },
+    /// The name service gave an error.
+    Lookup {
+        option: String,
+        what: String,
+        errno: Errno,
+    },
+}
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionsError::UnknownCommand(word) => write!(f, "unknown command {word:?}"),
+            OptionsError::UnknownOption(word) => write!(f, "unknown option {word:?}"),
+            OptionsError::NoDirectory => f.write_str("--dir is missing"),
+            OptionsError::NoValue(option) => write!(f, "{option}: a value is missing"),
+            OptionsError::NotANumber { option, value } => write!(f, "{option}: {value:?} is not a number"),
+            OptionsError::NoUser { option, name } => write!(f, "{option}: there is no user {name:?}"),
+            OptionsError::NoGroup { option, name } => write!(f, "{option}: there is no group {name:?}"),
+            OptionsError::Lookup { option, what, errno } => write!(f, "{option}: {what}: {errno}"),
+        }
+    }
+}
+
+fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, OptionsError> {
     match args.next().as_deref() {
         Some("launch") => {}
-        other => return Err(format!("unknown command {:?}", other.unwrap_or_default())),
+        other => return Err(OptionsError::UnknownCommand(other.unwrap_or_default().to_owned())),
     }
     let mut dir = None;
     let mut options = Options {
@@ -84,39 +127,55 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
             }
             _ => {}
         }
-        let value = args.next().ok_or_else(|| format!("{name}: a value is missing"))?;
+        let value = args.next().ok_or_else(|| OptionsError::NoValue(name.clone()))?;
         match name.as_str() {
             "--dir" => dir = Some(PathBuf::from(value)),
             "--agent-uid" => options.agent_uid = uid(&name, &value)?,
             "--agent-gid" => options.agent_gid = Some(gid(&name, &value)?),
             "--log-file" => options.log_file = Some(PathBuf::from(value)),
             "--fd" => options.fd = Some(number(&name, &value)?),
-            _ => return Err(format!("unknown option {name:?}")),
+            _ => return Err(OptionsError::UnknownOption(name)),
         }
     }
-    options.dir = dir.ok_or("--dir is missing")?;
+    options.dir = dir.ok_or(OptionsError::NoDirectory)?;
     Ok(options)
 }
 
-fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))
+fn number<T: std::str::FromStr>(option: &str, value: &str) -> Result<T, OptionsError> {
+    value.parse().map_err(|_| OptionsError::NotANumber {
+        option: option.to_owned(),
+        value: value.to_owned(),
+    })
 }
 
 /// A user by number or name. The name service is asked once, before anything is served.
-fn uid(option: &str, value: &str) -> Result<u32, String> {
+fn uid(option: &str, value: &str) -> Result<u32, OptionsError> {
     value.parse().or_else(|_| {
-        let user = User::from_name(value).map_err(|errno| format!("{option}: user {value:?}: {errno}"))?;
-        user.map(|user| user.uid.as_raw())
-            .ok_or_else(|| format!("{option}: there is no user {value:?}"))
+        let (option, name) = (option.to_owned(), value.to_owned());
+        match User::from_name(value) {
+            Ok(Some(user)) => Ok(user.uid.as_raw()),
+            Ok(None) => Err(OptionsError::NoUser { option, name }),
+            Err(errno) => Err(OptionsError::Lookup {
+                option,
+                what: format!("user {name:?}"),
+                errno,
+            }),
+        }
     })
 }
 
 /// A group by number or name, as [`uid`].
-fn gid(option: &str, value: &str) -> Result<u32, String> {
+fn gid(option: &str, value: &str) -> Result<u32, OptionsError> {
     value.parse().or_else(|_| {
-        let group = Group::from_name(value).map_err(|errno| format!("{option}: group {value:?}: {errno}"))?;
-        group
-            .map(|group| group.gid.as_raw())
-            .ok_or_else(|| format!("{option}: there is no group {value:?}"))
+        let (option, name) = (option.to_owned(), value.to_owned());
+        match Group::from_name(value) {
+            Ok(Some(group)) => Ok(group.gid.as_raw()),
+            Ok(None) => Err(OptionsError::NoGroup { option, name }),
+            Err(errno) => Err(OptionsError::Lookup {
+                option,
+                what: format!("group {name:?}"),
+                errno,
+            }),
+        }
     })
 }

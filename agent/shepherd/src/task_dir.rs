@@ -19,6 +19,7 @@ use proto::launch::pairs::Record;
 use proto::launch::{ExecRecord, LaunchDocument, LaunchResult};
 use record::{Contents, Part};
 use spool::{ACTIVE, Spool};
+use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -379,23 +380,48 @@ fn create_file(path: PathBuf) -> io::Result<File> {
         .open(path)
 }
 
+/// The disk of the task directories has no room for another task.
+#[derive(Debug)]
+pub enum LackOfRoom {
+    /// The system does not say how much is free.
+    Unknown(Errno),
+    /// Fewer bytes are free.
+    Bytes(u64),
+    /// No file can be made.
+    Inodes,
+}
+
+impl fmt::Display for LackOfRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LackOfRoom::Unknown(errno) => write!(f, "{TASKS}: {errno}"),
+            LackOfRoom::Bytes(min_bytes) => write!(
+                f,
+                "no space left on the disk of {TASKS}/: fewer than {min_bytes} bytes are free"
+            ),
+            LackOfRoom::Inodes => write!(
+                f,
+                "no file can be made any more on the disk of {TASKS}/: it has no free inode"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LackOfRoom {}
+
 /// Whether the disk has room for another task.
 ///
 /// # Errors
-/// What is missing, as the reason of a refused start.
-pub fn room(min_bytes: u64) -> Result<(), String> {
-    let disk = nix::sys::statvfs::statvfs(TASKS).map_err(|errno| format!("{TASKS}: {errno}"))?;
+/// As [`LackOfRoom`].
+pub fn room(min_bytes: u64) -> Result<(), LackOfRoom> {
+    let disk = nix::sys::statvfs::statvfs(TASKS).map_err(LackOfRoom::Unknown)?;
     let free = disk.blocks_free() as u64 * disk.fragment_size() as u64;
     if free < min_bytes {
-        return Err(format!(
-            "no space left on the disk of {TASKS}/: fewer than {min_bytes} bytes are free"
-        ));
+        return Err(LackOfRoom::Bytes(min_bytes));
     }
     // Some file systems have no fixed number of files and say 0 of 0.
     if disk.files() > 0 && disk.files_free() == 0 {
-        return Err(format!(
-            "no file can be made any more on the disk of {TASKS}/: it has no free inode"
-        ));
+        return Err(LackOfRoom::Inodes);
     }
     Ok(())
 }

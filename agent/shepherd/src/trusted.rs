@@ -10,6 +10,11 @@
 //! so it is executed by its name in the checked directory, which is kept as a descriptor: `$0` is
 //! `/dev/fd/N/NAME`, and `$(dirname $0)` is still the directory with the files beside the script.
 
+mod fault;
+
+pub use fault::UntrustedFile;
+
+use fault::TrustFault;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
@@ -50,12 +55,19 @@ impl TrustedFile {
     /// way, to one of `owners`.
     ///
     /// # Errors
-    /// A file or directory on the way is not trusted. The text has its path and the remedy.
-    pub fn open(path: &str, owners: &[u32]) -> Result<Self, String> {
-        let found = walk(Path::new(path), owners).map_err(|text| format!("{path}: {text}"))?;
+    /// A file or directory on the way is not trusted, or the interpreter of a script is not.
+    pub fn open(path: &str, owners: &[u32]) -> Result<Self, UntrustedFile> {
+        let path = Path::new(path);
+        let untrusted = |interpreter: Option<&Path>, fault| UntrustedFile {
+            path: path.to_owned(),
+            interpreter: interpreter.map(Path::to_owned),
+            fault,
+        };
+        let found = walk(path, owners).map_err(|fault| untrusted(None, fault))?;
         let head = head_of(&found.file);
-        if owners == [0] {
-            check_interpreter(&head).map_err(|text| format!("{path}: its interpreter: {text}"))?;
+        if let Some(interpreter) = interpreter(&head).filter(|_| owners == [0]) {
+            // The program of a `#!` line must be trusted as the script is.
+            walk(interpreter, &[0]).map_err(|fault| untrusted(Some(interpreter), fault))?;
         }
         Ok(TrustedFile {
             folder: found.folder,
@@ -96,20 +108,24 @@ impl TrustedFile {
 ///
 /// # Errors
 /// A file or directory on the way is not trusted, or the file cannot be read.
-pub fn read_text(path: &Path, owners: &[u32]) -> Result<Option<String>, String> {
+pub fn read_text(path: &Path, owners: &[u32]) -> Result<Option<String>, UntrustedFile> {
     if path
         .symlink_metadata()
         .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     {
         return Ok(None);
     }
-    let shown = path.display();
-    let found = walk(path, owners).map_err(|text| format!("{shown}: {text}"))?;
+    let untrusted = |fault| UntrustedFile {
+        path: path.to_owned(),
+        interpreter: None,
+        fault,
+    };
+    let found = walk(path, owners).map_err(untrusted)?;
     let mut text = String::new();
     // The link in /proc leads to the open file itself, whatever its name means by now.
     File::open(format!("/proc/self/fd/{}", found.file.as_raw_fd()))
         .and_then(|mut file| file.read_to_string(&mut text))
-        .map_err(|error| format!("{shown}: {error}"))?;
+        .map_err(|error| untrusted(TrustFault::Unreadable(error)))?;
     Ok(Some(text))
 }
 
@@ -119,11 +135,15 @@ struct OpenedFile {
     file: OwnedFd,
 }
 
-fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, String> {
+fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, TrustFault> {
     if !path.is_absolute() {
-        return Err("is not an absolute path".to_owned());
+        return Err(TrustFault::Relative);
     }
-    let root = || nix::fcntl::open("/", folder_flags(), Mode::empty()).map_err(|errno| format!("/: {errno}"));
+    let hidden = |name: &Path| {
+        let name = name.to_owned();
+        move |errno| TrustFault::Hidden { name, errno }
+    };
+    let root = || nix::fcntl::open("/", folder_flags(), Mode::empty()).map_err(hidden(Path::new("/")));
     let mut rest = names(path);
     let mut folder = root()?;
     let mut writers = check_folder(&stat(&folder)?, owners, Path::new("/"))?;
@@ -131,15 +151,14 @@ fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, String> {
     while let Some(name) = rest.pop_front() {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let shown = Path::new(&name);
-        let found =
-            openat(&folder, shown, flags, Mode::empty()).map_err(|errno| format!("{}: {errno}", shown.display()))?;
+        let found = openat(&folder, shown, flags, Mode::empty()).map_err(hidden(shown))?;
         let what = stat(&found)?;
         if kind(&what) == SFlag::S_IFLNK {
             check_owner(&what, owners, shown)?;
             links += 1;
-            let target = readlinkat(&found, "").map_err(|errno| format!("{}: {errno}", shown.display()))?;
+            let target = readlinkat(&found, "").map_err(hidden(shown))?;
             if links > MAX_LINKS {
-                return Err(Errno::ELOOP.to_string());
+                return Err(TrustFault::System(Errno::ELOOP));
             }
             let target = Path::new(&target);
             if target.is_absolute() {
@@ -153,7 +172,7 @@ fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, String> {
         }
         if rest.is_empty() {
             check_file(&what, owners, writers)?;
-            let name = CString::new(name.into_vec()).map_err(|error| error.to_string())?;
+            let name = CString::new(name.into_vec()).map_err(TrustFault::Name)?;
             return Ok(OpenedFile {
                 folder,
                 name,
@@ -163,7 +182,7 @@ fn walk(path: &Path, owners: &[u32]) -> Result<OpenedFile, String> {
         writers = check_folder(&what, owners, shown)?;
         folder = found;
     }
-    Err("is a directory".to_owned())
+    Err(TrustFault::IsDirectory)
 }
 
 /// The names on a path, `..` among them.
@@ -180,33 +199,28 @@ fn folder_flags() -> OFlag {
     OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC
 }
 
-fn stat(fd: &OwnedFd) -> Result<FileStat, String> {
-    fstat(fd).map_err(|errno| errno.to_string())
+fn stat(fd: &OwnedFd) -> Result<FileStat, TrustFault> {
+    fstat(fd).map_err(TrustFault::System)
 }
 
 fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
-fn check_owner(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<(), String> {
+fn check_owner(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<(), TrustFault> {
     if owners.contains(&stat.st_uid) {
         return Ok(());
     }
-    let wanted: Vec<String> = owners
-        .iter()
-        .map(|uid| if *uid == 0 { "root".into() } else { format!("uid {uid}") })
-        .collect();
-    Err(format!(
-        "{} belongs to uid {}, not to {}",
-        shown.display(),
-        stat.st_uid,
-        wanted.join(" or ")
-    ))
+    Err(TrustFault::Owner {
+        name: shown.to_owned(),
+        uid: stat.st_uid,
+        owners: owners.to_owned(),
+    })
 }
 
-fn check_folder(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<Writers, String> {
+fn check_folder(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<Writers, TrustFault> {
     if kind(stat) != SFlag::S_IFDIR {
-        return Err(format!("{} is no directory", shown.display()));
+        return Err(TrustFault::NotADirectory(shown.to_owned()));
     }
     check_owner(stat, owners, shown)?;
     let mode = Mode::from_bits_truncate(stat.st_mode);
@@ -216,25 +230,20 @@ fn check_folder(stat: &FileStat, owners: &[u32], shown: &Path) -> Result<Writers
     if mode.contains(Mode::S_ISVTX) {
         return Ok(Writers::Sticky);
     }
-    Err(format!(
-        "others can write the directory {}; remove the group's and others' write permission",
-        shown.display()
-    ))
+    Err(TrustFault::WritableDirectory(shown.to_owned()))
 }
 
-fn check_file(stat: &FileStat, owners: &[u32], folder: Writers) -> Result<(), String> {
+fn check_file(stat: &FileStat, owners: &[u32], folder: Writers) -> Result<(), TrustFault> {
     if kind(stat) != SFlag::S_IFREG {
-        return Err("is no regular file".to_owned());
+        return Err(TrustFault::NotRegular);
     }
     check_owner(stat, owners, Path::new("the file"))?;
     if Mode::from_bits_truncate(stat.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH) {
-        return Err("others can write it; remove the group's and others' write permission".to_owned());
+        return Err(TrustFault::Writable);
     }
     // A name that is gone for a moment can be given to another file of the owner's by a hard link.
     if folder == Writers::Sticky {
-        return Err(
-            "others can make files in its directory; put it into a directory that only its owner writes".to_owned(),
-        );
+        return Err(TrustFault::SharedDirectory);
     }
     Ok(())
 }
@@ -247,20 +256,15 @@ fn head_of(file: &OwnedFd) -> Vec<u8> {
     head
 }
 
-/// The program of a `#!` line must be trusted as the script is.
-fn check_interpreter(head: &[u8]) -> Result<(), String> {
-    let Some(rest) = head.strip_prefix(b"#!") else {
-        return Ok(());
-    };
+/// The program of a `#!` line.
+fn interpreter(head: &[u8]) -> Option<&Path> {
+    let rest = head.strip_prefix(b"#!")?;
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let program = line
         .split(|byte| matches!(byte, b' ' | b'\t'))
         .find(|word| !word.is_empty())
         .unwrap_or_default();
-    let program = Path::new(std::ffi::OsStr::from_bytes(program));
-    walk(program, &[0])
-        .map(drop)
-        .map_err(|text| format!("{}: {text}", program.display()))
+    Some(Path::new(std::ffi::OsStr::from_bytes(program)))
 }
 
 #[cfg(test)]
@@ -290,7 +294,7 @@ mod tests {
 
         fn open(&self, name: &str) -> Result<TrustedFile, String> {
             let own = nix::unistd::Uid::effective().as_raw();
-            TrustedFile::open(&self.0.join(name).to_string_lossy(), &[0, own])
+            TrustedFile::open(&self.0.join(name).to_string_lossy(), &[0, own]).map_err(|error| error.to_string())
         }
     }
 
@@ -354,6 +358,7 @@ mod tests {
         let folder = Folder::new("owners");
         let path = folder.0.join("own/tool");
         let refused = TrustedFile::open(&path.to_string_lossy(), &[u32::MAX - 1]).expect_err("nobody's");
+        let refused = refused.to_string();
         assert!(refused.contains("belongs to uid 0"), "{refused}");
     }
 }

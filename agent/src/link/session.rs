@@ -5,7 +5,7 @@ use super::outgoing::Starts;
 use crate::messages::{ConnectionStart, DriverInput};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::wire::agent::{AgentMessage, MasterMessage, MasterWelcome};
-use proto::wire::frame::{Frame, Kind};
+use proto::wire::frame::{Frame, FrameError, Kind};
 use quic::{Connection, ConnectionEnd, FrameLimits, StreamError, StreamReceiver, StreamSender};
 use std::fmt;
 use std::time::Duration;
@@ -25,8 +25,18 @@ pub(super) enum SessionEnd {
     NotConnected(Diagnostic),
     /// The master refused the hello or the connection.
     Refused(Diagnostic),
-    /// The connection or the control stream broke.
-    Broken(String),
+    /// The master ended the stream before it answered the hello.
+    NoWelcome,
+    /// The master did not answer the hello within [`WELCOME_DEADLINE`].
+    LateWelcome,
+    /// The master ended the control stream.
+    StreamEnded,
+    /// The control stream broke.
+    StreamBroke(StreamError),
+    /// The answer to the hello cannot be read.
+    Malformed(FrameError),
+    /// The connection ended.
+    Closed(ConnectionEnd),
     /// The core gave the master up.
     GivenUp,
     /// There is a new certificate to connect with.
@@ -40,7 +50,12 @@ impl fmt::Display for SessionEnd {
         match self {
             Self::NotConnected(diagnostic) => write!(f, "{diagnostic}"),
             Self::Refused(diagnostic) => write!(f, "it refuses this host: {diagnostic}"),
-            Self::Broken(why) => write!(f, "the connection ended: {why}"),
+            Self::NoWelcome => f.write_str("the connection ended: it answered no hello"),
+            Self::LateWelcome => f.write_str("the connection ended: it did not answer the hello in time"),
+            Self::StreamEnded => f.write_str("the connection ended: it ended the control stream"),
+            Self::StreamBroke(why) => write!(f, "the connection ended: {why}"),
+            Self::Malformed(why) => write!(f, "the connection ended: {why}"),
+            Self::Closed(why) => write!(f, "the connection ended: {why}"),
             Self::GivenUp => f.write_str("this agent disconnects"),
             Self::Renewed => f.write_str("connecting anew with a new certificate"),
             Self::AgentEnds => f.write_str("this agent ends"),
@@ -57,25 +72,30 @@ pub(super) struct Control {
 
 /// Opens the control stream, says hello and hands the welcome to the driver.
 pub(super) async fn hello(connection: &Connection, driver: &mpsc::Sender<DriverInput>) -> Result<Control, SessionEnd> {
-    let (mut sender, mut receiver) = connection.open_bi(FrameLimits::CONTROL).await.map_err(broken)?;
+    let (mut sender, mut receiver) = connection
+        .open_bi(FrameLimits::CONTROL)
+        .await
+        .map_err(SessionEnd::StreamBroke)?;
     let (reply, opening) = oneshot::channel();
     driver
         .send(DriverInput::Open(reply))
         .await
         .map_err(|_| SessionEnd::AgentEnds)?;
     let ConnectionStart { hello, outbox } = opening.await.map_err(|_| SessionEnd::AgentEnds)?;
-    sender.send(Kind::Hello, 0, &hello).await.map_err(broken)?;
+    sender
+        .send(Kind::Hello, 0, &hello)
+        .await
+        .map_err(SessionEnd::StreamBroke)?;
     let frame = match timeout(WELCOME_DEADLINE, receiver.recv()).await {
         Ok(Ok(Some(frame))) => frame,
-        Ok(Ok(None)) => return Err(SessionEnd::Broken("it answered no hello".to_owned())),
+        Ok(Ok(None)) => return Err(SessionEnd::NoWelcome),
         Ok(Err(error)) => return Err(how_it_closed(connection, error).await),
-        Err(_) => return Err(SessionEnd::Broken("it did not answer the hello in time".to_owned())),
+        Err(_) => return Err(SessionEnd::LateWelcome),
     };
-    let malformed = |error: proto::wire::frame::FrameError| SessionEnd::Broken(error.to_string());
     if frame.kind == Kind::Refusal {
-        return Err(SessionEnd::Refused(frame.message().map_err(malformed)?));
+        return Err(SessionEnd::Refused(frame.message().map_err(SessionEnd::Malformed)?));
     }
-    let welcome: MasterWelcome = frame.message().map_err(malformed)?;
+    let welcome: MasterWelcome = frame.message().map_err(SessionEnd::Malformed)?;
     driver
         .send(DriverInput::Welcome(Box::new(welcome)))
         .await
@@ -101,7 +121,7 @@ pub(super) async fn converse(
     let end = tokio::select! {
         end = send_all(sender, outbox) => end,
         end = receive_all(receiver, driver) => end,
-        closed = connection.closed() => return closed_end(closed),
+        closed = connection.closed() => return SessionEnd::Closed(closed),
     };
     match end {
         Ok(end) => end,
@@ -145,7 +165,7 @@ async fn receive_all(
     loop {
         let input = match receiver.recv().await {
             Ok(Some(frame)) => understand(&frame),
-            Ok(None) => return Ok(SessionEnd::Broken("it ended the control stream".to_owned())),
+            Ok(None) => return Ok(SessionEnd::StreamEnded),
             Err(error) if error.is_single_frame() => refuse(Diagnostic::new(Code::BadMessage, error.to_string())),
             Err(error) => return Err(error),
         };
@@ -177,19 +197,11 @@ fn refuse(refusal: Diagnostic) -> DriverInput {
     DriverInput::Soft(Box::new(AgentMessage::Refused(refusal)))
 }
 
-fn broken(error: StreamError) -> SessionEnd {
-    SessionEnd::Broken(error.to_string())
-}
-
 /// A stream that breaks with its connection: why the connection ended says more.
 async fn how_it_closed(connection: &Connection, error: StreamError) -> SessionEnd {
     const MOMENT: Duration = Duration::from_millis(100);
     match timeout(MOMENT, connection.closed()).await {
-        Ok(closed) => closed_end(closed),
-        Err(_) => broken(error),
+        Ok(closed) => SessionEnd::Closed(closed),
+        Err(_) => SessionEnd::StreamBroke(error),
     }
-}
-
-fn closed_end(closed: ConnectionEnd) -> SessionEnd {
-    SessionEnd::Broken(closed.to_string())
 }

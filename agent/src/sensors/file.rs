@@ -22,32 +22,51 @@ pub(super) async fn stamp(path: &str) -> Option<FileStamp> {
     })
 }
 
-/// Whether the file may be run as `user`. A file that only its own user can see is left to the
+/// The file of a sensor may not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum UnsafeSensor {
+    /// The file system took too long.
+    #[error("its file system does not answer")]
+    NoAnswer,
+    /// The system does not show the file.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Somebody else could change the program.
+    #[error("{}. {}", .0.why, .0.fix)]
+    Unsafe(Box<Diagnostic>),
+}
+
+/// Checks that the file may be run as `user`. A file that only its own user can see is left to the
 /// launcher, which looks as that user.
-pub async fn check(path: &str, user: Uid) -> Result<(), String> {
+pub async fn check(path: &str, user: Uid) -> Result<(), UnsafeSensor> {
     let path = path.to_owned();
     let asked = tokio::task::spawn_blocking(move || look(&path, user));
     match timeout(PATIENCE, asked).await {
         Ok(Ok(verdict)) => verdict,
-        Ok(Err(_)) | Err(_) => Err("its file system does not answer".to_owned()),
+        Ok(Err(_)) | Err(_) => Err(UnsafeSensor::NoAnswer),
     }
 }
 
-fn look(path: &str, user: Uid) -> Result<(), String> {
+fn look(path: &str, user: Uid) -> Result<(), UnsafeSensor> {
     let file = match std::fs::metadata(path) {
         Ok(metadata) => facts(&metadata),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-        Err(error) => return Err(format!("{path}: {error}")),
+        Err(reason) => {
+            let path = path.to_owned();
+            return Err(UnsafeSensor::Unreadable { path, reason });
+        }
     };
     let directories: Vec<(&str, FileFacts)> = Path::new(path)
         .ancestors()
         .skip(1)
         .filter_map(|directory| Some((directory.to_str()?, facts(&std::fs::metadata(directory).ok()?))))
         .collect();
-    judge(path, &file, &directories, user).map_err(|refusal: Diagnostic| {
-        let Diagnostic { why, fix, .. } = refusal;
-        format!("{why}. {fix}")
-    })
+    judge(path, &file, &directories, user).map_err(|refusal| UnsafeSensor::Unsafe(Box::new(refusal)))
 }
 
 fn facts(metadata: &Metadata) -> FileFacts {

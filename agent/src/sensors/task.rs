@@ -237,7 +237,7 @@ impl SensorTask {
         if let Some(user) = uid(&self.user).await
             && let Err(reason) = file::check(&self.spec.path, user).await
         {
-            return self.refused(&reason);
+            return self.refused(&reason.to_string());
         }
         self.started_from = file::stamp(&self.spec.path).await;
         let (process, streams) = match Process::new() {

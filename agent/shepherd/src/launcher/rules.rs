@@ -5,6 +5,7 @@
 //! command per line ([`super::root_commands`]), `etc/root-sensors` one load sensor with its
 //! arguments. Files that another user could have written are refused.
 
+use super::denial::Denial;
 use super::root_commands::RootCommands;
 use crate::trusted;
 use nix::fcntl::OFlag;
@@ -233,13 +234,15 @@ impl Rules {
         if self.single_user {
             return Ok(());
         }
-        self.check_account(account).map_err(Refusal::of_job)?;
-        self.check_tracking(account.tracking_gid).map_err(Refusal::of_host)?;
+        self.check_account(account)
+            .map_err(|denial| Refusal::of_job(denial.to_string()))?;
+        let of_host = |denial: Denial| Refusal::of_host(denial.to_string());
+        self.check_tracking(account.tracking_gid).map_err(of_host)?;
         document
             .cgroup_parent
             .as_deref()
             .map_or(Ok(()), check_cgroup)
-            .map_err(Refusal::of_host)?;
+            .map_err(of_host)?;
         let mut procedures = [prolog, epilog, pe_start, pe_stop].into_iter().flatten();
         let is_roots = |procedure: &&Procedure| procedure.user.as_deref() == Some("root");
         procedures.by_ref().filter(is_roots).try_for_each(|procedure| {
@@ -257,14 +260,15 @@ impl Rules {
     ///
     /// # Errors
     /// The number that is too low, or the list the user is on.
-    pub fn check_account(&self, account: &Account) -> Result<(), String> {
+    pub fn check_account(&self, account: &Account) -> Result<(), Denial> {
         let Account { user, uid, gid, .. } = account;
         self.check_uid(user, *uid)?;
         if *gid < self.min_gid {
-            return Err(format!(
-                "group {gid} of user {user:?} is below {}; min_gid in etc/launcher.conf of this host",
-                self.min_gid
-            ));
+            return Err(Denial::LowGid {
+                user: user.clone(),
+                gid: *gid,
+                min: self.min_gid,
+            });
         }
         Ok(())
     }
@@ -273,29 +277,28 @@ impl Rules {
     ///
     /// # Errors
     /// As [`Rules::check_account`].
-    pub fn check_uid(&self, user: &str, uid: u32) -> Result<(), String> {
+    pub fn check_uid(&self, user: &str, uid: u32) -> Result<(), Denial> {
         if uid < self.min_uid {
-            return Err(format!(
-                "uid {uid} of user {user:?} is below {}; min_uid in etc/launcher.conf of this host",
-                self.min_uid
-            ));
+            return Err(Denial::LowUid {
+                user: user.to_owned(),
+                uid,
+                min: self.min_uid,
+            });
         }
         if self.denied.contains(user) {
-            return Err(format!("user {user:?} is denied in etc/launcher.conf of this host"));
+            return Err(Denial::DeniedUser(user.to_owned()));
         }
         Ok(())
     }
 
     /// Refuses a tracking group that is not one of those kept for that purpose. Otherwise whoever
     /// controls the agent could give a task the rights of groups such as `disk` or `root`.
-    fn check_tracking(&self, gid: Option<u32>) -> Result<(), String> {
+    fn check_tracking(&self, gid: Option<u32>) -> Result<(), Denial> {
         let Some(gid) = gid else { return Ok(()) };
         if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {
             return Ok(());
         }
-        Err(format!(
-            "group {gid} may not be used to track tasks; tracking_gids in etc/launcher.conf of this host"
-        ))
+        Err(Denial::TrackingGroup(gid))
     }
 
     /// Whether the host's own file names this user, or number, for sensors.
@@ -307,7 +310,7 @@ impl Rules {
     ///
     /// # Errors
     /// Which file admits it.
-    pub fn check_sensor(&self, spec: &SensorSpec, uid: u32) -> Result<(), String> {
+    pub fn check_sensor(&self, spec: &SensorSpec, uid: u32) -> Result<(), Denial> {
         let SensorSpec { path, args, user, .. } = spec;
         if self.single_user || self.sensor_users.contains(user) && uid != 0 {
             return Ok(());
@@ -315,10 +318,9 @@ impl Rules {
         if uid == 0 {
             let command: Vec<String> = words(path).chain(args.iter().cloned()).collect();
             let is_listed = self.root_sensors.contains(&command);
-            return is_listed.then_some(()).ok_or_else(|| {
-                let command = command.join(" ");
-                format!("sensor {command} may not run as root: not listed, with these arguments, in etc/root-sensors of this host")
-            });
+            return is_listed
+                .then_some(())
+                .ok_or_else(|| Denial::RootSensor(command.join(" ")));
         }
         self.check_uid(user, uid)
     }
@@ -326,13 +328,16 @@ impl Rules {
 
 /// The launcher makes and writes files of this directory as root, so it must be one in which nobody
 /// else can put links.
-fn check_cgroup(parent: &str) -> Result<(), String> {
+fn check_cgroup(parent: &str) -> Result<(), Denial> {
     let path = Path::new(parent);
     let leaves = path.components().any(|part| part == Component::ParentDir);
     if path.starts_with(CGROUPS) && !leaves {
         return Ok(());
     }
-    Err(format!("control group {parent:?} is not below {CGROUPS}"))
+    Err(Denial::ControlGroup {
+        parent: parent.to_owned(),
+        below: CGROUPS,
+    })
 }
 
 /// `LOW HIGH`, both included.
@@ -394,8 +399,8 @@ fn words(line: &str) -> impl Iterator<Item = String> {
     line.split_ascii_whitespace().map(str::to_owned)
 }
 
-fn bad(text: String) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, text)
+fn bad(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why)
 }
 
 #[cfg(test)]

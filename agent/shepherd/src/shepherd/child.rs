@@ -224,7 +224,8 @@ fn identity_for(context: &Context, errand: &ChildCommand<'_>) -> Result<Identity
     };
     let identity = account::by_name(user).map_err(of_procedure)?;
     if user != "root" {
-        context.rules.check_uid(user, identity.uid).map_err(refused)?;
+        let allowed = context.rules.check_uid(user, identity.uid);
+        allowed.map_err(|denial| refused(denial.to_string()))?;
         if identity.uid == 0 {
             return Err(refused(format!(
                 "{user}@: is root by another name; write root@ and list the command"
@@ -519,7 +520,7 @@ fn root_file(context: &Context, errand: &ChildCommand<'_>) -> Result<Option<Trus
     let path = command.split_ascii_whitespace().next().unwrap_or_default();
     TrustedFile::open(path, &[0])
         .map(Some)
-        .map_err(|text| refused(format!("root@{text}")))
+        .map_err(|error| refused(format!("root@{error}")))
 }
 
 fn exec_failure(invocation: &Invocation) -> Failure {

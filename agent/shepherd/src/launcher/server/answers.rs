@@ -83,11 +83,11 @@ impl Server {
             Err(refusal) => return vec![refused(key, refusal)],
         };
         let dir = TaskDir::new(&key);
-        if let Err(text) = health::room_for(script_bytes) {
+        if let Err(lack) = health::room_for(script_bytes) {
             return if dir.exists() {
                 self.known(key, &dir)
             } else {
-                vec![refused(key, Refusal::of_host(text))]
+                vec![refused(key, Refusal::of_host(lack.to_string()))]
             };
         }
         self.host.rules.refresh();
@@ -174,8 +174,8 @@ impl Server {
     }
 
     fn start_sensor(&mut self, spec: SensorSpec, streams: &[OwnedFd; 3]) -> Notice {
-        if let Err(text) = sensor::check(&spec) {
-            return refused_sensor(&spec, text);
+        if let Err(failure) = sensor::check(&spec) {
+            return refused_sensor(&spec, failure.to_string());
         }
         self.know_sensors();
         self.host.rules.refresh();

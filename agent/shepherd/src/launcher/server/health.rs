@@ -4,7 +4,7 @@
 use super::Server;
 use crate::launcher::rules::Refusal;
 use crate::sys::{self, Fork};
-use crate::task_dir;
+use crate::task_dir::{self, LackOfRoom};
 use proto::id::TaskKey;
 use proto::launch::{Blame, Notice, SensorSpec};
 use std::io;
@@ -30,7 +30,7 @@ pub(super) struct Health {
 impl Server {
     /// Returns the reason why no task can start. `None` means that tasks can start.
     pub(super) fn trouble(&mut self) -> Option<String> {
-        let room = room_for(0).err();
+        let room = room_for(0).err().map(|lack| lack.to_string());
         room.or_else(lack_of_descriptors)
             .or_else(|| self.stuck_journal())
             .or_else(|| self.lack_of_processes())
@@ -62,7 +62,7 @@ impl Server {
 ///
 /// # Errors
 /// The disk has too little room.
-pub(super) fn room_for(script_bytes: u64) -> Result<(), String> {
+pub(super) fn room_for(script_bytes: u64) -> Result<(), LackOfRoom> {
     task_dir::room(MIN_FREE_BYTES.saturating_add(script_bytes))
 }
 
