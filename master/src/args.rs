@@ -3,6 +3,7 @@
 use crate::init::{self, DEFAULT_PORT, Plan};
 use lexopt::prelude::*;
 use proto::id::{HostName, UserName};
+use std::io;
 use std::path::PathBuf;
 
 /// What is to be done.
@@ -64,16 +65,44 @@ struct CommandOptions {
     log_file: bool,
 }
 
+/// The command line cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgsError {
+    /// An option is unknown, or its value is missing or wrong.
+    #[error(transparent)]
+    Option(#[from] lexopt::Error),
+    /// The first word names no subcommand.
+    #[error("no subcommand {0:?}: init, run, check, tree, part or mail")]
+    UnknownSubcommand(String),
+    /// A subcommand needs this option.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// The directory has no absolute path.
+    #[error("{}: {reason}", dir.display())]
+    Directory {
+        /// The directory as it was given.
+        dir: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The value of `--host` is not the name of a host.
+    #[error("{0:?} is not a host name")]
+    HostName(String),
+    /// The environment has a port that is not a number below 65536.
+    #[error("SGE_QMASTER_PORT is {0:?}, no port")]
+    Port(String),
+}
+
 /// Reads the command line.
 ///
 /// # Errors
-/// What is wrong with it, for people.
-pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Action, String> {
+/// As [`ArgsError`].
+pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Action, ArgsError> {
     let mut parser = lexopt::Parser::from_args(args);
-    let subcommand = match parser.next().map_err(text)? {
-        Some(Value(word)) => word.string().map_err(text)?,
+    let subcommand = match parser.next()? {
+        Some(Value(word)) => word.string()?,
         None => return Ok(Action::Help),
-        Some(other) => return Err(other.unexpected().to_string()),
+        Some(other) => return Err(other.unexpected().into()),
     };
     let allowed: &[&str] = match subcommand.as_str() {
         "init" => &["dir", "port", "slots", "host"],
@@ -81,19 +110,19 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         "check" | "tree" => &["dir"],
         "part" => &["dir", "original"],
         "mail" => &["mailer"],
-        other => return Err(format!("no subcommand {other:?}: init, run, check, tree, part or mail")),
+        other => return Err(ArgsError::UnknownSubcommand(other.to_owned())),
     };
     let Some(given) = options(&mut parser, allowed)? else {
         return Ok(Action::Help);
     };
     if subcommand == "mail" {
         return match given.mailers.is_empty() {
-            true => Err("--mailer PATH is missing".to_owned()),
+            true => Err(ArgsError::Missing("--mailer PATH")),
             false => Ok(Action::Mail { mailers: given.mailers }),
         };
     }
-    let dir = given.dir.clone().ok_or("--dir DIR is missing")?;
-    let dir = std::path::absolute(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let dir = given.dir.clone().ok_or(ArgsError::Missing("--dir DIR"))?;
+    let dir = std::path::absolute(&dir).map_err(|reason| ArgsError::Directory { dir, reason })?;
     Ok(match subcommand.as_str() {
         "init" => Action::Init(plan(given, dir)?),
         "run" => Action::Run(RunOptions {
@@ -103,36 +132,33 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         }),
         "part" => Action::Part {
             dir,
-            original: given.original.ok_or("--original PATH is missing")?,
+            original: given.original.ok_or(ArgsError::Missing("--original PATH"))?,
         },
         "tree" => Action::Tree { dir, user: this_user() },
         _ => Action::Check { dir },
     })
 }
 
-fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<CommandOptions>, String> {
+fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<CommandOptions>, ArgsError> {
     let mut given = CommandOptions::default();
-    while let Some(option) = parser.next().map_err(text)? {
+    while let Some(option) = parser.next()? {
         let name = match &option {
             Long("help") | Short('h') => return Ok(None),
             Long(name) if allowed.contains(name) => (*name).to_owned(),
-            Long(_) | Short(_) | Value(_) => return Err(option.unexpected().to_string()),
+            Long(_) | Short(_) | Value(_) => return Err(option.unexpected().into()),
         };
         match name.as_str() {
-            "dir" => given.dir = Some(parser.value().map_err(text)?.into()),
-            "port" => given.port = Some(parser.value().and_then(|value| value.parse()).map_err(text)?),
-            "slots" => given.slots = Some(parser.value().and_then(|value| value.parse()).map_err(text)?),
+            "dir" => given.dir = Some(parser.value()?.into()),
+            "port" => given.port = Some(parser.value().and_then(|value| value.parse())?),
+            "slots" => given.slots = Some(parser.value().and_then(|value| value.parse())?),
             "host" => {
-                let name = parser.value().and_then(|value| value.string()).map_err(text)?;
-                given.host =
-                    Some(proto::hostgroup::host_name(&name).map_err(|_| format!("{name:?} is not a host name"))?);
+                let name = parser.value().and_then(|value| value.string())?;
+                given.host = Some(proto::hostgroup::host_name(&name).map_err(|_| ArgsError::HostName(name))?);
             }
             "original" => {
-                given.original = Some(parser.value().and_then(|value| value.string()).map_err(text)?);
+                given.original = Some(parser.value().and_then(|value| value.string())?);
             }
-            "mailer" => given
-                .mailers
-                .push(parser.value().and_then(|value| value.string()).map_err(text)?),
+            "mailer" => given.mailers.push(parser.value().and_then(|value| value.string())?),
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
         }
@@ -140,7 +166,7 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Comma
     Ok(Some(given))
 }
 
-fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, String> {
+fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, ArgsError> {
     Ok(Plan {
         dir,
         port: given.port.map_or_else(port_of_environment, Ok)?,
@@ -150,11 +176,9 @@ fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, String> {
     })
 }
 
-fn port_of_environment() -> Result<u16, String> {
+fn port_of_environment() -> Result<u16, ArgsError> {
     match std::env::var("SGE_QMASTER_PORT") {
-        Ok(port) if !port.is_empty() => port
-            .parse()
-            .map_err(|_| format!("SGE_QMASTER_PORT is {port:?}, no port")),
+        Ok(port) if !port.is_empty() => port.parse().map_err(|_| ArgsError::Port(port)),
         Ok(_) | Err(_) => Ok(DEFAULT_PORT),
     }
 }
@@ -165,16 +189,12 @@ fn this_user() -> UserName {
     UserName::from(user.map_or_else(|| uid.to_string(), |user| user.name))
 }
 
-fn text(error: lexopt::Error) -> String {
-    error.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(line: &str) -> Result<Action, String> {
-        parse(line.split_whitespace().map(Into::into))
+        parse(line.split_whitespace().map(Into::into)).map_err(|error| error.to_string())
     }
 
     #[test]

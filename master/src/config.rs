@@ -280,22 +280,33 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
 }
 
+/// A value has not the form of its key, which is this one. The text completes "KEY must be".
+#[derive(Debug, thiserror::Error)]
+enum FormError {
+    #[error("a text in quotes")]
+    Text,
+    #[error("true or false")]
+    Flag,
+    #[error("a number from {min} to {max}")]
+    Count { min: i64, max: i64 },
+}
+
 impl Form {
     /// The value as text.
-    fn read(&self, value: &DeValue<'_>) -> Result<String, String> {
+    fn read(&self, value: &DeValue<'_>) -> Result<String, FormError> {
         match (self, value) {
             (Form::Text, DeValue::String(text)) => Ok(text.to_string()),
-            (Form::Text, _) => Err("a text in quotes".to_owned()),
+            (Form::Text, _) => Err(FormError::Text),
             (Form::Flag, DeValue::Boolean(flag)) => Ok(flag.to_string()),
-            (Form::Flag, _) => Err("true or false".to_owned()),
+            (Form::Flag, _) => Err(FormError::Flag),
             (Form::Count { min, max }, DeValue::Integer(number)) => {
                 let number = i64::from_str_radix(number.as_str(), number.radix()).ok();
                 let inside = number.filter(|number| (*min..=*max).contains(number));
                 inside
                     .map(|number| number.to_string())
-                    .ok_or_else(|| format!("a number from {min} to {max}"))
+                    .ok_or(FormError::Count { min: *min, max: *max })
             }
-            (Form::Count { min, max }, _) => Err(format!("a number from {min} to {max}")),
+            (Form::Count { min, max }, _) => Err(FormError::Count { min: *min, max: *max }),
         }
     }
 

@@ -23,6 +23,15 @@ const SHORT_BYTES: usize = 4_096;
 /// Bytes of scripts that were read last and are kept for the next host of the same job.
 const CACHE_BYTES: usize = 32 << 20;
 
+/// A stored script cannot be sent to a host.
+#[derive(Debug, thiserror::Error)]
+enum ScriptError {
+    #[error("it is missing from the database")]
+    Missing,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// The scripts that jobs use, and scripts of submissions that are not stored yet.
 #[derive(Debug, Default)]
 pub struct Scripts {
@@ -137,7 +146,8 @@ impl Scripts {
         let Program::Stored { path, script } = &spec.program else {
             return spec.clone();
         };
-        let content = self.content(&script.digest, store).unwrap_or_else(|why| {
+        let content = self.content(&script.digest, store).unwrap_or_else(|error| {
+            let why = crate::error_chain(&error);
             tracing::error!(
                 "the script of job \"{}\" of {} cannot be sent: {why}",
                 spec.name,
@@ -155,14 +165,11 @@ impl Scripts {
         })
     }
 
-    fn content(&mut self, digest: &ScriptDigest, store: &Store) -> Result<Arc<[u8]>, String> {
+    fn content(&mut self, digest: &ScriptDigest, store: &Store) -> Result<Arc<[u8]>, ScriptError> {
         if let Some((_, content)) = self.cache.iter().find(|(known, _)| known == digest) {
             return Ok(content.clone());
         }
-        let content = match store.script(digest) {
-            Ok(content) => content.ok_or_else(|| "it is missing from the database".to_owned())?,
-            Err(error) => return Err(crate::error_chain(&error)),
-        };
+        let content = store.script(digest)?.ok_or(ScriptError::Missing)?;
         self.cache.push_back((*digest, content.clone()));
         while self.cache.iter().map(|(_, content)| content.len()).sum::<usize>() > CACHE_BYTES && self.cache.len() > 1 {
             self.cache.pop_front();

@@ -7,6 +7,7 @@
 
 mod accounting;
 mod codec;
+mod damage;
 mod full;
 #[cfg(test)]
 mod golden;
@@ -19,6 +20,7 @@ mod tests;
 mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow, Damage};
+pub use damage::{ForeignFile, RowDamage};
 pub use full::probe_room;
 pub use scripts::{ScriptChanges, script_digest};
 
@@ -101,7 +103,7 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
         /// What was found.
-        why: String,
+        why: ForeignFile,
     },
     /// An event that this version does not know.
     #[error(
@@ -125,7 +127,7 @@ pub enum StoreError {
         /// Its kind.
         kind: String,
         /// The damage.
-        why: String,
+        why: RowDamage,
     },
     /// A run of events, or of accounting records, whose bytes are damaged.
     #[error(
@@ -137,13 +139,13 @@ pub enum StoreError {
         /// What they are.
         of: &'static str,
         /// What is wrong with them.
-        why: String,
+        why: RowDamage,
     },
     /// A script whose bytes are damaged.
     #[error("its bytes in the database are damaged: {why}")]
     DamagedScript {
         /// The damage.
-        why: String,
+        why: RowDamage,
     },
     /// A snapshot was begun and given up for want of room.
     #[error("no snapshot is written while the disk has little room")]
@@ -260,13 +262,11 @@ impl Store {
             })
         };
         if pragma("application_id")? != APPLICATION_ID {
-            return foreign("its header is another program's".to_owned());
+            return foreign(ForeignFile::OtherProgram);
         }
         match pragma("user_version")? {
             known if known == SCHEMA_VERSION || OLD_VERSIONS.contains(&known) => Ok(known),
-            other => foreign(format!(
-                "its tables are of version {other}, ours of version {SCHEMA_VERSION}"
-            )),
+            other => foreign(ForeignFile::OtherVersion(other)),
         }
     }
 

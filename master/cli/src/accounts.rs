@@ -13,6 +13,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// The accounts of a cell are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountsError {
+    /// The file that records them cannot be read.
+    #[error(transparent)]
+    Malformed(#[from] toml::de::Error),
+    /// A new cell gets none.
+    #[error("no free uid was found")]
+    NoFreeUid,
+}
+
 /// Where free uids are looked for: below what systemd gives to dynamic users, above what
 /// administrators give out.
 const FREE_FROM: u32 = 58_000;
@@ -85,7 +96,7 @@ impl RecordedAccounts {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(refuse(error.to_string())),
             Err(_) => {}
         }
-        let chosen = Self::choose(dir).map_err(&refuse)?;
+        let chosen = Self::choose(dir).map_err(|error| refuse(error.to_string()))?;
         let body = toml::to_string(&chosen).map_err(|error| refuse(error.to_string()))?;
         let text = format!(
             "# Uids of the daemons and their gid, chosen when the cell was created. Do not change them: files belong to them.\n{body}"
@@ -101,9 +112,9 @@ impl RecordedAccounts {
     ///
     /// # Errors
     /// If the file does not parse, or no uid is free.
-    pub fn found_or_chosen(dir: &Path) -> Result<Self, String> {
+    pub fn found_or_chosen(dir: &Path) -> Result<Self, AccountsError> {
         match std::fs::read_to_string(dir.join("etc/accounts.toml")) {
-            Ok(text) => toml::from_str(&text).map_err(|error| error.to_string()),
+            Ok(text) => Ok(toml::from_str(&text)?),
             Err(_) => Self::choose(dir),
         }
     }
@@ -129,15 +140,15 @@ impl RecordedAccounts {
         )
     }
 
-    fn choose(dir: &Path) -> Result<Self, String> {
+    fn choose(dir: &Path) -> Result<Self, AccountsError> {
         let mut taken = Vec::new();
         let first = spread(dir);
         let mut pick = |name: &str| {
             let uid = named(name)
                 .or_else(|| free(first, &taken))
-                .ok_or("no free uid was found")?;
+                .ok_or(AccountsError::NoFreeUid)?;
             taken.push(uid);
-            Ok::<u32, String>(uid)
+            Ok::<u32, AccountsError>(uid)
         };
         let (master, agent, sensor) = (
             pick("gridwright-master")?,

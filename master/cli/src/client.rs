@@ -75,7 +75,7 @@ impl Client {
     /// Connects.
     ///
     /// # Errors
-    /// `NoMaster` if no daemon of the site answers.
+    /// `NoMaster` if no daemon of the cell answers.
     pub fn connect(site: &CellAddress, program: &str) -> Result<Self, Diagnostic> {
         Self::connect_with(site, program, None)
     }
@@ -110,7 +110,7 @@ impl Client {
     /// repeated.
     ///
     /// # Errors
-    /// `NoMaster` if no daemon of the site answers.
+    /// `NoMaster` if no daemon of the cell answers.
     pub fn hurried(&self, patience: Duration) -> Result<Self, Diagnostic> {
         let mut client = Self {
             site: self.site.clone(),

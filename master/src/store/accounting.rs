@@ -191,7 +191,7 @@ impl Store {
             select.query_map([signed(last)], |row| row.get(0))?.collect()
         })?;
         let why = if let StoreError::DamagedRun { why, .. } = why {
-            why.clone()
+            why.to_string()
         } else {
             why.to_string()
         };

@@ -4,7 +4,7 @@
 //! default here. A form that changes in another way gets a new version number and a step in
 //! [`StoredEvent::upcast`].
 
-use super::StoreError;
+use super::{RowDamage, StoreError};
 use master_core::event::{Actor, Event, Record};
 use proto::id::{EventSeq, RequestId};
 use proto::time::{Now, Tick, Wall};
@@ -139,10 +139,10 @@ impl<'a> StoredEvent<'a> {
         }
         let mut event: Event = rmp_serde::from_slice(&self.body).map_err(|error| self.damaged(error))?;
         if kind(&event) != self.kind {
-            return Err(self.damaged("its body is of another kind"));
+            return Err(self.damaged(RowDamage::OtherKind));
         }
         if self.is_without_record() {
-            let bytes = accounting.ok_or_else(|| self.damaged("its accounting record is missing"))?;
+            let bytes = accounting.ok_or_else(|| self.damaged(RowDamage::NoAccountingRecord))?;
             let accounting = rmp_serde::from_slice(bytes).map_err(|error| self.damaged(error))?;
             if let Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } = &mut event {
                 *record = Some(accounting);
@@ -151,11 +151,11 @@ impl<'a> StoredEvent<'a> {
         Ok(event)
     }
 
-    fn damaged(&self, why: impl ToString) -> StoreError {
+    fn damaged(&self, why: impl Into<RowDamage>) -> StoreError {
         StoreError::Damaged {
             seq: self.seq,
             kind: self.kind.clone().into_owned(),
-            why: why.to_string(),
+            why: why.into(),
         }
     }
 }

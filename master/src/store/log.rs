@@ -216,6 +216,6 @@ pub(super) fn run<T: serde::de::DeserializeOwned>(
 ) -> rusqlite::Result<Result<Vec<T>, StoreError>> {
     let last = row.get::<_, i64>(0)?.unsigned_abs();
     let content = room::content(row.get_ref(1)?.as_blob()?);
-    let run = content.and_then(|content| rmp_serde::from_slice(&content).map_err(|error| error.to_string()));
+    let run = content.and_then(|content| Ok(rmp_serde::from_slice(&content)?));
     Ok(run.map_err(|why| StoreError::DamagedRun { last, of, why }))
 }

@@ -1,6 +1,7 @@
 //! Rows as they lie in the database: MessagePack, compressed where that saves something. The names
 //! of fields, of hosts and of users come again with each event of a row, so that it takes a tenth.
 
+use super::damage::RowDamage;
 use lz4_flex::block;
 use proto::wire::frame;
 use serde::Serialize;
@@ -51,21 +52,24 @@ impl Room {
     }
 }
 
-/// The MessagePack in a row; the reason if there is none.
-pub(super) fn content(row: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+/// The MessagePack in a row.
+pub(super) fn content(row: &[u8]) -> Result<Cow<'_, [u8]>, RowDamage> {
     let Some((&PACKED, rest)) = row.split_first() else {
         return Ok(Cow::Borrowed(row));
     };
-    let (len, packed) = rest.split_first_chunk().ok_or("it is cut off")?;
+    let (len, packed) = rest.split_first_chunk().ok_or(RowDamage::CutOff)?;
     let len = u32::from_le_bytes(*len) as usize;
     if len / RATIO > packed.len() {
-        return Err(format!("it cannot hold {len} bytes"));
+        return Err(RowDamage::TooLong(len));
     }
-    let plain = block::decompress(packed, len).map_err(|error| error.to_string())?;
+    let plain = block::decompress(packed, len)?;
     if plain.len() == len {
         Ok(Cow::Owned(plain))
     } else {
-        Err(format!("it holds {} bytes, not {len}", plain.len()))
+        Err(RowDamage::OtherLength {
+            got: plain.len(),
+            expected: len,
+        })
     }
 }
 
@@ -95,7 +99,7 @@ mod tests {
             ),
             (&[PACKED, 9, 0, 0, 0, 0x10, 7], "it holds 1 bytes, not 9"),
         ] {
-            assert_eq!(content(row), Err(why.to_owned()));
+            assert_eq!(content(row).unwrap_err().to_string(), why);
         }
         assert!(
             content(&[PACKED, 1, 0, 0, 0, 0xf0]).is_err(),

@@ -4,6 +4,7 @@
 //! Rows come and go in the transaction of the events that need them or no longer do. A row that an
 //! interrupted master left behind is found at the next start.
 
+use super::damage::RowDamage;
 use super::room::{self, Room};
 use super::{Store, StoreError};
 use proto::job::ScriptDigest;
@@ -61,12 +62,11 @@ impl Store {
             select.query_row(params![&digest.0[..]], |row| row.get(0)).optional()
         })?;
         let Some(row) = row else { return Ok(None) };
-        let content = room::content(&row)
-            .and_then(|content| rmp_serde::from_slice::<ByteBuf>(&content).map_err(|error| error.to_string()));
+        let content = room::content(&row).and_then(|content| Ok(rmp_serde::from_slice::<ByteBuf>(&content)?));
         match content {
             Ok(content) if script_digest(&content) == *digest => Ok(Some(Arc::from(content.into_vec()))),
             Ok(_) => Err(StoreError::DamagedScript {
-                why: "its bytes are not those of its checksum".to_owned(),
+                why: RowDamage::OtherChecksum,
             }),
             Err(why) => Err(StoreError::DamagedScript { why }),
         }

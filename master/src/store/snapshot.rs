@@ -168,8 +168,8 @@ impl Store {
         })
     }
 
-    /// The state in a snapshot; the reason if it cannot be read.
-    fn snapshot(&self, seq: i64, version: i64) -> Result<Result<State, String>, StoreError> {
+    /// The state in a snapshot, or why it has to be passed over.
+    fn snapshot(&self, seq: i64, version: i64) -> Result<Result<State, UnusableSnapshot>, StoreError> {
         let mut parts = PartReader {
             db: &self.db,
             seq,
@@ -181,20 +181,28 @@ impl Store {
         let state: Result<State, _> = match version {
             PLAIN => rmp_serde::from_read(&mut parts),
             PACKED => rmp_serde::from_read(BufReader::with_capacity(READ_BYTES, FrameDecoder::new(&mut parts))),
-            _ => return Ok(Err(format!("is of version {version}, ours is {PACKED}"))),
+            _ => return Ok(Err(UnusableSnapshot::Version(version))),
         };
         if let Some(source) = parts.failed {
             return Err(self.failed("read a snapshot from", source));
         }
         Ok(match state {
             Ok(state) if signed(state.last.0) == seq => Ok(state),
-            Ok(state) => Err(format!(
-                "cannot be read: it holds the state after event {}",
-                state.last.0
-            )),
-            Err(error) => Err(format!("cannot be read: {error}")),
+            Ok(state) => Err(UnusableSnapshot::OtherEvent(state.last.0)),
+            Err(error) => Err(UnusableSnapshot::Unreadable(error)),
         })
     }
+}
+
+/// A snapshot cannot be used, so an earlier one is. The text completes "the snapshot after event N".
+#[derive(Debug, thiserror::Error)]
+enum UnusableSnapshot {
+    #[error("is of version {0}, ours is {PACKED}")]
+    Version(i64),
+    #[error("cannot be read: it holds the state after event {0}")]
+    OtherEvent(u64),
+    #[error("cannot be read: {0}")]
+    Unreadable(rmp_serde::decode::Error),
 }
 
 /// Does steps until there are no more, each followed by a pause as long as itself: in it, whoever

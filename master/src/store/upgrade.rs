@@ -5,8 +5,7 @@
 use super::codec::StoredEvent;
 use super::log::RUN_EVENTS;
 use super::room::Room;
-use super::{EVENT_TABLES, SNAPSHOT_TABLES, Store, StoreError, accounting, log, scripts};
-use data_encoding::HEXLOWER;
+use super::{EVENT_TABLES, RowDamage, SNAPSHOT_TABLES, Store, StoreError, accounting, log, scripts};
 use proto::id::RequestId;
 use rusqlite::{Connection, Row, TransactionBehavior};
 use serde_bytes::ByteBuf;
@@ -122,7 +121,7 @@ fn copy(db: &Connection, old_events: &str) -> rusqlite::Result<Result<(), StoreE
 fn event(row: &Row<'_>) -> rusqlite::Result<Result<StoredEvent<'static>, StoreError>> {
     let seq = row.get::<_, i64>(0)?.unsigned_abs();
     let kind: String = row.get(3)?;
-    let damaged = |why: String| {
+    let damaged = |why: RowDamage| {
         Ok(Err(StoreError::Damaged {
             seq,
             kind: kind.clone(),
@@ -131,18 +130,13 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Result<StoredEvent<'static>, StoreEr
     };
     let actor = match rmp_serde::from_slice(&row.get::<_, Vec<u8>>(5)?) {
         Ok(actor) => Cow::Owned(actor),
-        Err(error) => return damaged(error.to_string()),
+        Err(error) => return damaged(error.into()),
     };
     let request = match row.get::<_, Option<Vec<u8>>>(6)? {
         None => None,
         Some(bytes) => match bytes[..].try_into() {
             Ok(id) => Some(RequestId(u128::from_be_bytes(id))),
-            Err(_) => {
-                return damaged(format!(
-                    "its request id is {}, which are not 16 bytes",
-                    HEXLOWER.encode(&bytes)
-                ));
-            }
+            Err(_) => return damaged(RowDamage::RequestId(bytes)),
         },
     };
     let (tick, wall) = (row.get::<_, i64>(1)?.unsigned_abs(), row.get(2)?);

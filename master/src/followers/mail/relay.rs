@@ -5,7 +5,7 @@
 //! program beside it. It runs none but the mailers that its command line names: whoever takes over
 //! the master cannot choose programs.
 
-use super::sender::{Letter, run_mailer};
+use super::sender::{Letter, MailerError, run_mailer};
 use std::io::{self, Read, Write};
 
 /// The most bytes of a letter.
@@ -25,21 +25,19 @@ pub fn serve(mailers: &[String], from: impl Read, mut to: impl Write) -> io::Res
     };
     match sent {
         Ok(()) => Ok(()),
-        Err(why) => to.write_all(why.as_bytes()),
+        Err(why) => to.write_all(why.to_string().as_bytes()),
     }
 }
 
-fn letter(mailers: &[String], bytes: &[u8]) -> Result<Letter, String> {
-    let letter: Letter =
-        serde_json::from_slice(bytes).map_err(|error| format!("is not run: the letter cannot be read: {error}"))?;
+fn letter(mailers: &[String], bytes: &[u8]) -> Result<Letter, MailerError> {
+    let letter: Letter = serde_json::from_slice(bytes).map_err(MailerError::Letter)?;
     if mailers.contains(&letter.mailer) {
         return Ok(letter);
     }
-    Err(format!(
-        "is not run: gridwright-mail@.service admits {} alone; add --mailer {} there (systemctl edit gridwright-mail@)",
-        mailers.join(", "),
-        letter.mailer
-    ))
+    Err(MailerError::NotAdmitted {
+        admitted: mailers.to_owned(),
+        mailer: letter.mailer,
+    })
 }
 
 #[cfg(test)]

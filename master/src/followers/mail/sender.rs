@@ -3,8 +3,9 @@
 
 use super::Mail;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -77,8 +78,56 @@ async fn work(mut waiting: mpsc::Receiver<Mail>, relay: Option<PathBuf>) {
     }
 }
 
+/// A mail was not sent. The text completes "MAILER".
+#[derive(Debug, thiserror::Error)]
+pub enum MailerError {
+    /// The mailer would take the address for an option.
+    #[error("is not run: the address looks like an option")]
+    AddressIsOption,
+    /// The system does not start the mailer.
+    #[error("cannot be run: {0}")]
+    NotRun(io::Error),
+    /// The mailer took too long.
+    #[error("has not ended after {} s and is killed", PATIENCE.as_secs())]
+    TimedOut,
+    /// The system does not say how the mailer ended.
+    #[error(transparent)]
+    NotAwaited(io::Error),
+    /// The mailer failed.
+    #[error("ended with {0}")]
+    Failed(ExitStatus),
+    /// The relay cannot read the letter.
+    #[error("is not run: the letter cannot be read: {0}")]
+    Letter(serde_json::Error),
+    /// The unit of the relay does not name the mailer.
+    #[error(
+        "is not run: gridwright-mail@.service admits {} alone; add --mailer {mailer} there (systemctl edit gridwright-mail@)",
+        admitted.join(", ")
+    )]
+    NotAdmitted {
+        /// The mailers that the unit names.
+        admitted: Vec<String>,
+        /// The mailer of the letter.
+        mailer: String,
+    },
+    /// The relay took too long.
+    #[error("is not run: {} does not answer", .0.display())]
+    NoRelay(PathBuf),
+    /// The relay cannot be reached.
+    #[error("is not run: {}: {error}", socket.display())]
+    Relay {
+        /// The socket of the relay.
+        socket: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The relay was not able to send it, for this reason.
+    #[error("{0}")]
+    Relayed(String),
+}
+
 /// Gives a letter to the relay behind a socket. Its answer is empty if the mailer took it.
-async fn hand_over(socket: &Path, letter: &Letter) -> Result<(), String> {
+async fn hand_over(socket: &Path, letter: &Letter) -> Result<(), MailerError> {
     let talk = async {
         let mut stream = UnixStream::connect(socket).await?;
         stream.write_all(&serde_json::to_vec(letter)?).await?;
@@ -88,20 +137,23 @@ async fn hand_over(socket: &Path, letter: &Letter) -> Result<(), String> {
         Ok::<_, std::io::Error>(answer)
     };
     match timeout(PATIENCE + RELAY_PATIENCE, talk).await {
-        Err(_) => Err(format!("is not run: {} does not answer", socket.display())),
-        Ok(Err(error)) => Err(format!("is not run: {}: {error}", socket.display())),
+        Err(_) => Err(MailerError::NoRelay(socket.to_owned())),
+        Ok(Err(error)) => {
+            let socket = socket.to_owned();
+            Err(MailerError::Relay { socket, error })
+        }
         Ok(Ok(answer)) if answer.is_empty() => Ok(()),
-        Ok(Ok(why)) => Err(why),
+        Ok(Ok(why)) => Err(MailerError::Relayed(why)),
     }
 }
 
 /// Runs the mailer of a letter.
 ///
 /// # Errors
-/// How it failed, as words behind its name.
-pub async fn run_mailer(letter: &Letter) -> Result<(), String> {
+/// As [`MailerError`].
+pub async fn run_mailer(letter: &Letter) -> Result<(), MailerError> {
     if letter.address.starts_with('-') {
-        return Err("is not run: the address looks like an option".to_owned());
+        return Err(MailerError::AddressIsOption);
     }
     let mut command = Command::new(&letter.mailer);
     command
@@ -109,10 +161,7 @@ pub async fn run_mailer(letter: &Letter) -> Result<(), String> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut child = command
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("cannot be run: {error}"))?;
+    let mut child = command.kill_on_drop(true).spawn().map_err(MailerError::NotRun)?;
     let mut stdin = child.stdin.take();
     let run = async {
         if let Some(stdin) = &mut stdin {
@@ -123,9 +172,9 @@ pub async fn run_mailer(letter: &Letter) -> Result<(), String> {
         child.wait().await
     };
     match timeout(PATIENCE, run).await {
-        Err(_) => Err(format!("has not ended after {} s and is killed", PATIENCE.as_secs())),
-        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(MailerError::TimedOut),
+        Ok(Err(error)) => Err(MailerError::NotAwaited(error)),
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("ended with {status}")),
+        Ok(Ok(status)) => Err(MailerError::Failed(status)),
     }
 }

@@ -4,6 +4,8 @@ use crate::daemons;
 use crate::fail::Fail;
 use nix::unistd::User;
 use proto::diagnostic::{Code, Diagnostic};
+use std::ffi::OsString;
+use std::io;
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,7 +48,7 @@ impl Account {
         // round.
         if lookup(&name).is_none() {
             manage(Command::new("useradd").args(["--create-home", "--shell", "/bin/sh", &name]))
-                .map_err(|why| refused(&why))?;
+                .map_err(|error| refused(&error.to_string()))?;
         }
         lookup(&name)
             .map(|user| Self::from(user, true))
@@ -78,26 +80,47 @@ fn lookup(name: &str) -> Option<User> {
     User::from_name(name).ok().flatten()
 }
 
+/// An account is not made or removed.
+#[derive(Debug, thiserror::Error)]
+enum AccountError {
+    #[error("{}: {error}", program.display())]
+    NotRun { program: OsString, error: io::Error },
+    /// The command refuses, with these words.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl AccountError {
+    /// Whether the next attempt may succeed.
+    fn is_passing(&self) -> bool {
+        match self {
+            AccountError::NotRun { .. } => false,
+            AccountError::Refused(words) => words.contains("lock") || words.contains("currently used"),
+        }
+    }
+}
+
 /// Runs a command that changes accounts, again while another one has them locked or a process of
 /// the account still ends.
-fn manage(command: &mut Command) -> Result<(), String> {
+fn manage(command: &mut Command) -> Result<(), AccountError> {
     let mut outcome = Ok(());
     daemons::wait_for(PATIENCE, || {
         outcome = once(command);
-        let is_passing = |why: &String| why.contains("lock") || why.contains("currently used");
-        !outcome.as_ref().is_err_and(is_passing)
+        !outcome.as_ref().is_err_and(AccountError::is_passing)
     });
     outcome
 }
 
-fn once(command: &mut Command) -> Result<(), String> {
-    let done = command
-        .output()
-        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+fn once(command: &mut Command) -> Result<(), AccountError> {
+    let done = command.output().map_err(|error| AccountError::NotRun {
+        program: command.get_program().to_owned(),
+        error,
+    })?;
     if done.status.success() {
         Ok(())
     } else {
-        Err(String::from_utf8_lossy(&done.stderr).trim().to_owned())
+        let words = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        Err(AccountError::Refused(words))
     }
 }
 

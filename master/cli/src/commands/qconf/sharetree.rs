@@ -168,8 +168,8 @@ fn alter(session: &mut Session, action: TreeAction, values: &[String]) -> Outcom
                 output::note(&said);
                 changed = true;
             }
-            Err(said) => {
-                output::note(&said);
+            Err(error) => {
+                output::note(&error.to_string());
                 code = exit::FAILED;
             }
         }
@@ -182,9 +182,20 @@ fn alter(session: &mut Session, action: TreeAction, values: &[String]) -> Outcom
     Ok(if sent == exit::OK { code } else { sent })
 }
 
-/// `PATH=SHARES`: what was done, or why not.
-fn set(root: &mut Node, element: &str, may_add: bool) -> Result<String, String> {
-    let bad = || format!("{element} is not a valid argument, see node_shares_list format");
+/// A node of the share tree is not changed, in the words of 8.1.9.
+#[derive(Debug, thiserror::Error)]
+enum NodeError {
+    #[error("{0} is not a valid argument, see node_shares_list format")]
+    Malformed(String),
+    #[error("Unable to locate {0} in sharetree")]
+    Missing(String),
+    #[error("can't delete nodes with children\n  where: {0}\n  fix: delete them first")]
+    HasChildren(String),
+}
+
+/// Sets the shares of a node by `PATH=SHARES`. Returns what was done.
+fn set(root: &mut Node, element: &str, may_add: bool) -> Result<String, NodeError> {
+    let bad = || NodeError::Malformed(element.to_owned());
     let (path, shares) = element.split_once('=').ok_or_else(bad)?;
     let shares: u32 = shares.parse().map_err(|_| bad())?;
     let done = format!("setting \n{path}={shares}");
@@ -192,7 +203,7 @@ fn set(root: &mut Node, element: &str, may_add: bool) -> Result<String, String> 
         at_mut(root, &way).shares = shares;
         return Ok(done);
     }
-    let missing = |path: &str| format!("Unable to locate {path} in sharetree");
+    let missing = |path: &str| NodeError::Missing(path.to_owned());
     if !may_add {
         return Err(missing(path));
     }
@@ -203,16 +214,14 @@ fn set(root: &mut Node, element: &str, may_add: bool) -> Result<String, String> 
     Ok(done)
 }
 
-fn remove(root: &mut Node, path: &str) -> Result<String, String> {
+fn remove(root: &mut Node, path: &str) -> Result<String, NodeError> {
     let way = locate(root, path).filter(|way| !way.is_empty());
     let Some((last, above)) = way.as_ref().and_then(|way| way.split_last()) else {
-        return Err(format!("Unable to locate {path} in sharetree"));
+        return Err(NodeError::Missing(path.to_owned()));
     };
     let parent = at_mut(root, above);
     if !parent.children[*last].children.is_empty() {
-        return Err(format!(
-            "can't delete nodes with children\n  where: {path}\n  fix: delete them first"
-        ));
+        return Err(NodeError::HasChildren(path.to_owned()));
     }
     parent.children.remove(*last);
     Ok(format!("removing \n{path}"))
@@ -260,16 +269,16 @@ mod tests {
         let mut root = tree();
         assert_eq!(set(&mut root, "/u1=5", false).unwrap(), "setting \n/u1=5");
         assert_eq!(
-            set(&mut root, "/new=4", false).unwrap_err(),
+            set(&mut root, "/new=4", false).unwrap_err().to_string(),
             "Unable to locate /new in sharetree"
         );
         assert_eq!(set(&mut root, "/new=4", true).unwrap(), "setting \n/new=4");
         assert_eq!(
-            set(&mut root, "/no/u=4", true).unwrap_err(),
+            set(&mut root, "/no/u=4", true).unwrap_err().to_string(),
             "Unable to locate /no in sharetree"
         );
         let bad = "/x is not a valid argument, see node_shares_list format";
-        assert_eq!(set(&mut root, "/x", true).unwrap_err(), bad);
+        assert_eq!(set(&mut root, "/x", true).unwrap_err().to_string(), bad);
         assert!(remove(&mut root, "/p1").is_err() && remove(&mut root, "/").is_err());
         assert!(remove(&mut root, "/p1/grp/u3").is_ok() && remove(&mut root, "/new").is_ok());
         assert_eq!(

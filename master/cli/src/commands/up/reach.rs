@@ -26,7 +26,7 @@ pub fn check(dir: &Path) -> Result<(), Fail> {
                 Code::SystemRefused,
                 "error: the accounts of the daemons cannot be settled",
             )
-            .why(why),
+            .why(why.to_string()),
         )
     })?;
     let accounts = accounts.daemons();
