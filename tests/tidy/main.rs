@@ -2,6 +2,7 @@
 //! sizes, what the pure cores may not touch, where `unsafe` may be, and that citations lead
 //! somewhere.
 
+mod code;
 mod floors;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -403,85 +404,6 @@ fn the_cores_touch_neither_clock_nor_world() {
         );
     }
     assert_none("in a pure core", &offences);
-}
-
-/// The parts in which modules at the top form no circle.
-const WITHOUT_CIRCLES: [&str; 2] = ["agent/src", "master/src"];
-
-/// Collects the modules at the top of a crate that a file imports outside of its tests.
-struct ImportedModules(BTreeSet<String>);
-
-impl ImportedModules {
-    fn note(&mut self, segments: &[String]) {
-        if let [first, module, ..] = segments
-            && first == "crate"
-        {
-            self.0.insert(module.clone());
-        }
-    }
-}
-
-impl<'ast> Visit<'ast> for ImportedModules {
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let segments: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.note(&segments);
-        visit::visit_path(self, path);
-    }
-
-    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if let syn::UseTree::Path(first) = &item.tree
-            && let syn::UseTree::Group(group) = &*first.tree
-        {
-            let first = first.ident.to_string();
-            for tree in &group.items {
-                self.note(&[vec![first.clone()], flatten(tree)].concat());
-            }
-        }
-        self.note(&flatten(&item.tree));
-    }
-
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if item.ident != "tests" {
-            visit::visit_item_mod(self, item);
-        }
-    }
-}
-
-/// The modules at the top of a part, each with those that it imports.
-fn imports_of_modules(part: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut imports = BTreeMap::<String, BTreeSet<String>>::new();
-    let is_code = |path: &PathBuf| !is_test(path) && !path.ends_with("golden.rs");
-    for path in files(&["rs"], vec![root().join(part)]).into_iter().filter(is_code) {
-        let inner = shown(&path)[part.len() + 1..].to_owned();
-        let module = inner.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
-        let mut imported = ImportedModules(BTreeSet::new());
-        imported.visit_file(&syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap());
-        imported.0.remove(&module);
-        imports.entry(module).or_default().extend(imported.0);
-    }
-    imports.remove("main");
-    imports
-}
-
-#[test]
-fn modules_of_the_shells_form_no_circle() {
-    let mut offences = Vec::new();
-    for part in WITHOUT_CIRCLES {
-        let mut left = imports_of_modules(part);
-        // A module that imports none of the others is taken away. What is left at the end is a
-        // circle, or above one.
-        let is_floor = |left: &BTreeMap<String, BTreeSet<String>>, name: &String| {
-            left[name].iter().all(|import| !left.contains_key(import))
-        };
-        while let Some(floor) = left.keys().find(|name| is_floor(&left, name)).cloned() {
-            left.remove(&floor);
-        }
-        offences.extend(left.into_iter().map(|(name, imports)| {
-            let imports: Vec<String> = imports.into_iter().collect();
-            format!("{part}: {name} imports {}", imports.join(", "))
-        }));
-    }
-    assert_none("modules that import each other, and those above them", &offences);
 }
 
 #[test]
