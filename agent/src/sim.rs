@@ -129,7 +129,7 @@ impl Fleet {
     /// What makes one certificate of the master's usable. The CA's is that of this machine's agent.
     fn credentials(&self, certificate: &IssuedCertificate) -> Result<Credentials, IdentityError> {
         let ca = std::fs::read_to_string(self.layout.agent("ca.crt"))
-            .map_err(|error| IdentityError::BadCertificate(format!("agent/ca.crt: {error}")))?;
+            .map_err(|reason| IdentityError::unreadable("agent/ca.crt", reason))?;
         let ca = CaCertificate::from_pem(&ca)?.to_pem();
         Credentials::from_pem(&certificate.certificate, &certificate.key, &ca)
     }
@@ -158,7 +158,7 @@ impl Fleet {
             marks_file: None,
             tasks: None,
         };
-        let core = Core::new(self.site(&host), Epoch::default());
+        let core = Core::new(self.host_paths(&host), Epoch::default());
         let instance = clock::instance(&self.layout.root(), host.as_str());
         tokio::spawn(Driver::new(core, host.clone(), instance, ports).run(inputs));
         tokio::spawn(PretendLauncher::new(requests, driver.clone()).run());
@@ -191,7 +191,7 @@ impl Fleet {
         (link, online)
     }
 
-    fn site(&self, host: &HostName) -> HostPaths {
+    fn host_paths(&self, host: &HostName) -> HostPaths {
         HostPaths {
             host: host.clone(),
             root: self.layout.root(),

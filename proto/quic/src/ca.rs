@@ -54,11 +54,10 @@ impl ClusterCa {
     /// `BadCertificate` or `BadKey` if one of them is damaged, `KeyMismatch` if they do not belong
     /// together.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
-        let key = KeyPair::from_pem(key).map_err(|e| IdentityError::BadKey(e.to_string()))?;
+        let key = KeyPair::from_pem(key).map_err(IdentityError::bad_key)?;
         let certificate = CaCertificate::from_pem(certificate)?;
         require_key(&certificate, &key)?;
-        let issuer = Issuer::from_ca_cert_der(certificate.der(), key)
-            .map_err(|e| IdentityError::BadCertificate(e.to_string()))?;
+        let issuer = Issuer::from_ca_cert_der(certificate.der(), key).map_err(IdentityError::bad_certificate)?;
         Ok(Self { issuer, certificate })
     }
 
@@ -132,9 +131,7 @@ impl HostKey {
     /// # Errors
     /// `BadKey` if the text is no private key.
     pub fn from_pem(text: &str) -> Result<Self, IdentityError> {
-        KeyPair::from_pem(text)
-            .map(Self)
-            .map_err(|e| IdentityError::BadKey(e.to_string()))
+        KeyPair::from_pem(text).map(Self).map_err(IdentityError::bad_key)
     }
 
     /// The key in PEM, for a file that only the agent reads.
@@ -208,8 +205,7 @@ fn new_serial() -> Result<SerialNumber, IdentityError> {
 /// A CA whose key is another's would issue certificates that nobody accepts, and nobody could say
 /// why.
 fn require_key(certificate: &CaCertificate, key: &KeyPair) -> Result<(), IdentityError> {
-    let (_, x509) = x509_parser::parse_x509_certificate(certificate.der())
-        .map_err(|e| IdentityError::BadCertificate(e.to_string()))?;
+    let (_, x509) = x509_parser::parse_x509_certificate(certificate.der()).map_err(IdentityError::bad_certificate)?;
     let same = x509.public_key().subject_public_key.data.as_ref() == key.public_key_raw();
     if same { Ok(()) } else { Err(IdentityError::KeyMismatch) }
 }

@@ -67,7 +67,7 @@ impl Client {
     /// # Errors
     /// `BadKey` if certificate and key cannot be used together.
     pub fn new(credentials: &Credentials) -> Result<Self, IdentityError> {
-        let config = host_config(credentials).map_err(|e| IdentityError::BadKey(e.to_string()))?;
+        let config = host_config(credentials).map_err(IdentityError::bad_key)?;
         Ok(Self::with_config(config))
     }
 

@@ -14,10 +14,10 @@ use std::time::Duration;
 pub enum IdentityError {
     /// Not a certificate as a cluster CA issues it.
     #[error("not a certificate of a cluster CA: {0}")]
-    BadCertificate(String),
+    BadCertificate(CertificateFault),
     /// Not a private key, or not one that can be used.
     #[error("not a usable private key: {0}")]
-    BadKey(String),
+    BadKey(KeyFault),
     /// The key belongs to another certificate.
     #[error("the key does not belong to the certificate")]
     KeyMismatch,
@@ -38,6 +38,69 @@ pub enum IdentityError {
     Signing(#[source] rcgen::Error),
 }
 
+/// Why something is not a certificate of a cluster CA. Errors of libraries stay inside.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct CertificateFault(CertificateFaultKind);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateFaultKind {
+    #[error("{file}: {reason}")]
+    Unreadable { file: &'static str, reason: io::Error },
+    #[error(transparent)]
+    Pem(#[from] rustls::pki_types::pem::Error),
+    #[error(transparent)]
+    Form(#[from] x509_parser::nom::Err<x509_parser::error::X509Error>),
+    #[error(transparent)]
+    Issuer(#[from] rcgen::Error),
+    #[error("it names no host")]
+    NoHost,
+    #[error("it names no cell")]
+    NoCell,
+    #[error("its serial is above 128 bits")]
+    LongSerial,
+    #[error("it is not a CA's")]
+    NotOfCa,
+}
+
+/// Why something is not a key that can be used. Errors of libraries stay inside.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct KeyFault(KeyFaultKind);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyFaultKind {
+    #[error(transparent)]
+    Pem(#[from] rustls::pki_types::pem::Error),
+    #[error(transparent)]
+    Form(#[from] rcgen::Error),
+    #[error(transparent)]
+    Pair(#[from] rustls::Error),
+    #[error("these are not ticket keys")]
+    NotTicketKeys,
+}
+
+impl IdentityError {
+    /// The file of a certificate, named below the state directory, cannot be read.
+    pub fn unreadable(file: &'static str, reason: io::Error) -> Self {
+        Self::bad_certificate(CertificateFaultKind::Unreadable { file, reason })
+    }
+
+    pub(crate) fn bad_certificate(fault: impl Into<CertificateFaultKind>) -> Self {
+        Self::BadCertificate(CertificateFault(fault.into()))
+    }
+
+    pub(crate) fn bad_key(fault: impl Into<KeyFaultKind>) -> Self {
+        Self::BadKey(KeyFault(fault.into()))
+    }
+}
+
+impl From<rustls::Error> for BindError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Credentials(KeyFault(error.into()))
+    }
+}
+
 /// The server's port cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
@@ -52,7 +115,7 @@ pub enum BindError {
     },
     /// The certificate or key cannot be served with.
     #[error("cannot serve with this certificate and key: {0}")]
-    Credentials(String),
+    Credentials(KeyFault),
 }
 
 /// A connection to the master did not come about. Every variant has a remedy: see
@@ -235,6 +298,7 @@ impl StreamError {
 }
 
 impl From<io::Error> for StreamError {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the kinds are the standard library's")]
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionReset => Self::Reset,

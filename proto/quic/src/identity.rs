@@ -1,6 +1,6 @@
 //! Who a certificate says its holder is. Nothing here decides whether that holder is admitted.
 
-use crate::error::IdentityError;
+use crate::error::{CertificateFaultKind, IdentityError};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use proto::id::{CellId, HostName};
 use proto::time::Wall;
@@ -107,13 +107,13 @@ impl PeerIdentity {
 
     pub(crate) fn from_der(certificate: &[u8]) -> Result<Self, IdentityError> {
         let x509 = parse(certificate)?;
-        let bad = |why: &str| IdentityError::BadCertificate(why.to_owned());
+        let bad = |fault: CertificateFaultKind| IdentityError::bad_certificate(fault);
         Ok(Self {
-            host: HostName::new(common_name(x509.subject()).ok_or_else(|| bad("it names no host"))?),
-            serial: Serial::from_integer(x509.raw_serial()).ok_or_else(|| bad("its serial is above 128 bits"))?,
+            host: HostName::new(common_name(x509.subject()).ok_or_else(|| bad(CertificateFaultKind::NoHost))?),
+            serial: Serial::from_integer(x509.raw_serial()).ok_or_else(|| bad(CertificateFaultKind::LongSerial))?,
             not_before: Wall::from_seconds(x509.validity().not_before.timestamp()),
             not_after: Wall::from_seconds(x509.validity().not_after.timestamp()),
-            cell: cell_of(x509.subject()).ok_or_else(|| bad("it names no cell"))?,
+            cell: cell_of(x509.subject()).ok_or_else(|| bad(CertificateFaultKind::NoCell))?,
         })
     }
 
@@ -154,10 +154,10 @@ impl CaCertificate {
     pub(crate) fn from_der(der: CertificateDer<'static>) -> Result<Self, IdentityError> {
         let x509 = parse(&der)?;
         if !x509.is_ca() {
-            return Err(IdentityError::BadCertificate("it is not a CA's".to_owned()));
+            return Err(IdentityError::bad_certificate(CertificateFaultKind::NotOfCa));
         }
         let cell =
-            cell_of(x509.subject()).ok_or_else(|| IdentityError::BadCertificate("it names no cell".to_owned()))?;
+            cell_of(x509.subject()).ok_or_else(|| IdentityError::bad_certificate(CertificateFaultKind::NoCell))?;
         Ok(Self { der, cell })
     }
 
@@ -207,7 +207,7 @@ impl Credentials {
     pub fn from_pem(certificate: &str, key: &str, ca: &str) -> Result<Self, IdentityError> {
         let certificate = certificate_from_pem(certificate)?;
         let identity = PeerIdentity::from_der(&certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|e| IdentityError::BadKey(e.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(IdentityError::bad_key)?;
         Ok(Self {
             certificate,
             key,
@@ -248,12 +248,11 @@ pub(crate) fn readable(time: Wall) -> String {
 }
 
 fn certificate_from_pem(text: &str) -> Result<CertificateDer<'static>, IdentityError> {
-    CertificateDer::from_pem_slice(text.as_bytes()).map_err(|e| IdentityError::BadCertificate(e.to_string()))
+    CertificateDer::from_pem_slice(text.as_bytes()).map_err(IdentityError::bad_certificate)
 }
 
 fn parse(certificate: &[u8]) -> Result<X509Certificate<'_>, IdentityError> {
-    let (_, x509) =
-        x509_parser::parse_x509_certificate(certificate).map_err(|e| IdentityError::BadCertificate(e.to_string()))?;
+    let (_, x509) = x509_parser::parse_x509_certificate(certificate).map_err(IdentityError::bad_certificate)?;
     Ok(x509)
 }
 

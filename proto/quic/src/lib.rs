@@ -4,6 +4,8 @@
 //! files (the caller stores what is exported as text here), the rules of a token (uses, expiry,
 //! host pattern), the list of revoked serials and the meaning of messages, which are the master's.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod blocking;
 mod ca;
 mod client;
@@ -23,7 +25,7 @@ pub use client::{Client, MasterAddress};
 pub use connection::{
     CloseCode, Connection, ConnectionEnd, JoinConnection, RecvHalf, SendHalf, StreamReceiver, StreamSender,
 };
-pub use error::{BindError, ConnectError, IdentityError, StreamError};
+pub use error::{BindError, CertificateFault, ConnectError, IdentityError, KeyFault, StreamError};
 pub use identity::{CaCertificate, Credentials, Fingerprint, LATE_RENEWAL_S, PeerIdentity, Serial};
 pub use server::{AcceptedConnection, Admission, Server, ServerLimits, Verdict};
 pub use shares::{Share, ShareRefusal, Shares};

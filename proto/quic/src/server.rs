@@ -211,7 +211,7 @@ impl std::fmt::Debug for Server {
 }
 
 fn quic_config(credentials: &Credentials, tickets: &TicketKeys) -> Result<quinn::ServerConfig, BindError> {
-    let crypto = server_config(credentials, tickets.clone()).map_err(|e| BindError::Credentials(e.to_string()))?;
+    let crypto = server_config(credentials, tickets.clone())?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     config
         .transport_config(transport_config(End::Master))

@@ -1,7 +1,7 @@
 //! The keys that session tickets are sealed with. They persist and rotate, so that a restarted
 //! master resumes the sessions of its agents and a ticket dies after at most two periods.
 
-use crate::error::IdentityError;
+use crate::error::{IdentityError, KeyFaultKind};
 use data_encoding::BASE64;
 use proto::time::Wall;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -55,7 +55,7 @@ impl TicketKeys {
     pub fn import(text: &str) -> Result<Self, IdentityError> {
         read(text)
             .map(Self::from_ring)
-            .ok_or_else(|| IdentityError::BadKey("these are not ticket keys".to_owned()))
+            .ok_or_else(|| IdentityError::bad_key(KeyFaultKind::NotTicketKeys))
     }
 
     /// The keys as one line of text, for a file that only the master reads.
