@@ -130,6 +130,7 @@ async fn enrol(connection: &quic::JoinConnection, request: &JoinRequest) -> Resu
 }
 
 /// A refusal of the master that names no remedy gets the one that its code suggests.
+#[allow(clippy::wildcard_enum_match_arm, reason = "most codes suggest nothing")]
 fn with_remedy(refusal: Diagnostic, host: &HostName) -> Diagnostic {
     if !refusal.fix.is_empty() {
         return refusal;

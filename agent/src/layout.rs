@@ -147,6 +147,7 @@ impl DaemonLock {
     ///
     /// # Errors
     /// `Held` if another process has it.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the error numbers are the system's")]
     pub fn take(layout: &Layout, name: &str) -> Result<Self, LockError> {
         let folder = layout
             .folder(name)

@@ -5,6 +5,8 @@
 //! [`launcher_link`] to the launcher, [`sensors`] and [`reports`] say how the host fares, and
 //! [`users`] passes the commands of the host's users on.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod backoff;
 mod clock;
 mod config;

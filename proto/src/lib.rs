@@ -4,6 +4,8 @@
 //! clock, no thread and no unsafe code, so that the master, the agents, the commands and the
 //! simulator share one meaning of every word.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod accounting;
 pub mod amount;
 pub mod calendar;

@@ -14,6 +14,8 @@
 //! processes, pipes, timers and the network (the agent drives the machine). [`judge`] says which
 //! values a cell can use, by the types that the master tells.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod cgroup;
 pub mod check;
 pub mod collector;

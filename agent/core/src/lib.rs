@@ -5,6 +5,8 @@
 //! gives back what to do. The same code runs in the daemon, in simulated hosts and in the
 //! simulator.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod core;
 pub mod document;
 pub mod environment;

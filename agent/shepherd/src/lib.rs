@@ -4,6 +4,8 @@
 //! Single-threaded, without async, without network and without a third party's data formats. What
 //! arrives is [`proto::launch`], from the agent's uid alone.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod account;
 pub mod cgroup;
 pub mod journal;

@@ -461,6 +461,7 @@ impl Program {
 
     /// Replaces this process by the program, and so returns only if that fails: with the error of
     /// the first path that exists, or with ENOENT if none does.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the error numbers are the system's")]
     pub fn execute(&mut self) -> Errno {
         let paths = match &self.place {
             ProgramSource::Paths(paths) => paths,

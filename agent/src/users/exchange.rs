@@ -222,7 +222,14 @@ impl<'a> Exchange<'a> {
             Kind::Reply if frame.message::<Part>().is_ok_and(|part| part.more) => {}
             // What answers everything.
             Kind::Refusal if frame.id == 0 => self.open().clear(),
-            _ => drop(self.open().remove(&frame.id)),
+            Kind::Hello
+            | Kind::Request
+            | Kind::Reply
+            | Kind::Control
+            | Kind::Load
+            | Kind::Slave
+            | Kind::Refusal
+            | Kind::Unknown => drop(self.open().remove(&frame.id)),
         }
         self.moved.notify_one();
     }

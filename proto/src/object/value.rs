@@ -49,7 +49,8 @@ enum ValueFault {
     Negative,
     /// A value of another type.
     NotA(&'static str),
-    Said(String),
+    /// The words of 8.1.9 for this fault.
+    Words(String),
 }
 
 impl MalformedValue {
@@ -70,10 +71,10 @@ impl MalformedValue {
     }
 
     /// As [`MalformedValue::new`], where 8.1.9 says `what`.
-    pub fn said(what: impl Into<String>, expected: impl Into<String>) -> Self {
+    pub fn with_words(what: impl Into<String>, expected: impl Into<String>) -> Self {
         MalformedValue {
             expected: expected.into(),
-            fault: ValueFault::Said(what.into()),
+            fault: ValueFault::Words(what.into()),
         }
     }
 
@@ -100,8 +101,8 @@ impl MalformedValue {
             .trim_start_matches(['-', '+'])
             .starts_with(|first: char| first.is_ascii_digit());
         match is_begun {
-            true => MalformedValue::said(format!("\"{text}\" is not an u_long32 value"), expected),
-            false => MalformedValue::said(
+            true => MalformedValue::with_words(format!("\"{text}\" is not an u_long32 value"), expected),
+            false => MalformedValue::with_words(
                 format!("error parsing unsigned long value from string \"{text}\""),
                 expected,
             ),
@@ -110,7 +111,7 @@ impl MalformedValue {
 
     /// `text` does not parse, where 8.1.9 says no more than that.
     pub(crate) fn unparsed(text: &str, expected: impl Into<String>) -> Self {
-        MalformedValue::said(format!("error parsing value \"{text}\""), expected)
+        MalformedValue::with_words(format!("error parsing value \"{text}\""), expected)
     }
 
     /// The same about `part`, the value of all hosts or of one, in an attribute of a queue. 8.1.9
@@ -118,10 +119,14 @@ impl MalformedValue {
     pub(crate) fn in_setting(self, part: &str) -> Self {
         let fault = match self.fault {
             ValueFault::Any => ValueFault::Part(part.to_owned()),
-            ValueFault::Said(what) if is_parsing(&what) => {
-                ValueFault::Said(format!("{what}\nError during parsing of attribute value \"{part}\""))
+            ValueFault::Words(what) if is_parsing(&what) => {
+                ValueFault::Words(format!("{what}\nError during parsing of attribute value \"{part}\""))
             }
-            other => other,
+            fault @ (ValueFault::RelativePath
+            | ValueFault::Part(_)
+            | ValueFault::Negative
+            | ValueFault::NotA(_)
+            | ValueFault::Words(_)) => fault,
         };
         MalformedValue { fault, ..self }
     }
@@ -142,7 +147,7 @@ impl MalformedValue {
             ValueFault::Part(part) => format!("invalid value \"{part}\" for attribute \"{attribute}\""),
             ValueFault::Negative => format!("parameter \"{attribute}\" must be a positive number"),
             ValueFault::NotA(word) => format!("attribute \"{attribute}\" is not a {word} value"),
-            ValueFault::Said(what) => what.clone(),
+            ValueFault::Words(what) => what.clone(),
         };
         // The words of 8.1.9 may say neither.
         let is_named = what.contains(attribute) && what.contains(value);
@@ -194,7 +199,7 @@ pub fn is_none(text: &str) -> bool {
 pub fn check_name(text: &str) -> Result<(), MalformedValue> {
     let expected = || format!("a name of up to {NAME_LENGTH} characters without {NOT_IN_NAMES}");
     if let Some((letter, called)) = text.chars().find_map(|letter| Some((letter, called(letter)?))) {
-        return Err(MalformedValue::said(
+        return Err(MalformedValue::with_words(
             format!("{called} ('{letter}') not allowed in objectname"),
             expected(),
         ));
@@ -204,7 +209,7 @@ pub fn check_name(text: &str) -> Result<(), MalformedValue> {
     }
     if is_none(text) {
         let what = format!("Keyword (\"{NONE}\") not allowed as objectname");
-        return Err(MalformedValue::said(what, "a name other than the keyword NONE"));
+        return Err(MalformedValue::with_words(what, "a name other than the keyword NONE"));
     }
     Ok(())
 }

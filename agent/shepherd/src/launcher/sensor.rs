@@ -66,6 +66,7 @@ fn step<E: Into<Box<dyn std::error::Error + Send + Sync>>>(what: &'static str) -
 
 /// Runs the sensor in this process, a fork of the launcher. What goes wrong is said on the sensor's
 /// own standard error, which the agent reads. Never returns.
+#[allow(clippy::wildcard_enum_match_arm, reason = "the error numbers are the system's")]
 pub fn run(host: &Host, spec: &SensorSpec, streams: &[OwnedFd; 3]) -> ! {
     let complaint = match prepare(host, spec, streams) {
         Ok((mut program, mut by_shell)) => {
