@@ -126,7 +126,32 @@ pub enum MainProcess {
     None,
 }
 
-/// The agent's decisions and what they rest on.
+/// The agent's decisions, and the state that they need.
+///
+/// A `Core` has no clock, no connection and no process. The shell around it (`agent/src/driver.rs`)
+/// reads the world and performs what the core decides. The methods are of three kinds:
+///
+/// - [`Core::handle`] takes one [`Input`] and returns the [`Effect`]s that follow from it. Nothing
+///   else changes the core.
+/// - [`Core::next_timer`] says when an [`Input::Tick`] is wanted.
+/// - [`Core::epoch`], [`Core::reports`], [`Core::main_process`], [`Core::active`] and
+///   [`Core::takes_tickets`] look at the core and change nothing.
+///
+/// The order of calls matters:
+///
+/// 1. The shell performs the effects of one call, in their order, before it calls again.
+/// 2. [`Core::next_timer`] is asked again after each call: every input may move it.
+/// 3. The shell opens a connection to the master only after [`Effect::Ready`], and takes the hello
+///    from [`Core::reports`] at that moment. Before the launcher has listed its tasks, the list
+///    would be too short, and the master would take the missing tasks for lost.
+/// 4. [`Input::Master`] comes between [`Input::Welcome`] and [`Input::MasterLost`] only,
+///    [`Input::Launcher`] between [`Input::LauncherConnected`] and [`Input::LauncherLost`] only.
+/// 5. If [`Core::epoch`] has changed after a call, the shell stores it before it performs the
+///    effects. After a restart it gives the stored epoch to [`Core::new`].
+///
+/// What must not be done: start a task without a request of the core, or repeat an effect. A message
+/// that is lost needs no repetition by the shell, because the next hello lists every task, and the
+/// core asks the launcher again after its next list.
 #[derive(Clone, Debug)]
 pub struct Core {
     site: HostPaths,

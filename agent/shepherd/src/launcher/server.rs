@@ -47,7 +47,26 @@ const TROUBLE_MS: u64 = 2_000;
 /// was started again.
 const MAX_AGENTS: usize = 16;
 
-/// The state of the launcher. All of it can be built anew from `tasks/`.
+/// The launcher: one thread that starts shepherds and passes messages between them and the agent.
+/// It runs as root. All of its state can be built anew from `tasks/`.
+///
+/// [`Server::new`] takes the sockets and the journal. [`Server::run`] first finds out what became of
+/// every task in `tasks/`, and serves afterwards. One turn of its loop is:
+///
+/// 1. `attend`, for each event: a connection, a request of the agent, a notice of a shepherd, or
+///    ended children. A launch makes a directory and is put into `starting`. When the requests that
+///    are there have been read, `start_all` records their starts with one sync of the journal, and
+///    forks the shepherds.
+/// 2. `catch_up`: what failed before, or could not be reached, is tried again if it is due.
+/// 3. `flush`: the notices of the turn go to the agent in one piece.
+///
+/// The record of a start is durable before a shepherd knows of the task.
+///
+/// What must not be done: wait for anything but the loop's own events, because every task of the
+/// host waits with it; call the name service, which may hang for minutes (a forked child does it);
+/// believe the agent about an account, a group, a path or a command of root without the rules of
+/// the host ([`Host`]); follow a link in a directory that another account can write; or start a
+/// shepherd for an attempt that has a directory already.
 pub struct Server {
     host: Host,
     agent_uid: u32,

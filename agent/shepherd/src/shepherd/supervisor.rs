@@ -49,7 +49,22 @@ const APPLICATION_ERROR: u8 = 100;
 /// The exit code of a shell whose command was ended by SIGTERM.
 const SHELL_SIGTERM: u8 = 143;
 
-/// Supervises one task.
+/// Supervises one task, from its prolog to its result. One process has one supervisor at a time.
+///
+/// [`Supervisor::new`] blocks SIGCHLD and SIGTERM, so it comes before anything is forked.
+/// [`Supervisor::run`] does the rest. Its methods are of four kinds:
+///
+/// - Steps (`preparation`, `run_job`, `procedure`, `clean`, `finish`) come once each, in the order
+///   of [`Supervisor::run`]. `finish` writes the result, and nothing follows it.
+/// - `run_child` forks a child of any kind, and `attend` waits for its end. All waiting is there or
+///   in `sleep_until`: a step that waited elsewhere would miss limits and orders.
+/// - `keep_limits`, `keep_saving` and `obey` are called between two waits. They look at limits, at
+///   the saving of state and at requests, and return at once.
+/// - `act` performs an [`Action`] that [`Ending`] has decided.
+///
+/// What must not be done: start a thread, because children are forked; wait for an answer of the
+/// name service, the launcher or the agent, because a task lives on without them; reap a child
+/// except by `reap`; or charge anything to the job once `is_over` is set.
 pub struct Supervisor<'a> {
     pub(super) context: &'a Context,
     pub(super) peers: Peers,
@@ -517,7 +532,7 @@ impl<'a> Supervisor<'a> {
             Action::Kill => self.kill_all(),
             Action::Terminate => match &termination.terminate {
                 Method::Default => self.kill_all(),
-                method => self.apply(method, libc::SIGKILL),
+                method @ (Method::Signal(_) | Method::Command(_)) => self.apply(method, libc::SIGKILL),
             },
             Action::Suspend => self.apply(&termination.suspend, libc::SIGSTOP),
             Action::Resume => self.apply(&termination.resume, libc::SIGCONT),
