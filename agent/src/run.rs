@@ -180,7 +180,7 @@ impl Agent {
         let epoch = read_epoch(&self.layout.agent("epoch"));
         let host = self.config.host.clone();
         let instance = clock::instance(&self.layout.root(), host.as_str());
-        Driver::new(Core::new(self.site(), epoch), host, instance, ports)
+        Driver::new(Core::new(self.host_paths(), epoch), host, instance, ports)
     }
 
     /// The parts that end in order when the agent ends: sensors leave, the master hears of it.
@@ -227,7 +227,7 @@ impl Agent {
         Ok(listener)
     }
 
-    fn site(&self) -> HostPaths {
+    fn host_paths(&self) -> HostPaths {
         HostPaths {
             host: self.config.host.clone(),
             root: self.layout.root(),

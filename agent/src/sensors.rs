@@ -67,16 +67,16 @@ pub struct Answer {
 pub struct SampledBlock {
     /// The block.
     pub block: Arc<Block>,
-    /// How long before `told` the sensor was asked for it.
+    /// How long before `received` the sensor was asked for it.
     pub ago: Duration,
     /// When this was said.
-    pub told: Instant,
+    pub received: Instant,
 }
 
 impl SampledBlock {
     /// How long before `now` its values were taken.
     pub fn age(&self, now: Instant) -> Duration {
-        self.ago + now.saturating_duration_since(self.told)
+        self.ago + now.saturating_duration_since(self.received)
     }
 }
 

@@ -96,9 +96,9 @@ pub struct Driver {
     clock: Clock,
     inputs: mpsc::Receiver<DriverInput>,
     outlets: Outlets,
-    aside: Quarantine,
+    quarantine: Quarantine,
     runtime: Handle,
-    post: AgentOutbox,
+    outbox: AgentOutbox,
     scripts: Scripts,
     reserve: Reserve,
     /// The room on the disk, as last told to the scheduler.
@@ -141,7 +141,7 @@ impl Driver {
         clock: Clock,
         inputs: mpsc::Receiver<DriverInput>,
         outlets: Outlets,
-        aside: Quarantine,
+        quarantine: Quarantine,
         runtime: Handle,
     ) -> Result<Self, StoreError> {
         let Disk { mut store, reserve } = disk;
@@ -152,9 +152,9 @@ impl Driver {
             clock,
             inputs,
             outlets,
-            aside,
+            quarantine,
             runtime,
-            post: AgentOutbox::default(),
+            outbox: AgentOutbox::default(),
             scripts,
             reserve,
             room: DiskRoom::Enough,
@@ -177,7 +177,7 @@ impl Driver {
             waiting.append(&mut self.held);
             if waiting.is_empty() {
                 let until = (!turn.is_empty()).then(|| self.stored + COMPANY);
-                let due = [until, self.post.due(), self.reserve.due(), self.tidying_due()];
+                let due = [until, self.outbox.due(), self.reserve.due(), self.tidying_due()];
                 self.wait(&mut waiting, due.into_iter().flatten().min());
                 if waiting.is_empty() && turn.is_empty() {
                     self.tidy()?;
@@ -193,9 +193,9 @@ impl Driver {
             if waiting.is_empty() && turn.is_empty() {
                 self.ask_for_reports();
             }
-            self.post.leave(&self.outlets.connections, Instant::now());
+            self.outbox.leave(&self.outlets.connections, Instant::now());
         }
-        self.post.leave_all(&self.outlets.connections);
+        self.outbox.leave_all(&self.outlets.connections);
         // The readers end after this thread; where they have ended already there is nobody to tell.
         let _ = self.outlets.reader.blocking_send(ReaderInput::Stop);
         let _ = self.outlets.scheduler.send(SchedulerInput::Stop);
@@ -301,7 +301,7 @@ impl Driver {
 
     /// Lets the core handle an input. Returns whether it was set aside instead.
     fn handled(&mut self, input: Input, now: Now) -> (Step, bool) {
-        match self.aside.admit(&self.core, input) {
+        match self.quarantine.admit(&self.core, input) {
             Ok(input) => (self.core.handle(input, now), false),
             Err(step) => (step, true),
         }
@@ -345,7 +345,9 @@ impl Driver {
         for out in out {
             match out {
                 BatchOutput::Effect(effect) => self.perform(effect),
-                BatchOutput::Welcome(to, welcome) => self.post.add(to, OutgoingMessage::Welcome(welcome), self.stored),
+                BatchOutput::Welcome(to, welcome) => {
+                    self.outbox.add(to, OutgoingMessage::Welcome(welcome), self.stored)
+                }
                 BatchOutput::Deliver(to, reply) => self.to_reader(ReaderInput::Deliver(to, reply)),
             }
         }
@@ -362,18 +364,18 @@ impl Driver {
                 if let MasterMessage::Describe { spec, .. } = &mut *message {
                     *spec = self.scripts.put_in(spec, &self.store);
                 }
-                self.post
+                self.outbox
                     .add(connection, OutgoingMessage::Message(message), self.stored);
             }
             Effect::Disconnect { connection, why } => {
-                self.post.add(connection, OutgoingMessage::Close(why), self.stored)
+                self.outbox.add(connection, OutgoingMessage::Close(why), self.stored)
             }
             Effect::Joined { to, outcome } => self.outlets.joins.answer(to, outcome),
             Effect::IssueSimulated { to, hosts } => self.outlets.issuer.issue_simulated(to, hosts, &self.runtime),
             Effect::Revoked(host) => {
                 let why = Diagnostic::new(Code::BadCertificate, format!("host {host} was revoked"))
                     .fix("ask an administrator for a token and join this host again");
-                self.post.leave_all(&self.outlets.connections);
+                self.outbox.leave_all(&self.outlets.connections);
                 self.outlets.connections.close_host(&host, &why);
             }
             Effect::Observed(observation) => {

@@ -40,7 +40,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Quarantine {
     path: PathBuf,
     in_hand: Arc<Mutex<InputMark>>,
-    aside: Vec<String>,
+    marks: Vec<String>,
 }
 
 /// By what an input is known again after a restart; its text is one line.
@@ -75,19 +75,19 @@ impl Quarantine {
     /// What is set aside by the file, which need not be there.
     pub fn read(path: PathBuf) -> Self {
         let aborts = Aborts::read(&path);
-        let aside: Vec<String> = aborts
+        let marks: Vec<String> = aborts
             .0
             .into_iter()
             .filter(|(_, count)| *count >= ABORTS_MAX)
             .map(|(mark, _)| mark)
             .collect();
-        for mark in &aside {
+        for mark in &marks {
             tracing::error!("set aside, because it ended the master {ABORTS_MAX} times: {mark}; report this");
         }
         Self {
             path,
             in_hand: Arc::new(Mutex::new(InputMark::Words(Cow::default()))),
-            aside,
+            marks,
         }
     }
 
@@ -108,9 +108,9 @@ impl Quarantine {
     /// With what happens instead, if it is set aside.
     pub fn admit(&self, core: &Core, input: Input) -> Result<Input, Step> {
         let mark = mark(core, &input);
-        if !self.aside.is_empty() && !matches!(input, Input::Tick) {
+        if !self.marks.is_empty() && !matches!(input, Input::Tick) {
             let words = mark.to_string();
-            if self.aside.contains(&words) {
+            if self.marks.contains(&words) {
                 return Err(instead(input, &words));
             }
         }
@@ -302,15 +302,15 @@ mod tests {
     /// A master that starts, gets a request and aborts over it, as a release does: nothing runs
     /// behind the hook.
     fn abort_over(path: &Path, id: u128) {
-        let aside = Quarantine::read(path.to_owned());
+        let quarantine = Quarantine::read(path.to_owned());
         let core = Core::new(State::new());
-        assert!(aside.admit(&core, request(id)).is_ok(), "it is not set aside yet");
-        aside.note();
+        assert!(quarantine.admit(&core, request(id)).is_ok(), "it is not set aside yet");
+        quarantine.note();
     }
 
     fn is_refused(path: &Path, id: u128) -> bool {
-        let aside = Quarantine::read(path.to_owned());
-        let refused = aside.admit(&Core::new(State::new()), request(id));
+        let quarantine = Quarantine::read(path.to_owned());
+        let refused = quarantine.admit(&Core::new(State::new()), request(id));
         refused.is_err_and(|step| {
             let answers = |effect: &Effect| matches!(effect, Effect::Reply { to: ReplyTo(7), reply } if reply.answers.iter().any(Answer::is_refusal));
             let warns = |effect: &Effect| matches!(effect, Effect::Warn(_));
@@ -350,21 +350,21 @@ mod tests {
         let mark = mark(&Core::new(State::new()), &request(1));
         fs::write(&path, format!("2 0.0.1 {mark}\n2 {VERSION} time\nrubbish\n")).unwrap();
         assert!(!is_refused(&path, 1));
-        let aside = Quarantine::read(path);
-        assert!(aside.admit(&Core::new(State::new()), Input::Tick).is_ok());
+        let quarantine = Quarantine::read(path);
+        assert!(quarantine.admit(&Core::new(State::new()), Input::Tick).is_ok());
     }
 
     #[test]
     fn a_panic_of_the_core_thread_is_noted() {
         let dir = TempDir::new("aborts");
         let path = dir.path().join("aborts");
-        let aside = Quarantine::read(path.clone());
-        aside.note_panics();
+        let quarantine = Quarantine::read(path.clone());
+        quarantine.note_panics();
         for name in ["master-reader", CORE_THREAD] {
-            let aside = aside.clone();
+            let quarantine = quarantine.clone();
             let work = move || {
                 let core = Core::new(State::new());
-                let _ = aside.admit(&core, request(9));
+                let _ = quarantine.admit(&core, request(9));
                 panic!("an assertion of {name}");
             };
             assert!(

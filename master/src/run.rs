@@ -421,10 +421,10 @@ impl Threads {
             issuer: desk.issuer.clone(),
             revoked,
         };
-        let aside = Quarantine::read(layout.master("aborts"));
-        aside.note_panics();
-        let core = Core::new(state).at(site(desk, naming, zone));
-        let driver = Driver::new(core, disk, clock, inputs, outlets, aside, runtime.clone())?;
+        let quarantine = Quarantine::read(layout.master("aborts"));
+        quarantine.note_panics();
+        let core = Core::new(state).at(master_host(desk, naming, zone));
+        let driver = Driver::new(core, disk, clock, inputs, outlets, quarantine, runtime.clone())?;
         let (ended, driver_ended) = oneshot::channel::<()>();
         let driver = spawn(CORE_THREAD, move || {
             // Dropped when the thread ends, however that comes about.
@@ -455,7 +455,7 @@ fn naming(layout: &Layout) -> Result<Naming, RunError> {
     Ok(naming.with_aliases(&read("host_aliases", "read default/common/host_aliases")?))
 }
 
-fn site(desk: &Desk, naming: Naming, zone: Zone) -> MasterHost {
+fn master_host(desk: &Desk, naming: Naming, zone: Zone) -> MasterHost {
     let load = LoadLimits {
         values: desk.config.load_values,
         bytes: desk.config.load_value_bytes,

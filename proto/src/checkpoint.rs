@@ -161,7 +161,7 @@ fn check_interface(text: &str) -> Result<(), MalformedValue> {
     if INTERFACES.iter().any(|known| known.eq_ignore_ascii_case(text)) {
         return Ok(());
     }
-    Err(MalformedValue::said(
+    Err(MalformedValue::with_words(
         format!("no valid checkpoint interface {text}"),
         format!("one of {}", INTERFACES.join(", ")),
     ))
@@ -194,7 +194,7 @@ fn check_signal(text: &str) -> Result<(), MalformedValue> {
         return Ok(());
     }
     let what = format!("\"{text}\" is not a signal string (like HUP, INT, WINCH, ..)");
-    Err(MalformedValue::said(what, "a signal such as USR1, or NONE"))
+    Err(MalformedValue::with_words(what, "a signal such as USR1, or NONE"))
 }
 
 /// When state is written: letters in any order, shown in the order of 8.1.9.
@@ -223,7 +223,7 @@ impl FromStr for CheckpointOccasions {
                 'm' => when.periodic = true,
                 'r' => when.unknown = true,
                 _ => {
-                    return Err(MalformedValue::said(
+                    return Err(MalformedValue::with_words(
                         "Invalid \"when\" attribute",
                         "one or more of the letters x, s, m, r",
                     ));
@@ -389,7 +389,7 @@ impl Object for Checkpoint {
         reader.read("when", &mut ckpt.when, |text| {
             text.parse().map_err(|_| {
                 let what = format!("Invalid \"when\" attribute for ckpt \"{named}\"");
-                MalformedValue::said(what, "one or more of the letters x, s, m, r")
+                MalformedValue::with_words(what, "one or more of the letters x, s, m, r")
             })
         });
         reader.finish(ckpt)

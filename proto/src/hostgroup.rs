@@ -86,7 +86,7 @@ pub fn host_name(text: &str) -> Result<HostName, MalformedValue> {
 pub fn group_name(text: &str) -> Result<HostGroupName, MalformedValue> {
     let no_group = || {
         let what = format!("host group name \"{text}\" is not valid");
-        MalformedValue::said(what, "a host group name, which starts with \"@\",")
+        MalformedValue::with_words(what, "a host group name, which starts with \"@\",")
     };
     let bare = text.strip_prefix('@').ok_or_else(no_group)?;
     value::check_name(bare)?;

@@ -165,7 +165,7 @@ impl FromStr for UrgencySlots {
             "avg" => Ok(Self::Avg),
             _ => value::bounded::<1, MAX_SLOTS, u32>(text).map(Self::Fixed).map_err(|_| {
                 let what = format!("rejecting invalid urgency_slots setting \"{text}\"");
-                MalformedValue::said(what, "min, max, avg or a number of slots")
+                MalformedValue::with_words(what, "min, max, avg or a number of slots")
             }),
         }
     }

@@ -317,7 +317,7 @@ fn required() -> Vec<&'static str> {
 /// The nice value of a queue.
 fn priority(text: &str) -> Result<i32, MalformedValue> {
     value::bounded::<-20, 20, i32>(text)
-        .map_err(|_| MalformedValue::said("Priority not in range -20 to +20", "a number from -20 to 20"))
+        .map_err(|_| MalformedValue::with_words("Priority not in range -20 to +20", "a number from -20 to 20"))
 }
 
 impl Object for ClusterQueue {

@@ -66,7 +66,7 @@ impl FromStr for UserSetKind {
                 "DEPT" => is_department = true,
                 _ => {
                     let what = format!("reading conf file: unknown specifier \"{word}\" for userset type");
-                    return Err(MalformedValue::said(what, "ACL, DEPT or ACL DEPT"));
+                    return Err(MalformedValue::with_words(what, "ACL, DEPT or ACL DEPT"));
                 }
             }
         }

@@ -34,7 +34,7 @@ pub struct Transcript {
     /// The facts about the cell against which values are checked.
     cell: Option<CellFacts>,
     /// When the sensor was last asked.
-    asked: Option<Tick>,
+    requested_at: Option<Tick>,
     /// Lines of the sensor so far.
     lines: usize,
 }
@@ -147,7 +147,7 @@ impl Transcript {
                 let (flaw, text) = (Flaw::Protocol(warning.kind), warning.text.clone());
                 self.complain(Complaint { flaw, name: None, text });
             }
-            Action::Write(Request::Collect) => self.asked = Some(now),
+            Action::Write(Request::Collect) => self.requested_at = Some(now),
             Action::Line { .. } | Action::Stderr(_) => {
                 self.lines += 1;
                 if self.lines == LINES_SHOWN + 1 {
@@ -194,7 +194,7 @@ impl Transcript {
             name: Some(AttributeName::from(host.as_str())),
             text: format!("values for host {host}: it is no execution host of the cell"),
         });
-        let took_ms = self.asked.map_or(0, |asked| now.since_ms(asked));
+        let took_ms = self.requested_at.map_or(0, |at| now.since_ms(at));
         let interval_ms = cell.report_interval_ms;
         let slow = (interval_ms > 0 && took_ms > interval_ms).then(|| Complaint {
             flaw: Flaw::Slow,

@@ -49,7 +49,7 @@ struct Claim {
     /// Recent use, and the mark by which tasks are compared.
     usage: u128,
     mark: u128,
-    told: Option<Share>,
+    last_share: Option<Share>,
 }
 
 /// The tasks with their tickets.
@@ -91,7 +91,7 @@ impl Priorities {
         let told = self
             .claims
             .iter()
-            .filter(|(_, claim)| claim.told.is_some())
+            .filter(|(_, claim)| claim.last_share.is_some())
             .map(|(key, _)| *key)
             .collect();
         *self = Self::default();
@@ -122,8 +122,8 @@ impl Priorities {
                 cpu_weight: weight as u32,
             };
             let claim = self.claims.get_mut(key).expect("it was marked just now");
-            if claim.told != Some(share) {
-                claim.told = Some(share);
+            if claim.last_share != Some(share) {
+                claim.last_share = Some(share);
                 changed.push((*key, share));
             }
         }
@@ -197,7 +197,7 @@ mod tests {
 
     /// Tasks with these tickets, and what each used in milliseconds until each computation: what
     /// they are told each time.
-    fn told(tickets: &[i64], samples: &[&[u64]]) -> Vec<Vec<(i32, u32)>> {
+    fn shares_sent(tickets: &[i64], samples: &[&[u64]]) -> Vec<Vec<(i32, u32)>> {
         let keys: Vec<TaskKey> = (1..=tickets.len() as u64).map(|job| key(job, 1)).collect();
         let mut priorities = Priorities::default();
         priorities.set_tickets(keys.iter().copied().zip(tickets.iter().copied()).collect());
@@ -225,18 +225,18 @@ mod tests {
 
     #[test]
     fn more_tickets_are_more_urgent_and_weigh_more() {
-        let alone = told(&[5_000_000], &[&[2_000]]);
+        let alone = shares_sent(&[5_000_000], &[&[2_000]]);
         assert_eq!(alone, [[(0, 100)]]);
-        let equal = told(&[1, 1], &[&[1_000, 1_000]]);
+        let equal = shares_sent(&[1, 1], &[&[1_000, 1_000]]);
         assert_eq!(equal, [[(0, 100), (0, 100)]]);
-        let unequal = told(&[7_500_000, 2_500_000], &[&[1_000, 1_000]]);
+        let unequal = shares_sent(&[7_500_000, 2_500_000], &[&[1_000, 1_000]]);
         assert_eq!(unequal, [[(0, 150), (19, 50)]]);
-        let three = told(&[600, 300, 100], &[&[1_000, 1_000, 1_000]]);
+        let three = shares_sent(&[600, 300, 100], &[&[1_000, 1_000, 1_000]]);
         assert_eq!(three, [[(0, 180), (2, 90), (19, 30)]]);
-        let none = told(&[0, 0], &[&[1_000, 500]]);
+        let none = shares_sent(&[0, 0], &[&[1_000, 500]]);
         assert_eq!(none[0][1].0, 0);
         assert_eq!(none[0][0].0, 19);
-        let tiny = told(&[1, 1_000_000_000], &[&[0, 0]]);
+        let tiny = shares_sent(&[1, 1_000_000_000], &[&[0, 0]]);
         assert_eq!(tiny, [[(0, 1), (0, 199)]]);
     }
 
@@ -244,7 +244,7 @@ mod tests {
     fn who_falls_behind_becomes_urgent() {
         // Equal tickets, and one used all of the processor: it is the other's turn, until that one
         // has caught up.
-        let told = told(&[1, 1], &[&[2_000, 0], &[0, 2_000], &[0, 2_000], &[0, 2_000]]);
+        let told = shares_sent(&[1, 1], &[&[2_000, 0], &[0, 2_000], &[0, 2_000], &[0, 2_000]]);
         let nice: Vec<Vec<i32>> = told
             .iter()
             .map(|row| row.iter().map(|(nice, _)| *nice).collect())

@@ -45,8 +45,8 @@ pub enum UnsafeSensor {
 /// launcher, which looks as that user.
 pub async fn check(path: &str, user: Uid) -> Result<(), UnsafeSensor> {
     let path = path.to_owned();
-    let asked = tokio::task::spawn_blocking(move || look(&path, user));
-    match timeout(PATIENCE, asked).await {
+    let look = tokio::task::spawn_blocking(move || look(&path, user));
+    match timeout(PATIENCE, look).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(_)) | Err(_) => Err(UnsafeSensor::NoAnswer),
     }

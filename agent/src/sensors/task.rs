@@ -36,7 +36,7 @@ pub(super) struct SensorTask {
     /// The file as it was when the process was started.
     started_from: Option<FileStamp>,
     /// A report that waits for an answer.
-    asked: Option<oneshot::Sender<Answer>>,
+    reply: Option<oneshot::Sender<Answer>>,
     /// Whether the last start was refused rather than failed.
     is_refused: bool,
 }
@@ -59,7 +59,7 @@ impl SensorTask {
             launcher,
             process: None,
             started_from: None,
-            asked: None,
+            reply: None,
             is_refused: false,
         }
     }
@@ -90,7 +90,7 @@ impl SensorTask {
     /// The next moment at which something is due by itself.
     fn next_timer(&self) -> Option<Tick> {
         let now = clock::tick();
-        let for_report = self.asked.as_ref().and_then(|_| self.machine.wait_until(now));
+        let for_report = self.reply.as_ref().and_then(|_| self.machine.wait_until(now));
         [self.machine.next_timer(), for_report, self.machine.pause_until(now)]
             .into_iter()
             .flatten()
@@ -147,7 +147,7 @@ impl SensorTask {
     }
 
     async fn ask(&mut self, reply: oneshot::Sender<Answer>) -> ControlFlow<()> {
-        self.asked = Some(reply);
+        self.reply = Some(reply);
         let now_on_disk = file::stamp(&self.spec.path).await;
         let changed = file_change(self.started_from.as_ref(), now_on_disk.as_ref()) == FileChange::Changed;
         let now = clock::tick();
@@ -166,11 +166,11 @@ impl SensorTask {
         if self.machine.wait_until(now).is_some() {
             return;
         }
-        if let Some(reply) = self.asked.take() {
+        if let Some(reply) = self.reply.take() {
             let values = self.machine.values_for_report(now).map(|fresh| SampledBlock {
                 block: fresh.block,
                 ago: Duration::from_millis(fresh.sampled_ago_ms),
-                told: Instant::now(),
+                received: Instant::now(),
             });
             // A report that is no longer made needs no answer.
             let _ = reply.send(Answer {

@@ -37,7 +37,7 @@ pub struct CellAddress {
 }
 
 impl CellAddress {
-    /// The site where [`place::directory`] finds it.
+    /// The address where [`place::directory`] finds it.
     pub fn from_environment() -> Self {
         Self {
             other_cell: other_cell(),
@@ -45,12 +45,12 @@ impl CellAddress {
         }
     }
 
-    /// The site that `--dir` names, else where [`place::directory`] finds it.
+    /// The address that `--dir` names, else where [`place::directory`] finds it.
     pub fn from_command_line(parsed: &CommandLine) -> Self {
         parsed.value("--dir").map_or_else(Self::from_environment, Self::at)
     }
 
-    /// The site in `dir`.
+    /// The address in `dir`.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

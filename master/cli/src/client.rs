@@ -46,7 +46,7 @@ const REPEAT_PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection to the master, or to the agent that passes commands on.
 pub struct Client {
-    site: CellAddress,
+    address: CellAddress,
     program: String,
     stream: Option<UnixStream>,
     /// Whether the stream has answered something: from then on it may have been closed as idle.
@@ -76,21 +76,21 @@ impl Client {
     ///
     /// # Errors
     /// `NoMaster` if no daemon of the cell answers.
-    pub fn connect(site: &CellAddress, program: &str) -> Result<Self, Diagnostic> {
-        Self::connect_with(site, program, None)
+    pub fn connect(address: &CellAddress, program: &str) -> Result<Self, Diagnostic> {
+        Self::connect_with(address, program, None)
     }
 
     /// Connects to the agent of this host, which is to vouch that this process belongs to a task.
     ///
     /// # Errors
     /// `NoMaster` if it does not answer.
-    pub fn inside(site: &CellAddress, program: &str, task: TaskKey) -> Result<Self, Diagnostic> {
-        Self::connect_with(site, program, Some(task))
+    pub fn inside(address: &CellAddress, program: &str, task: TaskKey) -> Result<Self, Diagnostic> {
+        Self::connect_with(address, program, Some(task))
     }
 
-    fn connect_with(site: &CellAddress, program: &str, task: Option<TaskKey>) -> Result<Self, Diagnostic> {
+    fn connect_with(address: &CellAddress, program: &str, task: Option<TaskKey>) -> Result<Self, Diagnostic> {
         let mut client = Self {
-            site: site.clone(),
+            address: address.clone(),
             program: program.to_owned(),
             stream: None,
             has_answered: false,
@@ -113,7 +113,7 @@ impl Client {
     /// `NoMaster` if no daemon of the cell answers.
     pub fn hurried(&self, patience: Duration) -> Result<Self, Diagnostic> {
         let mut client = Self {
-            site: self.site.clone(),
+            address: self.address.clone(),
             program: self.program.clone(),
             stream: None,
             repeat_for: Duration::ZERO,
@@ -295,8 +295,8 @@ impl Client {
 
     fn open(&mut self) -> Result<&mut UnixStream, Diagnostic> {
         let mut stream = match self.task {
-            Some(_) => self.site.connect_to_agent(),
-            None => self.site.connect(self.restart),
+            Some(_) => self.address.connect_to_agent(),
+            None => self.address.connect(self.restart),
         }?;
         let hello = ClientHello {
             version: PROTOCOL_VERSION,
@@ -306,8 +306,9 @@ impl Client {
         let limited = stream
             .set_read_timeout(self.patience)
             .and_then(|()| stream.set_write_timeout(self.patience));
-        limited.map_err(|error| broken(&self.site, &error))?;
-        blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT).map_err(|error| broken(&self.site, &error))?;
+        limited.map_err(|error| broken(&self.address, &error))?;
+        blocking::send(&mut stream, Kind::Hello, 0, &hello, FRAME_LIMIT)
+            .map_err(|error| broken(&self.address, &error))?;
         self.has_answered = false;
         Ok(self.stream.insert(stream))
     }
@@ -357,18 +358,18 @@ impl Client {
         mut each: impl FnMut(Reply) -> ControlFlow<()>,
     ) -> Result<(), Diagnostic> {
         let values = self.values;
-        let site = &self.site;
+        let address = &self.address;
         let stream = self
             .stream
             .as_mut()
-            .ok_or_else(|| broken(site, &"the connection was closed"))?;
+            .ok_or_else(|| broken(address, &"the connection was closed"))?;
         loop {
             // Also where sending failed: an agent without a master refuses and closes before it has
             // read anything.
-            let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(site, &error))?;
+            let received = blocking::recv(stream, FRAME_LIMIT).map_err(|error| broken(address, &error))?;
             let Some(frame) = received else {
-                let closed = || broken(site, &"the connection was closed");
-                return Err(sent.err().map_or_else(closed, |error| broken(site, &error)));
+                let closed = || broken(address, &"the connection was closed");
+                return Err(sent.err().map_or_else(closed, |error| broken(address, &error)));
             };
             let Some(part) = part_of(&frame, id, values)? else {
                 continue;
@@ -463,13 +464,13 @@ fn unknown_outcome(error: &Diagnostic) -> Diagnostic {
     .fix("look with qstat or qconf whether the change was made before repeating it")
 }
 
-fn broken(site: &CellAddress, error: &dyn std::fmt::Display) -> Diagnostic {
+fn broken(address: &CellAddress, error: &dyn std::fmt::Display) -> Diagnostic {
     Diagnostic::new(
         Code::NoMaster,
         "error: unable to send message to qmaster: the connection broke",
     )
     .why(error.to_string())
-    .fix(site.where_to_look())
+    .fix(address.where_to_look())
 }
 
 /// A request id that no other request of the cell has.

@@ -18,7 +18,7 @@ pub enum DirectoryRelation {
 }
 
 /// Reads the file of a state directory and decides whether the directory is a copy.
-pub fn standing(dir: &Path) -> DirectoryRelation {
+pub fn relation(dir: &Path) -> DirectoryRelation {
     let recorded = std::fs::read_to_string(dir.join(FILE))
         .ok()
         .and_then(|text| DirectoryIdentity::parse(&text));
@@ -45,7 +45,7 @@ pub fn standing(dir: &Path) -> DirectoryRelation {
 /// # Errors
 /// The refusal with its remedy.
 pub fn refuse_copy(dir: &Path) -> Result<(), Diagnostic> {
-    match standing(dir) {
+    match relation(dir) {
         DirectoryRelation::Copy(recorded) => Err(recorded.refusal(dir)),
         DirectoryRelation::Original | DirectoryRelation::Unknown => Ok(()),
     }
@@ -152,15 +152,15 @@ mod tests {
         for dir in [&original, &copy] {
             std::fs::create_dir_all(dir.join("etc")).unwrap();
         }
-        assert_eq!(standing(&original), DirectoryRelation::Unknown);
+        assert_eq!(relation(&original), DirectoryRelation::Unknown);
         let identity = DirectoryIdentity::from_metadata(&original, &original.metadata().unwrap(), "an earlier boot");
         for dir in [&original, &copy] {
             std::fs::write(dir.join(FILE), identity.to_string()).unwrap();
         }
-        let found = [standing(&original), standing(&copy)];
+        let found = [relation(&original), relation(&copy)];
         let moved = base.join("moved");
         std::fs::rename(&original, &moved).unwrap();
-        let found = [found, [standing(&moved), DirectoryRelation::Unknown]].concat();
+        let found = [found, [relation(&moved), DirectoryRelation::Unknown]].concat();
         std::fs::remove_dir_all(&base).unwrap();
         assert_eq!(
             found[..3],

@@ -172,7 +172,7 @@ impl Driver {
     pub(super) fn ask_for_reports(&mut self) {
         for connection in std::mem::take(&mut self.unreported) {
             let message = OutgoingMessage::Message(Box::new(MasterMessage::ReportNow));
-            self.post.add(connection, message, Instant::now());
+            self.outbox.add(connection, message, Instant::now());
         }
     }
 

@@ -43,8 +43,8 @@ pub struct ReportingFile {
     failing: BTreeSet<ReservationId>,
     /// When what waits is written; none if nothing waits.
     due: Option<Instant>,
-    /// When the share tree was told last.
-    shares_told: Option<Tick>,
+    /// When the shares were last written.
+    shares_at: Option<Tick>,
     /// Whether the last write failed, so that the log has been told.
     is_failing: bool,
 }
@@ -62,7 +62,7 @@ impl ReportingFile {
             touched,
             failing,
             due: None,
-            shares_told: None,
+            shares_at: None,
             is_failing: false,
         }
     }
@@ -123,13 +123,11 @@ impl ReportingFile {
     /// (`sharelog`).
     pub fn shares(&mut self, state: &State, nodes: &[ShareNode], now: Now) {
         let interval_ms = self.params.sharelog_s.saturating_mul(1000);
-        let is_recent = self
-            .shares_told
-            .is_some_and(|told| now.tick.since_ms(told) < interval_ms);
+        let is_recent = self.shares_at.is_some_and(|at| now.tick.since_ms(at) < interval_ms);
         if interval_ms == 0 || nodes.is_empty() || is_recent {
             return;
         }
-        self.shares_told = Some(now.tick);
+        self.shares_at = Some(now.tick);
         self.note(state, |lines| {
             nodes.iter().for_each(|node| lines.of_share(node, now.wall.seconds()))
         });

@@ -25,11 +25,11 @@ impl Viewer {
             return Self(Visibility::Own(None));
         };
         let master_host = Some(HostName::new(&model.statics.host));
-        let site = MasterHost {
+        let master = MasterHost {
             master_host,
             ..MasterHost::default()
         };
-        let caller = Caller::new(&model.state, &site, owner, from);
+        let caller = Caller::new(&model.state, &master, owner, from);
         let own = || Visibility::Own(Some(caller.owner.user.clone()));
         Self(if caller.is_operator() {
             Visibility::Everything

@@ -30,7 +30,7 @@ fn file(release: &str, ending: &str) -> PathBuf {
 }
 
 /// What is true after the last event, in words that do not change with the types of the state.
-fn told(state: &State) -> String {
+fn state_text(state: &State) -> String {
     let mut text = String::new();
     let mut line = |line: String| text.push_str(&(line + "\n"));
     line(format!(
@@ -222,7 +222,7 @@ fn golden_logs_of_every_release_replay_to_what_they_gave_then() {
         let store = load(&dir.path().join("state.db"), &log);
         let state = replay(&store).unwrap().state;
         let expected = std::fs::read_to_string(file(release, "state")).unwrap();
-        assert_eq!(told(&state), expected, "the log of release {release}");
+        assert_eq!(state_text(&state), expected, "the log of release {release}");
     }
 }
 
@@ -246,5 +246,5 @@ fn write_missing() {
     let mut store = Store::create(&dir.path().join("state.db")).unwrap();
     store.append(&eventful_history()).unwrap();
     std::fs::write(file(release, "log"), written(&store)).unwrap();
-    std::fs::write(file(release, "state"), told(&replay(&store).unwrap().state)).unwrap();
+    std::fs::write(file(release, "state"), state_text(&replay(&store).unwrap().state)).unwrap();
 }

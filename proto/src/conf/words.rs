@@ -74,7 +74,7 @@ impl FromStr for LogLevel {
             "log_notice" | "log_info" | "log_debug" => Ok(Self::Info),
             _ => {
                 let what = format!("denied: got invalid value \"{text}\" for loglevel");
-                Err(MalformedValue::said(what, "log_err, log_warning or log_info"))
+                Err(MalformedValue::with_words(what, "log_err, log_warning or log_info"))
             }
         }
     }

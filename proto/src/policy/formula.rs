@@ -170,7 +170,7 @@ fn operand(text: &str) -> Result<Operand, MalformedValue> {
 
 fn constant(operator: Operator, text: &str) -> Result<Millionths, MalformedValue> {
     let number = Millionths::parse(text).map_err(|_| match operand(text) {
-        Ok(_) => MalformedValue::said(
+        Ok(_) => MalformedValue::with_words(
             format!("\"load_formula\" uses \"{text}\" as weighting factor (only numbers are allowed)"),
             "a number to the right of the operator, as in name*2,",
         ),

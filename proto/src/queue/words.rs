@@ -27,7 +27,7 @@ impl FromStr for ShellStartMode {
             "script_from_stdin" => Ok(Self::ScriptFromStdin),
             _ => {
                 let what = format!("Invalid value \"{text}\" as shell start mode");
-                Err(MalformedValue::said(
+                Err(MalformedValue::with_words(
                     what,
                     "unix_behavior, posix_compliant or script_from_stdin",
                 ))
@@ -68,7 +68,7 @@ impl FromStr for InitialState {
             "disabled" => Ok(Self::Disabled),
             _ => {
                 let what = format!("Invalid value \"{text}\" as initial state");
-                Err(MalformedValue::said(what, "default, enabled or disabled"))
+                Err(MalformedValue::with_words(what, "default, enabled or disabled"))
             }
         }
     }
@@ -109,7 +109,7 @@ impl FromStr for QueueType {
                 }
                 _ => {
                     let what = format!("error parsing queue type from string \"{word}\"");
-                    return Err(MalformedValue::said(what, "BATCH, INTERACTIVE, both or NONE"));
+                    return Err(MalformedValue::with_words(what, "BATCH, INTERACTIVE, both or NONE"));
                 }
             }
         }

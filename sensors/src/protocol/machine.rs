@@ -103,12 +103,31 @@ pub struct FreshBlock {
 struct LastBlock {
     complete: Tick,
     /// When the sensor was asked for it; when it came, if nobody had asked.
-    asked: Tick,
+    requested_at: Tick,
     block: Arc<Block>,
 }
 
-/// One load sensor. The driver reports what happens and performs the actions that come back, in
-/// order.
+/// One load sensor, without its process. A driver runs the process, reports what happens to it, and
+/// performs the actions that come back. The methods are of four kinds:
+///
+/// - What happened: [`Machine::started`], [`Machine::start_failed`], [`Machine::bytes`],
+///   [`Machine::stderr`], [`Machine::eof`], [`Machine::exited`]. Each returns actions.
+/// - What is wanted: [`Machine::request`] just before a report, [`Machine::restart`] when the file
+///   has changed, [`Machine::stop`] at the end. Each returns actions.
+/// - Time: [`Machine::tick`], at [`Machine::next_timer`] at the latest. It may come earlier and more
+///   often.
+/// - Questions: [`Machine::values_for_report`], [`Machine::wait_until`], [`Machine::pause_until`],
+///   [`Machine::status`]. They change nothing.
+///
+/// The driver performs the actions of one call, in their order, before the next call, and asks for
+/// [`Machine::next_timer`] again afterwards. It passes `now` from a clock that never runs backwards.
+/// It reports the end of a process once, after all output that it has read. While
+/// [`Machine::pause_until`] names a time it leaves standard output in the pipe; standard error it
+/// always reads.
+///
+/// What must not be done: write to the sensor, signal it or start it without an action; or use a
+/// block that was read earlier instead of [`Machine::values_for_report`], which withdraws values
+/// that are too old.
 ///
 /// Invariants: at most one request is unanswered; memory stays within [`Limits`] whatever the
 /// sensor does; every phase but the last ends by itself, at [`Machine::next_timer`] at the latest,
@@ -165,8 +184,8 @@ impl Machine {
     /// An interval counts as over a tenth early, so that reports and requests of equal interval
     /// stay together.
     pub fn request(&mut self, now: Tick) -> Vec<Action> {
-        let is_idle = matches!(self.phase, Phase::Running) && self.life.asked.is_none();
-        let since_ms = self.life.last_asked.map(|last| now.since_ms(last));
+        let is_idle = matches!(self.phase, Phase::Running) && self.life.requested_at.is_none();
+        let since_ms = self.life.last_request_at.map(|last| now.since_ms(last));
         let interval_ms = self.settings.interval_ms;
         let is_due = since_ms.is_none_or(|since_ms| since_ms >= interval_ms - interval_ms / 10);
         if is_idle && is_due {
@@ -179,7 +198,7 @@ impl Machine {
     /// Until when a report should wait for this sensor: a second after the request, while the
     /// answer is not there. `None`: do not wait, the last block is used until it ages out.
     pub fn wait_until(&self, now: Tick) -> Option<Tick> {
-        let until = self.life.asked?.plus_ms(self.settings.fresh_wait_ms);
+        let until = self.life.requested_at?.plus_ms(self.settings.fresh_wait_ms);
         (matches!(self.phase, Phase::Running) && now < until).then_some(until)
     }
 
@@ -187,7 +206,7 @@ impl Machine {
     /// good.
     pub fn values_for_report(&self, now: Tick) -> Option<FreshBlock> {
         let last = self.last_block.as_ref()?;
-        let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.asked));
+        let (age_ms, sampled_ago_ms) = (now.since_ms(last.complete), now.since_ms(last.requested_at));
         let counts = age_ms < self.settings.age_limit_ms() && !self.is_ended();
         counts.then(|| FreshBlock {
             block: last.block.clone(),
@@ -264,9 +283,9 @@ impl Machine {
     }
 
     fn ask(&mut self, now: Tick) -> Action {
-        self.life.asked = Some(now);
-        self.life.last_asked = Some(now);
-        self.reader.asked();
+        self.life.requested_at = Some(now);
+        self.life.last_request_at = Some(now);
+        self.reader.request_sent();
         Action::Write(Request::Collect)
     }
 
@@ -290,12 +309,12 @@ impl Machine {
     }
 
     fn take_block(&mut self, block: Block, now: Tick, actions: &mut Vec<Action>) {
-        let asked = self.life.asked.take().unwrap_or(now);
+        let requested_at = self.life.requested_at.take().unwrap_or(now);
         self.life.blocks = self.life.blocks.saturating_add(1);
         let block = Arc::new(block);
         self.last_block = Some(LastBlock {
             complete: now,
-            asked,
+            requested_at,
             block: block.clone(),
         });
         if self.pace.admit_block(self.settings.limits.blocks_per_10s, now) {

@@ -110,7 +110,7 @@ pub struct Reader {
     /// Data without an opener: a block if `end` follows, dropped if an opener does.
     held: Draft,
     /// Whether a request is unanswered: then a lone `end` is an empty block.
-    is_asked: bool,
+    is_answer_due: bool,
 }
 
 impl Reader {
@@ -123,13 +123,13 @@ impl Reader {
             names,
             open: None,
             held: Draft::default(),
-            is_asked: false,
+            is_answer_due: false,
         }
     }
 
     /// Notes that a request was sent.
-    pub fn asked(&mut self) {
-        self.is_asked = true;
+    pub fn request_sent(&mut self) {
+        self.is_answer_due = true;
     }
 
     /// Takes the next bytes and hands what they complete to `hear`.
@@ -228,7 +228,7 @@ impl Reader {
     fn end(&mut self, hear: &mut impl FnMut(ProtocolItem)) {
         let draft = match self.open.take() {
             Some(draft) => draft,
-            None if self.held.lines > 0 || self.is_asked => {
+            None if self.held.lines > 0 || self.is_answer_due => {
                 hear(ProtocolItem::Warning(
                     WarningKind::NoBegin,
                     "a block without `begin`; it counts".to_owned(),
@@ -243,7 +243,7 @@ impl Reader {
                 return;
             }
         };
-        self.is_asked = false;
+        self.is_answer_due = false;
         hear(ProtocolItem::Block(draft.block));
     }
 }

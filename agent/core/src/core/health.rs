@@ -38,7 +38,7 @@ pub(super) struct Health {
     /// The commands that root runs here, as the launcher last said.
     root_commands: Option<Vec<String>>,
     /// The trouble and the commands that this connection has reported to the master.
-    told: (Option<String>, Option<Vec<String>>),
+    reported: (Option<String>, Option<Vec<String>>),
     /// When orders that wait for a launcher are given back; `None` while none waits.
     give_back_at: Option<u64>,
     /// When it is found out next which orders the dead launcher had not begun; 0 before the first
@@ -106,7 +106,7 @@ impl Health {
 
     /// The master begins to count this host as one that can start tasks.
     pub(super) fn welcomed(&mut self) {
-        self.told = (None, None);
+        self.reported = (None, None);
     }
 
     pub(super) fn next_timer(&self) -> Option<u64> {
@@ -140,11 +140,11 @@ impl Core {
         } else {
             self.health.unfit()
         };
-        let (told_unfit, told_commands) = &self.health.told;
-        let is_news = unfit != *told_unfit || self.health.root_commands != *told_commands;
+        let (last_unfit, last_commands) = &self.health.reported;
+        let is_news = unfit != *last_unfit || self.health.root_commands != *last_commands;
         if self.connected && is_news {
             let root_commands = self.health.root_commands.clone();
-            self.health.told = (unfit.clone(), root_commands.clone());
+            self.health.reported = (unfit.clone(), root_commands.clone());
             effects.push(Effect::Send(Box::new(AgentMessage::Health { unfit, root_commands })));
         }
         effects

@@ -54,8 +54,8 @@ pub fn connect(program: &str, format: Format) -> Result<Client, Fail> {
 ///
 /// # Errors
 /// See [`Client::connect`].
-pub fn connect_at(site: &CellAddress, program: &str, format: Format) -> Result<Client, Fail> {
-    let client = Client::connect(site, program)?;
+pub fn connect_at(address: &CellAddress, program: &str, format: Format) -> Result<Client, Fail> {
+    let client = Client::connect(address, program)?;
     Ok(match format {
         Format::Text => client,
         Format::Xml | Format::Json => client.with_raw_values(),

@@ -57,7 +57,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     check_caller(&dir)?;
     accounts::check_place(&dir)?;
     // Its locks and pid files name the daemons of the original.
-    if let DirectoryRelation::Copy(recorded) = directory::standing(&dir) {
+    if let DirectoryRelation::Copy(recorded) = directory::relation(&dir) {
         output::data(&format!(
             "nothing runs in {}: it is a copy of {}\n",
             dir.display(),

@@ -101,23 +101,23 @@ pub fn run(words: Vec<String>) -> Outcome {
         every_s,
     };
     Reader {
-        site: CellAddress::from_command_line(&parsed),
+        address: CellAddress::from_command_line(&parsed),
         subscription,
         is_json,
         clock: Clock::local(),
-        seen: None,
+        last_seq: None,
     }
     .read()
 }
 
 /// One run: what is asked for, how it is printed, and how far it has come.
 struct Reader {
-    site: CellAddress,
+    address: CellAddress,
     subscription: Subscription,
     is_json: bool,
     clock: Clock,
     /// The last event of which nothing is missing.
-    seen: Option<EventSeq>,
+    last_seq: Option<EventSeq>,
 }
 
 impl Reader {
@@ -126,18 +126,18 @@ impl Reader {
     fn read(mut self) -> Outcome {
         let mut lost = Instant::now();
         loop {
-            let before = self.seen;
+            let before = self.last_seq;
             let error = match self.read_once() {
                 Ok(code) => return Ok(code),
                 Err(error) => error,
             };
-            if self.seen != before {
+            if self.last_seq != before {
                 lost = Instant::now();
             }
-            let Some(seen) = self.seen.filter(|_| lost.elapsed() < LOOK_FOR) else {
+            let Some(last) = self.last_seq.filter(|_| lost.elapsed() < LOOK_FOR) else {
                 return Err(error.into());
             };
-            self.subscription.start = StreamStart::From(EventSeq(seen.0 + 1));
+            self.subscription.start = StreamStart::From(EventSeq(last.0 + 1));
             std::thread::sleep(PAUSE);
         }
     }
@@ -145,7 +145,7 @@ impl Reader {
     /// Reads until the stream ends; as an error where that is because there is no master.
     fn read_once(&mut self) -> Result<u8, Diagnostic> {
         let format = if self.is_json { Format::Json } else { Format::Text };
-        let mut client = ask::connect_at(&self.site, "gridwright events", format).map_err(|fail| fail.diagnostic)?;
+        let mut client = ask::connect_at(&self.address, "gridwright events", format).map_err(|fail| fail.diagnostic)?;
         let (query, mut ended) = (Query::Events(self.subscription.clone()), Ok(exit::OK));
         client.query_while(query, |part| match part.answers.first() {
             Some(Answer::Refused(refusal)) if refusal.code == Code::NoMaster => {
@@ -164,7 +164,7 @@ impl Reader {
                 let is_place = |item: &&Item| item.source == Source::Event || item.change == Change::Complete {};
                 // Of some owners the log does not tell.
                 if self.subscription.owners.is_empty() {
-                    self.seen = items.iter().rev().find(is_place).map(|item| item.seq).or(self.seen);
+                    self.last_seq = items.iter().rev().find(is_place).map(|item| item.seq).or(self.last_seq);
                 }
                 print(items, self.is_json, &self.clock)
             }

@@ -57,7 +57,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     let patience = up::patience(&parsed, "gridwright join")?;
     let dir = up::directory(&parsed, Purpose::Make)?;
     up::go_where_all_reach_us("join", &dir, words)?;
-    let is_copy = matches!(directory::standing(&dir), directory::DirectoryRelation::Copy(_));
+    let is_copy = matches!(directory::relation(&dir), directory::DirectoryRelation::Copy(_));
     let mut command = Command::new(daemons::program("gridwright-agent")?);
     command.args(["join", master, "-"]).arg("--dir").arg(&dir);
     if place::is_environment_of_other(&dir) {

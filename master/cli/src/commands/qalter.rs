@@ -65,8 +65,8 @@ pub fn alter(words: Vec<String>) -> Outcome {
     }
     let mut request = JobRequest::new("qalter");
     request.apply_line(&parsed.given)?;
-    let site = CellAddress::from_environment();
-    request.map_directory(&site)?;
+    let address = CellAddress::from_environment();
+    request.map_directory(&address)?;
     let users = if parsed.has("-uall") {
         Some("*")
     } else {
@@ -94,7 +94,7 @@ pub fn alter(words: Vec<String>) -> Outcome {
         ));
     }
     let verifies = matches!(changes.validation, Some(Validation::Verify | Validation::Poke));
-    let reply = Client::connect(&site, "qalter")?.change(Command::Alter {
+    let reply = Client::connect(&address, "qalter")?.change(Command::Alter {
         jobs,
         changes: Box::new(changes),
     })?;

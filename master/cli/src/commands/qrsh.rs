@@ -82,17 +82,17 @@ pub fn run(words: Vec<String>) -> Outcome {
         use_shell,
         has_input,
     });
-    let site = CellAddress::from_environment();
+    let address = CellAddress::from_environment();
     let request = SlaveRequest {
         task: TaskKey { pe_task: 0, ..task },
         host: host.clone(),
         spec,
     };
-    let key = start(&site, task, request)?;
+    let key = start(&address, task, request)?;
     if parsed.has("-verbose") {
         output::note(&format!("slave task {} is started on host {host}", key.pe_task));
     }
-    Ok(u8::try_from(talk::until_over(&site, task, key, has_input)?).unwrap_or(u8::MAX))
+    Ok(u8::try_from(talk::until_over(&address, task, key, has_input)?).unwrap_or(u8::MAX))
 }
 
 fn no_command() -> Diagnostic {
@@ -120,8 +120,8 @@ fn own_task() -> Result<TaskKey, Diagnostic> {
 
 /// Has the slave task started. The connection ends here: one host has few ways to the master, and a
 /// job may start many.
-fn start(site: &CellAddress, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
-    let mut client = Client::inside(site, QRSH.name, task)?.with_raw_values();
+fn start(address: &CellAddress, task: TaskKey, request: SlaveRequest) -> Result<TaskKey, Diagnostic> {
+    let mut client = Client::inside(address, QRSH.name, task)?.with_raw_values();
     let reply = client.change(Command::StartSlave(Box::new(request)))?;
     match (reply.data, reply.answers.iter().find_map(|answer| answer.refusal())) {
         (Some(Data::Slave(key)), None) => Ok(key),

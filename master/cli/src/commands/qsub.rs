@@ -29,19 +29,19 @@ pub fn run(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     refuse_bad_options(&command_line)?;
-    let site = CellAddress::from_environment();
+    let address = CellAddress::from_environment();
     let Submission {
         request,
         program,
         sources,
-    } = submission(&site, &command_line)?;
+    } = submission(&address, &command_line)?;
     let args = command_line.operands.get(1..).unwrap_or_default().to_vec();
     let spec = build::specification(&request, program, args);
     if request.verify {
         output::data(&build::verification(&spec, &Clock::local()));
         return Ok(exit::OK);
     }
-    let mut client = Client::connect(&site, "qsub")?;
+    let mut client = Client::connect(&address, "qsub")?;
     // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
     let interrupt = if request.immediate || request.sync {
         Some(Interrupt::hold()?)
@@ -107,10 +107,10 @@ struct Submission {
 }
 
 /// Reads the request files and the script, and adds up what they and the command line say.
-fn submission(site: &CellAddress, command_line: &CommandLine) -> Result<Submission, Fail> {
-    let files = sources::request_files(&site.dir().join("default/common"))?;
+fn submission(address: &CellAddress, command_line: &CommandLine) -> Result<Submission, Fail> {
+    let files = sources::request_files(&address.dir().join("default/common"))?;
     let mut submission = merged(files, command_line)?;
-    submission.request.map_directory(site)?;
+    submission.request.map_directory(address)?;
     Ok(submission)
 }
 

@@ -136,8 +136,8 @@ fn check(words: Vec<String>) -> Outcome {
         ));
     }
     let mut command = Command::new(daemons::program("gridwright-agent")?);
-    let site = CellAddress::from_command_line(&parsed);
-    command.arg("sensor-check").arg("--dir").arg(site.dir());
+    let address = CellAddress::from_command_line(&parsed);
+    command.arg("sensor-check").arg("--dir").arg(address.dir());
     if let Some(text) = parsed.value("--deadline") {
         let seconds = text.parse::<u32>().ok().filter(|seconds| *seconds > 0);
         let what = format!("gridwright sensor check: --deadline {text} is no number of seconds");
@@ -146,10 +146,13 @@ fn check(words: Vec<String>) -> Outcome {
     }
     if let Some(user) = parsed.value("--user") {
         command.args(["--user", user]);
-    } else if let (true, Some(uid)) = (nix::unistd::getuid().is_root(), crate::accounts::sensor_uid(site.dir())) {
+    } else if let (true, Some(uid)) = (
+        nix::unistd::getuid().is_root(),
+        crate::accounts::sensor_uid(address.dir()),
+    ) {
         command.args(["--user", &format!("{uid}:{uid}")]);
     }
-    let facts = cell_facts(&site);
+    let facts = cell_facts(&address);
     if facts.is_none() {
         output::note("the cell does not answer: names and types of values are not checked");
     } else {
@@ -176,8 +179,8 @@ fn run_with_input(command: &mut Command, input: Option<&str>) -> std::io::Result
 }
 
 /// What the checker has to know of the cell, line by line. `None` if the cell does not answer.
-fn cell_facts(site: &CellAddress) -> Option<String> {
-    let mut client = Client::connect(site, "gridwright sensor").ok()?;
+fn cell_facts(address: &CellAddress) -> Option<String> {
+    let mut client = Client::connect(address, "gridwright sensor").ok()?;
     let mut object = |kind| {
         let query = Query::Object {
             kind,

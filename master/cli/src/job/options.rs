@@ -203,7 +203,7 @@ pub fn row_of(name: &str, has_value: bool) -> Option<&'static JobOptionRow> {
 
 /// The option list of a command.
 pub fn of_taker(taker: Taker) -> &'static [OptionDef] {
-    let detailed = |row: &JobOptionRow| args::detailed(row.def, details::of(taker, row.option));
+    let detailed = |row: &JobOptionRow| args::detailed(row.def, details::text(taker, row.option));
     TABLE
         .iter()
         .filter(|row| row.takers.contains(&taker))

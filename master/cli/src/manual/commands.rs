@@ -29,7 +29,7 @@ fn overview() -> File {
     page.section("SYNOPSIS");
     page.synopsis("gridwright", "COMMAND [options]");
     page.synopsis("gridwright", "help [COMMAND] | --version");
-    let words = words::of("gridwright");
+    let words = words::texts("gridwright");
     page.section("DESCRIPTION");
     words.description.iter().for_each(|text| page.paragraph(text));
     for (title, is_classic) in [("COMMANDS", false), ("COMMANDS OF GRID ENGINE", true)] {
@@ -47,7 +47,7 @@ fn overview() -> File {
 }
 
 fn page(entry: &CommandEntry) -> File {
-    let (name, words) = (name_of(entry), words::of(entry.name));
+    let (name, words) = (name_of(entry), words::texts(entry.name));
     let mut page = Page::new(&name, 1, entry.line);
     let defs = (entry.defs)();
     page.section("SYNOPSIS");

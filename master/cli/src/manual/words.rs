@@ -21,7 +21,7 @@ pub struct PageTexts {
 ///
 /// # Panics
 /// If there are none: a test looks for those of every command.
-pub fn of(name: &str) -> &'static PageTexts {
+pub fn texts(name: &str) -> &'static PageTexts {
     WORDS
         .iter()
         .find(|words| words.name == name)

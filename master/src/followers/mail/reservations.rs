@@ -10,7 +10,7 @@ use proto::reservation::ReservationState;
 
 /// `-m b` when it begins, `-m e` when its time is over, `-m a` when somebody deletes it before.
 pub(super) fn changed(
-    postmaster: &Mailer,
+    mailer: &Mailer,
     state: &State,
     id: ReservationId,
     now: ReservationState,
@@ -26,7 +26,7 @@ pub(super) fn changed(
         }
         (ReservationState::Deleted, _) => (wish.end, "Ended".to_owned()),
     };
-    let (start, end) = (postmaster.time(reservation.start), postmaster.time(reservation.end));
+    let (start, end) = (mailer.time(reservation.start), mailer.time(reservation.end));
     let text = format!(
         "{}\n User       = {}\n Start Time = {start}\n End Time   = {end}\n",
         named(reservation),

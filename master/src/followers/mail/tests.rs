@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// A cell that tells each mail as one text.
 struct MailCell {
     state: State,
-    postmaster: Mailer,
+    mailer: Mailer,
 }
 
 impl MailCell {
     fn new(configuration: &[(&str, &str)]) -> Self {
         let mut cell = Self {
             state: State::new(),
-            postmaster: Mailer::new(TimeZone::UTC, MailQueue::new(None).0),
+            mailer: Mailer::new(TimeZone::UTC, MailQueue::new(None).0),
         };
         for record in cell_events(0) {
             cell.state.apply(&record);
@@ -50,7 +50,7 @@ impl MailCell {
             request: None,
             event,
         };
-        let mails = self.postmaster.notices(&self.state, &record);
+        let mails = self.mailer.notices(&self.state, &record);
         self.state.apply(&record);
         let told = |mail: Mail| {
             format!(

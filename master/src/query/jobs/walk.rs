@@ -41,7 +41,7 @@ const TASKS_EXPLAINED: usize = 10;
 
 /// A walk, and how far it has come.
 pub struct Walk {
-    what: WalkKind,
+    kind: WalkKind,
     /// The jobs that are named by their numbers; none where all are looked at.
     only: Option<BTreeSet<SubmitSeq>>,
     /// The last job that was looked at.
@@ -63,10 +63,10 @@ enum WalkKind {
         /// The places of targets that no job had yet.
         missing: BTreeSet<usize>,
         viewer: Viewer,
-        aside: Option<Box<SavedFindings>>,
+        saved: Option<Box<SavedFindings>>,
     },
     Reasons {
-        aside: Option<Box<SavedFindings>>,
+        saved: Option<Box<SavedFindings>>,
     },
     Explanation {
         explanation: Box<Explanation>,
@@ -99,14 +99,14 @@ impl Walk {
                 jobs,
                 missing,
                 viewer,
-                aside: None,
+                saved: None,
             },
         )
     }
 
     /// The answer to [`proto::wire::client::Query::Reasons`].
     pub(in crate::query) fn reasons(model: &Model) -> Self {
-        Self::new(model, None, WalkKind::Reasons { aside: None })
+        Self::new(model, None, WalkKind::Reasons { saved: None })
     }
 
     /// The answer to [`proto::wire::client::Query::Explain`].
@@ -136,9 +136,9 @@ impl Walk {
         Err(Reply::data(Data::Explanation(explanation)))
     }
 
-    fn new(model: &Model, only: Option<BTreeSet<SubmitSeq>>, what: WalkKind) -> Self {
+    fn new(model: &Model, only: Option<BTreeSet<SubmitSeq>>, kind: WalkKind) -> Self {
         Self {
-            what,
+            kind,
             only,
             after: SubmitSeq(0),
             until: model.state.last_submit,
@@ -153,13 +153,13 @@ impl Walk {
 
     fn step(self, model: &Model, end: Instant) -> (Vec<Reply>, Option<Self>) {
         let Self {
-            mut what,
+            mut kind,
             only,
             after,
             until,
         } = self;
         // Why one job waits may take as long to be found out as a whole part should.
-        let is_long = matches!(what, WalkKind::Details { .. } | WalkKind::Reasons { .. });
+        let is_long = matches!(kind, WalkKind::Details { .. } | WalkKind::Reasons { .. });
         let jobs = if is_long { 1 } else { JOBS };
         let mut stretch = WalkPart {
             after,
@@ -169,7 +169,7 @@ impl Walk {
             jobs,
             is_last: false,
         };
-        let (mut replies, has_told) = what.tell(model, &mut stretch);
+        let (mut replies, has_told) = kind.tell(model, &mut stretch);
         let WalkPart { after, is_last, .. } = stretch;
         if is_last {
             return (replies, None);
@@ -181,7 +181,7 @@ impl Walk {
         (
             replies,
             Some(Self {
-                what,
+                kind,
                 only,
                 after,
                 until,
@@ -200,11 +200,11 @@ impl WalkKind {
                 jobs,
                 missing,
                 viewer,
-                aside,
+                saved,
             } => {
-                let mut findings = resume(model, aside.take());
+                let mut findings = resume(model, saved.take());
                 let (mut replies, has_told) = details(model, stretch, &mut findings, viewer, jobs, missing);
-                *aside = Some(Box::new(findings.aside()));
+                *saved = Some(Box::new(findings.aside()));
                 if stretch.is_last
                     && let Some(last) = replies.last_mut()
                 {
@@ -212,11 +212,11 @@ impl WalkKind {
                 }
                 (replies, has_told)
             }
-            WalkKind::Reasons { aside } => {
-                let is_first = aside.is_none();
-                let mut findings = resume(model, aside.take());
+            WalkKind::Reasons { saved } => {
+                let is_first = saved.is_none();
+                let mut findings = resume(model, saved.take());
                 let told = reasons(model, stretch, &mut findings, is_first);
-                *aside = Some(Box::new(findings.aside()));
+                *saved = Some(Box::new(findings.aside()));
                 told
             }
             WalkKind::Explanation { explanation, counting } => {
@@ -288,9 +288,9 @@ fn only(state: &State, jobs: &Jobs) -> Option<BTreeSet<SubmitSeq>> {
     )
 }
 
-fn resume(model: &Model, aside: Option<Box<SavedFindings>>) -> Findings<'_> {
-    match aside {
-        Some(aside) => Findings::resume(&model.state, &model.observations, *aside),
+fn resume(model: &Model, saved: Option<Box<SavedFindings>>) -> Findings<'_> {
+    match saved {
+        Some(saved) => Findings::resume(&model.state, &model.observations, *saved),
         None => model.findings(),
     }
 }

@@ -136,7 +136,7 @@ impl FromStr for Weight {
             Ok(_) => Err(MalformedValue::new("a number that is not negative, such as 0.25,")),
             Err(_) => {
                 let what = format!("error parsing double value from string \"{text}\"");
-                Err(MalformedValue::said(
+                Err(MalformedValue::with_words(
                     what,
                     "a number that is not negative, such as 0.25,",
                 ))

@@ -48,9 +48,9 @@ pub(super) enum FollowUp {
 pub(super) struct Life {
     pub(super) since: Tick,
     /// When the unanswered request was sent.
-    pub(super) asked: Option<Tick>,
+    pub(super) requested_at: Option<Tick>,
     /// When the last request was sent, answered or not.
-    pub(super) last_asked: Option<Tick>,
+    pub(super) last_request_at: Option<Tick>,
     /// Complete blocks.
     pub(super) blocks: u32,
     /// Bytes of output.
@@ -63,8 +63,8 @@ impl Life {
     pub(super) fn new(since: Tick) -> Self {
         Self {
             since,
-            asked: None,
-            last_asked: None,
+            requested_at: None,
+            last_request_at: None,
             blocks: 0,
             bytes: 0,
             timed_out: false,
@@ -259,7 +259,7 @@ impl Machine {
             }
             Phase::Waiting { .. } | Phase::Ended => {}
         }
-        self.life.asked = None;
+        self.life.requested_at = None;
         actions
     }
 
@@ -293,7 +293,7 @@ impl Machine {
     }
 
     fn deadline(&self) -> Option<Tick> {
-        Some(self.life.asked?.plus_ms(self.settings.deadline_ms))
+        Some(self.life.requested_at?.plus_ms(self.settings.deadline_ms))
     }
 
     fn time_out(&mut self, now: Tick, actions: &mut Vec<Action>) {

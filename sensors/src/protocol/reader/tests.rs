@@ -9,7 +9,7 @@ fn reader(limits: Limits) -> Reader {
 /// The blocks, as `name=value` texts, and the kinds of the warnings that `text` brings.
 fn read(limits: Limits, text: &str) -> (Vec<Vec<String>>, Vec<WarningKind>) {
     let mut reader = reader(limits);
-    reader.asked();
+    reader.request_sent();
     let (mut blocks, mut warnings) = (Vec::new(), Vec::new());
     reader.feed(text.as_bytes(), |heard| match heard {
         ProtocolItem::Line(..) => {}

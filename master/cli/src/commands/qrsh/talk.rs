@@ -33,14 +33,14 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The agent refuses, or is away for too long.
-pub fn until_over(site: &CellAddress, task: TaskKey, key: TaskKey, has_input: bool) -> Result<u32, Diagnostic> {
+pub fn until_over(address: &CellAddress, task: TaskKey, key: TaskKey, has_input: bool) -> Result<u32, Diagnostic> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         Diagnostic::new(Code::SystemRefused, "error: cannot wait for the slave task").why(error.to_string())
     })?;
     let outcome = runtime.block_on(async {
         let input = if has_input { Some(own_input()) } else { None };
-        Talk::new(key, input).run(site, task).await
+        Talk::new(key, input).run(address, task).await
     });
     // A read of standard input may never end.
     runtime.shutdown_background();
@@ -103,10 +103,10 @@ impl Talk {
         }
     }
 
-    async fn run(mut self, site: &CellAddress, task: TaskKey) -> Result<u32, Diagnostic> {
+    async fn run(mut self, address: &CellAddress, task: TaskKey) -> Result<u32, Diagnostic> {
         let mut give_up = Instant::now() + LOOK_FOR;
         loop {
-            let refusal = match site.connect_to_agent() {
+            let refusal = match address.connect_to_agent() {
                 Ok(stream) => match self.converse(stream, task).await {
                     Ok(status) => return Ok(status),
                     Err(Break::Refused(refusal)) => return Err(refusal),

@@ -21,7 +21,7 @@ use std::process::Command;
 /// directory that is not a copy.
 pub fn original_of(dir: &Path, as_copy: bool) -> Result<Option<String>, Fail> {
     let is_host_alone = is_cell(dir) && !dir.join("etc/master.toml").exists();
-    match directory::standing(dir) {
+    match directory::relation(dir) {
         DirectoryRelation::Copy(recorded) if !as_copy || is_host_alone => Err(recorded.refusal(dir).into()),
         DirectoryRelation::Copy(recorded) => Ok(Some(recorded.path)),
         DirectoryRelation::Original | DirectoryRelation::Unknown if !as_copy => Ok(None),
@@ -48,7 +48,7 @@ pub fn replace_original(dir: &Path) -> Result<(), Fail> {
         let refusal = Diagnostic::new(Code::WrongState, format!("error: {what}"));
         Err(refusal.at(dir.display().to_string()).why(why).fix(fix).into())
     };
-    let DirectoryRelation::Copy(recorded) = directory::standing(dir) else {
+    let DirectoryRelation::Copy(recorded) = directory::relation(dir) else {
         let fix = format!("bring it up as it is: gridwright up --dir {}", dir.display());
         return refuse(
             "the directory is not a copy of a cell: --as-original is not needed",

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub struct HostReports {
     /// The name in this host's certificate.
     host: HostName,
-    site: CellAddress,
+    address: CellAddress,
     /// When an agent was started here; a report that is older is one of its predecessor's.
     started: Option<Instant>,
 }
@@ -27,7 +27,7 @@ impl HostReports {
         let host = PeerIdentity::from_pem(&certificate).ok()?.host;
         Some(Self {
             host,
-            site: CellAddress::at(dir),
+            address: CellAddress::at(dir),
             started,
         })
     }
@@ -46,7 +46,7 @@ impl HostReports {
             hosts: vec![self.host.to_string()],
             ..HostFilter::default()
         };
-        let reply = Client::connect(&self.site, "gridwright")?.query(Query::Hosts(filter))?;
+        let reply = Client::connect(&self.address, "gridwright")?.query(Query::Hosts(filter))?;
         if let Some(refusal) = reply.answers.iter().find_map(proto::wire::client::Answer::refusal) {
             return Err(refusal.clone());
         }

@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub struct Restarts {
     started: Vec<(Daemon, Instant)>,
-    said: Vec<(Daemon, String, Instant)>,
+    messages: Vec<(Daemon, String, Instant)>,
 }
 
 impl Restarts {
@@ -38,15 +38,15 @@ impl Restarts {
     /// Whether a message about a daemon has to be said: one that fails in the same way again and
     /// again says it once.
     pub fn is_news(&mut self, daemon: Daemon, text: &str, now: Instant) -> bool {
-        self.said.retain(|(_, _, at)| now < *at + QUIET);
+        self.messages.retain(|(_, _, at)| now < *at + QUIET);
         if self
-            .said
+            .messages
             .iter()
             .any(|(noted, said, _)| *noted == daemon && said == text)
         {
             return false;
         }
-        self.said.push((daemon, text.to_owned(), now));
+        self.messages.push((daemon, text.to_owned(), now));
         true
     }
 }

@@ -4,7 +4,7 @@
 use super::{JobOption as O, Taker};
 
 /// Details of an option of a command; empty where its line in `-help` says all.
-pub fn of(taker: Taker, option: O) -> &'static str {
+pub fn text(taker: Taker, option: O) -> &'static str {
     let table = match taker {
         Taker::Qsub | Taker::Qalter | Taker::Qresub => OF_JOBS,
         Taker::Qrsub => OF_RESERVATIONS,
