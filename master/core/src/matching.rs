@@ -35,7 +35,7 @@ pub use level_view::{HostView, InstanceView, LevelView};
 pub use load::is_static_load;
 pub use offer::{Offer, Source, is_ordered};
 pub use scoped_request::ScopedRequest;
-pub use select::requests;
+pub use select::{UnusableRequest, requests};
 pub use tally::Tally;
 pub use total::total_exceeded;
 pub use view::message_text;

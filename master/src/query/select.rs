@@ -1,7 +1,7 @@
 //! Names, patterns and requests of questions: jobs, users, hosts, parallel environments, resources.
 
 use crate::model::Model;
-use master_core::matching::{self, Request};
+use master_core::matching::{self, Request, UnusableRequest};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
 use proto::request::ResourceRequest;
@@ -85,7 +85,7 @@ impl Jobs {
 /// # Errors
 /// The first that it does not know, in the words of 8.1.9, or whose value is none of its type.
 pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<Vec<Request>, Box<Diagnostic>> {
-    matching::requests(&model.state.config.complex, resources).map_err(|name| {
+    matching::requests(&model.state.config.complex, resources).map_err(|UnusableRequest { name }| {
         let wrong = resources.iter().find(|request| request.name == name);
         if let Some(attribute) = model.state.config.complex.lookup(&name) {
             let value = wrong.and_then(|request| request.value.as_deref()).unwrap_or("TRUE");

@@ -10,14 +10,23 @@ use crate::ledger::Level;
 use proto::complex::Complex;
 use proto::request::ResourceRequest;
 
+/// A request cannot be used for a selection: the complex does not know its resource, or its value
+/// is not one of the resource's type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("resource \"{name}\" is unknown, or the value for it is not of its type")]
+pub struct UnusableRequest {
+    /// The resource as it was asked for.
+    pub name: String,
+}
+
 /// Requests by which objects are selected.
 ///
 /// # Errors
-/// With the name of the first that the complex does not know, or whose value is no value of its
-/// type.
-pub fn requests(complex: &Complex, requests: &[ResourceRequest]) -> Result<Vec<Request>, String> {
+/// [`UnusableRequest`], for the first such request.
+pub fn requests(complex: &Complex, requests: &[ResourceRequest]) -> Result<Vec<Request>, UnusableRequest> {
     let (known, unknown) = resolved(complex, requests);
-    unknown.into_iter().next().map_or(Ok(known), Err)
+    let first = unknown.into_iter().next();
+    first.map_or(Ok(known), |name| Err(UnusableRequest { name }))
 }
 
 impl Cluster<'_> {

@@ -559,7 +559,9 @@ fn selection_asks_queue_instances_for_what_they_are_and_hosts_for_what_they_have
     let nosuch = proto::request::ResourceList::parse("nosuch=1").unwrap();
     assert_eq!(
         requests(&lab.state().config.complex, &Vec::from(nosuch)),
-        Err("nosuch".to_owned())
+        Err(UnusableRequest {
+            name: "nosuch".to_owned()
+        })
     );
 }
 

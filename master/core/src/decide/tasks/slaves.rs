@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::state::job::{Job, Placement};
 use crate::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{HostName, QueueInstanceName, TaskKey};
+use proto::id::{HostName, PeName, QueueInstanceName, TaskKey};
 use proto::pe::ParallelEnvironment;
 use proto::usage::{Exit, FailedCode, Rusage, TaskResult, Usage};
 use proto::wire::agent::{MasterMessage, TaskSignal};
@@ -84,7 +84,7 @@ fn instance_for(
         return Err(refuse(Code::WrongState, "the job is being ended".to_owned()));
     }
     let pe = controlled(state, placement).map_err(|why| {
-        refuse(Code::NotPermitted, why)
+        refuse(Code::NotPermitted, why.to_string())
             .fix("ask a manager for a parallel environment with control_slaves TRUE (qconf -mp)")
     })?;
     let instance = free_slot(job, placement, pe, host)?;
@@ -95,18 +95,26 @@ fn instance_for(
     Ok(instance)
 }
 
+/// A job may not start slave tasks.
+#[derive(Debug, thiserror::Error)]
+enum NoControl {
+    #[error("it is no parallel job")]
+    NotParallel,
+    #[error("parallel environment {0} is gone")]
+    Gone(PeName),
+    #[error("control_slaves of parallel environment {0} is FALSE")]
+    Uncontrolled(PeName),
+}
+
 /// The parallel environment of the job, if it controls its slave tasks.
-fn controlled<'a>(state: &'a State, placement: &Placement) -> Result<&'a ParallelEnvironment, String> {
-    let name = placement.pe.as_ref().ok_or("it is no parallel job")?;
-    let pe = state
-        .config
-        .pes
-        .get(name)
-        .ok_or_else(|| format!("parallel environment {name} is gone"))?;
+fn controlled<'a>(state: &'a State, placement: &Placement) -> Result<&'a ParallelEnvironment, NoControl> {
+    let name = placement.pe.as_ref().ok_or(NoControl::NotParallel)?;
+    let pe = state.config.pes.get(name);
+    let pe = pe.ok_or_else(|| NoControl::Gone(name.clone()))?;
     if pe.control_slaves.0 {
         Ok(pe)
     } else {
-        Err(format!("control_slaves of parallel environment {name} is FALSE"))
+        Err(NoControl::Uncontrolled(name.clone()))
     }
 }
 
