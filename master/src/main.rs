@@ -2,8 +2,8 @@
 //! input").
 //!
 //! [`run`] puts the parts together. The core thread is in [`driver`], the readers in [`reader`]
-//! and [`scheduler`], what faces the outside in [`server`], what is kept in [`store`]. Which file of
-//! the state directory holds what is in [`layout`].
+//! and [`scheduler`], the sockets in [`server`], the database in [`store`]. Which file of the state
+//! directory holds what is in [`layout`].
 
 mod agent_outbox;
 mod args;

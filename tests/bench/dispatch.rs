@@ -48,8 +48,8 @@ pub const WORKS: [Work; 3] = [
 /// Connections over which jobs are submitted at a time: their changes share a sync.
 const SUBMITTERS: u32 = 16;
 
-/// The pause between two looks at how many tasks have started. One look takes the reader thread less
-/// than a millisecond.
+/// The pause between two looks at how many tasks have started. One look takes the reader thread
+/// less than a millisecond.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Separate jobs that all wait for disabled queues, which are then enabled: how long until the last

@@ -149,9 +149,9 @@ pub enum MainProcess {
 /// 5. If [`Core::epoch`] has changed after a call, the shell stores it before it performs the
 ///    effects. After a restart it gives the stored epoch to [`Core::new`].
 ///
-/// What must not be done: start a task without a request of the core, or repeat an effect. A message
-/// that is lost needs no repetition by the shell, because the next hello lists every task, and the
-/// core asks the launcher again after its next list.
+/// What must not be done: start a task without a request of the core, or repeat an effect. A
+/// message that is lost needs no repetition by the shell, because the next hello lists every task,
+/// and the core asks the launcher again after its next list.
 #[derive(Clone, Debug)]
 pub struct Core {
     site: HostPaths,

@@ -90,7 +90,7 @@ where
     let (here, gone) = watch::channel(());
     let activity = Activity::new();
     let reading = async {
-        let mut reader = Reader {
+        let mut reader = RequestReader {
             desk: &desk,
             caller: &caller,
             receiver,
@@ -162,7 +162,7 @@ impl Activity {
 }
 
 /// The half that takes requests.
-struct Reader<'a, R> {
+struct RequestReader<'a, R> {
     desk: &'a Arc<Desk>,
     caller: &'a Caller,
     receiver: FrameReceiver<R>,
@@ -173,7 +173,7 @@ struct Reader<'a, R> {
 /// The client was silent for too long.
 struct ClientTimeout;
 
-impl<R: AsyncRead + Unpin> Reader<'_, R> {
+impl<R: AsyncRead + Unpin> RequestReader<'_, R> {
     async fn read(&mut self) -> Result<(), StreamError> {
         let mut limit = self.desk.config.client_first;
         loop {

@@ -194,7 +194,8 @@ impl Store {
     }
 }
 
-/// A snapshot cannot be used, so an earlier one is. The text completes "the snapshot after event N".
+/// A snapshot cannot be used, so an earlier one is. The text completes "the snapshot after event
+/// N".
 #[derive(Debug, thiserror::Error)]
 enum UnusableSnapshot {
     #[error("is of version {0}, ours is {PACKED}")]

@@ -114,14 +114,14 @@ struct LastBlock {
 ///   [`Machine::stderr`], [`Machine::eof`], [`Machine::exited`]. Each returns actions.
 /// - What is wanted: [`Machine::request`] just before a report, [`Machine::restart`] when the file
 ///   has changed, [`Machine::stop`] at the end. Each returns actions.
-/// - Time: [`Machine::tick`], at [`Machine::next_timer`] at the latest. It may come earlier and more
-///   often.
+/// - Time: [`Machine::tick`], at [`Machine::next_timer`] at the latest. It may come earlier and
+///   more often.
 /// - Questions: [`Machine::values_for_report`], [`Machine::wait_until`], [`Machine::pause_until`],
 ///   [`Machine::status`]. They change nothing.
 ///
 /// The driver performs the actions of one call, in their order, before the next call, and asks for
-/// [`Machine::next_timer`] again afterwards. It passes `now` from a clock that never runs backwards.
-/// It reports the end of a process once, after all output that it has read. While
+/// [`Machine::next_timer`] again afterwards. It passes `now` from a clock that never runs
+/// backwards. It reports the end of a process once, after all output that it has read. While
 /// [`Machine::pause_until`] names a time it leaves standard output in the pipe; standard error it
 /// always reads.
 ///

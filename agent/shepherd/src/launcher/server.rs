@@ -50,8 +50,8 @@ const MAX_AGENTS: usize = 16;
 /// The launcher: one thread that starts shepherds and passes messages between them and the agent.
 /// It runs as root. All of its state can be built anew from `tasks/`.
 ///
-/// [`Server::new`] takes the sockets and the journal. [`Server::run`] first finds out what became of
-/// every task in `tasks/`, and serves afterwards. One turn of its loop is:
+/// [`Server::new`] takes the sockets and the journal. [`Server::run`] first finds out what became
+/// of every task in `tasks/`, and serves afterwards. One turn of its loop is:
 ///
 /// 1. `attend`, for each event: a connection, a request of the agent, a notice of a shepherd, or
 ///    ended children. A launch makes a directory and is put into `starting`. When the requests that

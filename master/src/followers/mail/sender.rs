@@ -1,5 +1,6 @@
 //! Runs the mailer: `mailer -s SUBJECT ADDRESS` with the text on standard input, as the account of
-//! the master. Where the unit of the master keeps it from running one, a [relay](super::relay) does.
+//! the master. Where the unit of the master keeps it from running one, a [relay](super::relay)
+//! does.
 
 use super::Mail;
 use serde::{Deserialize, Serialize};
