@@ -28,28 +28,36 @@ impl Ord for TicketValue {
     }
 }
 
-/// The first task of each class. The largest value wins, then the job that was submitted first.
+/// The first task of each class. The largest value wins, then the largest rank, then the job that
+/// was submitted first.
 #[derive(Debug, Default)]
 pub struct Contest {
-    heads: BinaryHeap<(TicketValue, Reverse<SubmitSeq>, Reverse<ClassId>)>,
+    heads: BinaryHeap<(TicketValue, TicketValue, Reverse<SubmitSeq>, Reverse<ClassId>)>,
 }
 
 impl Contest {
     /// Enters the first task of a class.
     pub fn enter(&mut self, value: f64, seq: SubmitSeq, class: ClassId) {
-        self.heads.push((TicketValue(value), Reverse(seq), Reverse(class)));
+        self.enter_ranked(value, 0.0, seq, class);
+    }
+
+    /// Enters the first task of a class. The rank decides between equal values.
+    pub fn enter_ranked(&mut self, value: f64, rank: f64, seq: SubmitSeq, class: ClassId) {
+        let head = (TicketValue(value), TicketValue(rank), Reverse(seq), Reverse(class));
+        self.heads.push(head);
     }
 
     /// The class whose first task wins. `value` returns the present value of a class, which is at
     /// most the one before.
     pub fn next(&mut self, mut value: impl FnMut(ClassId) -> f64) -> Option<ClassId> {
         loop {
-            let (known, seq, Reverse(class)) = self.heads.pop()?;
+            let (known, rank, seq, Reverse(class)) = self.heads.pop()?;
             let now = TicketValue(value(class));
-            if now >= known || self.heads.peek().is_none_or(|next| (now, seq, Reverse(class)) >= *next) {
+            let head = (now, rank, seq, Reverse(class));
+            if now >= known || self.heads.peek().is_none_or(|next| head >= *next) {
                 return Some(class);
             }
-            self.heads.push((now, seq, Reverse(class)));
+            self.heads.push(head);
         }
     }
 }

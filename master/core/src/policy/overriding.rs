@@ -25,13 +25,15 @@ pub fn of_running(members: &Members, counts: &Counts, is_shared: bool) -> f64 {
 }
 
 /// The override tickets of pending tasks: each as if it ran next, the largest first, so that later
-/// ones share with one more task. At most `most` are computed one by one.
+/// ones share with one more task. Of equal ones, the task with more tickets of the policies `before`
+/// this one is first. At most `most` are computed one by one.
 pub fn of_pending(
     classes: &Classes,
     lines: &mut BTreeMap<ClassId, Line<'_>>,
     mut counts: Counts,
     is_shared: bool,
     most: usize,
+    before: impl Fn(ClassId, usize) -> f64,
 ) -> BTreeMap<ClassId, Ladder> {
     let mut found: BTreeMap<ClassId, Ladder> = BTreeMap::new();
     let mut contest = Contest::default();
@@ -40,7 +42,8 @@ pub fn of_pending(
         let has_any =
             members.override_tickets > 0.0 || members.stakes.iter().flatten().any(|stake| stake.tickets > 0.0);
         if let Some(first) = line.get(0).filter(|_| has_any) {
-            contest.enter(tickets(members, &counts, is_shared, 1.0), first.seq, *id);
+            let value = tickets(members, &counts, is_shared, 1.0);
+            contest.enter_ranked(value, before(*id, 0), first.seq, *id);
         }
     }
     for _ in 0..most {
@@ -53,7 +56,8 @@ pub fn of_pending(
         counts.add(members);
         let place = ladder.count();
         if let Some(next) = lines.get_mut(&id).and_then(|line| line.get(place)) {
-            contest.enter(tickets(members, &counts, is_shared, 1.0), next.seq, id);
+            let value = tickets(members, &counts, is_shared, 1.0);
+            contest.enter_ranked(value, before(id, place), next.seq, id);
         }
     }
     found

@@ -143,8 +143,9 @@ pub fn price(rules: &TicketRules, classes: &Classes, aims: Option<&TreeTargets>,
         let earlier = &rules.hierarchy[..count];
         match policy {
             TicketPolicy::Override => {
+                let before = |id: ClassId, place: usize| ladders.before(earlier, id, place);
                 ladders.overriding =
-                    overriding::of_pending(classes, &mut lines, counts.clone(), is_shared, PRICED_TASKS);
+                    overriding::of_pending(classes, &mut lines, counts.clone(), is_shared, PRICED_TASKS, before);
             }
             TicketPolicy::Functional => {
                 let Some(policy) = &rules.functional else { continue };

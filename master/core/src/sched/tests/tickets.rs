@@ -113,6 +113,38 @@ fn policies_rest_on_those_named_before() {
     }
 }
 
+/// Three jobs of a user share 100 override tickets, and the job shares decide who has the most
+/// functional ones.
+#[test]
+fn tasks_with_equal_override_tickets_are_ordered_by_the_policies_before() {
+    let jobs = "
+        conf weight_tickets_functional 10000
+        conf weight_user 0
+        conf weight_project 0
+        conf weight_department 0
+        conf weight_job 1
+        user u1 0 100
+        job 1
+        job 2 -js 100
+        job 3 -js 50
+        pass
+    ";
+    let rows = [
+        ("FO", "33 0 0  100 10000 0  50 3333 0"),
+        ("FSO", "33 0 0  100 10000 0  50 3333 0"),
+        ("OF", "100 0 0  50 10000 0  33 3333 0"),
+        ("O", "100 0 0  50 10000 0  33 3333 0"),
+        ("SO", "100 0 0  50 10000 0  33 3333 0"),
+    ];
+    for (hierarchy, expected) in rows {
+        let lines: String = (1..)
+            .zip(expected.split("  "))
+            .map(|(job, tickets)| format!("$ {job} {tickets}\n"))
+            .collect();
+        check(&format!("{PENDING} conf policy_hierarchy {hierarchy}\n {jobs} {lines}"));
+    }
+}
+
 #[test]
 fn tasks_of_an_array_get_tickets_as_far_as_slots_are_free() {
     let jobs = "
