@@ -203,8 +203,13 @@ impl Diagnostic {
     /// The lines that follow `what` on stderr: `  where: …` and `  why: …` where `what` does not
     /// say it, and always `  fix: …`.
     pub fn detail_lines(&self) -> Vec<String> {
+        let place = self.place.as_str();
+        let is_said = self
+            .what
+            .strip_prefix("warning: ")
+            .is_some_and(|text| text.starts_with(place));
         [
-            ("where", self.place.as_str()),
+            ("where", if is_said { "" } else { place }),
             ("why", &self.why),
             ("fix", self.remedy()),
         ]
@@ -270,5 +275,13 @@ mod tests {
         assert_eq!(refusal.detail_lines(), ["  where: line 3", "  fix: write 4"]);
         let refusal = Diagnostic::new(Code::BadValue, "bad").why("one\ntwo").fix("write 4");
         assert_eq!(refusal.detail_lines(), ["  why: one", "    two", "  fix: write 4"]);
+        let warning = |place| {
+            Diagnostic::new(Code::NotSuitable, "warning: -l a=1m is long")
+                .at(place)
+                .fix("ask")
+        };
+        assert_eq!(warning("-l a").detail_lines(), ["  fix: ask"]);
+        let with_file = ["  where: job.sh line 1: -l a", "  fix: ask"];
+        assert_eq!(warning("job.sh line 1: -l a").detail_lines(), with_file);
     }
 }

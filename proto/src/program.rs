@@ -52,7 +52,7 @@ impl ProgramDef {
 }
 
 const DIR: (&str, &str) = ("--dir DIR", "the state directory of the cell on this host");
-const DAEMON: (&str, &str) = ("--daemon", "lead a session of its own");
+const DAEMON: (&str, &str) = ("--daemon", "begin a new session, apart from the terminal");
 const HELP: (&str, &str) = ("--help", "print this help");
 const VERSION: (&str, &str) = ("--version", "print the version");
 
@@ -105,7 +105,10 @@ pub const MASTER: ProgramDef = ProgramDef {
             "--host NAME",
             "name of this host (default: as hostname says, up to the first dot)",
         ),
-        ("--original PATH", "the directory that DIR is a copy of, for the books"),
+        (
+            "--original PATH",
+            "the directory that DIR is a copy of; it is recorded and has no other effect",
+        ),
         (
             "--mailer PATH",
             "mail: a mailer that may be run; all others are refused",

@@ -61,7 +61,7 @@ const MOVING: [&str; 25] = [
 ];
 
 /// What `qacct -j` says of a task that ended before its memory was measured.
-const UNMEASURED: &str = "unmeasured   memory: the job ended before it was measured";
+const UNMEASURED: &str = "unmeasured   address space: the job ended before it was measured";
 
 /// The lines that 8.1.9 may have as well: no details of a diagnostic.
 fn comparable(lines: &[String]) -> Vec<String> {

@@ -258,7 +258,7 @@ pub fn sensor(text: &str) {
     let heard = |pieces: usize| {
         let names = SelfNames::new(&"h1".into(), [], Domains::Compare);
         let (mut reader, mut heard) = (Reader::new(limits, names), Vec::new());
-        reader.asked();
+        reader.request_sent();
         text.as_bytes()
             .chunks(pieces)
             .for_each(|piece| reader.feed(piece, |one| heard.push(one)));

@@ -5,6 +5,9 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub use shown::ShownReply;
+
 use crate::cell_address::CellAddress;
 use crate::interrupt::Interrupt;
 use nix::errno::Errno;

@@ -1,11 +1,13 @@
 //! Names, patterns and requests of questions: jobs, users, hosts, parallel environments, resources.
 
 use crate::model::Model;
+use master_core::config::Configuration;
 use master_core::matching::{self, Request, UnusableRequest};
+use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::JobNumber;
+use proto::id::{HostName, JobNumber};
 use proto::request::ResourceRequest;
-use proto::restring::Wildcards;
+use proto::restring::{Expression, Wildcards};
 
 /// A list of names and patterns with wildcards, any of which may match. An empty list matches
 /// everything.
@@ -83,8 +85,15 @@ impl Jobs {
 /// Requests of `-l`, as the complex has them.
 ///
 /// # Errors
-/// The first that it does not know, in the words of 8.1.9, or whose value is none of its type.
+/// The first that it does not know, in the words of 8.1.9, or whose value is none of its type; a
+/// host that the cell does not have.
 pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<Vec<Request>, Box<Diagnostic>> {
+    let config = &model.state.config;
+    if let Some(name) = resources.iter().find_map(|request| unknown_host(config, request)) {
+        let what = format!("error: can't resolve hostname \"{name}\"");
+        let refusal = Diagnostic::new(Code::UnknownObject, what).at("-l");
+        return Err(Box::new(refusal.fix("qconf -sel lists the hosts")));
+    }
     matching::requests(&model.state.config.complex, resources).map_err(|UnusableRequest { name }| {
         let wrong = resources.iter().find(|request| request.name == name);
         if let Some(attribute) = model.state.config.complex.lookup(&name) {
@@ -102,4 +111,52 @@ pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<V
                 .fix("qconf -sc lists them"),
         )
     })
+}
+
+/// The host that a request names without a pattern, if the cell does not have it.
+fn unknown_host<'a>(config: &Configuration, request: &'a ResourceRequest) -> Option<&'a str> {
+    config
+        .complex
+        .lookup(&request.name)
+        .filter(|attribute| attribute.r#type == Type::Host)?;
+    let name = request.value.as_deref().unwrap_or("TRUE");
+    Expression::parse(name).ok()?.plain()?;
+    let Configuration {
+        exec_hosts,
+        admin_hosts,
+        submit_hosts,
+        ..
+    } = config;
+    let hosts = exec_hosts.keys().chain(admin_hosts).chain(submit_hosts);
+    let is_known = hosts
+        .filter(|host| **host != HostName::global())
+        .any(|host| host.is_called(name));
+    (!is_known).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::request::ResourceList;
+
+    #[test]
+    fn a_host_that_the_cell_does_not_have_is_named() {
+        let mut config = Configuration::default();
+        config.admin_hosts.insert("n1.example.org".into());
+        for (text, expected) in [
+            ("h=nosuch", Some("nosuch")),
+            ("hostname=n1", None),
+            ("h=N1.example.org", None),
+            ("h=n*", None),
+            ("h=n2|n3", None),
+            ("hostname", Some("TRUE")),
+            ("h=global", Some("global")),
+            ("arch=nosuch", None),
+            ("nosuch=1", None),
+        ] {
+            let list = ResourceList::parse(text).unwrap();
+            let request = list.iter().next().unwrap();
+            assert_eq!(unknown_host(&config, request), expected, "{text}");
+        }
+    }
 }

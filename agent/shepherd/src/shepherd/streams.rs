@@ -216,7 +216,7 @@ fn waiting(file: File) -> io::Result<File> {
     if !kind.is_file() && !kind.is_char_device() {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "a procedure writes to files and devices alone",
+            "it is neither a file nor a device",
         ));
     }
     let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);

@@ -14,7 +14,8 @@ use proto::wire::client::{Answer, Command};
 /// Exit codes of these two commands, as recorded of 8.1.9.
 const UNKNOWN: u8 = 3;
 const NO_ARRAY: u8 = 4;
-const NOT_OPERATOR: u8 = 10;
+/// For a hold that an operator or manager has to set or release.
+pub const NOT_OPERATOR: u8 = 10;
 const NOT_OWNER: u8 = 18;
 
 const OPTIONS: &[OptionDef] = &[

@@ -11,7 +11,7 @@ mod table;
 #[cfg(test)]
 pub mod tests;
 
-use crate::args::{CommandDef, CommandLine, Operands, ValueCount, flag, with};
+use crate::args::{CommandDef, CommandLine, Operands, ValueCount, detailed, flag, with};
 use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::commands::Outcome;
@@ -49,7 +49,10 @@ pub const QACCT: CommandDef = CommandDef {
             "list [matching] account",
         ),
         with("-b", ValueCount::One, "begin_time", "jobs started after"),
-        with("-d", ValueCount::One, "days", "jobs started during the last d days"),
+        detailed(
+            with("-d", ValueCount::One, "days", "jobs started during the last d days"),
+            "With `-b`, the days after that time; with `-e`, those before it. With both, it has no effect. Example: `qacct -b 202612010000 -d 7`.",
+        ),
         with("-D", ValueCount::Optional, "[department]", "list [matching] department"),
         with("-e", ValueCount::One, "end_time", "jobs started before"),
         flag("-E", "select job end time, not start"),

@@ -1,5 +1,6 @@
 //! `qalter` changes jobs, `qresub` submits copies of them.
 
+use super::hold::NOT_OPERATOR;
 use super::qsub::build;
 use crate::args::{CommandDef, CommandLine, GivenOption, OptionDef};
 use crate::cell_address::CellAddress;
@@ -13,14 +14,13 @@ use crate::output::time::Clock;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{HoldChange, Holds, JobChanges, Validation};
-use proto::wire::client::{Answer, Command};
+use proto::wire::client::{Answer, Command, JobSelection};
 use proto::wire::view::Data;
 use std::sync::LazyLock;
 
 /// Exit code of `qresub` for a job that is unknown or not the caller's.
 const NOT_RESUBMITTED: u8 = 4;
-/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks, and for
-/// tasks of a job that is no array.
+/// Exit code of `qalter` for an option that works on whole jobs and was given for tasks.
 const JOBS_ONLY: u8 = 4;
 
 /// The options of `qsub` that 8.1.9 does not know at all as options of `qalter`. It calls the
@@ -78,28 +78,13 @@ pub fn alter(words: Vec<String>) -> Outcome {
         return Ok(exit::OK);
     }
     let changes = changes(request, args);
-    let only_holds = JobChanges {
-        holds: None,
-        ..changes.clone()
-    } == JobChanges::default();
-    let of_tasks = jobs.targets.iter().any(|target| !target.tasks.is_empty());
-    if !only_holds && of_tasks {
-        let refusal = Diagnostic::new(
-            Code::WrongState,
-            "denied: the selected option works only on jobs and not on tasks",
-        );
-        return Err(Fail::new(
-            JOBS_ONLY,
-            refusal.fix("name the job without its tasks; -h alone works on tasks"),
-        ));
-    }
+    must_suit_tasks(&changes, &jobs)?;
     let verifies = matches!(changes.validation, Some(Validation::Verify | Validation::Poke));
     let reply = Client::connect(&address, "qalter")?.change(Command::Alter {
         jobs,
         changes: Box::new(changes),
     })?;
-    output::answers(&reply.answers);
-    let code = exit_code(&reply.answers, of_tasks);
+    let code = output::answers(&reply.answers);
     Ok(if verifies && code != exit::OK {
         exit::FAILED
     } else {
@@ -107,18 +92,24 @@ pub fn alter(words: Vec<String>) -> Outcome {
     })
 }
 
-/// The exit code of the last refusal, or 0. Of tasks only holds change, and the one value that the
-/// master then refuses is tasks of a job that is no array.
-fn exit_code(answers: &[Answer], of_tasks: bool) -> u8 {
-    let last = answers.iter().rev().find_map(|answer| match answer {
-        Answer::Refused(refusal) => Some(refusal.code),
-        Answer::Done(_) | Answer::Warning(_) => None,
-    });
-    match last {
-        Some(Code::BadValue) if of_tasks => JOBS_ONLY,
-        Some(code) => code.exit_code(),
-        None => exit::OK,
+/// Refuses tasks, unless holds are changed and nothing else.
+fn must_suit_tasks(changes: &JobChanges, jobs: &JobSelection) -> Result<(), Fail> {
+    let of_tasks = jobs.targets.iter().any(|target| !target.tasks.is_empty());
+    let others = JobChanges {
+        holds: None,
+        ..changes.clone()
+    };
+    if !of_tasks || (changes.holds.is_some() && others == JobChanges::default()) {
+        return Ok(());
     }
+    let refusal = Diagnostic::new(
+        Code::WrongState,
+        "denied: the selected option works only on jobs and not on tasks",
+    );
+    Err(Fail::new(
+        JOBS_ONLY,
+        refusal.fix("name the job without its tasks; -h alone works on tasks"),
+    ))
 }
 
 /// Words behind a lone `-` are new arguments of the script.
@@ -196,11 +187,19 @@ pub fn resubmit(words: Vec<String>) -> Outcome {
     if let Some(Data::Submitted { number, name, array }) = &reply.data {
         output::data(&super::qsub::confirmation(*number, name, *array, false));
     }
-    Ok(if reply.answers.iter().any(Answer::is_refusal) {
-        NOT_RESUBMITTED
-    } else {
-        exit::OK
-    })
+    Ok(exit_code_of_copies(&reply.answers))
+}
+
+/// The exit code of `qresub`: a hold that the caller may not set has one of its own.
+fn exit_code_of_copies(answers: &[Answer]) -> u8 {
+    let code = |answer: &Answer| match answer {
+        Answer::Refused(refusal) if refusal.code == Code::NotPermitted && refusal.what.contains(" hold") => {
+            Some(NOT_OPERATOR)
+        }
+        Answer::Refused(_) => Some(NOT_RESUBMITTED),
+        Answer::Done(_) | Answer::Warning(_) => None,
+    };
+    answers.iter().rev().find_map(code).unwrap_or(exit::OK)
 }
 
 #[cfg(test)]
@@ -228,16 +227,38 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_a_job_that_is_no_array_are_refused_with_4() {
-        let refused = |code| Answer::Refused(Diagnostic::new(code, "1 is not a job array"));
-        assert_eq!(exit_code(&[refused(Code::BadValue)], true), 4);
-        assert_eq!(exit_code(&[refused(Code::BadValue)], false), 1);
-        assert_eq!(exit_code(&[refused(Code::OutcomeUnknown)], true), 75);
-        assert_eq!(
-            exit_code(&[refused(Code::BadValue), Answer::Done(String::new())], true),
-            4
+    fn a_copy_with_a_hold_that_the_caller_may_not_set_is_refused_with_10() {
+        let refused = |code, what: &str| Answer::Refused(Diagnostic::new(code, what));
+        let hold = refused(
+            Code::NotPermitted,
+            "denied: \"u1\" must be operator to set operator hold",
         );
-        assert_eq!(exit_code(&[], true), 0);
+        assert_eq!(exit_code_of_copies(&[hold]), 10);
+        let unknown = refused(Code::UnknownJob, "denied: job \"7\" does not exist");
+        assert_eq!(exit_code_of_copies(&[unknown]), 4);
+        let owner = refused(Code::NotPermitted, "denied: must be owner of job 7");
+        assert_eq!(exit_code_of_copies(&[owner, Answer::Done(String::new())]), 4);
+        assert_eq!(exit_code_of_copies(&[]), 0);
+    }
+
+    #[test]
+    fn tasks_suit_an_alteration_of_holds_alone() {
+        let exit_code = |changes: &JobChanges, operand: &str| {
+            let jobs = selection("qalter", &[operand.to_owned()], None).unwrap();
+            must_suit_tasks(changes, &jobs).err().map(|fail| fail.exit)
+        };
+        let holds = JobChanges {
+            holds: Some(HoldChange::default()),
+            ..JobChanges::default()
+        };
+        let name = JobChanges {
+            name: Some("x".to_owned()),
+            ..holds.clone()
+        };
+        assert_eq!(exit_code(&holds, "5.1-2"), None);
+        assert_eq!(exit_code(&name, "5.1"), Some(4));
+        assert_eq!(exit_code(&JobChanges::default(), "5.1"), Some(4));
+        assert_eq!(exit_code(&name, "5"), None);
     }
 
     #[test]

@@ -203,7 +203,7 @@ pub fn row_of(name: &str, has_value: bool) -> Option<&'static JobOptionRow> {
 
 /// The option list of a command.
 pub fn of_taker(taker: Taker) -> &'static [OptionDef] {
-    let detailed = |row: &JobOptionRow| args::detailed(row.def, details::text(taker, row.option));
+    let detailed = |row: &JobOptionRow| args::detailed(row.def, details::detail(taker, row.option).leak());
     TABLE
         .iter()
         .filter(|row| row.takers.contains(&taker))
@@ -243,7 +243,7 @@ pub static QRESUB: LazyLock<CommandDef> = LazyLock::new(|| CommandDef {
     operands: Operands::AnywhereWithoutDash,
     options: of_taker(Taker::Qresub),
     exit_codes: "0 submitted; 4 no such job, or not yours; 2 wrong option; 5 option of another command; \
-                 7 value does not parse",
+                 7 value does not parse; 10 a hold that operators or managers set",
 });
 
 /// `qrsub`.

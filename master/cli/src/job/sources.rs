@@ -425,7 +425,8 @@ mod tests {
 
     #[test]
     fn what_the_master_says_of_a_script_has_its_file_and_line() {
-        let script = b"#$ -l lic=1,h_rt=zzz -p 5\n#$ -l mem=1G\n#$ -p 6 -P a\n#$ -scope slave -l x=1\n";
+        let script = b"#$ -l lic=1,h_rt=zzz -p 5\n#$ -l mem=1G\n#$ -p 6 -P a\n#$ -scope slave -l x=1\n\
+            #$ -l hostname=* -hold_jid a,b\n#$ -l h=nohost -hold_jid 9x\n";
         let line = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned());
             Source::command_line(QSUB.parse(words.collect()).unwrap().given)
@@ -443,6 +444,10 @@ mod tests {
             ("-P", "-P"),
             ("-l disk=1", "-l disk=1"),
             ("-l other", "-l other"),
+            ("-l h=nohost", "job.sh line 6: -l h=nohost"),
+            ("-l hostname", "job.sh line 5: -l hostname"),
+            ("-hold_jid b", "job.sh line 5: -hold_jid b"),
+            ("-hold_jid 9x", "job.sh line 6: -hold_jid 9x"),
             ("-N", "-N"),
             ("jobs_per_user of etc/master.toml", "jobs_per_user of etc/master.toml"),
             ("", ""),

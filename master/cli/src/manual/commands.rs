@@ -110,13 +110,19 @@ fn end(page: &mut Page, words: &PageTexts) {
         page.paragraph(meaning);
         page.example(command);
     }
-    page.section("ENVIRONMENT");
-    for (name, meaning) in words.environment.iter().chain(words::ENVIRONMENT) {
-        page.item(name, "", &[meaning]);
-    }
-    page.section("FILES");
-    for (name, meaning) in words.files.iter().chain(words::FILES) {
-        page.item(name, "", &[meaning]);
+    let has_cell = !words::WITHOUT_CELL.contains(&words.name);
+    for (section, own, shared) in [
+        ("ENVIRONMENT", words.environment, words::ENVIRONMENT),
+        ("FILES", words.files, words::FILES),
+    ] {
+        page.section(section);
+        let shared = if has_cell { shared } else { &[] };
+        if own.is_empty() && shared.is_empty() {
+            page.paragraph("None.");
+        }
+        for (name, meaning) in own.iter().chain(shared) {
+            page.item(name, "", &[meaning]);
+        }
     }
     page.section("SEE ALSO");
     page.paragraph(&words.see_also.join(", "));

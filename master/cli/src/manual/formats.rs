@@ -23,6 +23,12 @@ pub fn pages() -> Vec<File> {
     OBJECTS.iter().map(page).chain(plain::pages()).collect()
 }
 
+/// The examples of the objects.
+#[cfg(test)]
+pub fn examples() -> Vec<&'static str> {
+    OBJECTS.iter().map(|page| page.example.1).collect()
+}
+
 fn page(format: &ObjectPage) -> File {
     let mut page = Page::new(format.name, 5, format.line);
     page.section("DESCRIPTION");
@@ -200,7 +206,7 @@ const OBJECTS: &[ObjectPage] = &[
              and from 20 on.",
         ],
         example: (
-            "Closed on working days and at Christmas:",
+            "Closed from 7 to 20 on working days, and at Christmas:",
             "calendar_name  night\nyear           24.12.2026-26.12.2026=off\nweek           mon-fri=7-20=off",
         ),
         see_also: "qconf(1), queue_conf(5)",

@@ -28,7 +28,10 @@ pub fn texts(name: &str) -> &'static PageTexts {
         .expect("every command has words")
 }
 
-/// Variables that every command reads.
+/// Commands that look for no cell.
+pub const WITHOUT_CELL: &[&str] = &["man", "completions"];
+
+/// Variables that every command of a cell reads.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("GRIDWRIGHT_DIR", "The directory of the cell."),
     (
@@ -41,7 +44,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files that every command reads.
+/// Files that every command of a cell reads.
 pub const FILES: &[(&str, &str)] = &[
     (
         "~/.local/state/gridwright",
@@ -646,8 +649,8 @@ pub const WORDS: &[PageTexts] = &[
     PageTexts {
         name: "qsched",
         description: &[
-            "Jobs that were submitted with `-R y` have slots kept for them when they cannot start. So many \
-             jobs as `max_reservation` of the scheduler configuration says.",
+            "Jobs that were submitted with `-R y` have slots kept for them when they cannot start. \
+             `max_reservation` of the scheduler configuration says for how many jobs.",
         ],
         examples: &[
             ("qsched -a", "What is kept for the jobs of everybody."),

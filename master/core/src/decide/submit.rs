@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::state::State;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{JobNumber, SubmitSeq};
-use proto::job::JobSpec;
+use proto::job::{JobSpec, Requests};
 use proto::wire::client::{Answer, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
@@ -69,9 +69,10 @@ pub(super) fn accept(
     let mut answers = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
     names::check_lengths(&spec).map_err(one)?;
     names::normalise(&mut spec);
+    let typed = spec.requests.clone();
     names::make_canonical(&turn.state().config.complex, &mut spec.requests);
     access::assign_project(&turn.state().config, &mut spec);
-    checks::check(turn.state(), caller, &spec)?;
+    checks::check(turn.state(), caller, &spec).map_err(|refusals| all_as_typed(turn.state(), &typed, refusals))?;
     let number = next_number(turn.state());
     match verify::verify(turn, number, &spec)? {
         verify::Verdict::OnlyAsked(answer) => return Ok(SubmitOutcome::Verified(vec![answer])),
@@ -84,7 +85,8 @@ pub(super) fn accept(
     answers.extend(advice::missing_predecessors("-hold_jid", &plain));
     answers.extend(advice::missing_predecessors("-hold_jid_ad", &array));
     answers.extend(vain_reservation(turn.state(), &spec));
-    answers.extend(advice::never(turn, &spec));
+    let never = advice::never(turn, &spec);
+    answers.extend(never.map(|advice| warning_as_typed(turn.state(), &typed, advice)));
     answers.extend(unadmitted(turn.state(), &spec));
     access::add_user(turn, owner.as_str());
     let seq = SubmitSeq(turn.state().last_submit.0 + 1);
@@ -99,6 +101,20 @@ pub(super) fn accept(
         array_waits_for,
     });
     Ok(SubmitOutcome::Job { number, answers })
+}
+
+/// Refusals, with the requests in their places as they were typed.
+fn all_as_typed(state: &State, typed: &Requests, refusals: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let as_typed = |refusal| names::place_as_typed(&state.config.complex, typed, refusal);
+    refusals.into_iter().map(as_typed).collect()
+}
+
+/// A warning, with the request in its place as it was typed.
+fn warning_as_typed(state: &State, typed: &Requests, advice: Answer) -> Answer {
+    match advice {
+        Answer::Warning(said) => Answer::Warning(names::place_as_typed(&state.config.complex, typed, said)),
+        Answer::Done(_) | Answer::Refused(_) => advice,
+    }
 }
 
 /// The warning that a job will wait until access lists change.

@@ -54,7 +54,7 @@ fn has_place(cluster: &Cluster<'_>, demand: &Demand) -> bool {
     globally.holds(1) && cluster.config.resolved.keys().any(takes)
 }
 
-/// Where nothing runs, all that a host has is free, whatever it reports now.
+/// Replaces the free amount by the total of the host, because the empty cluster is asked about.
 fn tell_total(reason: &mut Reason) {
     if let Obstacle::Offers(shortage) = &mut reason.what
         && let Some(total) = shortage.capacity

@@ -1,4 +1,4 @@
-//! The tasks of a job that wait with a condition of their own and may start, as far as that goes.
+//! The tasks of a job that have a condition of their own, wait, and are neither held nor in error.
 
 use crate::collections::seldom::Collection;
 use proto::id::TaskId;
@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 /// The pending tasks with a condition of their own that are neither held nor in error: an array has
 /// thousands that run, or that wait for the end of a pause.
 ///
-/// It follows from the tasks. How far [`ReadyTasks::settle`] has followed the time changes what is
-/// found quickly and not what is found, so two are equal if they hold the same tasks.
+/// It follows from the tasks. [`ReadyTasks::settle`] moves ended pauses from `resting` to `free`. It
+/// changes no answer, so it does not count for equality.
 #[derive(Clone, Debug, Default)]
 pub struct ReadyTasks {
     free: BTreeSet<TaskId>,

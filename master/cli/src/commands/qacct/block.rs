@@ -141,13 +141,14 @@ impl RecordBlock {
         );
     }
 
-    /// What the classic block has no line for. No line holds the name of a classic field: scripts
-    /// find those with `grep`.
+    /// What the classic block has no line for. Scripts find classic fields with `grep`, so
+    /// `peak_rss` and `unmeasured` do not hold the name of one. `limit` and `reason` may: they name
+    /// limits such as `h_cpu`.
     fn own(&mut self, record: &AccountingRecord) {
         if record.usage.maxrss_bytes > 0 {
             self.bare("peak_rss", format_args!("{}B", bytes(record.usage.maxrss_bytes)));
             if record.usage.maxvmem_bytes == 0 {
-                self.bare("unmeasured", "memory: the job ended before it was measured");
+                self.bare("unmeasured", "address space: the job ended before it was measured");
             }
         }
         if let Some(hit) = &record.limit {

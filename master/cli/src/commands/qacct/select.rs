@@ -103,16 +103,12 @@ impl Selection {
             ),
             None => None,
         };
-        let begin = match (moment("-b")?, days) {
-            (Some(begin), _) => Some(begin),
-            (None, Some(days)) => Some(Wall(time::now().0.saturating_sub(i64::from(days) * 86_400_000))),
-            (None, None) => None,
-        };
+        let (begin, end) = period(moment("-b")?, moment("-e")?, days);
         Ok(Self {
             jobs,
             tasks,
             begin,
-            end: moment("-e")?,
+            end,
             by_end: parsed.has("-E"),
             groups: groups(parsed)?,
             queues: None,
@@ -250,6 +246,19 @@ impl Selection {
             && self.begin.is_none_or(|begin| moment >= begin)
             && self.end.is_none_or(|end| moment <= end)
             && self.groups.iter().all(|group| group.admits(record))
+    }
+}
+
+/// The begin and the end of what `-b`, `-e` and `-d` mean together: the days follow a begin, and
+/// stand before an end. With both they have no effect, and with neither they are the last ones.
+fn period(begin: Option<Wall>, end: Option<Wall>, days: Option<u32>) -> (Option<Wall>, Option<Wall>) {
+    const DAY_MS: i64 = 86_400_000;
+    let days_ms = days.map(|days| i64::from(days) * DAY_MS);
+    match (begin, end, days_ms) {
+        (Some(begin), None, Some(days_ms)) => (Some(begin), Some(Wall(begin.0.saturating_add(days_ms)))),
+        (None, Some(end), Some(days_ms)) => (Some(Wall(end.0.saturating_sub(days_ms))), Some(end)),
+        (None, None, Some(days_ms)) => (Some(Wall(time::now().0.saturating_sub(days_ms))), None),
+        (begin, end, Some(_) | None) => (begin, end),
     }
 }
 

@@ -127,7 +127,7 @@ fn failures_signals_and_unknown_times_have_words() {
 fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
     let mut entry = entries().remove(0);
     entry.record.usage.maxvmem_bytes = 0;
-    let unmeasured = "\nunmeasured   memory: the job ended before it was measured\n";
+    let unmeasured = "\nunmeasured   address space: the job ended before it was measured\n";
     let shows = |entry: &AccountingEntry| block::render(std::slice::from_ref(entry), &utc()).contains(unmeasured);
     assert!(!shows(&entry), "a record of 8.1.9");
     entry.record.usage.maxrss_bytes = 8 << 20;
@@ -140,6 +140,10 @@ fn the_address_space_of_a_job_that_was_not_measured_is_said_to_be_unknown() {
             1,
             "grep {word}:\n{text}"
         );
+    }
+    let own = ["peak_rss ", "unmeasured "].map(|name| text.lines().find(|line| line.starts_with(name)).unwrap());
+    for (field, _) in proto::accounting::FIELDS {
+        assert!(own.iter().all(|line| !line.contains(field)), "{field}: {own:?}");
     }
     entry.record.usage.maxvmem_bytes = 9 << 20;
     assert!(!shows(&entry));
@@ -245,6 +249,12 @@ fn options_select_records() {
         ("-q @vm", vec![]),
         ("-g 0", vec![]),
         ("-b 202611210140", vec![2050]),
+        ("-b 202611200140 -d 1", vec![10, 121]),
+        ("-b 202611200000 -d 1", vec![]),
+        ("-b 202611210140 -d 0", vec![]),
+        ("-e 202611210140 -d 1", vec![10, 121]),
+        ("-e 202611230000 -d 1", vec![]),
+        ("-d 1 -b 202611200000 -e 202611210140", vec![10, 121]),
         ("-e 202611210110 -o u1", vec![10]),
         ("-e 202611210110 -E -o u1", vec![]),
         ("-g u1 -A sge -P NONE -D defaultdepartment", vec![10, 2050]),

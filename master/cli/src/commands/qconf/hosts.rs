@@ -42,6 +42,28 @@ pub fn must_be_known_in(session: &mut Session, changes: &[ObjectChange]) -> Resu
     }
 }
 
+/// Warns of execution hosts that changes add and nobody knows. They are not refused, because a
+/// cloud names hosts before a name service does.
+///
+/// # Errors
+/// If the master cannot be reached.
+pub fn unknown_added(session: &mut Session, changes: &[ObjectChange]) -> Result<Vec<Diagnostic>, Fail> {
+    let is_added =
+        |change: &&ObjectChange| change.kind == ObjectKind::ExecHost && matches!(change.action, ObjectAction::Add(_));
+    let added: Vec<String> = changes
+        .iter()
+        .filter(is_added)
+        .map(|change| change.name.clone())
+        .collect();
+    let warning = |name: &String| {
+        let what = format!("warning: host \"{name}\" is added, and no name service knows it");
+        Diagnostic::new(Code::UnknownObject, what).fix(format!(
+            "if the name is misspelt: qconf -de {name}; the host itself joins with gridwright join"
+        ))
+    };
+    Ok(unknown(session, &added, &[])?.iter().map(warning).collect())
+}
+
 /// A host in the list of a queue or of a host group that nobody knows.
 pub struct UnknownListed<'a> {
     /// The change that lists it.

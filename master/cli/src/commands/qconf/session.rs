@@ -5,7 +5,7 @@ use super::{exit_code, export, hosts, import};
 use crate::cell_address::CellAddress;
 use crate::client::Client;
 use crate::fail::Fail;
-use crate::output;
+use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, LineWrap, ObjectKind};
 use proto::wire::client::{Answer, Command, Import, ObjectAction, ObjectChange, Query, Reply};
@@ -164,8 +164,13 @@ impl Session {
                 output::data(&self.tried(change)?);
             }
         }
+        let warnings = hosts::unknown_added(self, &changes)?;
         let located = self.answers(Command::Objects(changes), locate)?;
-        Ok(print_answers(&located, on_stderr))
+        let code = print_answers(&located, on_stderr);
+        if code == exit::OK {
+            warnings.iter().for_each(output::diagnostic);
+        }
+        Ok(code)
     }
 
     /// Takes over another cell, or tries to, and prints what the master says. Returns the exit
@@ -256,7 +261,7 @@ fn print_answers(answers: &[Answer], on_stderr: bool) -> u8 {
     if !on_stderr {
         return exit_code(output::answers(answers));
     }
-    let mut code = crate::exit::OK;
+    let mut code = exit::OK;
     for answer in answers {
         match answer {
             Answer::Done(text) => output::note(text),

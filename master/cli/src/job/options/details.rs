@@ -3,215 +3,264 @@
 
 use super::{JobOption as O, Taker};
 
+/// What a page says about an option beyond its line in `-help`. Parts may be empty.
+#[derive(Clone, Copy)]
+struct OptionText {
+    option: O,
+    /// Values and effect.
+    values: &'static str,
+    /// The value of a new job that is submitted without the option. `qalter` and `qresub` leave the
+    /// job as it is without the option.
+    default: &'static str,
+    example: &'static str,
+}
+
+const fn text(option: O, values: &'static str) -> OptionText {
+    OptionText {
+        option,
+        values,
+        default: "",
+        example: "",
+    }
+}
+
+impl OptionText {
+    const fn default(self, default: &'static str) -> OptionText {
+        OptionText { default, ..self }
+    }
+
+    const fn example(self, example: &'static str) -> OptionText {
+        OptionText { example, ..self }
+    }
+
+    /// The sentences on the page of a command.
+    fn sentences(&self, taker: Taker) -> String {
+        let has_default = matches!(taker, Taker::Qsub | Taker::Qrsub);
+        let default = if has_default { self.default } else { "" };
+        let parts = [("", self.values), ("Default: ", default), ("Example: ", self.example)];
+        let given = parts.iter().filter(|(_, text)| !text.is_empty());
+        given
+            .map(|(label, text)| format!("{label}{text}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
 /// Details of an option of a command; empty where its line in `-help` says all.
-pub fn text(taker: Taker, option: O) -> &'static str {
-    let table = match taker {
+pub fn detail(taker: Taker, option: O) -> String {
+    let own = OF_ONE_COMMAND.iter().filter(|(known, _)| *known == taker);
+    let shared = match taker {
         Taker::Qsub | Taker::Qalter | Taker::Qresub => OF_JOBS,
         Taker::Qrsub => OF_RESERVATIONS,
     };
-    table
-        .iter()
-        .find(|(known, _)| *known == option)
-        .map_or("", |(_, text)| text)
+    own.map(|(_, text)| text)
+        .chain(shared)
+        .find(|text| text.option == option)
+        .map_or_else(String::new, |text| text.sentences(taker))
 }
 
-const OF_RESERVATIONS: &[(O, &str)] = &[
+/// Options that mean something else to one command than to the others.
+const OF_ONE_COMMAND: &[(Taker, OptionText)] = &[
+    (Taker::Qsub, text(O::Users, "A job is always the caller's.")),
     (
-        O::StartTime,
-        "The form is `[[CC]YY]MMDDhhmm[.SS]`. Default: now. Example: `-a 12240800`.",
+        Taker::Qalter,
+        text(O::Tasks, "The form is `N[-M[:STEP]]`.").example("`qalter -h u 7 -t 2-5`."),
     ),
     (
+        Taker::Qresub,
+        text(O::HoldList, "The copies wait until qrls(1) releases them.").example("`qresub -h u 7`."),
+    ),
+];
+
+const OF_RESERVATIONS: &[OptionText] = &[
+    text(O::StartTime, "The form is `[[CC]YY]MMDDhhmm[.SS]`.")
+        .default("now.")
+        .example("`-a 12240800`."),
+    text(
         O::Resources,
         "The list is `NAME=VALUE`, several with commas; names are those of `qconf -sc`.",
     ),
-    (
+    text(
         O::ParallelEnvironment,
-        "A name or pattern, and a number or range of slots. `qconf -spl` lists the names. Default: one slot.",
-    ),
-    (
+        "A name or pattern, and a number or range of slots. `qconf -spl` lists the names.",
+    )
+    .default("one slot."),
+    text(
         O::Queues,
-        "Names or patterns of queues, `QUEUE@HOST` or `QUEUE@@GROUP`. Default: any queue.",
-    ),
-    (O::Users, "Default: the caller alone."),
+        "Names or patterns of queues, `QUEUE@HOST` or `QUEUE@@GROUP`.",
+    )
+    .default("any queue."),
+    text(O::Users, "").default("the caller alone."),
 ];
 
-const OF_JOBS: &[(O, &str)] = &[
-    (
+const OF_JOBS: &[OptionText] = &[
+    text(
         O::StartTime,
-        "The form is `[[CC]YY]MMDDhhmm[.SS]`. The job waits at least until then. Default: at once. Example: `-a 12240800`.",
-    ),
-    (
-        O::AddContext,
-        "The list is `NAME=VALUE`, several with commas. Example: `-ac step=1,of=7`.",
-    ),
-    (
+        "The form is `[[CC]YY]MMDDhhmm[.SS]`. The job waits at least until then.",
+    )
+    .default("at once.")
+    .example("`-a 12240800`."),
+    text(O::AddContext, "The list is `NAME=VALUE`, several with commas.").example("`-ac step=1,of=7`."),
+    text(
         O::Reservation,
         "The number is that of qrsub(1). The job runs in the slots of the reservation only.",
     ),
-    (O::Account, "Default: `sge`."),
-    (
-        O::Binary,
-        "Default: `n`, the first word is a script. Example: `qsub -b y sleep 60`.",
-    ),
-    (
+    text(O::Account, "").default("`sge`."),
+    text(O::Binary, "")
+        .default("`n`, the first word is a script.")
+        .example("`qsub -b y sleep 60`."),
+    text(
         O::Occasion,
-        "`n`: never; `s`: when the agent is shut down; `m`: at the interval of the queue; `x`: when the job is \
-         suspended; a time: at this interval. Default: as the checkpointing environment says.",
-    ),
-    (
+        "`n`: never; `s`: when the agent is shut down; `m`: at the interval of the queue; `x`: \
+         when the job is suspended; a time: at this interval.",
+    )
+    .default("as the checkpointing environment says."),
+    text(
         O::Checkpoint,
         "The environment is described in checkpoint(5). `qconf -sckptl` lists the names.",
     ),
-    (
+    text(
         O::Clear,
-        "It drops all options in front of it, and those of earlier sources: in a script those of the request files, on \
-         the command line also those of the script.",
+        "It drops all options in front of it, and those of earlier sources: in a script those of \
+         the request files, on the command line also those of the script.",
     ),
-    (O::CurrentDirectory, "Default: the job runs in the home directory."),
-    (O::Prefix, "Default: `#$`. An empty prefix switches the lines off."),
-    (O::DeleteContext, "Names, separated by commas."),
-    (
+    text(O::CurrentDirectory, "").default("the job runs in the home directory."),
+    text(O::Prefix, "An empty prefix switches the lines off.").default("`#$`."),
+    text(O::DeleteContext, "Names, separated by commas."),
+    text(
         O::Deadline,
-        "The form is that of `-a`. The urgency of the job grows towards that time. Members of the access list \
-         `deadlineusers` may use it.",
+        "The form is that of `-a`. The urgency of the job grows towards that time. Members of the \
+         access list `deadlineusers` may use it.",
     ),
-    (
+    text(
         O::Stderr,
-        "A path or `HOST:PATH`, or several. A directory gets the usual name. Default: `NAME.eJOB`, with `.TASK` for \
-         array tasks, in the working directory.",
-    ),
-    (O::Hold, "The job waits until qrls(1) releases it."),
-    (O::HoldList, "Example: `qalter -h U 7` releases the hold of the user."),
-    (
+        "A path or `HOST:PATH`, or several. A directory gets the usual name.",
+    )
+    .default("`NAME.eJOB`, with `.TASK` for array tasks, in the working directory."),
+    text(O::Hold, "The job waits until qrls(1) releases it."),
+    text(O::HoldList, "Upper-case letters release what lower-case ones set.")
+        .example("`qalter -h U 7` releases the hold of the user."),
+    text(
         O::Hard,
         "It ends `-soft`. Requests are hard unless `-soft` stands in front of them.",
     ),
-    (
+    text(
         O::Predecessors,
-        "The list has job numbers, names and patterns of names of the same user. The job starts when they have ended. A \
-         name that no job has holds nothing. Example: `-hold_jid 7,prepare*`.",
-    ),
-    (
+        "The list has job numbers, names and patterns of names of the same user. The job starts \
+         when they have ended. A name that no job has holds nothing.",
+    )
+    .example("`-hold_jid 7,prepare*`."),
+    text(
         O::ArrayPredecessors,
-        "The list is that of `-hold_jid`. Each task waits for the task of the same number, if both arrays have the same range.",
+        "The list is that of `-hold_jid`. Each task waits for the task of the same number, if \
+         both arrays have the same range.",
     ),
-    (O::Stdin, "A path or `HOST:PATH`, or several. Default: `/dev/null`."),
-    (O::Join, "Default: `n`. With `y`, `-e` has no effect."),
-    (
+    text(O::Stdin, "A path or `HOST:PATH`, or several.").default("`/dev/null`."),
+    text(O::Join, "With `y`, `-e` has no effect.").default("`n`."),
+    text(
         O::Share,
-        "A whole number; more is better. It counts if `weight_job` of the scheduler configuration is set. Default: 0.",
-    ),
-    (
+        "A whole number; more is better. It counts if `weight_job` of the scheduler configuration \
+         is set.",
+    )
+    .default("0."),
+    text(
         O::Resources,
-        "The list is `NAME=VALUE`, several with commas; names are those of `qconf -sc`. Limits such as `h_rt` and `h_vmem` end a job that \
-         breaks them. Example: `-l h_rt=1:0:0,h_vmem=2G,arch='lx-*'`.",
-    ),
-    (
+        "The list is `NAME=VALUE`, several with commas; names are those of `qconf -sc`. Limits \
+         such as `h_rt` and `h_vmem` end a job that breaks them.",
+    )
+    .example("`-l h_rt=1:0:0,h_vmem=2G,arch='lx-*'`."),
+    text(
         O::MailEvents,
-        "Letters: `b` at the beginning, `e` at the end, `a` when it is aborted or rescheduled, `s` when it is suspended, \
-         `n` no mail. Default: `n`. Example: `-m be`.",
-    ),
-    (
-        O::MasterQueues,
-        "The master task runs in one of these queues. Example: `-masterq all.q@node1`.",
-    ),
-    (
+        "Letters: `b` at the beginning, `e` at the end, `a` when it is aborted or rescheduled, \
+         `s` when it is suspended, `n` no mail.",
+    )
+    .default("`n`.")
+    .example("`-m be`."),
+    text(O::MasterQueues, "The master task runs in one of these queues.").example("`-masterq all.q@node1`."),
+    text(
         O::Notify,
-        "The job gets SIGUSR1 before it is suspended and SIGUSR2 before it is deleted. `notify` of queue_conf(5) says how \
-         long before.",
+        "The job gets SIGUSR1 before it is suspended and SIGUSR2 before it is deleted. `notify` \
+         of queue_conf(5) says how long before.",
     ),
-    (
-        O::Immediate,
-        "With `y`, a job that cannot start at once is given up. Default: `n`.",
-    ),
-    (
-        O::MailList,
-        "Addresses, separated by commas. Default: the owner at the submit host.",
-    ),
-    (
-        O::Name,
-        "Default: the base name of the script or command; `STDIN` for a script from standard input.",
-    ),
-    (
+    text(O::Immediate, "With `y`, a job that cannot start at once is given up.").default("`n`."),
+    text(O::MailList, "Addresses, separated by commas.").default("the owner at the submit host."),
+    text(O::Name, "").default("the base name of the script or command; `STDIN` for a script from standard input."),
+    text(
         O::Stdout,
-        "A path or `HOST:PATH`, or several. A directory gets the usual name. Default: `NAME.oJOB`, with `.TASK` for \
-         array tasks, in the working directory.",
-    ),
-    (O::OverrideTickets, "A whole number. Operators and managers set it."),
-    (
-        O::Project,
-        "`qconf -sprjl` lists the names. Default: the default project of the user, user(5).",
-    ),
-    (O::Priority, "From -1023 to 1024; users may only lower it. Default: 0."),
-    (
+        "A path or `HOST:PATH`, or several. A directory gets the usual name.",
+    )
+    .default("`NAME.oJOB`, with `.TASK` for array tasks, in the working directory."),
+    text(O::OverrideTickets, "A whole number. Operators and managers set it."),
+    text(O::Project, "`qconf -sprjl` lists the names.").default("the default project of the user, user(5)."),
+    text(O::Priority, "From -1023 to 1024; users may only lower it.").default("0."),
+    text(
         O::AllocationRule,
         "A rule of sge_pe(5): `$pe_slots`, `$fill_up`, `$round_robin` or a number.",
     ),
-    (
+    text(
         O::ParallelEnvironment,
-        "A name or pattern, and a number or range of slots. `qconf -spl` lists the names. As many slots as possible are \
-         taken. Example: `-pe mpi 16-64`.",
-    ),
-    (
+        "A name or pattern, and a number or range of slots. `qconf -spl` lists the names. As many \
+         slots as possible are taken.",
+    )
+    .example("`-pe mpi 16-64`."),
+    text(
         O::Queues,
-        "Names or patterns of queues, `QUEUE@HOST` or `QUEUE@@GROUP`. Default: any queue. Example: `-q 'short.q,*@@big'`.",
-    ),
-    (
+        "Names or patterns of queues, `QUEUE@HOST` or `QUEUE@@GROUP`.",
+    )
+    .default("any queue.")
+    .example("`-q 'short.q,*@@big'`."),
+    text(
         O::Reserve,
-        "With `y`, slots are kept for the job while it waits, so that smaller jobs cannot overtake it for ever. Default: `n`.",
-    ),
-    (
-        O::Rerun,
-        "Whether it runs again when its host is lost. Default: `rerun` of the queue, queue_conf(5).",
-    ),
-    (
+        "With `y`, slots are kept for the job while it waits, so that smaller jobs cannot \
+         overtake it for ever.",
+    )
+    .default("`n`."),
+    text(O::Rerun, "Whether it runs again when its host is lost.").default("`rerun` of the queue, queue_conf(5)."),
+    text(
         O::SetContext,
         "The list is `NAME=VALUE`, several with commas. It takes the place of the whole context.",
     ),
-    (
+    text(
         O::Scope,
         "It is valid until the next `-scope` or the end of the line. Default: `global`.",
     ),
-    (O::UseShell, "It matters with `-b y`. Default: `y`."),
-    (
+    text(O::UseShell, "It matters with `-b y`.").default("`y`."),
+    text(
         O::Soft,
         "A soft request is a wish: a queue instance with it is preferred. `-hard` ends it.",
     ),
-    (
+    text(
         O::Sync,
-        "With `y`, the command waits for the end of the job and exits with its exit status. An interrupt deletes the job. \
-         Default: `n`.",
-    ),
-    (
-        O::Shell,
-        "A path or `HOST:PATH`, or several. Default: the `#!` line of the script, or `shell` of the queue, queue_conf(5).",
-    ),
-    (
+        "With `y`, the command waits for the end of the job and exits with its exit status. An \
+         interrupt deletes the job.",
+    )
+    .default("`n`."),
+    text(O::Shell, "A path or `HOST:PATH`, or several.")
+        .default("the `#!` line of the script, or `shell` of the queue, queue_conf(5)."),
+    text(
         O::Tasks,
-        "The form is `N[-M[:STEP]]`. A task finds its number in `SGE_TASK_ID`. Example: `-t 1-100:10`.",
-    ),
-    (
+        "The form is `N[-M[:STEP]]`. A task finds its number in `SGE_TASK_ID`.",
+    )
+    .example("`-t 1-100:10`."),
+    text(
         O::Concurrency,
-        "How many tasks of the array may run at the same time; 0 sets no limit. Default: 0.",
-    ),
-    (O::Terse, "Example: `job=$(qsub -terse job.sh)`."),
-    (O::Users, "Names and patterns, separated by commas; `*` stands for all."),
-    (
-        O::Variables,
-        "The list is `NAME` or `NAME=VALUE`, separated by commas. Example: `-v OMP_NUM_THREADS=4,HOME`.",
-    ),
-    (O::Verify, "What the job would be is printed as by `qstat -j`."),
-    (
-        O::ExportAll,
-        "Default: nothing of the environment is passed on, except a few variables named `SGE_O_*`.",
-    ),
-    (
+        "How many tasks of the array may run at the same time; 0 sets no limit.",
+    )
+    .default("0."),
+    text(O::Terse, "").example("`job=$(qsub -terse job.sh)`."),
+    text(O::Users, "Names and patterns, separated by commas; `*` stands for all."),
+    text(O::Variables, "The list is `NAME` or `NAME=VALUE`, separated by commas.")
+        .example("`-v OMP_NUM_THREADS=4,HOME`."),
+    text(O::Verify, "What the job would be is printed as by `qstat -j`."),
+    text(O::ExportAll, "").default("nothing of the environment is passed on, except a few variables named `SGE_O_*`."),
+    text(
         O::Validation,
-        "`e`: refuse a job that cannot run as the cell is configured; `w`: warn; `n`: do not look; `v`: submit nothing \
-         and say whether it could run; `p`: likewise, with the load of now. Default: `n`.",
+        "`e`: refuse a job that cannot run as the cell is configured; `w`: warn; `n`: do not \
+         look; `v`: submit or change nothing, and say whether it could run; `p`: likewise, with \
+         the load of now. Default: `n`.",
     ),
-    (O::Directory, "Default: the job runs in the home directory."),
-    (
+    text(O::Directory, "").default("the job runs in the home directory."),
+    text(
         O::OptionFile,
         "The options of the file take its place. Request files and scripts may have it too.",
     ),
@@ -231,9 +280,40 @@ mod tests {
             .filter(|row| row.def.support == Support::Yes)
             .filter(is_of_jobs)
         {
-            let count = OF_JOBS.iter().filter(|(option, _)| *option == row.option).count();
+            let count = OF_JOBS.iter().filter(|text| text.option == row.option).count();
             let needs = row.def.values != crate::args::ValueCount::None;
             assert!(count == 1 || count == 0 && !needs, "{:?}", row.option);
+        }
+    }
+
+    #[test]
+    fn a_page_says_what_is_so_for_its_command() {
+        for (taker, option, expected) in [
+            (
+                Taker::Qsub,
+                O::Priority,
+                "From -1023 to 1024; users may only lower it. Default: 0.",
+            ),
+            (
+                Taker::Qalter,
+                O::Priority,
+                "From -1023 to 1024; users may only lower it.",
+            ),
+            (Taker::Qsub, O::Account, "Default: `sge`."),
+            (Taker::Qalter, O::Account, ""),
+            (Taker::Qsub, O::Users, "A job is always the caller's."),
+            (
+                Taker::Qalter,
+                O::Tasks,
+                "The form is `N[-M[:STEP]]`. Example: `qalter -h u 7 -t 2-5`.",
+            ),
+            (
+                Taker::Qresub,
+                O::HoldList,
+                "The copies wait until qrls(1) releases them. Example: `qresub -h u 7`.",
+            ),
+        ] {
+            assert_eq!(detail(taker, option), expected, "{taker:?} {option:?}");
         }
     }
 }

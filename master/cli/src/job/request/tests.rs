@@ -315,9 +315,10 @@ fn no_hold_is_none_whatever_stands_before_it() {
     };
     assert_eq!((change("n").ok(), change("un").ok()), (Some(none), Some(none)));
     assert!(
-        ["nu", "n,u", "u,o", "u,", "x"]
+        ["nu", "n,u", "u,o", "u,", "x", "Uu", "Uo"]
             .into_iter()
             .all(|value| change(value).is_err())
     );
+    assert!(change("uO").is_ok_and(|change| change.set.user && change.release.operator));
     assert!(change("uo").is_ok_and(|change| change.set.user && change.set.operator && !change.release.any()));
 }

@@ -231,16 +231,16 @@ impl JobRequest {
             })
     }
 
-    /// `-h` of `qalter`, `qhold` and `qrls`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases
-    /// all.
+    /// `-h` of `qalter` and `qresub`: `u`, `s`, `o` set, `U`, `S`, `O` release, `n` releases all.
+    /// Letters that set stand before the others.
     pub fn hold_change(&self, value: &str) -> Result<HoldChange, Fail> {
         let mut change = HoldChange::default();
         let mut is_none = false;
         for letter in value.chars() {
             match letter {
-                'u' if !is_none => change.set.user = true,
-                'o' if !is_none => change.set.operator = true,
-                's' if !is_none => change.set.system = true,
+                'u' if !is_none && !change.release.any() => change.set.user = true,
+                'o' if !is_none && !change.release.any() => change.set.operator = true,
+                's' if !is_none && !change.release.any() => change.set.system = true,
                 'U' => change.release.user = true,
                 'O' => change.release.operator = true,
                 'S' => change.release.system = true,

@@ -39,9 +39,20 @@ pub(crate) fn resolve(
     own: Option<SubmitSeq>,
     names: &[String],
 ) -> Result<Predecessors, Diagnostic> {
+    resolve_option("-hold_jid", state, owner, own, names)
+}
+
+/// [`resolve`] for `-hold_jid` or `-hold_jid_ad`.
+fn resolve_option(
+    option: &str,
+    state: &State,
+    owner: &UserName,
+    own: Option<SubmitSeq>,
+    names: &[String],
+) -> Result<Predecessors, Diagnostic> {
     let (mut found, mut missing) = (BTreeSet::new(), Vec::new());
     for name in names {
-        check_name(name)?;
+        check_name(name).map_err(|refusal| refusal.at(format!("{option} {name}")))?;
         match named(state, owner, own, name) {
             jobs if jobs.is_empty() => missing.push(name.clone()),
             jobs => found.extend(jobs),
@@ -49,7 +60,7 @@ pub(crate) fn resolve(
     }
     if own.is_some_and(|own| reaches(state, &found, own)) {
         let refusal = Diagnostic::new(Code::BadValue, "denied: the job would wait for itself");
-        return Err(refusal.at("-hold_jid").fix("name jobs that do not wait for it"));
+        return Err(refusal.at(option).fix("name jobs that do not wait for it"));
     }
     Ok(Predecessors {
         found: found.into_iter().collect(),
@@ -76,7 +87,7 @@ fn check_name(name: &str) -> Result<(), Diagnostic> {
     if !name.starts_with(|first: char| first.is_ascii_digit()) || select::number(name).is_some() {
         return Ok(());
     }
-    let refusal = Diagnostic::new(Code::UnknownJob, format!("denied: job \"{name}\" not found")).at("-hold_jid");
+    let refusal = Diagnostic::new(Code::UnknownJob, format!("denied: job \"{name}\" not found"));
     Err(refusal.fix("name numbers of whole jobs, names and patterns, with commas between them"))
 }
 
@@ -91,7 +102,7 @@ pub(crate) fn resolve_array(
     own: Option<SubmitSeq>,
     names: &[String],
 ) -> Result<Predecessors, Diagnostic> {
-    let predecessors = resolve(state, &spec.owner.user, own, names)?;
+    let predecessors = resolve_option("-hold_jid_ad", state, &spec.owner.user, own, names)?;
     if names.is_empty() {
         return Ok(predecessors);
     }

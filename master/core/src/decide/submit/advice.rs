@@ -18,8 +18,9 @@ use proto::wire::client::Answer;
 /// The most reasons that a warning gives.
 const REASONS_MAX: usize = 3;
 
-fn warning(what: String, fix: impl Into<String>) -> Answer {
-    Answer::Warning(Diagnostic::new(Code::NotSuitable, format!("warning: {what}")).fix(fix))
+fn warning(place: impl Into<String>, what: String, fix: impl Into<String>) -> Answer {
+    let advice = Diagnostic::new(Code::NotSuitable, format!("warning: {what}"));
+    Answer::Warning(advice.at(place).fix(fix))
 }
 
 /// Warns of times that have a letter of a multiplier behind them, as they were written: `10m` is
@@ -55,7 +56,8 @@ fn multiplied_time(complex: &Complex, request: &ResourceRequest) -> Option<Answe
         ),
         _ => format!("write a time as hours:minutes:seconds or as seconds, such as {name}=1:30:0 or {name}=5400"),
     };
-    Some(warning(format!("-l {request} is {seconds} seconds"), fix))
+    let place = format!("-l {}", request.name);
+    Some(warning(place, format!("-l {request} is {seconds} seconds"), fix))
 }
 
 /// Warns of predecessors that are not there, for which nothing waits. `option` is `-hold_jid` or
@@ -63,10 +65,12 @@ fn multiplied_time(complex: &Complex, request: &ResourceRequest) -> Option<Answe
 pub(in crate::decide) fn missing_predecessors(option: &str, predecessors: &Predecessors) -> Vec<Answer> {
     let warn = |name: &String| match name.bytes().all(|byte| byte.is_ascii_digit()) {
         true => warning(
+            format!("{option} {name}"),
             format!("{option} {name}: there is no job {name}, so nothing is waited for"),
             "qstat lists the jobs that are there; qacct -j NUMBER tells whether it has ended",
         ),
         false => warning(
+            format!("{option} {name}"),
             format!("{option} {name}: no job of yours has such a name, so nothing is waited for"),
             "qstat -r shows full names; jobs of others are named by their numbers",
         ),
@@ -104,7 +108,9 @@ fn never_suited(spec: &JobSpec, asked: &str, reasons: &[Reason]) -> Answer {
     }
     let what = format!("warning: {asked}: no queue can ever run this job as the cluster is configured");
     let fix = "qhost -F and qconf -sq show what there is; qalter changes the job, qdel deletes it";
-    Answer::Warning(Diagnostic::new(Code::NotSuitable, what).why(why.join("\n")).fix(fix))
+    let advice = Diagnostic::new(Code::NotSuitable, what).why(why.join("\n")).fix(fix);
+    // Several options may have to do with it.
+    Answer::Warning(if asked.contains(" -") { advice } else { advice.at(asked) })
 }
 
 /// The first `most` different sentences of reasons. What guards a whole cluster queue is one
@@ -133,6 +139,7 @@ fn too_many_slots(spec: &JobSpec, reasons: &[Reason]) -> Option<Answer> {
     let most = offered.max().filter(|most| *most < pe.slots.least())?;
     let what = format!("-pe {} {}: at most {most} slots can ever be had", pe.name, pe.slots);
     Some(warning(
+        "-pe",
         what,
         "ask for fewer slots or a range; qstat -g c shows the slots of the queues, qconf -sp those of the environment",
     ))

@@ -4,6 +4,7 @@ use proto::common::Common;
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{JobSpec, Requests};
+use proto::request::ResourceRequest;
 
 /// Bytes from which on a name of a job is refused, and bytes that any other name has at most, as in
 /// 8.1.9.
@@ -40,6 +41,39 @@ pub(in crate::decide) fn make_canonical(complex: &Complex, requests: &mut Common
     if canonical != **requests {
         *requests = canonical.into();
     }
+}
+
+/// Gives the place of a refusal or warning the request that was typed. `qsub` looks for it in the
+/// lines of a script, and it does not know the complex.
+pub(super) fn place_as_typed(complex: &Complex, typed: &Requests, said: Diagnostic) -> Diagnostic {
+    match typed_place(complex, typed, &said.place) {
+        Some(place) => said.at(place),
+        None => said,
+    }
+}
+
+/// The place with the last request for its attribute. `None` if the place does not name one request.
+fn typed_place(complex: &Complex, typed: &Requests, place: &str) -> Option<String> {
+    let (options, request) = place.split_at(place.rfind("-l ")? + "-l ".len());
+    let (name, has_value) = match request.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (request, false),
+    };
+    let attribute = complex.lookup(name).filter(|_| !request.contains(','))?;
+    let is_meant = |request: &&ResourceRequest| {
+        let asked = complex.lookup(&request.name);
+        asked.is_some_and(|asked| asked.name == attribute.name)
+    };
+    let Requests {
+        hard,
+        soft,
+        master,
+        slaves,
+        ..
+    } = typed;
+    let last = hard.iter().chain(soft).chain(master).chain(slaves).rfind(is_meant)?;
+    let request = if has_value { last.to_string() } else { last.name.clone() };
+    Some(format!("{options}{request}"))
 }
 
 /// Refuses names that are longer than any may be.

@@ -358,6 +358,43 @@ fn a_job_is_warned_of_what_was_hardly_meant() {
     assert_eq!(whats, [gone, unnamed]);
 }
 
+/// `qsub` looks for these places in the lines of a script, where attributes have the names that
+/// were typed.
+#[test]
+fn what_is_said_of_a_request_has_its_place_as_it_was_typed() {
+    let mut cell = parallel_cell();
+    let mut place = |spec: JobSpec| {
+        let reply = cell.command("u1", Command::Submit(Box::new(spec)));
+        let said = reply.answers.iter().find_map(|answer| match answer {
+            Answer::Warning(said) | Answer::Refused(said) => Some(said.place.clone()),
+            Answer::Done(_) => None,
+        });
+        said.unwrap_or_default()
+    };
+    for (requests, expected) in [
+        ("h_rt=60,h=nohost", "-l h"),
+        ("hostname=*,h=nohost", "-l h"),
+        ("h=*,hostname=nohost", "-l hostname"),
+        ("h_rt=zzz", "-l h_rt=zzz"),
+        ("q=all.q@h1", "-l q=all.q@h1"),
+        ("nosuch=1", "-l nosuch=1"),
+        ("h_rt=10m", "-l h_rt"),
+        ("lic=5", "-l lic=5"),
+    ] {
+        assert_eq!(place(hard(requests)), expected, "{requests}");
+    }
+    let predecessors = vec!["1".to_owned(), "9x".to_owned()];
+    assert_eq!(place(JobSpec { predecessors, ..job() }), "-hold_jid 9x");
+    let array_predecessors = vec!["9x".to_owned()];
+    let spec = JobSpec {
+        array_predecessors,
+        ..array("1-3")
+    };
+    assert_eq!(place(spec), "-hold_jid_ad 9x");
+    let predecessors = vec!["nosuch".to_owned()];
+    assert_eq!(place(JobSpec { predecessors, ..job() }), "-hold_jid nosuch");
+}
+
 fn set_values(cell: &mut Cell, kind: ObjectKind, name: &str, value: &str) {
     let (edit, attribute) = (AttributeEdit::Replace, "complex_values".to_owned());
     let action = ObjectAction::Attribute {

@@ -176,4 +176,32 @@ proptest! {
             prop_assert!(after[&seq].ftckt + 1 >= before[&seq].ftckt, "job {number} of u{user}: {:?} then {:?}", before[&seq], after[&seq]);
         }
     }
+
+    #[test]
+    fn tasks_of_one_user_divide_override_tickets_in_the_order_of_the_policies_before(
+        shares in prop::collection::vec(0..20u32, 1..8), functional_first in any::<bool>(),
+    ) {
+        let mut lab = Lab::new();
+        let hierarchy = if functional_first { "FO" } else { "OF" };
+        for line in [
+            "conf weight_ticket 1", "conf weight_tickets_functional 1000000", "conf weight_user 0", "conf weight_project 0",
+            "conf weight_department 0", "conf weight_job 1", "host a", "queue all.q a slots=0", "user u0 0 840",
+            &format!("conf policy_hierarchy {hierarchy}"),
+        ] {
+            lab.line(line);
+        }
+        for (number, share) in (1..).zip(&shares) {
+            lab.line(&format!("job {number} -u u0 -js {share}"));
+        }
+        lab.pass();
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        if functional_first {
+            order.sort_by_key(|job| std::cmp::Reverse(shares[*job]));
+        }
+        let numbers = numbers(&lab, TaskPhase::Pending);
+        for (job, divisor) in order.into_iter().zip(1..) {
+            let seq = SubmitSeq(job as u64 + 1);
+            prop_assert_eq!(numbers[&seq].otckt, 840 / divisor, "job {} of {:?}", job + 1, &shares);
+        }
+    }
 }
