@@ -2,7 +2,8 @@
 //!
 //! A debug build has none: it would be made anew after each commit. `GRIDWRIGHT_COMMIT` replaces
 //! the answer of git, for builds outside of a checkout. Sources below another checkout, such as one
-//! of a package, have no commit of their own. A `+` stands behind a commit whose files were changed.
+//! of a package, have no commit of their own. A `+` stands behind a commit whose files were
+//! changed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

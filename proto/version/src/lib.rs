@@ -3,8 +3,8 @@
 /// The version of the release, such as `0.1.0`.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that the program is built from, with a `+` if files were changed after it. It is empty
-/// in a debug build and outside of a checkout of Gridwright.
+/// The commit that the program is built from, with a `+` if files were changed after it. It is
+/// empty in a debug build and outside of a checkout of Gridwright.
 pub const COMMIT: &str = env!("GRIDWRIGHT_COMMIT");
 
 /// What a program prints for `--version`: its name, the version, and the commit where it is known.

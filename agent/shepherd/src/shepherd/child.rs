@@ -61,8 +61,8 @@ impl ChildCommand<'_> {
 }
 
 /// Milliseconds after which a look at the end of standard error is killed. A look that hangs in the
-/// kernel holds up the result, and the slot, for 70 s more: the time that a main process and what is
-/// left of a task may take to end.
+/// kernel holds up the result, and the slot, for 70 s more: the time that a main process and what
+/// is left of a task may take to end.
 pub const LOOK_MS: u64 = 5_000;
 
 /// Runs the errand in this process. Never returns.

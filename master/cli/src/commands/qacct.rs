@@ -51,7 +51,8 @@ pub const QACCT: CommandDef = CommandDef {
         with("-b", ValueCount::One, "begin_time", "jobs started after"),
         detailed(
             with("-d", ValueCount::One, "days", "jobs started during the last d days"),
-            "With `-b`, the days after that time; with `-e`, those before it. With both, it has no effect. Example: `qacct -b 202612010000 -d 7`.",
+            "With `-b`, the days after that time; with `-e`, those before it. With both, it has no effect. \
+             Example: `qacct -b 202612010000 -d 7`.",
         ),
         with("-D", ValueCount::Optional, "[department]", "list [matching] department"),
         with("-e", ValueCount::One, "end_time", "jobs started before"),

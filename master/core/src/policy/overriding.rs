@@ -25,8 +25,8 @@ pub fn of_running(members: &Members, counts: &Counts, is_shared: bool) -> f64 {
 }
 
 /// The override tickets of pending tasks: each as if it ran next, the largest first, so that later
-/// ones share with one more task. Of equal ones, the task with more tickets of the policies `before`
-/// this one is first. At most `most` are computed one by one.
+/// ones share with one more task. Of equal ones, the task with more tickets of the policies
+/// `before` this one is first. At most `most` are computed one by one.
 pub fn of_pending(
     classes: &Classes,
     lines: &mut BTreeMap<ClassId, Line<'_>>,

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 /// The pending tasks with a condition of their own that are neither held nor in error: an array has
 /// thousands that run, or that wait for the end of a pause.
 ///
-/// It follows from the tasks. [`ReadyTasks::settle`] moves ended pauses from `resting` to `free`. It
-/// changes no answer, so it does not count for equality.
+/// It follows from the tasks. [`ReadyTasks::settle`] moves ended pauses from `resting` to `free`.
+/// It changes no answer, so it does not count for equality.
 #[derive(Clone, Debug, Default)]
 pub struct ReadyTasks {
     free: BTreeSet<TaskId>,

@@ -4,11 +4,11 @@ mod details;
 mod documents;
 mod everything;
 mod scopes;
+mod stored;
 
 use super::columns::ColumnSet;
 use super::options::{Options, View};
 use super::{full, list, shown, summary, xml};
-use crate::client::ShownReply;
 use crate::commands::ask::Format;
 use crate::commands::captured::{self, at};
 use crate::output::time::Clock;
@@ -19,9 +19,8 @@ use proto::amount::Type;
 use proto::diagnostic::Code;
 use proto::job::{Condition, Holds, Phase};
 use proto::request::TaskRange;
-use proto::wire::client::{HoldFilter, JobStates, Reply};
-use proto::wire::frame::{Frame, Kind};
-use proto::wire::view::{Data, JobRow, PriorityNumbers, QueueView};
+use proto::wire::client::{HoldFilter, JobStates};
+use proto::wire::view::{JobRow, PriorityNumbers, QueueView};
 
 /// The options of a command line, asked by `root`.
 fn options(line: &str) -> Options {
@@ -656,40 +655,6 @@ fn a_queue_in_states_of_both_kinds_counts_once_and_one_without_hosts_is_there() 
             "sus.q                             2.76      1      0      0      1      1      0 ",
         ]
     );
-}
-
-/// Jobs of today have no such names, but stored ones and accounting records may.
-#[test]
-fn a_stored_name_with_control_characters_commands_no_terminal() {
-    let name = "a\x1b[2J\nb";
-    let mut row = captured::jobs().swap_remove(0);
-    row.name = name.to_owned();
-    let mut record = crate::commands::qacct::tests::record();
-    record.job_name = name.to_owned();
-    let read = |data: Data| {
-        let frame = Frame::new(Kind::Reply, 1, &Reply::data(data));
-        Reply::from(frame.message::<ShownReply>().unwrap()).data
-    };
-    let (Some(Data::Jobs(rows)), Some(Data::Accounting(records))) =
-        (read(Data::Jobs(vec![row])), read(Data::Accounting(vec![record])))
-    else {
-        panic!()
-    };
-    let shown = "a\\u{1b}[2J\\nb";
-    assert_eq!((&*rows[0].name, &*records[0].job_name), (shown, shown));
-    for line in ["", "-r", "-f", "-xml"] {
-        let options = options(line);
-        let text = match line {
-            "-f" => full::render(&captured::queues(), &rows, &options, &utc()),
-            "-xml" => xml::list(&rows, &[], &options, &utc()),
-            _ => list::render(&rows, &[], &options, &utc()),
-        };
-        assert!(
-            text.chars()
-                .all(|character| character == '\n' || !character.is_control()),
-            "{line}:\n{text}"
-        );
-    }
 }
 
 fn odd_row(name: String, owner: String, number: u32, prior: i64, slots: u32) -> JobRow {

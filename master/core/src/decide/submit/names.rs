@@ -52,7 +52,8 @@ pub(super) fn place_as_typed(complex: &Complex, typed: &Requests, said: Diagnost
     }
 }
 
-/// The place with the last request for its attribute. `None` if the place does not name one request.
+/// The place with the last request for its attribute. `None` if the place does not name one
+/// request.
 fn typed_place(complex: &Complex, typed: &Requests, place: &str) -> Option<String> {
     let (options, request) = place.split_at(place.rfind("-l ")? + "-l ".len());
     let (name, has_value) = match request.split_once('=') {

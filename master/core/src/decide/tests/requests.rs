@@ -363,6 +363,9 @@ fn a_job_is_warned_of_what_was_hardly_meant() {
 #[test]
 fn what_is_said_of_a_request_has_its_place_as_it_was_typed() {
     let mut cell = parallel_cell();
+    for host in ["h1", "h2"] {
+        set_values(&mut cell, ObjectKind::ExecHost, host, "lic=3");
+    }
     let mut place = |spec: JobSpec| {
         let reply = cell.command("u1", Command::Submit(Box::new(spec)));
         let said = reply.answers.iter().find_map(|answer| match answer {
