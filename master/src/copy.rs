@@ -36,8 +36,8 @@ pub enum PartError {
 /// Refuses a directory that is a copy.
 ///
 /// # Errors
-/// The refusal, for people. A directory that does not say which one it is counts as an original;
-/// those of earlier releases do not.
+/// The refusal, for people. A directory that does not say which one it is counts as an original:
+/// those of earlier releases do not say it.
 pub fn refuse(layout: &Layout) -> Result<(), Box<Diagnostic>> {
     let dir = layout.dir();
     let (Ok(text), Ok(metadata)) = (std::fs::read_to_string(dir.join(directory::FILE)), dir.metadata()) else {

@@ -1,6 +1,6 @@
 //! The followers of the durable events: files, mail, event clients, waiting commands, snapshots.
 //!
-//! Each follower is one file with one type. A type has those of these methods that it needs, and
+//! Each follower is one file. Its type, where it has one, has those of these methods that it needs, and
 //! [`Followers`] calls them:
 //!
 //! | method | when |
@@ -13,8 +13,10 @@
 //! The accounting file and the snapshots take whole batches, because a write and an image cost much
 //! more than one event. The schedule file and the run log follow scheduling passes and no events.
 //!
-//! Followers decide nothing and never change the model. None of them may hold the reader up: what
-//! takes long is a thread or a queue of its own.
+//! Followers decide nothing and never change the model. What they do is bounded, for questions wait
+//! meanwhile: a batch of accounting lines and a sync of the file every few seconds, one row of the
+//! database for a command that waits for a job. What takes longer, such as sending mail and storing
+//! a snapshot, is a thread of its own.
 
 pub mod accounting_file;
 pub mod mail;

@@ -36,7 +36,8 @@ pub enum DriverInput {
     Stop,
 }
 
-/// An input of the reader thread. The driver sends them in the order in which they are true.
+/// An input of the reader thread. The driver sends them in the order in which they are true; the
+/// scheduler thread sends [`ReaderInput::Scheduling`], in no order with the others.
 #[derive(Debug)]
 pub enum ReaderInput {
     /// Events that are durable.

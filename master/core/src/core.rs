@@ -22,12 +22,12 @@ use proto::wire::agent::AgentConfig;
 ///    returns them with the effects as a [`Step`]. It neither waits nor fails: what is refused is
 ///    an effect, the reply to whoever asked.
 /// 3. The caller appends the events of the step in their order, and performs the effects only when
-///    all events up to these are durable. If appending fails, the core is ahead of the log and must
-///    be thrown away: its state was never true.
+///    all events up to these are durable. If appending fails, the core is ahead of the log: the
+///    caller appends again, or throws the core away. Until then nothing of the step may be seen.
 /// 4. [`Core::next_timer`] says when an [`Input::Tick`] is wanted; earlier or later ones do no
 ///    harm. Time goes forward from call to call.
 ///
-/// Only [`Turn`] changes the fields, in the course of a call. Equal inputs at equal times lead to
+/// [`Turn`] alone changes the state and the observations, in the course of a call. Equal inputs at equal times lead to
 /// equal steps: there is no clock, no random order and no other source of chance here, and what is
 /// drawn by chance comes in with the input. The other threads of the master fold the same events
 /// into states of their own and never look into this one.

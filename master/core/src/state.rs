@@ -41,11 +41,12 @@ use usage::Accounts;
 
 /// Everything that is true of a cell: the fold of its events.
 ///
-/// [`State::apply`] is the only way to change it. The core, the query thread, the scheduler and
-/// replay all call it with the same events in the same order and come to equal states, so nothing
-/// that is applied may depend on anything but the event and the state: not on time that passes, not
-/// on load, not on the version of the program. It panics on an event that cannot be true; the core
-/// checks that before it records one.
+/// [`State::apply`] changes it. The core, the reader, the scheduler and replay all call it with the
+/// same events in the same order and come to equal states, so nothing that is applied may depend on
+/// anything but the event and the state: not on time that passes, not on load, not on the version
+/// of the program. It panics on an event that cannot be true; the core checks that before it
+/// records one. `settle`, by which the scheduler finds tasks quickly whose pause is over, changes an
+/// index and nothing that is compared or stored.
 ///
 /// What can be computed from the rest is not stored: [`State::image`] leaves it out of a snapshot,
 /// and [`State::restored`] makes it anew. A copy is cheap, because the large tables share what did

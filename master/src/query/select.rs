@@ -3,7 +3,6 @@
 use crate::model::Model;
 use master_core::config::Configuration;
 use master_core::matching::{self, Request, UnusableRequest};
-use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, JobNumber};
 use proto::request::ResourceRequest;
@@ -115,10 +114,10 @@ pub(super) fn requests(model: &Model, resources: &[ResourceRequest]) -> Result<V
 
 /// The host that a request names without a pattern, if the cell does not have it.
 fn unknown_host<'a>(config: &Configuration, request: &'a ResourceRequest) -> Option<&'a str> {
-    config
-        .complex
-        .lookup(&request.name)
-        .filter(|attribute| attribute.r#type == Type::Host)?;
+    // Values of other attributes of type HOST name hosts outside of the cell too, such as a licence
+    // server.
+    let attribute = config.complex.lookup(&request.name)?;
+    (attribute.name.as_str() == "hostname").then_some(())?;
     let name = request.value.as_deref().unwrap_or("TRUE");
     Expression::parse(name).ok()?.plain()?;
     let Configuration {
@@ -127,6 +126,9 @@ fn unknown_host<'a>(config: &Configuration, request: &'a ResourceRequest) -> Opt
         submit_hosts,
         ..
     } = config;
+    if exec_hosts.contains_key(name) && name != HostName::global().as_str() {
+        return None;
+    }
     let hosts = exec_hosts.keys().chain(admin_hosts).chain(submit_hosts);
     let is_known = hosts
         .filter(|host| **host != HostName::global())

@@ -1,7 +1,9 @@
 //! One table of what each obstacle is about: its rows are all that most code has to know of it.
 //!
-//! To add an obstacle, add a row here and its words in `explain/words.rs`; the ranking, the numbers
-//! and the holders in `gridwright explain`, the advice, and `qstat -j` follow from the row.
+//! To add an obstacle, add a row here and its words in `explain/words.rs` and `explain/plain.rs`. The
+//! ranking, the numbers, the holders and the advice of `gridwright explain` follow from the row, and
+//! so does whether `qstat -j` names it for every job. Reasons about different attributes stay apart
+//! only if `reason/group.rs` compares them.
 
 use super::{Obstacle, Overload, PartialRoom, QuotaDenial, Shortage};
 use proto::id::{AttributeName, PeName};
@@ -11,9 +13,9 @@ use proto::id::{AttributeName, PeName};
 pub struct ReasonFacts<'a> {
     /// Where the cause lies.
     pub cause: ReasonCause,
-    /// How far from starting the job is: 0 something is missing, 1 the load has to fall, 2 the
-    /// queue instance has to change its state, 3 the complex or the kind of the job stands against
-    /// it, 4 a list does, 5 the job itself asks to run elsewhere.
+    /// How far from starting the job is: 0 too little of an amount is free, 1 a value has to
+    /// change, such as the load, 2 the queue instance has to change its state, 3 the complex or the
+    /// kind of the job stands against it, 4 a list does, 5 the job itself asks to run elsewhere.
     pub distance: u32,
     /// What there is too little or too much of.
     pub about: ReasonSubject<'a>,

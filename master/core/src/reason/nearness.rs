@@ -3,8 +3,7 @@
 use crate::reason::facts::ReasonSubject;
 use crate::reason::{Reason, Shortage, Value};
 
-/// Reasons that end by themselves come first, then shortages in thousandths of what is missing, and
-/// last what nobody changes.
+/// The distance of the obstacle, then what is missing in thousandths of what is needed.
 pub fn nearness(reason: &Reason) -> (u32, u64) {
     let facts = reason.what.facts();
     let missing = match facts.about {

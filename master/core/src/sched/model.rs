@@ -59,12 +59,12 @@ const REFUSED_PAUSE_MS: u64 = 1_000;
 /// - Following (`model/following.rs`): [`Model::apply`] for each event, [`Model::observe`] for each
 ///   observation, [`Model::refused`] for each order that the core did not take. They keep the state
 ///   and tell the caches what changed; they never look for a place.
-/// - Passing (`pass_time`, `assign`, `reserve`, `startable`, `placed`): what an
-///   [algorithm](super::algorithm) calls, in this order for each job. `pass_time` comes first in
-///   each slice: it brings the standings up to date, and everything after it rests on them. A start
+/// - Passing (`pass_time`, `assign`, `reserve`, `startable`, `plan_start`, `take_back`): what an
+///   [algorithm](super::algorithm) calls. `pass_time` begins a pass; `assign` and `reserve` look
+///   for slots for one task of a category, and bring the standings up to date themselves. A start
 ///   that is planned counts as taken until its event or its refusal comes.
-/// - Telling (`listed_categories`, `priorities`, `findings`, `reservations`): for `qstat`, `qsched`
-///   and `explain`. They take no part in a pass, and a pass keeps nothing for them.
+/// - Telling (`listed_categories`, `findings`, `reservations`): for `qstat`, `qsched` and
+///   `explain`. They take no part in a pass, and a pass keeps nothing for them.
 ///
 /// Records of the log come in between two slices, at any time and in any number; a pass under way
 /// therefore holds no part of the model and looks at `rebuilds` before it uses a number of a bucket

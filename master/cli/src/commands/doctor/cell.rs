@@ -47,7 +47,7 @@ fn within(dir: &Path, patience: Duration) -> Vec<Finding> {
     let (sender, receiver) = mpsc::channel();
     let asked = address.clone();
     // A thread of its own: however the connection stalls, the answer is there in time.
-    std::thread::spawn(move || sender.send(CellFacts::ask(&asked)));
+    std::thread::spawn(move || drop(sender.send(CellFacts::ask(&asked))));
     match receiver.recv_timeout(patience) {
         Ok(Ok(facts)) => facts.findings(),
         Ok(Err(refusal)) => vec![Finding::bad("master", refusal.what, refusal.fix)],

@@ -42,26 +42,30 @@ pub fn must_be_known_in(session: &mut Session, changes: &[ObjectChange]) -> Resu
     }
 }
 
-/// Warns of execution hosts that changes add and nobody knows. They are not refused, because a
-/// cloud names hosts before a name service does.
-///
-/// # Errors
-/// If the master cannot be reached.
-pub fn unknown_added(session: &mut Session, changes: &[ObjectChange]) -> Result<Vec<Diagnostic>, Fail> {
+/// The execution hosts that changes add.
+pub fn added(changes: &[ObjectChange]) -> Vec<String> {
     let is_added =
         |change: &&ObjectChange| change.kind == ObjectKind::ExecHost && matches!(change.action, ObjectAction::Add(_));
-    let added: Vec<String> = changes
+    changes
         .iter()
         .filter(is_added)
         .map(|change| change.name.clone())
-        .collect();
-    let warning = |name: &String| {
-        let what = format!("warning: host \"{name}\" is added, and no name service knows it");
-        Diagnostic::new(Code::UnknownObject, what).fix(format!(
-            "if the name is misspelt: qconf -de {name}; the host itself joins with gridwright join"
-        ))
-    };
-    Ok(unknown(session, &added, &[])?.iter().map(warning).collect())
+        .collect()
+}
+
+/// Warnings of execution hosts that were added and that nobody knows. They are not refused, because
+/// a cloud names hosts before a name service does. The change is made already, so a look that fails
+/// is no failure of the command.
+pub fn unknown_added(session: &mut Session, added: &[String]) -> Vec<Diagnostic> {
+    let unknown = unknown(session, added, &[]).unwrap_or_default();
+    unknown.iter().map(|name| warning_of_unknown(name)).collect()
+}
+
+fn warning_of_unknown(name: &str) -> Diagnostic {
+    let what = format!("warning: host \"{name}\" is added, and no name service knows it");
+    Diagnostic::new(Code::UnknownObject, what).fix(format!(
+        "if the name is misspelt: qconf -de {name}; the host itself joins with gridwright join"
+    ))
 }
 
 /// A host in the list of a queue or of a host group that nobody knows.

@@ -164,11 +164,11 @@ impl Session {
                 output::data(&self.tried(change)?);
             }
         }
-        let warnings = hosts::unknown_added(self, &changes)?;
+        let added = hosts::added(&changes);
         let located = self.answers(Command::Objects(changes), locate)?;
         let code = print_answers(&located, on_stderr);
-        if code == exit::OK {
-            warnings.iter().for_each(output::diagnostic);
+        if code == exit::OK && !self.dry_run {
+            hosts::unknown_added(self, &added).iter().for_each(output::diagnostic);
         }
         Ok(code)
     }

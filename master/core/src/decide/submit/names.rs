@@ -52,8 +52,8 @@ pub(super) fn place_as_typed(complex: &Complex, typed: &Requests, said: Diagnost
     }
 }
 
-/// The place with the last request for its attribute. `None` if the place does not name one
-/// request.
+/// The place with the request that it names as that was typed: the one for the attribute that has
+/// the value of the place, or else the last one. `None` if the place does not name one request.
 fn typed_place(complex: &Complex, typed: &Requests, place: &str) -> Option<String> {
     let (options, request) = place.split_at(place.rfind("-l ")? + "-l ".len());
     let (name, has_value) = match request.split_once('=') {
@@ -72,8 +72,16 @@ fn typed_place(complex: &Complex, typed: &Requests, place: &str) -> Option<Strin
         slaves,
         ..
     } = typed;
-    let last = hard.iter().chain(soft).chain(master).chain(slaves).rfind(is_meant)?;
-    let request = if has_value { last.to_string() } else { last.name.clone() };
+    // Several lists may ask for the attribute: the value tells which one is meant.
+    let value = request.split_once('=').map(|(_, value)| value);
+    let mut meant = hard.iter().chain(soft).chain(master).chain(slaves).filter(is_meant);
+    let same = meant.clone().rfind(|request| request.value.as_deref() == value);
+    let typed = same.or_else(|| meant.next_back())?;
+    let request = if has_value {
+        typed.to_string()
+    } else {
+        typed.name.clone()
+    };
     Some(format!("{options}{request}"))
 }
 

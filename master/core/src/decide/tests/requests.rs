@@ -386,6 +386,17 @@ fn what_is_said_of_a_request_has_its_place_as_it_was_typed() {
     ] {
         assert_eq!(place(hard(requests)), expected, "{requests}");
     }
+    // Of two lists that ask for it, the value tells which one is meant.
+    let requests = Requests {
+        hard: resources("q=all.q@h1"),
+        soft: resources("q=other"),
+        ..Requests::default()
+    };
+    let both = JobSpec {
+        requests: requests.into(),
+        ..job()
+    };
+    assert_eq!(place(both), "-l q=all.q@h1");
     let predecessors = vec!["1".to_owned(), "9x".to_owned()];
     assert_eq!(place(JobSpec { predecessors, ..job() }), "-hold_jid 9x");
     let array_predecessors = vec!["9x".to_owned()];
