@@ -1,5 +1,5 @@
 //! `gridwright changes`: who changed which object, host, queue instance, or job of somebody else,
-//! and when. Read from the log beside the query thread, part by part.
+//! and when. Read from the log beside the reader thread, part by part.
 //!
 //! The log is read from its beginning whatever the question is, because the value before a change
 //! is in an earlier event. Only the newest changes that match are kept: so many as the question

@@ -64,7 +64,7 @@ enum PendingAnswer {
     Refused(Diagnostic),
 }
 
-/// A question that is answered from the database, beside the query thread.
+/// A question that is answered from the database, beside the reader thread.
 enum DatabaseReading {
     Accounting(Box<Accounting>),
     Changes(Box<Changes>),
