@@ -25,7 +25,7 @@ use crate::renewal::Renewal;
 use crate::replay::{ReplayedState, replay};
 use crate::reserve::Reserve;
 use crate::scheduler::SchedulerThread;
-use crate::server::{Desk, agents, unix};
+use crate::server::{Desk, ReadingPlaces, agents, unix};
 use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError, probe_room};
@@ -46,7 +46,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use tokio::runtime::{Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 /// Inputs of the reader thread that may wait; beyond them the core waits for its readers.
 const EVENT_QUEUE: usize = 16_384;
@@ -338,7 +338,7 @@ fn open_desk(
         issuer: Arc::new(Issuer::new(Arc::new(ca), config.certificate_days, inputs)),
         database: layout.database(),
         waits: Shares::new(config.waits, config.waits_per_user),
-        accounting: Arc::new(Semaphore::new(config.accounting_readers)),
+        readings: ReadingPlaces::new(config.accounting_readers),
         cell: cell.cell,
         host: cell.master_host.clone(),
         port: cell.port,

@@ -7,8 +7,11 @@ pub mod agents;
 mod events;
 mod gather;
 mod join;
+mod readings;
 mod session;
 pub mod unix;
+
+pub use readings::ReadingPlaces;
 
 use crate::config::MasterConfig;
 use crate::connections::Connections;
@@ -25,7 +28,7 @@ use quic::Shares;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 /// What every conversation with a peer needs.
 pub struct Desk {
@@ -56,7 +59,7 @@ pub struct Desk {
     /// Places for clients that wait for jobs.
     pub waits: Shares,
     /// Places for clients that read the database.
-    pub accounting: Arc<Semaphore>,
+    pub readings: ReadingPlaces,
     /// The cell.
     pub cell: CellId,
     /// The master's host.

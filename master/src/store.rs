@@ -20,8 +20,10 @@ mod tests;
 mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow, Damage};
+pub use codec::{EventHead, UndecodedEvent};
 pub use damage::{ForeignFile, RowDamage};
 pub use full::probe_room;
+pub use log::SelectLimits;
 pub use scripts::{ScriptChanges, script_digest};
 
 use room::Room;

@@ -12,8 +12,8 @@ mod tests;
 mod tracker;
 
 use super::select::Patterns;
-use crate::store::{Store, StoreError};
-use master_core::event::{Actor, Record};
+use crate::store::{EventHead, SelectLimits, Store, StoreError, UndecodedEvent};
+use master_core::event::Actor;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::EventSeq;
 use proto::wire::client::{ChangeFilter, Reply};
@@ -31,8 +31,12 @@ const MOST_BYTES: usize = 8 << 20;
 /// The bytes of names and values from which on a part of an answer is full.
 const PART_BYTES: usize = 256 << 10;
 
-/// Runs of the log that are read for one part.
-const PART_RUNS: usize = 200;
+/// How much of the log is read for one part. The bytes bound the time of a part: one run is in
+/// memory, and one event of it is decoded.
+const PART_LOG: SelectLimits = SelectLimits {
+    runs: 200,
+    bytes: 16 << 20,
+};
 
 /// One question of [`proto::wire::client::Query::Changes`], while it is answered.
 pub struct Changes {
@@ -108,12 +112,7 @@ impl Changes {
             Some(store) => store,
             None => self.open()?,
         };
-        let mut records = Vec::new();
-        let last = store.select(self.after, tracker::KINDS, PART_RUNS, |record| records.push(record))?;
-        for record in &records {
-            self.take(record);
-        }
-        match last {
+        match store.select(self.after, tracker::KINDS, PART_LOG, |event| self.take(event))? {
             Some(last) => (self.after, self.store) = (last, Some(store)),
             None => self.is_read = true,
         }
@@ -132,17 +131,21 @@ impl Changes {
     }
 
     /// Follows an event, and keeps the changes in it that match.
-    fn take(&mut self, record: &Record) {
-        let changes = self.tracker.follow(record);
-        let is_early = self.filter.since.is_some_and(|since| record.now.wall < since);
-        if is_early || !self.is_by(&record.actor) {
-            return;
+    fn take(&mut self, event: &UndecodedEvent<'_>) -> Result<(), StoreError> {
+        let changes = self.tracker.follow(event)?;
+        let EventHead {
+            now, actor, request, ..
+        } = &event.head;
+        let is_early = self.filter.since.is_some_and(|since| now.wall < since);
+        if is_early || !self.is_by(actor) {
+            return Ok(());
         }
         for change in changes {
             if self.is_about(&change) {
-                self.newest.push(change, record.request);
+                self.newest.push(change, *request);
             }
         }
+        Ok(())
     }
 
     fn is_by(&self, actor: &Actor) -> bool {

@@ -2,6 +2,7 @@
 //! One that neither asks nor waits is disconnected after a while, and what it waited for is given
 //! up with it.
 
+use super::readings::DatabaseReading;
 use super::{Desk, overloaded};
 use crate::messages::{MoreRequest, Question, Stream, SubscribeRequest};
 use crate::query::{Accounting, AnswerPart, Changes};
@@ -62,22 +63,6 @@ enum PendingAnswer {
     Now(Reply),
     /// A frame that could not be read as a request.
     Refused(Diagnostic),
-}
-
-/// A question that is answered from the database, beside the reader thread.
-enum DatabaseReading {
-    Accounting(Box<Accounting>),
-    Changes(Box<Changes>),
-}
-
-impl DatabaseReading {
-    /// The next part of the answer; the last one is without `more`. Blocks while it reads.
-    fn part(&mut self) -> Reply {
-        match self {
-            DatabaseReading::Accounting(reading) => reading.part(),
-            DatabaseReading::Changes(reading) => reading.part(),
-        }
-    }
 }
 
 /// Serves a client until it goes.
@@ -297,16 +282,15 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
 }
 
 fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> PendingAnswer {
-    let database = || desk.database.clone();
     let query = match query {
         Query::Accounting(filter) => {
-            return PendingAnswer::Reading(DatabaseReading::Accounting(Box::new(Accounting::new(
-                database(),
-                filter,
-            ))));
+            return PendingAnswer::Reading(desk.readings.accounting(&desk.database, filter));
         }
         Query::Changes(filter) => {
-            return PendingAnswer::Reading(DatabaseReading::Changes(Box::new(Changes::new(database(), filter))));
+            return match desk.readings.changes(&desk.database, filter, &caller.owner) {
+                Ok(reading) => PendingAnswer::Reading(reading),
+                Err(refusal) => PendingAnswer::Now(Reply::refusal(refusal)),
+            };
         }
         Query::Events(subscription) => return subscribe(desk, caller, subscription),
         query => query,
@@ -441,21 +425,16 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
         Ok(())
     }
 
-    /// Reads one part, sends it, reads the next: one part is in memory, and a client that is slow
-    /// keeps nobody from reading.
+    /// Reads one part, sends it, reads the next: one part of the answer is in memory, and nothing
+    /// is read for a client that has gone.
     async fn read(&mut self, id: u64, reading: DatabaseReading) -> Result<(), StreamError> {
         let mut reading = Some(reading);
-        while let Some(mut next) = reading.take() {
-            let place = self.desk.accounting.clone().acquire_owned().await;
-            let part = tokio::task::spawn_blocking(move || {
-                let _place = place;
-                let reply = next.part();
-                (reply, next)
-            });
-            let (reply, next) = part.await.map_err(|_| StreamError::Disconnected)?;
-            if reply.more {
-                reading = Some(next);
-            }
+        while let Some(next) = reading.take() {
+            let part = next.next(&mut self.gone).await;
+            let Some((reply, rest)) = part.map_err(|_| StreamError::Disconnected)? else {
+                return Ok(());
+            };
+            reading = rest;
             // A part in which nothing matched is not worth a frame.
             if !reply.more || (reply != Accounting::nothing_yet() && reply != Changes::nothing_yet()) {
                 self.sender.send(Kind::Reply, id, &reply).await?;

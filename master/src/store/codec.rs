@@ -9,6 +9,7 @@ use master_core::event::{Actor, Event, Record};
 use proto::id::{EventSeq, RequestId};
 use proto::time::{Now, Tick, Wall};
 use proto::wire::frame::encode;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 use std::borrow::Cow;
@@ -18,6 +19,92 @@ const WHOLE: i64 = 1;
 
 /// The version of an end whose accounting record is in the table of these alone.
 const WITHOUT_RECORD: i64 = 2;
+
+/// The cause and the time of an event, without the event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventHead {
+    /// Its number in the log.
+    pub seq: EventSeq,
+    /// When it became true.
+    pub now: Now,
+    /// Who caused it.
+    pub actor: Actor,
+    /// The changing request behind it, if one was.
+    pub request: Option<RequestId>,
+}
+
+/// An event in a row of the log. Its body lies there, and is not decoded yet.
+pub struct UndecodedEvent<'a> {
+    /// Its cause and time.
+    pub head: EventHead,
+    /// The name of its kind.
+    pub kind: &'a str,
+    version: i64,
+    body: &'a [u8],
+}
+
+/// Reads what [`StoredEvent`] writes, without a copy of the body.
+impl<'de: 'a, 'a> Deserialize<'de> for UndecodedEvent<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type BorrowedColumns<'a> = (u64, u64, i64, &'a str, i64, Actor, Option<RequestId>, &'a Bytes);
+        let (seq, tick, wall, kind, version, actor, request, body) = BorrowedColumns::deserialize(deserializer)?;
+        let now = Now {
+            tick: Tick(tick),
+            wall: Wall(wall),
+        };
+        let head = EventHead {
+            seq: EventSeq(seq),
+            now,
+            actor,
+            request,
+        };
+        Ok(Self {
+            head,
+            kind,
+            version,
+            body,
+        })
+    }
+}
+
+impl UndecodedEvent<'_> {
+    /// Decodes the event.
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`.
+    pub fn event(&self) -> Result<Event, StoreError> {
+        Ok(self.stored(self.body.to_vec()).decode(None)?.event)
+    }
+
+    /// Decodes the fields of the event that `T` has. No memory is taken for the others.
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`.
+    pub fn fields<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
+        let stored = self.stored(Vec::new());
+        stored.check_form()?;
+        rmp_serde::from_slice(self.body).map_err(|error| stored.damaged(error))
+    }
+
+    fn stored(&self, body: Vec<u8>) -> StoredEvent<'_> {
+        let EventHead {
+            seq,
+            now,
+            actor,
+            request,
+        } = &self.head;
+        StoredEvent {
+            seq: seq.0,
+            tick: now.tick.0,
+            wall: now.wall.0,
+            kind: Cow::Owned(self.kind.to_owned()),
+            version: self.version,
+            actor: Cow::Borrowed(actor),
+            request: *request,
+            body,
+        }
+    }
+}
 
 /// One event as it is stored.
 pub(super) struct StoredEvent<'a> {
@@ -124,6 +211,23 @@ impl<'a> StoredEvent<'a> {
 
     /// The event in today's form, whichever version wrote it.
     fn upcast(&self, accounting: Option<&[u8]>) -> Result<Event, StoreError> {
+        self.check_form()?;
+        let mut event: Event = rmp_serde::from_slice(&self.body).map_err(|error| self.damaged(error))?;
+        if kind(&event) != self.kind {
+            return Err(self.damaged(RowDamage::OtherKind));
+        }
+        if self.is_without_record() {
+            let bytes = accounting.ok_or_else(|| self.damaged(RowDamage::NoAccountingRecord))?;
+            let accounting = rmp_serde::from_slice(bytes).map_err(|error| self.damaged(error))?;
+            if let Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } = &mut event {
+                *record = Some(accounting);
+            }
+        }
+        Ok(event)
+    }
+
+    /// Refuses a kind or a version of a kind that is not known here.
+    fn check_form(&self) -> Result<(), StoreError> {
         let is_known = match self.version {
             WHOLE => KINDS.contains(&&*self.kind),
             WITHOUT_RECORD => ENDS.contains(&&*self.kind),
@@ -137,18 +241,7 @@ impl<'a> StoredEvent<'a> {
                 version: self.version,
             });
         }
-        let mut event: Event = rmp_serde::from_slice(&self.body).map_err(|error| self.damaged(error))?;
-        if kind(&event) != self.kind {
-            return Err(self.damaged(RowDamage::OtherKind));
-        }
-        if self.is_without_record() {
-            let bytes = accounting.ok_or_else(|| self.damaged(RowDamage::NoAccountingRecord))?;
-            let accounting = rmp_serde::from_slice(bytes).map_err(|error| self.damaged(error))?;
-            if let Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } = &mut event {
-                *record = Some(accounting);
-            }
-        }
-        Ok(event)
+        Ok(())
     }
 
     fn damaged(&self, why: impl Into<RowDamage>) -> StoreError {

@@ -1,7 +1,7 @@
 //! The log: a row holds a run of events that were made durable together, so that what SQLite does
 //! for a row is done once for many.
 
-use super::codec::StoredEvent;
+use super::codec::{StoredEvent, UndecodedEvent};
 use super::room::{self, Room};
 use super::{ScriptChanges, Store, StoreError, accounting, signed};
 use master_core::event::Record;
@@ -14,6 +14,15 @@ use std::borrow::Borrow;
 /// Events of one row at most: what is read to find one event, and a tenth of what the busiest
 /// commit holds.
 pub(super) const RUN_EVENTS: usize = 256;
+
+/// How much of the log is read at once.
+#[derive(Clone, Copy, Debug)]
+pub struct SelectLimits {
+    /// The most runs.
+    pub runs: usize,
+    /// The bytes of runs, as they are in memory, from which on no other run is read.
+    pub bytes: usize,
+}
 
 /// Appends the events of one commit, which follow those that are there. Runs are encoded in `room`.
 fn append<R: Borrow<Record>>(
@@ -123,30 +132,57 @@ impl Store {
         Ok(records)
     }
 
-    /// Gives the events of some kinds behind `after` to `each`, in order, out of at most
-    /// `most_runs` runs of the log. Returns the last event that was looked at; `None` at the end of
-    /// the log. The kinds bring no accounting records.
+    /// Gives the events of some kinds behind `after` to `each`, in order, out of the next runs of
+    /// the log. Returns the last event that was looked at; `None` at the end of the log. One run is
+    /// in memory at a time, and no event is decoded here. The kinds bring no accounting records.
     ///
     /// # Errors
-    /// `UnknownEvent`, `Damaged`, `DamagedRun`; `Database` if the file cannot be read.
+    /// `DamagedRun`, and the errors of `each`; `Gap` if the event behind `after` was removed, where
+    /// `after` is not 0; `Database` if the file cannot be read.
     pub fn select(
         &self,
         after: EventSeq,
         kinds: &[&str],
-        most_runs: usize,
-        mut each: impl FnMut(Record),
+        limits: SelectLimits,
+        mut each: impl FnMut(&UndecodedEvent<'_>) -> Result<(), StoreError>,
     ) -> Result<Option<EventSeq>, StoreError> {
         let failed = |source| self.failed("read events from", source);
-        let sql = format!("SELECT last, body FROM events WHERE last > ?1 ORDER BY last LIMIT {most_runs}");
-        let mut statement = self.db.prepare(&sql).map_err(failed)?;
-        let mut rows = statement.query([signed(after.0)]).map_err(failed)?;
-        let mut last = None;
-        while let Some(row) = rows.next().map_err(failed)? {
-            for stored in run(row, "events").map_err(failed)?? {
-                let stored: StoredEvent<'static> = stored;
-                last = Some(EventSeq(stored.seq));
-                if stored.seq > after.0 && kinds.contains(&&*stored.kind) {
-                    each(stored.decode(None)?);
+        let mut statement = self
+            .db
+            .prepare("SELECT last, body FROM events WHERE last > ?1 ORDER BY last LIMIT ?2")
+            .map_err(failed)?;
+        let most_runs = i64::try_from(limits.runs).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![signed(after.0), most_runs]).map_err(failed)?;
+        let (mut last, mut bytes) = (None, 0);
+        while bytes < limits.bytes
+            && let Some(row) = rows.next().map_err(failed)?
+        {
+            let of_row = row.get::<_, i64>(0).map_err(failed)?.unsigned_abs();
+            let damaged = |why| StoreError::DamagedRun {
+                last: of_row,
+                of: "events",
+                why,
+            };
+            let stored = row
+                .get_ref(1)
+                .map_err(failed)?
+                .as_blob()
+                .map_err(|error| failed(error.into()))?;
+            let content = room::content(stored).map_err(damaged)?;
+            let run: Vec<UndecodedEvent<'_>> =
+                rmp_serde::from_slice(&content).map_err(|error| damaged(error.into()))?;
+            bytes += content.len();
+            for event in run.iter().filter(|event| event.head.seq > after) {
+                let (before, found) = (last.unwrap_or(after), event.head.seq);
+                if before.0 > 0 && found.0 != before.0 + 1 {
+                    return Err(StoreError::Gap {
+                        expected: before.0 + 1,
+                        found: found.0,
+                    });
+                }
+                last = Some(found);
+                if kinds.contains(&event.kind) {
+                    each(event)?;
                 }
             }
         }

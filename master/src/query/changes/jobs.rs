@@ -1,15 +1,68 @@
 //! What people do to jobs of others.
 
+use super::tracker::change;
+use crate::store::EventHead;
 use master_core::event::{Actor, Event};
 use proto::id::{JobNumber, SubmitSeq, UserName};
 use proto::request::TaskRange;
-use proto::wire::view::ChangeAction;
+use proto::wire::view::{ChangeAction, ChangeView};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The facts about a job by which a change of it is told.
-pub(super) struct JobEntry {
-    pub(super) number: JobNumber,
-    pub(super) owner: UserName,
+struct JobEntry {
+    number: JobNumber,
+    owner: UserName,
+}
+
+/// The fields of an event with a job's specification that are needed here. The specification itself
+/// may take megabytes: it is never decoded.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum JobSummary {
+    /// A job was submitted.
+    JobSubmitted {
+        seq: SubmitSeq,
+        number: JobNumber,
+        spec: SpecSummary,
+    },
+    /// A job was altered.
+    JobAltered { seq: SubmitSeq },
+}
+
+impl JobSummary {
+    /// The kinds of these events.
+    pub(super) const KINDS: &[&str] = &["job-submitted", "job-altered"];
+}
+
+/// The owner of a job.
+#[derive(Deserialize)]
+pub(super) struct SpecSummary {
+    owner: OwnerSummary,
+}
+
+#[derive(Deserialize)]
+struct OwnerSummary {
+    user: UserName,
+}
+
+/// What a user did to a job of somebody else.
+pub(super) struct JobChange<'a> {
+    job: &'a JobEntry,
+    action: ChangeAction,
+    /// The number of tasks that it was done to.
+    tasks: u64,
+}
+
+impl JobChange<'_> {
+    /// The change in an answer.
+    pub(super) fn view(&self, head: &EventHead) -> ChangeView {
+        ChangeView {
+            owner: Some(self.job.owner.clone()),
+            tasks: self.tasks,
+            ..change(head, self.action, "job", self.job.number.to_string())
+        }
+    }
 }
 
 /// The jobs of the log that have not left.
@@ -17,22 +70,33 @@ pub(super) struct JobEntry {
 pub(super) struct PresentJobs(BTreeMap<SubmitSeq, JobEntry>);
 
 impl PresentJobs {
-    /// Follows an event. Returns what it did to a job if a user did it who is not the owner, with
-    /// the number of tasks.
-    pub(super) fn follow(&mut self, actor: &Actor, event: &Event) -> Option<(&JobEntry, ChangeAction, u64)> {
-        if let Event::JobSubmitted { seq, number, spec, .. } = event {
-            let owner = spec.owner.user.clone();
-            self.0.insert(*seq, JobEntry { number: *number, owner });
-            return None;
+    /// Follows an event with a specification. Returns what it did to a job of somebody else.
+    pub(super) fn summary(&mut self, actor: &Actor, summary: JobSummary) -> Option<JobChange<'_>> {
+        match summary {
+            JobSummary::JobSubmitted { seq, number, spec } => {
+                let owner = spec.owner.user;
+                self.0.insert(seq, JobEntry { number, owner });
+                None
+            }
+            JobSummary::JobAltered { seq } => self.change(actor, seq, ChangeAction::Modified, 0),
         }
+    }
+
+    /// Follows another event. Returns what it did to a job of somebody else.
+    pub(super) fn follow(&mut self, actor: &Actor, event: &Event) -> Option<JobChange<'_>> {
         if let Event::JobFinished { seq } = event {
             self.0.remove(seq);
             return None;
         }
-        let Actor::User { user, .. } = actor else { return None };
         let (seq, action, tasks) = action(event)?;
+        self.change(actor, seq, action, tasks)
+    }
+
+    /// What was done to a job, if a user did it who is not the owner.
+    fn change(&self, actor: &Actor, seq: SubmitSeq, action: ChangeAction, tasks: u64) -> Option<JobChange<'_>> {
+        let Actor::User { user, .. } = actor else { return None };
         let job = self.0.get(&seq).filter(|job| job.owner != *user)?;
-        Some((job, action, tasks))
+        Some(JobChange { job, action, tasks })
     }
 }
 
@@ -40,7 +104,6 @@ impl PresentJobs {
 fn action(event: &Event) -> Option<(SubmitSeq, ChangeAction, u64)> {
     let count = |tasks: &[TaskRange]| tasks.iter().map(|range| u64::from(range.count())).sum();
     Some(match event {
-        Event::JobAltered { seq, .. } => (*seq, ChangeAction::Modified, 0),
         Event::HoldsChanged { seq, tasks, change } => {
             let action = if change.set.any() {
                 ChangeAction::Held
@@ -61,6 +124,7 @@ fn action(event: &Event) -> Option<(SubmitSeq, ChangeAction, u64)> {
         | Event::EpochRaised { .. }
         | Event::WallJumped { .. }
         | Event::JobSubmitted { .. }
+        | Event::JobAltered { .. }
         | Event::TaskPlaced { .. }
         | Event::TaskStarted { .. }
         | Event::TaskEnded { .. }

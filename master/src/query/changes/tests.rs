@@ -1,8 +1,9 @@
 //! Questions to logs that were made for them.
 
+use super::jobs::JobSummary;
 use super::*;
 use crate::testing::{TempDir, cell_events, key, spec};
-use master_core::event::{Event, InstanceState, StoredObject};
+use master_core::event::{Event, InstanceState, Record, StoredObject};
 use proto::id::{HostName, JobNumber, QueueInstanceName, RequestId, SubmitSeq, UserName};
 use proto::job::{HoldChange, Holds, JobSpec};
 use proto::object::{Fields, ObjectKind};
@@ -285,6 +286,49 @@ fn a_log_whose_beginning_was_removed_says_so_and_guesses_no_earlier_values() {
         ]
     );
     assert!(history.changes[0].is_earlier_unknown && !history.changes[1].is_earlier_unknown);
+}
+
+#[test]
+fn large_jobs_make_the_parts_shorter() {
+    let dir = TempDir::new("changes");
+    let path = dir.path().join("cell.db");
+    let mut store = Store::create(&path).unwrap();
+    let records: Vec<Record> = (1..=40)
+        .map(|seq| Record {
+            seq: EventSeq(seq),
+            now: Now::default(),
+            actor: user("alice"),
+            request: None,
+            event: Event::JobSubmitted {
+                seq: SubmitSeq(seq),
+                number: JobNumber(7),
+                spec: Arc::new(JobSpec {
+                    name: "x".repeat(1 << 20),
+                    ..spec()
+                }),
+                waits_for: Vec::new(),
+                array_waits_for: Vec::new(),
+            },
+        })
+        .collect();
+    for record in &records {
+        store.append(std::slice::from_ref(record)).unwrap();
+    }
+    let mut question = Changes::new(path, all());
+    assert_eq!(question.part(), Changes::nothing_yet());
+    assert_eq!(question.after, EventSeq(16), "a part ends with 16 MiB");
+    while question.part().more {}
+    assert_eq!(question.after, EventSeq(40));
+}
+
+#[test]
+fn of_a_submission_the_numbers_and_the_owner_are_decoded() {
+    let summary: JobSummary = rmp_serde::from_slice(&proto::wire::frame::encode(&submitted())).unwrap();
+    let JobSummary::JobSubmitted { seq, number, .. } = summary else {
+        panic!("another kind")
+    };
+    assert_eq!((seq, number), (SubmitSeq(1), JobNumber(7)));
+    assert!(std::mem::size_of::<JobSummary>() < 100, "there is no room for more");
 }
 
 #[test]

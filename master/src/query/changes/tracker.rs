@@ -1,8 +1,9 @@
 //! What objects and queue instances were before each event, and which changes an event made.
 
 use super::difference;
-use super::jobs::PresentJobs;
-use master_core::event::{Actor, Event, InstanceState, Record, StoredObject};
+use super::jobs::{JobSummary, PresentJobs};
+use crate::store::{EventHead, StoreError, UndecodedEvent};
+use master_core::event::{Actor, Event, InstanceState, StoredObject};
 use master_core::stream::by;
 use proto::id::{QueueInstanceName, UserName};
 use proto::object::{Fields, ObjectKind};
@@ -45,26 +46,31 @@ pub(super) struct Tracker {
 
 impl Tracker {
     /// Follows an event, and returns the changes that it made.
-    pub(super) fn follow(&mut self, record: &Record) -> Vec<ChangeView> {
-        if let Event::ObjectsChanged(objects) = &record.event {
-            let changes = objects.iter().filter_map(|object| self.object(record, object));
-            return changes.collect();
+    ///
+    /// # Errors
+    /// `UnknownEvent`, `Damaged`.
+    pub(super) fn follow(&mut self, stored: &UndecodedEvent<'_>) -> Result<Vec<ChangeView>, StoreError> {
+        let head = &stored.head;
+        if JobSummary::KINDS.contains(&stored.kind) {
+            let change = self.jobs.summary(&head.actor, stored.fields()?);
+            return Ok(change.map(|change| change.view(head)).into_iter().collect());
         }
-        if let Event::InstanceChanged { instance, state } = &record.event {
-            return self.instance(record, instance, state);
+        let event = stored.event()?;
+        if let Event::ObjectsChanged(objects) = &event {
+            let changes = objects.iter().filter_map(|object| self.object(head, object));
+            return Ok(changes.collect());
         }
-        if let Some((job, action, tasks)) = self.jobs.follow(&record.actor, &record.event) {
-            return vec![ChangeView {
-                owner: Some(job.owner.clone()),
-                tasks,
-                ..change(record, action, "job", job.number.to_string())
-            }];
+        if let Event::InstanceChanged { instance, state } = &event {
+            return Ok(self.instance(head, instance, state));
         }
-        other(record).into_iter().collect()
+        if let Some(change) = self.jobs.follow(&head.actor, &event) {
+            return Ok(vec![change.view(head)]);
+        }
+        Ok(other(head, &event).into_iter().collect())
     }
 
     /// An object that is new, different or gone; `None` if it is as it was.
-    fn object(&mut self, record: &Record, object: &StoredObject) -> Option<ChangeView> {
+    fn object(&mut self, head: &EventHead, object: &StoredObject) -> Option<ChangeView> {
         let StoredObject { kind, name, fields } = object;
         let key = (*kind, name.clone());
         let old = match fields {
@@ -87,13 +93,13 @@ impl Tracker {
             fields,
             more_fields,
             is_earlier_unknown,
-            ..change(record, action, kind.as_str(), name.clone())
+            ..change(head, action, kind.as_str(), name.clone())
         })
     }
 
     /// What a user did to a queue instance. Its errors, its calendar and other queues change it,
     /// too: that is nobody's change.
-    fn instance(&mut self, record: &Record, instance: &QueueInstanceName, state: &InstanceState) -> Vec<ChangeView> {
+    fn instance(&mut self, head: &EventHead, instance: &QueueInstanceName, state: &InstanceState) -> Vec<ChangeView> {
         let old = self
             .instances
             .insert(instance.clone(), state.clone())
@@ -101,7 +107,7 @@ impl Tracker {
         if *state == InstanceState::default() {
             self.instances.remove(instance);
         }
-        if !matches!(record.actor, Actor::User { .. }) {
+        if !matches!(head.actor, Actor::User { .. }) {
             return Vec::new();
         }
         let pairs = [
@@ -126,15 +132,14 @@ impl Tracker {
         if !old.errors.is_empty() && state.errors.is_empty() {
             actions.push(ChangeAction::ErrorCleared);
         }
-        let of = |action| change(record, action, "queue instance", instance.to_string());
+        let of = |action| change(head, action, "queue instance", instance.to_string());
         actions.into_iter().map(of).collect()
     }
 }
 
 /// Changes of hosts, tokens and usage that users make.
-fn other(record: &Record) -> Option<ChangeView> {
+fn other(head: &EventHead, event: &Event) -> Option<ChangeView> {
     let token = |hash: &str| hash.chars().take(TOKEN_ID).collect::<String>();
-    let event = &record.event;
     let (action, kind, name) = if let Event::HostRevoked { host } = event {
         (ChangeAction::Revoked, "host", host.to_string())
     } else if let Event::HostTasksBound { host, mark: None } = event {
@@ -149,15 +154,15 @@ fn other(record: &Record) -> Option<ChangeView> {
     } else {
         return None;
     };
-    Some(change(record, action, kind, name))
+    Some(change(head, action, kind, name))
 }
 
 /// A change of something, without more about it.
-fn change(record: &Record, action: ChangeAction, kind: &str, name: String) -> ChangeView {
+pub(super) fn change(head: &EventHead, action: ChangeAction, kind: &str, name: String) -> ChangeView {
     ChangeView {
-        seq: record.seq,
-        at: record.now.wall,
-        by: by(&record.actor),
+        seq: head.seq,
+        at: head.now.wall,
+        by: by(&head.actor),
         action,
         kind: kind.to_owned(),
         name,
