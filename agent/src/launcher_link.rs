@@ -209,10 +209,12 @@ async fn read(
     sensors: &mpsc::Sender<SensorNotice>,
 ) -> Option<String> {
     let mut buffer = Vec::with_capacity(FRAME_PREFIX_BYTES);
+    let mut told = Vec::new();
     loop {
         match unframe::<Notice>(&buffer) {
             Ok(Some((notice, taken))) => {
                 buffer.drain(..taken);
+                tell_limits(&notice, &mut told);
                 deliver(notice, driver, sensors).await?;
             }
             Ok(None) => match fill(stream, &mut buffer).await {
@@ -222,6 +224,15 @@ async fn read(
             },
             Err(error) => return Some(error.to_string()),
         }
+    }
+}
+
+/// Logs what this host enforces, once per launcher.
+fn tell_limits(notice: &Notice, told: &mut Vec<String>) {
+    let Notice::Tasks { enforces, .. } = notice else { return };
+    if enforces != told {
+        enforces.iter().for_each(|line| tracing::info!("{line}"));
+        told.clone_from(enforces);
     }
 }
 

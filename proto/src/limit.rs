@@ -44,6 +44,18 @@ pub enum LimitKind {
     Locks,
 }
 
+/// What `h_vmem` and `s_vmem` limit: `H_VMEM` of `execd_params`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VmemMeaning {
+    /// Address space, as in 8.1.9.
+    #[default]
+    Address,
+    /// Memory in use by all processes of the task together, kept by its control group. Address
+    /// space is not limited.
+    Memory,
+}
+
 /// Which of the two limits of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum BoundKind {

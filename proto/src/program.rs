@@ -186,12 +186,17 @@ pub const SHEPHERD: ProgramDef = ProgramDef {
     usages: &[
         "launch --dir DIR [--agent-uid USER] [--agent-gid GROUP] [--single-user] [--daemon] [--fd N] [--log-file FILE]",
         "adopt --dir DIR",
+        "hold --dir DIR",
     ],
     commands: &[
         ("launch", "runs tasks until SIGTERM; they go on without it"),
         (
             "adopt",
             "makes a copied directory one of its own: its tasks are dropped, no process is touched",
+        ),
+        (
+            "hold",
+            "keeps the control group of gridwright-jobs.service, in which tasks get theirs, until SIGTERM",
         ),
     ],
     options: &[

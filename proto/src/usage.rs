@@ -24,6 +24,82 @@ pub struct Usage {
     pub rss_bytes: u64,
     /// The largest resident memory seen, in bytes.
     pub maxrss_bytes: u64,
+    /// How the task waits, and which limits it runs without.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions: Conditions,
+}
+
+/// The circumstances of a task on its host, beside its use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Conditions {
+    /// The share of the last ten seconds in which some process waited for the processor, in
+    /// hundredths of a percent. `None` where the host does not know.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu_pressure: Option<u32>,
+    /// The same for memory.
+    #[serde(skip_serializing_if = "is_default")]
+    pub memory_pressure: Option<u32>,
+    /// The limits that were asked for and that the host could not set.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unset: UnsetLimits,
+}
+
+impl Conditions {
+    const NONE: Self = Self {
+        cpu_pressure: None,
+        memory_pressure: None,
+        unset: UnsetLimits(0),
+    };
+
+    /// Of two hosts: the higher pressure, and what either of them could not set.
+    fn with(self, other: Self) -> Self {
+        Self {
+            cpu_pressure: self.cpu_pressure.max(other.cpu_pressure),
+            memory_pressure: self.memory_pressure.max(other.memory_pressure),
+            unset: UnsetLimits(self.unset.0 | other.unset.0),
+        }
+    }
+}
+
+/// Limits that a host could not set, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnsetLimits(pub u32);
+
+/// The bits of [`UnsetLimits`], and what each says. Their order never changes.
+const UNSET: [(&str, &str); 13] = [
+    (
+        "memory",
+        "h_vmem limits address space, not memory in use: this node cannot limit that",
+    ),
+    ("swap", "h_vmem does not limit swap space: the kernel does not count it"),
+    ("cpu", "h_cpu of each process was refused by the kernel"),
+    ("fsize", "h_fsize was refused by the kernel"),
+    ("data", "h_data was refused by the kernel"),
+    ("stack", "h_stack was refused by the kernel"),
+    ("core", "h_core was refused by the kernel"),
+    ("rss", "h_rss of each process was refused by the kernel"),
+    ("vmem", "h_vmem of each process was refused by the kernel"),
+    ("descriptors", "H_DESCRIPTORS was refused by the kernel"),
+    ("maxproc", "H_MAXPROC of each user was refused by the kernel"),
+    ("memorylocked", "H_MEMORYLOCKED was refused by the kernel"),
+    ("locks", "H_LOCKS was refused by the kernel"),
+];
+
+impl UnsetLimits {
+    /// Adds a limit by its name. A name that is not known is not added.
+    pub fn insert(&mut self, name: &str) {
+        if let Some(bit) = UNSET.iter().position(|(known, _)| *known == name) {
+            self.0 |= 1 << bit;
+        }
+    }
+
+    /// What people are told, a text per limit. Bits of a newer host say nothing here.
+    pub fn texts(self) -> impl Iterator<Item = &'static str> {
+        let of_bit = move |(bit, (_, text)): (usize, &(&str, &'static str))| (self.0 >> bit & 1 == 1).then_some(*text);
+        UNSET.iter().enumerate().filter_map(of_bit)
+    }
 }
 
 impl Usage {
@@ -37,6 +113,7 @@ impl Usage {
         maxvmem_bytes: 0,
         rss_bytes: 0,
         maxrss_bytes: 0,
+        conditions: Conditions::NONE,
     };
 
     /// What two runs (or two hosts) used together: sums for what adds up, maxima for peaks.
@@ -50,6 +127,7 @@ impl Usage {
             maxvmem_bytes: self.maxvmem_bytes.max(other.maxvmem_bytes),
             rss_bytes: self.rss_bytes.saturating_add(other.rss_bytes),
             maxrss_bytes: self.maxrss_bytes.max(other.maxrss_bytes),
+            conditions: self.conditions.with(other.conditions),
         }
     }
 

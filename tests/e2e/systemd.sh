@@ -124,7 +124,7 @@ came_back() { [ "$(main_pid "$1")" != "$2" ] && [ "$(main_pid "$1")" != 0 ] && i
 
 check_verify() {
     local said
-    said=$(inside node1 systemd-analyze verify "${daemons[@]/%/.service}" gridwright.slice 2>&1) || fail "verify: $said"
+    said=$(inside node1 systemd-analyze verify "${daemons[@]/%/.service}" gridwright-jobs.service gridwright.slice 2>&1) || fail "verify: $said"
     [ -z "$said" ] || fail "systemd-analyze verify says: $said"
     say "systemd-analyze verify is silent"
 }
@@ -222,6 +222,9 @@ check_restarts() {
     job=$(submit -b y /bin/sleep 60)
     within 20 runs "$job"
     pid=$(inside node1 pgrep -u alice -x sleep)
+    inside node1 grep -q -E '^0::/.*gridwright-jobs.service/[0-9a-f]{16}[.]' "/proc/$pid/cgroup" ||
+        fail "job $job is in no group of its own: $(inside node1 cat "/proc/$pid/cgroup" | paste -sd' ')"
+    say "job $job has a group of its own: $(inside node1 sed -n 's/^0:://p' "/proc/$pid/cgroup")"
     for unit in "${daemons[@]}"; do
         inside node1 systemctl restart "$unit"
         inside node1 kill -0 "$pid" || fail "restart of $unit ended the job"

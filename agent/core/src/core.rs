@@ -556,6 +556,8 @@ impl Core {
                 tasks,
                 reprioritizes,
                 examines,
+                // For people: the shell logs it.
+                enforces: _,
             } => {
                 self.reprioritizes = reprioritizes;
                 self.health.launcher_listed(examines, now.boot_ms);

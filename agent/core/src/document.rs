@@ -75,6 +75,8 @@ pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrde
         pe_streams: order.pe.as_ref().map(|_| pe_streams),
         security: Security::default(),
         cgroup_parent: site.cgroup_parent.clone().filter(|_| config.use_cgroups != Some(false)),
+        own_group: Some(config.use_cgroups != Some(false)),
+        vmem: Some(config.vmem),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),

@@ -178,6 +178,7 @@ pub fn usage(used: &TaskUsage) -> Usage {
         maxvmem_bytes: used.maxvmem_bytes,
         rss_bytes: used.rss_bytes,
         maxrss_bytes: used.maxrss_bytes,
+        conditions: used.conditions.unwrap_or_default(),
     }
 }
 

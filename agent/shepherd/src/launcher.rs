@@ -8,6 +8,8 @@
 pub(crate) mod connection;
 mod denial;
 mod directory;
+pub mod groups;
+pub mod holder;
 pub mod identities;
 mod marks;
 mod notify;
@@ -103,7 +105,9 @@ pub fn run(options: &Options) -> io::Result<()> {
     if let Err(error) = marks::add() {
         crate::log::line(format_args!("tasks/marks: this start leaves no mark: {error}"));
     }
+    let groups = groups::FoundGroups::find(&folder, options.single_user).published();
     let host = Host {
+        groups,
         folder,
         rules: Rules::read(Path::new("etc"), options.single_user)?,
         boot_id,

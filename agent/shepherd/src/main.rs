@@ -26,8 +26,11 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    if let Some(dir) = copy_to_adopt() {
+    if let Some(dir) = directory_of("adopt") {
         return end(&dir, launcher::adopt(&dir));
+    }
+    if let Some(dir) = directory_of("hold") {
+        return end(&dir, launcher::holder::run(&dir));
     }
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
@@ -49,11 +52,11 @@ fn end(dir: &Path, outcome: std::io::Result<()>) -> ExitCode {
     }
 }
 
-/// The directory of `adopt --dir DIR`.
-fn copy_to_adopt() -> Option<PathBuf> {
+/// The directory of `COMMAND --dir DIR`.
+fn directory_of(wanted: &str) -> Option<PathBuf> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.as_slice() {
-        [command, option, dir] if command == "adopt" && option == "--dir" => Some(PathBuf::from(dir)),
+        [command, option, dir] if command == wanted && option == "--dir" => Some(PathBuf::from(dir)),
         _ => None,
     }
 }

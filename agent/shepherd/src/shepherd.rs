@@ -4,8 +4,10 @@
 //! A shepherd is a fork of the launcher without exec. The name service and the user's directories
 //! are touched only in its children, so that it cannot be hung by them.
 
+mod acting;
 pub mod burial;
 mod child;
+pub mod control;
 mod ending;
 mod enforcing;
 pub mod environment;
@@ -23,12 +25,13 @@ mod supervisor;
 pub(crate) mod tmpdir;
 
 use crate::account::Identity;
-use crate::cgroup::Cgroup;
 use crate::launcher::connection::Connection;
+use crate::launcher::groups::FoundGroups;
 use crate::launcher::identities::AnswerPipe;
 use crate::launcher::rules::Rules;
 use crate::sys;
 use crate::task_dir::TaskDir;
+use control::TaskControl;
 use nix::errno::Errno;
 use nix::fcntl::Flock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -78,6 +81,8 @@ pub struct Host {
     pub boot_id: String,
     /// Limits of a login, for resources that a document does not set.
     pub login_limits: Vec<LoginLimit>,
+    /// Where tasks get control groups, and what these can do.
+    pub groups: FoundGroups,
     /// Whether the launcher's own oom_score_adj is not 0.
     pub oom_score_adjusted: bool,
 }
@@ -94,7 +99,7 @@ pub struct Context {
     connected: Option<[OwnedFd; 3]>,
     login_limits: Vec<LoginLimit>,
     boot_id: String,
-    cgroup: Option<Cgroup>,
+    control: TaskControl,
     oom_score_adjusted: bool,
     user: User,
     /// Variables that a procedure of root has added for the job.
@@ -132,6 +137,13 @@ pub fn run(host: Host, user: User, document: LaunchDocument, attached: Vec<Owned
         .collect();
     let mut key = document.key;
     let prepared = sys::close_all_except(&mut keep).and_then(|()| sys::become_subreaper());
+    if let Err(error) = host.groups.place.shelter() {
+        // It works as well from the launcher's group.
+        crate::log::line(format_args!(
+            "task {}: its shepherd stays in the launcher's group: {error}",
+            document.key
+        ));
+    }
     let mut next = prepared
         .map(|()| Some((document, attached, control)))
         .map_err(TaskError::NotBegun);
@@ -221,7 +233,7 @@ fn run_task(
 fn prepare(
     host: &Host,
     user: &User,
-    document: LaunchDocument,
+    mut document: LaunchDocument,
     attached: Vec<OwnedFd>,
 ) -> io::Result<(Flock<File>, Context)> {
     let dir = TaskDir::new(&document.key);
@@ -239,8 +251,8 @@ fn prepare(
     let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
     dir.spool()
         .create(&document, script.as_ref().map(|script| script.path.as_str()))?;
+    let control = TaskControl::create(host, &mut document);
     let login_limits = unlisted(&host.login_limits, &document);
-    let cgroup = Cgroup::create(document.cgroup_parent.as_deref(), &document.key, &document.task_limits);
     let context = Context {
         document,
         rules: host.rules.clone(),
@@ -250,7 +262,7 @@ fn prepare(
         connected: attached.try_into().ok(),
         login_limits,
         boot_id: host.boot_id.clone(),
-        cgroup,
+        control,
         oom_score_adjusted: host.oom_score_adjusted,
         user: user.clone(),
         additions: RefCell::default(),

@@ -108,6 +108,7 @@ impl PretendLauncher {
                     tasks,
                     reprioritizes: false,
                     examines: false,
+                    enforces: Vec::new(),
                 }]
             }
             Request::Forget { key } => {

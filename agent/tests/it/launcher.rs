@@ -51,6 +51,7 @@ impl Launcher {
             tasks,
             reprioritizes: true,
             examines: false,
+            enforces: Vec::new(),
         });
         session
     }

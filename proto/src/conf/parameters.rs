@@ -5,6 +5,7 @@
 
 use crate::amount::{Amount, Type};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::limit::VmemMeaning;
 use crate::object::suggest;
 use crate::object::value::{self, MalformedValue, Parameters, Signal, TimeText, is_none};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,7 @@ const EXECD: &[(&str, ParameterClass)] = &[
     ("H_MEMORYLOCKED", Served),
     ("S_LOCKS", Served),
     ("H_LOCKS", Served),
+    ("H_VMEM", Served),
     ("INHERIT_ENV", Served),
     ("SET_LIB_PATH", Served),
     ("ENABLE_ADDGRP_KILL", Kept),
@@ -219,6 +221,9 @@ pub struct ExecdParams {
     pub memorylocked: Option<LimitPair>,
     /// `S_LOCKS`, `H_LOCKS`: file locks.
     pub locks: Option<LimitPair>,
+    /// `H_VMEM`: what `h_vmem` and `s_vmem` limit; address space unless set.
+    #[serde(default)]
+    pub h_vmem: VmemMeaning,
     /// `INHERIT_ENV`: a job gets the environment of the daemon.
     ///
     /// False unless set, unlike in 8.1.9: else a job inherits nothing of ours.
@@ -265,6 +270,7 @@ impl ParameterList for ExecdParams {
             maxproc: limit_pair(parameters, "S_MAXPROC", "H_MAXPROC")?,
             memorylocked: limit_pair(parameters, "S_MEMORYLOCKED", "H_MEMORYLOCKED")?,
             locks: limit_pair(parameters, "S_LOCKS", "H_LOCKS")?,
+            h_vmem: parameters.parsed("H_VMEM", vmem_meaning)?.unwrap_or_default(),
             inherit_env: flag("INHERIT_ENV", false)?,
             set_lib_path: flag("SET_LIB_PATH", false)?,
             enable_addgrp_kill: flag("ENABLE_ADDGRP_KILL", true)?,
@@ -466,6 +472,14 @@ fn mem_free_classic(text: &str) -> Result<bool, MalformedValue> {
         "classic" => Ok(true),
         "available" => Ok(false),
         _ => Err(MalformedValue::new("classic or available")),
+    }
+}
+
+fn vmem_meaning(text: &str) -> Result<VmemMeaning, MalformedValue> {
+    match text.to_ascii_lowercase().as_str() {
+        "address" => Ok(VmemMeaning::Address),
+        "memory" => Ok(VmemMeaning::Memory),
+        _ => Err(MalformedValue::new("address or memory")),
     }
 }
 

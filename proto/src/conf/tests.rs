@@ -1,5 +1,6 @@
 use super::*;
 use crate::amount::Amount;
+use crate::limit::VmemMeaning;
 
 const RECORDED: &str = include_str!("../../tests-data/qconf/conf_global.txt");
 
@@ -82,6 +83,7 @@ fn values_that_cannot_be_are_refused() {
         ("execd_params", "KEEP_ACTIVE=perhaps"),
         ("execd_params", "PDC_INTERVAL=0"),
         ("execd_params", "MEM_FREE=new"),
+        ("execd_params", "H_VMEM=swap"),
         ("reporting_params", "flush_time=never"),
         ("nosuch", "1"),
     ] {
@@ -123,6 +125,8 @@ fn execd_params_are_read_into_values() {
         PdcInterval::PerLoadReport
     );
     assert_eq!(execd("none"), ExecdParams::default());
+    assert_eq!(execd("none").h_vmem, VmemMeaning::Address);
+    assert_eq!(execd("H_VMEM=Memory").h_vmem, VmemMeaning::Memory);
 }
 
 #[test]

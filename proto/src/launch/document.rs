@@ -2,6 +2,7 @@
 
 use super::pairs::{DecodeError, PairReader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
 use crate::id::TaskKey;
+use crate::limit::VmemMeaning;
 
 /// One task, as the agent hands it to the launcher.
 ///
@@ -55,6 +56,12 @@ pub struct LaunchDocument {
     /// A cgroup directory of ours below which the task gets a group of its own; none: no group is
     /// made.
     pub cgroup_parent: Option<String>,
+    /// Whether the task gets a group where the launcher has a place for groups, if `cgroup_parent`
+    /// names none. An older agent does not say: no.
+    pub own_group: Option<bool>,
+    /// What the limits of `vmem` mean. `limits` and `task_limits` hold them as limits of address
+    /// space in any case: an older launcher, and a host that cannot limit memory, enforce those.
+    pub vmem: Option<VmemMeaning>,
     /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host UNDEFINED`, one line
     /// each. The shepherd writes it to `tasks/KEY/pe_hostfile`.
     pub host_file: Option<String>,
@@ -88,6 +95,8 @@ record!(LaunchDocument {
     pe_streams,
     security,
     cgroup_parent,
+    own_group,
+    vmem,
     host_file,
     keep_active,
     sample_interval_ms,
@@ -417,6 +426,8 @@ pub struct ProcessLimit {
     pub hard: BoundValue,
 }
 record!(ProcessLimit { resource, soft, hard });
+
+words!(VmemMeaning { Address = "address", Memory = "memory" });
 
 /// Limits of the task as a whole on this host, already multiplied by slots. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

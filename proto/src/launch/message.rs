@@ -209,6 +209,8 @@ pub enum Notice {
         reprioritizes: bool,
         /// Whether the launcher knows [`Request::Examine`]: an older one does not say so.
         examines: bool,
+        /// What this host enforces and how, a line each; empty from an older launcher.
+        enforces: Vec<String>,
     },
     /// Whether tasks can be started.
     Health {
@@ -375,11 +377,13 @@ impl Record for Notice {
                 tasks,
                 reprioritizes,
                 examines,
+                enforces,
             } => {
                 put_kind(writer, "tasks");
                 tasks.write("task", writer);
                 reprioritizes.then_some(true).write("reprioritizes", writer);
                 examines.then_some(true).write("examines", writer);
+                enforces.write("enforces", writer);
             }
             Notice::Health { trouble, root_commands } => {
                 put_kind(writer, "health");
@@ -432,6 +436,7 @@ impl Record for Notice {
                 tasks: Slot::read("task", reader)?,
                 reprioritizes: Option::<bool>::read("reprioritizes", reader)?.unwrap_or(false),
                 examines: Option::<bool>::read("examines", reader)?.unwrap_or(false),
+                enforces: Slot::read("enforces", reader)?,
             }),
             "health" => {
                 let trouble = Slot::read("trouble", reader)?;

@@ -1,8 +1,9 @@
 //! The records a shepherd leaves behind: `exec` before the job starts, `result` after its end.
 
 use super::document::{BoundValue, Resource};
-use super::pairs::{DecodeError, PairReader, Record, Slot, Writer, nested, put_kind, read_kind, record, words};
+use super::pairs::{DecodeError, PairReader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
 use crate::id::TaskKey;
+use crate::usage::{Conditions, UnsetLimits};
 
 /// `tasks/KEY/exec`: durable before execve(2). Names the main process beyond doubt: pid, start time
 /// and boot.
@@ -348,6 +349,8 @@ pub struct TaskUsage {
     pub nivcsw: u64,
     /// Processes alive now.
     pub processes: u32,
+    /// How the task waits, and which limits it runs without. An older shepherd does not say.
+    pub conditions: Option<Conditions>,
 }
 record!(TaskUsage {
     cpu_ms,
@@ -367,4 +370,21 @@ record!(TaskUsage {
     nvcsw,
     nivcsw,
     processes,
+    conditions,
 });
+
+record!(Conditions {
+    cpu_pressure,
+    memory_pressure,
+    unset
+});
+
+impl Value for UnsetLimits {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(bytes: &[u8]) -> Option<Self> {
+        u32::take(bytes).map(UnsetLimits)
+    }
+}

@@ -95,7 +95,7 @@ prop_compose! {
             },
             prolog: prolog.clone(), epilog, pe_start: None, pe_stop: prolog,
             security: Security { no_new_privs: merge, bounding_set: mask },
-            cgroup_parent: None, host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
+            cgroup_parent: None, own_group: Some(merge), vmem: merge.then_some(crate::limit::VmemMeaning::Memory), host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
             checkpoint: merge.then(|| Checkpointing { save: Method::Signal(10), interval_s: u64::from(umask), migrate: Method::Default, clean: None }),
         }
     }
@@ -175,6 +175,15 @@ fn result() -> impl Strategy<Value = LaunchResult> {
                     }],
                     usage: TaskUsage {
                         mem_byte_ms,
+                        conditions: executed.then(|| {
+                            let mut unset = crate::usage::UnsetLimits::default();
+                            unset.insert("memory");
+                            crate::usage::Conditions {
+                                cpu_pressure: Some(1250),
+                                memory_pressure: None,
+                                unset,
+                            }
+                        }),
                         ..TaskUsage::default()
                     },
                     wallclock_ms,
@@ -316,11 +325,13 @@ fn every_other_notice_reads_back() {
             tasks: vec![summary.clone()],
             reprioritizes: true,
             examines: false,
+            enforces: Vec::new(),
         },
         Notice::Tasks {
             tasks: vec![summary],
             reprioritizes: false,
             examines: true,
+            enforces: vec!["h_rt: by the clock".to_owned()],
         },
         Notice::Forgotten { key },
         Notice::SensorStarted { id: 9, pid: 2 },

@@ -12,7 +12,7 @@ use crate::common::Common;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
 use crate::job::{GrantedSlots, JobSpec, Owner};
-use crate::limit::LimitSet;
+use crate::limit::{LimitSet, VmemMeaning};
 use crate::load::SensorStatus;
 use crate::request::TaskRange;
 use crate::rsmap::GrantedIds;
@@ -118,6 +118,9 @@ pub struct AgentConfig {
     /// `USE_CGROUPS` of `execd_params`: whether each task gets a control group of its own where the
     /// host has a place for them; as the host's own file says where it is not told.
     pub use_cgroups: Option<bool>,
+    /// `H_VMEM` of `execd_params`: what `h_vmem` and `s_vmem` limit. An older master does not say:
+    /// address space.
+    pub vmem: VmemMeaning,
     /// The nice values among which running tasks are placed by their tickets (`reprioritize`); none
     /// leaves them to the queue.
     pub reprioritize: Option<NiceRange>,

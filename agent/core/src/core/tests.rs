@@ -19,7 +19,8 @@ fn ready() -> Core {
             Input::Launcher(Box::new(Notice::Tasks {
                 tasks: vec![],
                 reprioritizes: true,
-                examines: false
+                examines: false,
+                enforces: Vec::new(),
             })),
             &NOW
         ),
@@ -95,6 +96,7 @@ fn listed(core: &mut Core, examines: bool, now: &Now<'_>) -> Vec<Effect> {
             tasks: vec![],
             reprioritizes: true,
             examines,
+            enforces: Vec::new(),
         })),
         now,
     )
@@ -251,6 +253,7 @@ fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
             tasks: vec![running, over],
             reprioritizes: true,
             examines: false,
+            enforces: Vec::new(),
         })),
         &NOW,
     );
@@ -344,6 +347,7 @@ fn an_end_without_a_result_is_a_lost_task_and_never_one_that_did_not_start() {
         tasks: vec![summary],
         reprioritizes: true,
         examines: false,
+        enforces: Vec::new(),
     };
     let effects = core.handle(Input::Launcher(Box::new(listed)), &NOW);
     let results: Vec<_> = effects

@@ -72,9 +72,9 @@ fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() 
             use_cgroups,
             ..AgentConfig::default()
         };
-        launch_document(&site, &config, &order(key(1, 1)), &spec())
-            .cgroup_parent
-            .is_some()
+        let made = launch_document(&site, &config, &order(key(1, 1)), &spec());
+        assert_eq!(made.own_group, Some(made.cgroup_parent.is_some()));
+        made.cgroup_parent.is_some()
     };
     assert_eq!([None, Some(true), Some(false)].map(made), [true, true, false]);
 }

@@ -7,6 +7,7 @@ mod priority;
 mod starting;
 
 use super::connection::Connection;
+use super::groups;
 use super::identities::Identities;
 use super::orphans::Orphans;
 use super::refusals::Refusals;
@@ -186,6 +187,12 @@ impl Server {
     /// # Errors
     /// Those of epoll.
     pub fn run(mut self, inherited: Option<UnixStream>) -> io::Result<()> {
+        let outcome = self.serve(inherited);
+        groups::remove_own(&self.host.folder);
+        outcome
+    }
+
+    fn serve(&mut self, inherited: Option<UnixStream>) -> io::Result<()> {
         self.recover_all()?;
         if let Some(stream) = inherited {
             self.add_agent(stream)?;

@@ -1,7 +1,7 @@
 //! The end of a task whose shepherd is dead, in a process of its own.
 
 use super::{Host, marker, tmpdir};
-use crate::cgroup::Cgroup;
+use crate::cgroup::{GroupPlace, TaskGroup};
 use crate::proc::{self, Marks, Owner, ProcessStat};
 use crate::sys;
 use crate::task_dir::TaskDir;
@@ -9,6 +9,7 @@ use crate::task_dir::record::Contents;
 use proto::id::TaskKey;
 use proto::launch::{EndCause, Failure, LaunchDocument, LaunchResult, TaskUsage, TmpDir};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long the processes of a task may take to end after SIGKILL. The others hang in the kernel,
@@ -102,7 +103,7 @@ pub fn bury(host: &Host, burial: &Burial) -> io::Result<()> {
     Ok(())
 }
 
-fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> LaunchResult {
+fn result(host: &Host, burial: &Burial, contents: &Contents, left: Remains) -> LaunchResult {
     let lost = burial
         .released
         .clone()
@@ -143,8 +144,8 @@ fn result(host: &Host, burial: &Burial, contents: &Contents, left: u32) -> Launc
         // Most that carry a mark came to the launcher, too.
         left_processes: burial
             .orphans_left
-            .map(|orphans| orphans.max(left))
-            .or((left > 0).then_some(left)),
+            .map(|orphans| orphans.max(left.count))
+            .or((left.count > 0 || left.are_all_known).then_some(left.count)),
         note: None,
     }
 }
@@ -159,11 +160,12 @@ fn may_have_run(burial: &Burial, contents: &Contents) -> bool {
     !(contents.proves_no_start() || burial.has_not_begun || was_never_released)
 }
 
-/// Kills every process that carries a mark of the task, and counts those that do not end.
+/// Kills every process that is in the group of the task or carries a mark of it, and counts those
+/// that do not end.
 ///
 /// # Errors
 /// The task runs, under a launcher of another directory.
-fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: TaskKey) -> io::Result<u32> {
+fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: TaskKey) -> io::Result<Remains> {
     let exec = contents.exec.as_ref();
     let in_this_boot = exec.filter(|exec| exec.boot_id == host.boot_id);
     let entry = marker(&key);
@@ -176,26 +178,48 @@ fn end_remains(host: &Host, contents: &Contents, traces: Option<&Traces>, key: T
         environment: &entry,
         owner: uid.map_or(Owner::AtLeast(host.rules.min_uid), Owner::Is),
     };
-    if proc::marked(&marks).iter().any(proc::belongs_elsewhere) {
+    let groups = groups_of(host, in_this_boot.and_then(|exec| exec.cgroup.as_deref()), &key);
+    let members = groups.iter().flat_map(TaskGroup::members);
+    if proc::marked(&marks)
+        .iter()
+        .chain(&members.collect::<Vec<_>>())
+        .any(proc::belongs_elsewhere)
+    {
         return Err(io::Error::other(
             "its processes belong to a launcher of another directory, of which this one is a copy",
         ));
     }
-    let cgroup = in_this_boot.and_then(|exec| exec.cgroup.as_deref()).map(Cgroup::at);
-    let left = kill_marked(&marks, cgroup.as_ref());
-    if let Some(cgroup) = cgroup {
-        cgroup.remove();
-    }
-    Ok(left)
+    let count = kill_marked(&marks, &groups);
+    groups.iter().for_each(TaskGroup::remove);
+    Ok(Remains {
+        count,
+        are_all_known: !groups.is_empty(),
+    })
 }
 
-fn kill_marked(marks: &Marks<'_>, cgroup: Option<&Cgroup>) -> u32 {
+/// The groups of a task: where this launcher makes them, and where the record of the task says.
+fn groups_of(host: &Host, recorded: Option<&str>, key: &TaskKey) -> Vec<TaskGroup> {
+    let recorded = recorded.and_then(|path| Path::new(path).parent()).map(GroupPlace::at);
+    let places = [Some(host.groups.place.clone()), recorded].into_iter().flatten();
+    places.filter_map(|place| TaskGroup::existing(&place, key)).collect()
+}
+
+/// The processes that a search for what is left of a task could not end.
+#[derive(Clone, Copy, Debug)]
+struct Remains {
+    count: u32,
+    /// Whether no process can have escaped the search: the task had a group.
+    are_all_known: bool,
+}
+
+fn kill_marked(marks: &Marks<'_>, groups: &[TaskGroup]) -> u32 {
     let deadline = sys::boot_ms() + END_MS;
     loop {
-        if let Some(cgroup) = cgroup {
-            cgroup.kill();
-        }
-        let left: Vec<ProcessStat> = proc::marked(marks);
+        groups.iter().for_each(TaskGroup::kill);
+        let mut left: Vec<ProcessStat> = proc::marked(marks);
+        left.extend(groups.iter().flat_map(TaskGroup::members));
+        left.sort_unstable_by_key(|process| process.pid);
+        left.dedup_by_key(|process| process.pid);
         if left.is_empty() || sys::boot_ms() >= deadline {
             return u32::try_from(left.len()).unwrap_or(u32::MAX);
         }

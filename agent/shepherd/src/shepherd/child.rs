@@ -48,6 +48,14 @@ pub enum ChildCommand<'a> {
 }
 
 impl ChildCommand<'_> {
+    /// Whether it acts on a job that runs, which may be stopped.
+    fn is_beside_job(&self) -> bool {
+        match self {
+            ChildCommand::Job | ChildCommand::Procedure(..) => false,
+            ChildCommand::Method(_) | ChildCommand::Checkpoint(_) | ChildCommand::Look { .. } => true,
+        }
+    }
+
     /// Milliseconds from fork until the program runs. The name service and the user's file systems
     /// answer within them.
     pub fn setup_ms(&self) -> u64 {
@@ -85,7 +93,7 @@ pub fn run(context: &Context, errand: &ChildCommand<'_>, reporter: OwnedFd, shep
 fn look(context: &Context, errand: &ChildCommand<'_>, from: u64, reporter: &Reporter) -> Result<bool, Failure> {
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
-    become_user(context, &identity)?;
+    become_user(context, &identity, true)?;
     reporter.at_users_files();
     // A directory that cannot be entered holds no file that the job wrote.
     let is_there = enter(context, &identity)?.is_ok() && context.connected.is_none();
@@ -126,7 +134,7 @@ fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) ->
         reporter.at_users_files();
         Some(open_as_owner(context, errand, reporter)?)
     };
-    become_user(context, &identity)?;
+    become_user(context, &identity, errand.is_beside_job())?;
     if is_owner {
         umask(Mode::from_bits_truncate(context.document.umask));
     }
@@ -278,22 +286,21 @@ fn exec_record(context: &Context, identity: &Identity) -> ExecRecord {
         tracking_gid: context.document.account.tracking_gid,
         boot_ms: sys::boot_ms(),
         cgroup: context
-            .cgroup
-            .as_ref()
-            .map(|cgroup| cgroup.path().to_string_lossy().into_owned()),
+            .control
+            .group()
+            .and_then(|group| group.path())
+            .map(|path| path.to_string_lossy().into_owned()),
     }
 }
 
-/// Gives up what root has, and what a login would not pass on.
-fn become_user(context: &Context, identity: &Identity) -> Result<(), Failure> {
+/// Enters the task's group, and gives up what root has and what a login would not pass on.
+fn become_user(context: &Context, identity: &Identity, is_beside: bool) -> Result<(), Failure> {
     let document = &context.document;
-    if let Some(cgroup) = &context.cgroup {
-        let entered = cgroup.enter();
-        // An ordinary user's group may be one that no process can be moved to: the task is tracked
-        // as a tree of processes then.
-        if !context.rules.single_user {
-            entered.map_err(|error| unprepared("cannot enter the task's cgroup", error))?;
-        }
+    let entered = context.control.enter(is_beside);
+    // An ordinary user's group may be one that no process can be moved to: the task is tracked as a
+    // tree of processes then.
+    if !context.rules.single_user {
+        entered.map_err(|error| unprepared("cannot enter the task's control group", error))?;
     }
     if context.oom_score_adjusted {
         // Fails only downwards, and then the launcher's own value stays.

@@ -4,7 +4,7 @@
 use super::child::{ChildCommand, LOOK_MS};
 use super::ending::Action;
 use super::evidence;
-use super::evidence::EndFacts;
+use super::evidence::{EndFacts, GroupFacts};
 use super::probe::{self, Probe};
 use super::sampler;
 use super::supervisor::{ChildEnd, FIRST_SAMPLE_MS, RunningJob, Supervisor};
@@ -54,7 +54,9 @@ impl Supervisor<'_> {
         if is_due || must_sample {
             let before = self.sampler.usage().processes;
             let began = Instant::now();
-            self.sampler.sample(&self.context.document.task_limits);
+            let control = &self.context.control;
+            self.sampler
+                .sample(&self.context.document.task_limits, control.memory());
             rested_at = probe::rested_at(sys::boot_ms(), began.elapsed());
             self.probe.iter_mut().for_each(|probe| probe.rest_until(rested_at));
             let grows = self.sampler.usage().processes > before + 1;
@@ -63,6 +65,7 @@ impl Supervisor<'_> {
                 .filter(|_| must_sample)
                 .for_each(|probe| probe.learn(now, grows));
             self.keep_sampled();
+            self.keep_memory();
         }
         if is_due {
             self.probe.iter_mut().for_each(Probe::calm_down);
@@ -75,6 +78,7 @@ impl Supervisor<'_> {
     fn plan_sample(&mut self, job: &mut RunningJob, now: u64) {
         let interval = u64::from(self.context.document.sample_interval_ms);
         if job.sample_step >= interval {
+            self.sampler.note_conditions(self.context.control.group());
             let notice = Notice::Usage {
                 key: self.context.document.key,
                 usage: *self.sampler.usage(),
@@ -134,13 +138,7 @@ impl Supervisor<'_> {
         ];
         if let Some(hit) = first_over(&hard) {
             self.blame(hit);
-            let now = sys::boot_ms();
-            for action in self
-                .ending
-                .order(TaskOrder::Kill, &self.context.document.termination, now)
-            {
-                self.act(action);
-            }
+            self.kill_for_limit();
             return;
         }
         let soft = [
@@ -154,11 +152,48 @@ impl Supervisor<'_> {
         }
     }
 
+    fn kill_for_limit(&mut self) {
+        let termination = &self.context.document.termination;
+        let actions = self.ending.order(TaskOrder::Kill, termination, sys::boot_ms());
+        actions.into_iter().for_each(|action| self.act(action));
+    }
+
+    /// Attends to the limits of memory that the task's group keeps. The kernel of the first version
+    /// ends one process at the limit; the rest of the task goes with it.
+    fn keep_memory(&mut self) {
+        let Some(group) = self.context.control.memory() else {
+            return;
+        };
+        if group.oom_kills() > 0 {
+            if group.has_hit_its_memory()
+                && let Some(limit) = self.context.control.hard_memory()
+            {
+                let peak = group.memory_peak().unwrap_or(limit.bytes);
+                self.blame(evidence::hit(limit.name, limit.bytes, peak, HostEvidence::Certain));
+            }
+            self.kill_for_limit();
+            return;
+        }
+        let in_use = self.sampler.usage().rss_bytes;
+        if let Some(limit) = self.context.control.hard_memory().filter(|limit| in_use > limit.bytes) {
+            self.blame(evidence::hit(limit.name, limit.bytes, in_use, HostEvidence::Certain));
+            self.kill_for_limit();
+            return;
+        }
+        if let Some(limit) = self.context.control.soft_memory().filter(|limit| in_use > limit.bytes) {
+            self.soft_hit
+                .get_or_insert_with(|| evidence::hit(limit.name, limit.bytes, in_use, HostEvidence::Certain));
+            self.act(Action::Signal(libc::SIGXCPU));
+        }
+    }
+
     fn is_near_a_limit(&self) -> bool {
         let usage = self.sampler.usage();
         let limits = &self.context.document.task_limits;
         let near = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value > limit - limit / 4);
-        near(limits.h_vmem_bytes, usage.vmem_bytes)
+        let kept = self.context.control.memory().and(self.context.control.hard_memory());
+        near(kept.map(|limit| limit.bytes), usage.rss_bytes)
+            || near(limits.h_vmem_bytes, usage.vmem_bytes)
             || near(limits.h_rss_bytes, usage.rss_bytes)
             || near(limits.h_maxproc, usage.processes.into())
     }
@@ -169,7 +204,7 @@ impl Supervisor<'_> {
         cause: &EndCause,
         main: &ReapedChild,
         usage: &TaskUsage,
-        oom_kills: u64,
+        seen: &GroupFacts,
     ) -> io::Result<()> {
         if self.limit.is_some() || self.ordered {
             return Ok(());
@@ -192,7 +227,7 @@ impl Supervisor<'_> {
             main_cpu_ms: cpu_us / 1000,
             peaks: self.sampler.peaks(),
             soft: self.soft_hit.as_ref(),
-            oom_kills,
+            group: seen,
             around: self.around.as_ref(),
         });
         if self.limit.is_none() && *cause != EndCause::Exited(0) {

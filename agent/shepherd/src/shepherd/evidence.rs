@@ -3,6 +3,7 @@
 //! A job that fails for another reason under a limit is not blamed on it: without a signal of the
 //! kernel or a peak near the bound there is no hit at all.
 
+use super::control::{MemoryLimit, TaskControl};
 use super::sampler::Peaks;
 use crate::cgroup::{GroupKills, InheritedCgroup};
 use proto::launch::{
@@ -26,17 +27,57 @@ pub struct EndFacts<'a> {
     pub peaks: Peaks,
     /// A soft limit of the whole task at which SIGXCPU was sent.
     pub soft: Option<&'a HostLimitHit>,
-    /// Processes of the task's own cgroup killed for want of memory.
-    pub oom_kills: u64,
+    /// The task's own control group.
+    pub group: &'a GroupFacts,
     /// Such processes of the group around the task, while it ran.
     pub around: Option<&'a InheritedCgroup>,
 }
 
+/// The facts about the control group of a task, before its end removes it. All are 0 for a task
+/// without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupFacts {
+    /// Processes that the kernel killed for want of memory.
+    pub oom_kills: u64,
+    /// The limit of memory, if the group came to it.
+    pub reached: Option<MemoryLimit>,
+    /// The most memory that the group had.
+    pub peak_bytes: Option<u64>,
+    /// How often a process or thread could not be made.
+    pub refused_processes: u64,
+}
+
+impl GroupFacts {
+    /// The facts now.
+    pub fn of_control(control: &TaskControl) -> Self {
+        let Some(group) = control.group() else {
+            return GroupFacts::default();
+        };
+        GroupFacts {
+            oom_kills: group.oom_kills(),
+            reached: control.hard_memory().filter(|_| group.has_hit_its_memory()),
+            peak_bytes: group.memory_peak(),
+            refused_processes: group.refused_processes(),
+        }
+    }
+}
+
 /// The limit behind the end of a task that the shepherd did not end itself.
 pub fn judge(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
-    if facts.oom_kills > 0 {
+    if facts.group.oom_kills > 0 {
         return Some(out_of_memory(facts));
     }
+    by_cause(facts).or_else(|| refused_process(facts))
+}
+
+/// A job that failed after a process or thread could not be made for it.
+fn refused_process(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
+    let is_well = *facts.cause == EndCause::Exited(0) || facts.group.refused_processes == 0;
+    let bound = facts.document.task_limits.h_maxproc.filter(|_| !is_well)?;
+    Some(hit("h_maxproc", bound, bound, HostEvidence::Likely))
+}
+
+fn by_cause(facts: &EndFacts<'_>) -> Option<HostLimitHit> {
     match facts.cause {
         EndCause::Signalled { signal, .. } => by_signal(facts, *signal),
         // A shell reports the signal of its child as 128 + signal; a program may return that number
@@ -174,16 +215,14 @@ fn unseen_stack(facts: &EndFacts<'_>, signal: i32) -> Option<HostLimitHit> {
 }
 
 fn out_of_memory(facts: &EndFacts<'_>) -> HostLimitHit {
-    let limits = &facts.document.task_limits;
-    let (name, bound) = match (limits.h_rss_bytes, limits.h_vmem_bytes) {
-        (Some(bytes), _) => ("h_rss", bytes),
-        (None, Some(bytes)) => ("h_vmem", bytes),
-        (None, None) => (
-            GROUP_MEMORY,
-            facts.around.and_then(|around| around.kills().bound).unwrap_or(0),
-        ),
-    };
-    hit(name, bound, facts.usage.maxrss_bytes.max(bound), HostEvidence::Certain)
+    if let Some(MemoryLimit { name, bytes }) = facts.group.reached {
+        let peak = facts.group.peak_bytes.unwrap_or(bytes);
+        return hit(name, bytes, peak, HostEvidence::Certain);
+    }
+    // The kernel chose a process of this task because a group around it, or the host, had no
+    // memory.
+    let bound = facts.around.and_then(|around| around.kills().bound).unwrap_or(0);
+    hit(GROUP_MEMORY, bound, facts.usage.maxrss_bytes, HostEvidence::Likely)
 }
 
 /// The memory limit that an allocation of a failed job ran into, if the job itself says that memory

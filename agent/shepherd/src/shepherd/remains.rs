@@ -23,9 +23,10 @@ const UNINTERRUPTIBLE: u8 = b'D';
 impl Supervisor<'_> {
     pub(super) fn kill_all(&mut self) {
         self.killed_at.get_or_insert_with(sys::boot_ms);
-        if let Some(cgroup) = &self.context.cgroup {
-            cgroup.kill();
+        if let Some(group) = self.context.control.group() {
+            group.kill();
         }
+        self.context.control.thaw();
         if let Some(main) = &self.main {
             // In one step: processes that fork faster than they are found end together. A kernel
             // before 6.9 cannot, and the walks below find the same.
@@ -102,8 +103,8 @@ impl Supervisor<'_> {
                 }
             }
         }
-        if let Some(cgroup) = &self.context.cgroup {
-            cgroup.remove();
+        if let Some(group) = self.context.control.group() {
+            group.remove();
         }
         Ok(())
     }

@@ -4,9 +4,11 @@
 //! and launcher are dead, the shepherd is the subreaper from which the task's processes are found
 //! at a cost proportional to the task, and it is root, so `hidepid=2` hides nothing from it.
 
+use crate::cgroup::TaskGroup;
 use crate::proc::{self, ProcessStat};
 use crate::sys::ReapedChild;
-use proto::launch::{BoundValue, LaunchDocument, Resource, TaskLimits, TaskUsage};
+use proto::launch::{BoundValue, HostRefusedLimit, LaunchDocument, Resource, TaskLimits, TaskUsage};
+use proto::usage::{Conditions, UnsetLimits};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -30,6 +32,9 @@ pub struct Sampler {
     /// The processes of the last sample.
     seen: BTreeMap<i32, ProcessSample>,
     page_bytes: u64,
+    /// The memory in use by the task's control group, where that keeps the limits of memory.
+    group_use_bytes: Option<u64>,
+    unset: UnsetLimits,
 }
 
 /// A process at its last sample.
@@ -63,7 +68,28 @@ impl Sampler {
             reaped_cpu_us: 0,
             seen: BTreeMap::new(),
             page_bytes,
+            group_use_bytes: None,
+            unset: UnsetLimits::default(),
         }
+    }
+
+    /// Notes the limits that the task runs without.
+    pub fn note_unset(&mut self, unset: UnsetLimits, refused: &[HostRefusedLimit]) {
+        self.unset = unset;
+        refused
+            .iter()
+            .for_each(|limit| self.unset.insert(limit.resource.as_str()));
+        self.note_conditions(None);
+    }
+
+    /// Notes how a task waits that has a control group.
+    pub fn note_conditions(&mut self, group: Option<&TaskGroup>) {
+        let pressure = |resource| group.and_then(|group| group.pressure(resource));
+        self.usage.conditions = Some(Conditions {
+            cpu_pressure: pressure("cpu"),
+            memory_pressure: pressure("memory"),
+            unset: self.unset,
+        });
     }
 
     /// What was used up to the last sample.
@@ -77,8 +103,9 @@ impl Sampler {
     }
 
     /// Takes a sample of every descendant of this process, or of as many as are over a limit of the
-    /// task.
-    pub fn sample(&mut self, limits: &TaskLimits) {
+    /// task. `group` is the task's control group, if it keeps the limits of memory.
+    pub fn sample(&mut self, limits: &TaskLimits, group: Option<&TaskGroup>) {
+        self.group_use_bytes = group.and_then(TaskGroup::memory_use);
         let mut sum = Sum {
             page_bytes: self.page_bytes,
             ..Sum::default()
@@ -112,10 +139,12 @@ impl Sampler {
             .iter()
             .map(|process| process.vmem_bytes)
             .fold(0, u64::saturating_add);
-        usage.rss_bytes = processes
+        let resident = processes
             .iter()
             .map(|process| process.rss_pages * self.page_bytes)
             .fold(0, u64::saturating_add);
+        // The group counts memory that several processes share once.
+        usage.rss_bytes = self.group_use_bytes.unwrap_or(resident);
         usage.maxvmem_bytes = usage.maxvmem_bytes.max(usage.vmem_bytes);
         usage.maxrss_bytes = usage.maxrss_bytes.max(usage.rss_bytes);
     }
@@ -188,7 +217,8 @@ impl Sampler {
         usage.maxrss_bytes = usage.maxrss_bytes.max(usage.process_maxrss_bytes);
         usage.io_bytes = usage.io_bytes.max(reaped_io());
         (usage.vmem_bytes, usage.rss_bytes, usage.processes) = (0, 0, 0);
-        *usage
+        self.note_conditions(None);
+        self.usage
     }
 }
 

@@ -7,7 +7,7 @@ use crate::sys;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use proto::launch::{FailedCodes, Failure, ProcessLimit};
+use proto::launch::{FailedCodes, Failure, HostRefusedLimit, ProcessLimit};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +26,14 @@ impl Setup {
         match self {
             Setup::Done(report) => report.failure.is_none(),
             Setup::Waits(..) => true,
+        }
+    }
+
+    /// The limits that the kernel refused, as far as is known now.
+    pub(super) fn refused(&self) -> &[HostRefusedLimit] {
+        match self {
+            Setup::Done(report) => &report.refused,
+            Setup::Waits(..) => &[],
         }
     }
 

@@ -8,6 +8,7 @@ mod result;
 use super::Context;
 use super::child::{self, ChildCommand};
 use super::ending::{Action, Ending};
+use super::evidence::GroupFacts;
 use super::peers::Peers;
 use super::probe::Probe;
 use super::report::SetupReport;
@@ -25,8 +26,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2};
 use proto::launch::{
-    EndCause, FailedCodes, Failure, HostLimitHit, HostRefusedLimit, Method, Notice, Procedure, ProcedureEnd,
-    ProcedureKind, Request, Start, TaskOrder, TaskUsage,
+    EndCause, FailedCodes, Failure, HostLimitHit, HostRefusedLimit, Notice, Procedure, ProcedureEnd, ProcedureKind,
+    Request, TaskOrder, TaskUsage,
 };
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -189,6 +190,7 @@ impl<'a> Supervisor<'a> {
         };
         // Neither the job's limits nor the end that was made of it concern what cleans up after it.
         (self.is_over, self.ending) = (true, Ending::default());
+        self.context.control.lift();
         self.end_probing();
         let stop = document.pe_stop.as_ref().filter(|_| started_pe);
         let after_pe = self.procedure(ProcedureKind::PeStop, stop);
@@ -234,8 +236,9 @@ impl<'a> Supervisor<'a> {
             }
             ChildEnd::Ended(main) => main,
         };
+        self.context.control.thaw();
         self.await_saved()?;
-        let oom_kills = self.context.cgroup.as_ref().map_or(0, |cgroup| cgroup.oom_kills());
+        let seen = GroupFacts::of_control(&self.context.control);
         self.end_remains()?;
         let started = self.job.map_or(0, |job| job.started_boot_ms);
         let wallclock_ms = sys::boot_ms().saturating_sub(started);
@@ -243,7 +246,7 @@ impl<'a> Supervisor<'a> {
         let usage = self.sampler.finish(&main);
         self.clean_saved(&cause)?;
         self.is_over = true;
-        self.judge(&cause, &main, &usage, oom_kills)?;
+        self.judge(&cause, &main, &usage, &seen)?;
         let status = shell_status(&cause);
         self.context.job_status.set(Some(status));
         self.context
@@ -347,6 +350,7 @@ impl<'a> Supervisor<'a> {
         let setup = self.await_setup(pid, setup, errand.setup_ms());
         let is_job = matches!(errand, ChildCommand::Job);
         if is_job && setup.has_begun() {
+            self.sampler.note_unset(self.context.control.limit(), setup.refused());
             self.job_started(pid);
         }
         let deadline = timeout_ms.map(|ms| sys::boot_ms() + ms);
@@ -519,52 +523,6 @@ impl<'a> Supervisor<'a> {
                 self.ordered |= matches!(order, TaskOrder::Terminate | TaskOrder::Kill);
                 for action in self.ending.order(order, &self.context.document.termination, now) {
                     self.act(action);
-                }
-            }
-        }
-    }
-
-    pub(super) fn act(&mut self, action: Action) {
-        let termination = &self.context.document.termination;
-        match action {
-            Action::Announce(signal) => self.announce(signal),
-            Action::Signal(signal) => signal_all(&everyone(), signal),
-            Action::Kill => self.kill_all(),
-            Action::Terminate => match &termination.terminate {
-                Method::Default => self.kill_all(),
-                method @ (Method::Signal(_) | Method::Command(_)) => self.apply(method, libc::SIGKILL),
-            },
-            Action::Suspend => self.apply(&termination.suspend, libc::SIGSTOP),
-            Action::Resume => self.apply(&termination.resume, libc::SIGCONT),
-        }
-    }
-
-    /// An announcement is for the program. The shell that only waits for a command would die of it
-    /// and take the program along, so it is left out, unless it has a handler for the signal: then
-    /// the command line of the job set a trap.
-    fn announce(&self, signal: i32) {
-        let mut processes = everyone();
-        let start = &self.context.document.start;
-        let is_wrapped = matches!(start, Start::Command { .. } | Start::Connected { shell: Some(_), .. });
-        if let Some(job) = self
-            .job
-            .filter(|job| is_wrapped && processes.len() > 1 && !proc::catches(job.pid, signal))
-        {
-            processes.retain(|process| process.pid != job.pid);
-        }
-        signal_all(&processes, signal);
-    }
-
-    fn apply(&self, method: &Method, default_signal: i32) {
-        match method {
-            Method::Default => signal_all(&everyone(), default_signal),
-            Method::Signal(signal) => signal_all(&everyone(), *signal),
-            Method::Command(command) => {
-                let pid = self.job.map_or(0, |job| job.pid);
-                let command = command.replace("$job_pid", &pid.to_string());
-                // The method is a child like any other: reaped by the loop, ended with the task.
-                if let Err(error) = spawn(self.context, &ChildCommand::Method(&command)) {
-                    crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! A launcher in a directory of its own, and the agent's side of its socket.
 
 use super::account::Account;
+use gridwright_shepherd::launcher::groups;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -225,6 +226,8 @@ impl Cell {
             pe_streams: None,
             security: Security::default(),
             cgroup_parent: None,
+            own_group: None,
+            vmem: None,
             host_file: None,
             keep_active: false,
             checkpoint: None,
@@ -447,6 +450,7 @@ impl Drop for Cell {
         }
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
+        groups::remove_own(&self.dir);
         let _ = fs::remove_dir_all(&self.dir);
     }
 }

@@ -7,6 +7,7 @@
 mod account;
 mod cell;
 mod deaths;
+mod groups;
 mod leftovers;
 mod limits;
 mod priority;

@@ -141,6 +141,7 @@ impl World {
                     tasks: self.summaries(host),
                     reprioritizes: true,
                     examines,
+                    enforces: Vec::new(),
                 }]
             }
             Request::Examine => vec![self.examine(host)],

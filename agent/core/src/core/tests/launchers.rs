@@ -36,6 +36,7 @@ fn an_order_to_a_task_is_repeated_to_the_next_launcher_until_the_task_has_ended(
                 tasks,
                 reprioritizes: true,
                 examines: false,
+                enforces: Vec::new(),
             })),
             &NOW,
         ))

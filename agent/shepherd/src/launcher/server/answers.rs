@@ -41,6 +41,7 @@ impl Server {
                 tasks: self.list()?,
                 reprioritizes: true,
                 examines: true,
+                enforces: self.host.groups.lines(),
             }],
             Request::Examine => {
                 self.host.rules.refresh();

@@ -2,7 +2,8 @@
 //! group, if it has one, a weight.
 
 use super::Server;
-use crate::cgroup::Cgroup;
+use crate::cgroup::TaskGroup;
+use crate::shepherd::control;
 use crate::task_dir::TaskDir;
 use crate::{proc, sys};
 use proto::id::TaskKey;
@@ -47,12 +48,9 @@ impl Server {
             // Without the right to a lower value it stays as it is; a group may be gone.
             let _ = sys::set_group_nice(group, nice.unwrap_or(document.nice));
         }
-        if let Some(cgroup) = document
-            .cgroup_parent
-            .as_deref()
-            .and_then(|parent| Cgroup::existing(parent, &key))
-        {
-            cgroup.set_cpu_weight(cpu_weight);
+        let place = control::place(&self.host, &document);
+        if let Some(group) = place.and_then(|place| TaskGroup::existing(&place, &key)) {
+            group.set_cpu_weight(cpu_weight);
         }
     }
 }

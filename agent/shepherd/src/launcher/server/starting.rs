@@ -54,6 +54,7 @@ impl Server {
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
+        self.host.groups.refresh(&self.host.folder, self.host.rules.single_user);
         let traces = Some(Traces::from_document(&document));
         self.tasks.entry(key).or_default().traces = traces;
         let known = self.identities.recall(&document.account.user);

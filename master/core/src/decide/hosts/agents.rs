@@ -85,6 +85,7 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &Attr
         inherit_env: params.inherit_env,
         use_qidle: params.use_qidle,
         use_cgroups: params.use_cgroups,
+        vmem: params.h_vmem,
         reprioritize: tickets::range(config, host),
         attribute_types: types.clone(),
     }
