@@ -167,12 +167,14 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Comma
 }
 
 fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, ArgsError> {
+    let vmem = init::vmem_of_host(&dir);
     Ok(Plan {
         dir,
         port: given.port.map_or_else(port_of_environment, Ok)?,
         slots: given.slots.unwrap_or_else(init::processors),
         host: given.host.unwrap_or_else(init::this_host),
         user: this_user(),
+        vmem,
     })
 }
 

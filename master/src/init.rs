@@ -19,6 +19,7 @@ use master_core::core::Core;
 use master_core::effect::Step;
 use master_core::event::{Actor, Event, Record};
 use proto::id::{CellId, EventSeq, HostName, UserName};
+use proto::limit::VmemMeaning;
 use proto::time::{Now, Tick, Wall};
 use quic::Serial;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -43,6 +44,45 @@ pub struct Plan {
     pub host: HostName,
     /// The user who makes the cell and manages it, beside root.
     pub user: UserName,
+    /// What `h_vmem` limits.
+    pub vmem: VmemMeaning,
+}
+
+/// The directory and the unit files of a cell whose tasks get their groups from systemd.
+const DIRECTORY_OF_UNITS: &str = "/var/lib/gridwright";
+const UNIT_FILES: [&str; 3] = [
+    "/usr/lib/systemd/system/gridwright-jobs.service",
+    "/lib/systemd/system/gridwright-jobs.service",
+    "/etc/systemd/system/gridwright-jobs.service",
+];
+
+/// What `h_vmem` limits in a new cell: memory, if this host can limit that for its jobs.
+pub fn vmem_of_host(dir: &Path) -> VmemMeaning {
+    let groups = Path::new("/sys/fs/cgroup");
+    let is_root = nix::unistd::Uid::effective().is_root();
+    let can = if Path::new("/run/systemd/system").is_dir() {
+        // systemd passes each controller that it has on to the unit.
+        let has_unit = UNIT_FILES.iter().any(|file| Path::new(file).is_file());
+        has_unit && dir == Path::new(DIRECTORY_OF_UNITS) && limits_memory(groups, "cgroup.controllers")
+    } else {
+        // Groups are made in the group of the launcher, which is the one of this process.
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
+        own.is_some_and(|own| limits_memory(groups, &format!("{own}/cgroup.subtree_control")))
+    };
+    if is_root && can {
+        VmemMeaning::Memory
+    } else {
+        VmemMeaning::Address
+    }
+}
+
+/// Whether a list of controllers of the second version has memory.
+fn limits_memory(groups: &Path, list: &str) -> bool {
+    let roots = [groups.to_owned(), groups.join("unified")];
+    let root = roots.iter().find(|root| root.join("cgroup.controllers").is_file());
+    let text = root.and_then(|root| std::fs::read_to_string(root.join(list.trim_start_matches('/'))).ok());
+    text.is_some_and(|text| text.split_ascii_whitespace().any(|name| name == "memory"))
 }
 
 /// A cell cannot be made.

@@ -68,6 +68,7 @@ mod tests {
     use crate::testing::TempDir;
     use crate::tickets::Tickets;
     use proto::id::{HostName, UserName};
+    use proto::limit::VmemMeaning;
     use quic::{Client, Credentials, HostKey, MasterAddress, ServerLimits, Verdict};
     use tokio::sync::mpsc;
 
@@ -82,6 +83,7 @@ mod tests {
             slots: 1,
             host,
             user,
+            vmem: VmemMeaning::Address,
         })
         .unwrap();
         Layout::new(dir)

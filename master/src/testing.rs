@@ -55,6 +55,7 @@ pub fn cell_events(jobs: u64) -> Vec<Record> {
         slots: 2,
         host: HostName::new("node1"),
         user: UserName::from("alice"),
+        vmem: proto::limit::VmemMeaning::Address,
     };
     let mut events = crate::init::first_events_of(&plan, CellId(1), Wall(1_800_000_000_000));
     for job in 1..=jobs {

@@ -7,14 +7,15 @@
 //! Normalised on both sides, in `conformance/normalise.rs`: dates and times, job numbers in the
 //! answer to a submission, values of load and usage, priorities other than 0 (in `28` to `31` every
 //! digit of them is compared), process numbers. Not compared at all: `env_list` and `TERM` of the
-//! submitting shell, `peak_rss` of `qacct`, which is ours, a sensor value that had been left over,
-//! the order of load values and which of ours 8.1.9 does not have, what the daemons tell `qping`
-//! about themselves, and how often it was told; that `qconf` could not read a file of its own in
-//! `/tmp`, and a line of stderr that is the one before it once more. Ours and ignored: lines of
-//! stderr that begin with two blanks (where, why, fix). Refusals of commands that change jobs and
-//! queues are on our stderr and were on stdout: they are compared wherever they are. Queue
-//! instances are listed by sequence number and name, and were in the order of their making. The
-//! host is called `vm` and the users `u1 u2 u3`, in name spaces of the test's own.
+//! submitting shell, `peak_rss` of `qacct` and `pressure` of `qstat -j`, which are ours, a sensor
+//! value that had been left over, the order of load values and which of ours 8.1.9 does not have,
+//! what the daemons tell `qping` about themselves, and how often it was told; that `qconf` could
+//! not read a file of its own in `/tmp`, and a line of stderr that is the one before it once more.
+//! Ours and ignored: lines of stderr that begin with two blanks (where, why, fix). Refusals of
+//! commands that change jobs and queues are on our stderr and were on stdout: they are compared
+//! wherever they are. Queue instances are listed by sequence number and name, and were in the order
+//! of their making. The host is called `vm` and the users `u1 u2 u3`, in name spaces of the test's
+//! own.
 //!
 //! Where an answer differs by design (`@ design`), ours is in `captures/ours` and compared instead,
 //! so that nothing of it changes unseen; `GRIDWRIGHT_CONFORMANCE_WRITE=1` writes those files. Such

@@ -54,6 +54,40 @@ fn jobs_inherit_what_the_agent_was_started_with_if_the_cell_wants_it() {
     assert_eq!(printed(&cell), format!("1055@server,,inherits,{home}\n"));
 }
 
+/// `tail` keeps a line without an end in memory.
+const TEN_TIMES_20_MB: &str = "#!/bin/bash\n#$ -l h_vmem=100M\nulimit -v\n\
+    for i in 1 2 3 4 5 6 7 8 9 10; do head -c 20M /dev/zero | tail -n 1 | sleep 600 & done\nwait\n";
+
+#[test]
+fn h_vmem_limits_memory_in_use_by_the_whole_task_if_the_cell_wants_it() {
+    let cell = Cell::up();
+    let shown = cell.admin(&["qconf", "-sconf", "global"]).ok().out;
+    let kept = shown.lines().filter(|line| !line.starts_with("execd_params"));
+    let text: String = kept
+        .chain(["execd_params H_VMEM=swap"])
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let file = cell.write_top("global", &text, 0o644).display().to_string();
+    let refused = cell.admin(&["qconf", "-Mconf", &file]);
+    let said = refused.out + &refused.err;
+    assert!(refused.code != 0 && said.contains("address or memory"), "{said}");
+    cell.set_global("execd_params", "H_VMEM=memory");
+    let limits = std::fs::read_to_string(cell.dir().join("run/launcher/limits")).unwrap();
+    let record = cell.run_script(TEN_TIMES_20_MB, &[]);
+    if limits.contains("H_VMEM=memory: not possible") {
+        let said = record.value("not_set");
+        assert!(said.contains("h_vmem limits address space"), "{record:?}");
+        return;
+    }
+    assert_eq!(record.number("failed"), 37, "{record:?}");
+    let limit = record.value("limit");
+    assert!(
+        limit.starts_with("h_vmem=100.000M reached") && limit.ends_with("(certain)"),
+        "{limit}"
+    );
+    assert_eq!(cell.output(&record), "unlimited\n");
+}
+
 #[test]
 fn the_master_ends_a_job_whose_time_is_over_on_an_unknown_host() {
     let cell = Cell::up();

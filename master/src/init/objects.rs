@@ -7,6 +7,7 @@ use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
 use proto::id::{HostGroupName, HostName, PeName, QueueName};
+use proto::limit::VmemMeaning;
 use proto::object::{Fields, Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::policy::SchedulerConf;
@@ -25,7 +26,7 @@ pub(super) fn first_objects(plan: &Plan) -> Vec<StoredObject> {
     let host = plan.host.as_str();
     let mut objects = vec![
         stored(ObjectKind::ComplexTable, "", Complex::built_in().write()),
-        stored(ObjectKind::ClusterConf, "global", cluster_conf()),
+        stored(ObjectKind::ClusterConf, "global", cluster_conf(plan)),
         stored(ObjectKind::SchedulerConf, "", scheduler_conf()),
         stored(
             ObjectKind::ExecHost,
@@ -63,10 +64,13 @@ fn stored(kind: ObjectKind, name: &str, fields: Fields) -> StoredObject {
     }
 }
 
-fn cluster_conf() -> Fields {
+fn cluster_conf(plan: &Plan) -> Fields {
     let mut fields = ClusterConf::template().to_fields();
     fields.set("load_report_time", LOAD_REPORT_TIME);
     fields.set("shell_start_mode", "unix_behavior");
+    if plan.vmem == VmemMeaning::Memory {
+        fields.set("execd_params", "H_VMEM=memory");
+    }
     fields
 }
 

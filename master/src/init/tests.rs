@@ -2,6 +2,7 @@ use super::*;
 use crate::config::{CellConfig, MasterConfig};
 use crate::replay::replay;
 use crate::testing::TempDir;
+use proto::limit::VmemMeaning;
 use proto::object::Fields;
 use proto::pe::{AllocationRule, ParallelEnvironment};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,6 +15,7 @@ fn made(dir: &TempDir) -> (Layout, CellId) {
         slots: 3,
         host: HostName::new("node1"),
         user: UserName::from("alice"),
+        vmem: VmemMeaning::Memory,
     };
     let cell = init(&plan).unwrap();
     assert!(matches!(init(&plan), Err(InitError::Exists { .. })));
@@ -41,6 +43,24 @@ fn a_new_cell_has_its_objects_and_its_first_host() {
     let lists = [&config.admin_hosts, &config.submit_hosts].map(|hosts| hosts.contains("node1"));
     assert_eq!((lists, config.exec_hosts.len()), ([true, true], 2));
     assert_eq!(state.certificates["node1"].len(), 1);
+    let node1 = HostName::new("node1");
+    assert_eq!(config.settings_of(&node1).execd().h_vmem, VmemMeaning::Memory);
+}
+
+#[test]
+fn memory_can_be_limited_where_the_second_version_has_the_controller() {
+    let dir = TempDir::new("groups");
+    let root = dir.path();
+    let children = "job/cgroup.subtree_control";
+    assert!(!limits_memory(root, children));
+    std::fs::create_dir_all(root.join("unified/job")).unwrap();
+    std::fs::write(root.join("unified/cgroup.controllers"), "cpu memory pids\n").unwrap();
+    assert!(limits_memory(root, "cgroup.controllers"));
+    // The host has the controller, and does not pass it on to groups below this one.
+    std::fs::write(root.join("unified").join(children), "cpu\n").unwrap();
+    assert!(!limits_memory(root, children));
+    std::fs::write(root.join("unified").join(children), "cpu memory\n").unwrap();
+    assert!(limits_memory(root, children));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The examinations, each of which says what it found and, where that is bad, what to do.
 
 mod boundary;
+mod limits;
 mod place;
 
 use super::finding::Finding;
@@ -64,7 +65,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.extend(boundary::all(dir));
     findings.extend(reach(dir));
     findings.extend(reports(dir));
-    findings.push(control_groups(dir));
+    findings.extend(limits::all(dir));
     findings.push(name_service());
     findings.push(space(dir));
     findings.extend(reserve(dir));
@@ -319,32 +320,6 @@ fn clock(offset_ms: Option<i64>) -> Finding {
         "clock",
         found,
         "set the clock that is wrong, best by NTP on both hosts (chrony, systemd-timesyncd)",
-    )
-}
-
-fn control_groups(dir: &Path) -> Finding {
-    let parent = agent_file(dir).map(|file| file.cgroup_parent).unwrap_or_default();
-    if !parent.is_empty() && !Path::new(&parent).join("cgroup.procs").exists() {
-        let found = format!("cgroup_parent of etc/agent.toml is {parent}, which is no control group");
-        return Finding::bad(
-            "control groups",
-            found,
-            format!("mkdir {parent}, or leave cgroup_parent out"),
-        );
-    }
-    if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
-        let controllers = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
-        return Finding::fine("control groups", format!("version 2: {}", controllers.trim()));
-    }
-    if Path::new("/sys/fs/cgroup/memory").exists() {
-        return Finding::fine(
-            "control groups",
-            "version 1; whole-job limits are enforced by sampling all the same",
-        );
-    }
-    Finding::fine(
-        "control groups",
-        "none; jobs are tracked by session, group and descent, limits by sampling",
     )
 }
 

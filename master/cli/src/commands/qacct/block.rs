@@ -154,6 +154,9 @@ impl RecordBlock {
         if let Some(hit) = &record.limit {
             self.bare("limit", limit(hit));
         }
+        for text in record.usage.conditions.unset.texts() {
+            self.bare("not_set", text);
+        }
         if !record.reason.is_empty() {
             self.bare("reason", record.reason.replace('\n', " "));
         }

@@ -7,6 +7,7 @@ use crate::output::time::Clock;
 use crate::output::value::{bytes, memory_seconds, transferred};
 use proto::amount::{Amount, Type};
 use proto::job::Phase;
+use proto::usage::Conditions;
 use proto::wire::view::{JobDetail, TaskRow};
 use serde_json::Value;
 use std::fmt::{Display, Write as _};
@@ -92,6 +93,14 @@ fn tasks(block: &mut Block, detail: &JobDetail, binding: bool) {
     for task in on_hosts() {
         put_task(block, "usage", task.task, usage(task));
     }
+    for task in on_hosts() {
+        if let Some(waits) = pressure(&task.usage.conditions) {
+            put_task(block, "pressure", task.task, waits);
+        }
+        for text in task.usage.conditions.unset.texts() {
+            put_task(block, "not set", task.task, text);
+        }
+    }
     for task in on_hosts().filter(|task| !task.maps.is_empty()) {
         let maps: Vec<String> = task.maps.iter().map(ToString::to_string).collect();
         put_task(block, "resource_map", task.task, maps.join(","));
@@ -116,6 +125,20 @@ fn usage(task: &TaskRow) -> String {
         memory(usage.vmem_bytes),
         memory(usage.maxvmem_bytes)
     )
+}
+
+/// How a task waits; `None` where its host does not know, and for a task that does not wait.
+fn pressure(conditions: &Conditions) -> Option<String> {
+    let share = |name, hundredths: Option<u32>| {
+        let waits = hundredths.filter(|hundredths| *hundredths > 0)?;
+        Some(format!("{name}={}.{:02}%", waits / 100, waits % 100))
+    };
+    let shares = [
+        share("cpu", conditions.cpu_pressure),
+        share("memory", conditions.memory_pressure),
+    ];
+    let shares: Vec<String> = shares.into_iter().flatten().collect();
+    (!shares.is_empty()).then(|| shares.join(", "))
 }
 
 /// A line about one task.
