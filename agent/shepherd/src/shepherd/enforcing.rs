@@ -2,6 +2,7 @@
 //! blame.
 
 use super::child::{ChildCommand, LOOK_MS};
+use super::control::MemoryLimit;
 use super::ending::Action;
 use super::evidence;
 use super::evidence::{EndFacts, GroupFacts};
@@ -175,7 +176,10 @@ impl Supervisor<'_> {
             return;
         }
         let in_use = self.sampler.usage().rss_bytes;
-        if let Some(limit) = self.context.control.hard_memory().filter(|limit| in_use > limit.bytes) {
+        // The kernel lets a group exceed its limit by some pages. More is there only if it refused the
+        // limit, because the task had more already.
+        let is_beyond = |limit: &MemoryLimit| in_use > limit.bytes.saturating_add(limit.bytes / 16);
+        if let Some(limit) = self.context.control.hard_memory().filter(is_beyond) {
             self.blame(evidence::hit(limit.name, limit.bytes, in_use, HostEvidence::Certain));
             self.kill_for_limit();
             return;
