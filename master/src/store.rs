@@ -20,6 +20,8 @@ mod tests;
 mod upgrade;
 
 pub use accounting::{AccountingCursor, AccountingRow, Damage};
+#[cfg(test)]
+pub(crate) use codec::KINDS as EVENT_KINDS;
 pub use codec::{EventHead, UndecodedEvent};
 pub use damage::{ForeignFile, RowDamage};
 pub use full::probe_room;

@@ -14,6 +14,7 @@ mod tracker;
 use super::select::Patterns;
 use crate::store::{EventHead, SelectLimits, Store, StoreError, UndecodedEvent};
 use master_core::event::Actor;
+use master_core::stream::by;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::EventSeq;
 use proto::wire::client::{ChangeFilter, Reply};
@@ -42,7 +43,9 @@ const PART_LOG: SelectLimits = SelectLimits {
 pub struct Changes {
     database: PathBuf,
     filter: ChangeFilter,
+    /// The patterns of users, and those of `user@host`.
     users: Patterns,
+    users_at_hosts: Patterns,
     objects: Patterns,
     store: Option<Store>,
     /// The last event that was looked at.
@@ -58,9 +61,12 @@ impl Changes {
     /// A question to the database at that path.
     pub fn new(database: PathBuf, filter: ChangeFilter) -> Self {
         let most = usize::try_from(filter.most).unwrap_or(MOST_CHANGES).min(MOST_CHANGES);
+        let (users_at_hosts, users): (Vec<_>, Vec<_>) =
+            filter.users.iter().cloned().partition(|pattern| pattern.contains('@'));
         Self {
             database,
-            users: Patterns::new(&filter.users),
+            users: Patterns::new(&users),
+            users_at_hosts: Patterns::new(&users_at_hosts),
             objects: Patterns::new(&filter.objects),
             filter,
             store: None,
@@ -149,9 +155,12 @@ impl Changes {
     }
 
     fn is_by(&self, actor: &Actor) -> bool {
+        if self.filter.users.is_empty() {
+            return true;
+        }
         match actor {
-            Actor::User { user, .. } => self.users.admit(user.as_str()),
-            Actor::Agent(_) | Actor::Scheduler(_) | Actor::Master => self.users.admit(""),
+            Actor::User { user, .. } => self.users.any(user.as_str()) || self.users_at_hosts.any(&by(actor)),
+            Actor::Agent(_) | Actor::Scheduler(_) | Actor::Master => self.users.any(""),
         }
     }
 
@@ -188,7 +197,7 @@ impl NewestChanges {
             request.is_some()
                 && self.request == request
                 && change.owner.is_some()
-                && (&last.name, last.action) == (&change.name, change.action)
+                && (&last.name, last.action, &last.by) == (&change.name, change.action, &change.by)
         };
         if self.changes.back().is_some_and(is_same) {
             if let Some(last) = self.changes.back_mut() {

@@ -297,7 +297,7 @@ fn without_record(event: &Event) -> Option<Event> {
 /// know.
 macro_rules! kinds {
     ($($variant:ident = $name:literal,)*) => {
-        pub(super) const KINDS: &[&str] = &[$($name,)*];
+        pub(crate) const KINDS: &[&str] = &[$($name,)*];
 
         /// The name of an event's kind, in the database and for people.
         pub(crate) fn kind(event: &Event) -> &'static str {

@@ -9,6 +9,7 @@ use crate::fail::Fail;
 use crate::job::date;
 use crate::output::time::{Clock, now};
 use crate::output::{self, json};
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use proto::object::{Form, ObjectKind};
 use proto::time::Wall;
@@ -30,7 +31,7 @@ pub const CHANGES: CommandDef = CommandDef {
             "--by",
             ValueCount::One,
             "USER,...",
-            "only changes of these users, or of patterns",
+            "only changes of these users, of USER@HOST, or of patterns",
         ),
         with(
             "--last",
@@ -48,7 +49,7 @@ pub const CHANGES: CommandDef = CommandDef {
             "--since",
             ValueCount::One,
             "TIME",
-            "only from then on: 12h or 7d ago, 2026-11-26, 2026-11-26T13:30, or [[CC]YY]MMDDhhmm[.SS]",
+            "only from then on: 12h or 7d ago, 2026-11-26, 2026-11-26T13:30, with +05:00 or Z behind it in that zone, or [[CC]YY]MMDDhhmm[.SS]",
         ),
         with("-fmt", ValueCount::One, "text|json", "how to print (default: text)"),
         crate::cell_address::place::DIR,
@@ -89,9 +90,13 @@ fn filter(parsed: &CommandLine, clock: &Clock) -> Result<ChangeFilter, Fail> {
         text.parse().map_err(|_| bad().fix("give a whole number, such as 100"))
     })?;
     let since = parsed.value("--since").map(|text| {
-        let bad = || Fail::bad_value(format!("gridwright changes: --since {text} is not a time"));
+        let bad = |why| Fail::bad_value(format!("gridwright changes: --since {text} {why}"));
         let fix = "give a time that is past, such as 30m, 12h, 7d, 2026-11-26 or 2026-11-26T13:30";
-        moment(text, now(), clock).ok_or_else(|| bad().fix(fix))
+        match moment(text, now(), clock) {
+            Some(since) if since > now() => Err(bad("has not come yet").fix(fix)),
+            Some(since) => Ok(since),
+            None => Err(bad("is not a time").fix(fix)),
+        }
     });
     Ok(ChangeFilter {
         since: since.transpose()?,
@@ -101,7 +106,8 @@ fn filter(parsed: &CommandLine, clock: &Clock) -> Result<ChangeFilter, Fail> {
     })
 }
 
-/// The time that a text names: so long before `now`, or a date in the zone of this shell.
+/// The time that a text names: so long before `now`, a date with an offset from UTC, or a date in
+/// the zone of this shell.
 fn moment(text: &str, now: Wall, clock: &Clock) -> Option<Wall> {
     if text.ends_with(['s', 'm', 'h', 'd']) {
         let ago_ms = i64::try_from(token::seconds(text)?).ok()?.checked_mul(1000)?;
@@ -110,8 +116,21 @@ fn moment(text: &str, now: Wall, clock: &Clock) -> Option<Wall> {
     if let Ok(time) = date::parse(text, clock.this_year(), clock.zone()) {
         return Some(time);
     }
-    let time = text.parse::<DateTime>().ok()?.to_zoned(clock.zone().clone()).ok()?;
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Some(Wall(time.as_millisecond()));
+    }
+    // A date without an offset, and without a zone: `DateTime` would ignore both.
+    let time = time_of_day(text)?.to_zoned(clock.zone().clone()).ok()?;
     Some(Wall(time.timestamp().as_millisecond()))
+}
+
+/// A date that says nothing about its zone.
+fn time_of_day(text: &str) -> Option<DateTime> {
+    let time = text.get(10..).unwrap_or_default();
+    if time.contains(['+', '-', '[']) {
+        return None;
+    }
+    text.parse().ok()
 }
 
 /// A change: who did what when, and below it the attributes before and after.
@@ -316,6 +335,10 @@ mod tests {
             ("7d", Some(now.0 - 604_800_000)),
             ("2026-11-21", Some(1_795_219_200_000)),
             ("2026-11-21T01:09", Some(1_795_223_340_000)),
+            ("2026-11-21T01:09Z", Some(1_795_223_340_000)),
+            ("2026-11-21T06:09+05:00", Some(1_795_223_340_000)),
+            ("2026-11-20T20:09:00-05:00", Some(1_795_223_340_000)),
+            ("2026-11-21T01:09[Asia/Tokyo]", None),
             ("202611210109.55", Some(1_795_223_395_000)),
             ("yesterday", None),
             ("-1d", None),
@@ -323,6 +346,16 @@ mod tests {
         ] {
             assert_eq!(moment(text, now, &utc()), expected.map(Wall), "{text}");
         }
+    }
+
+    #[test]
+    fn a_time_to_come_is_refused() {
+        let since = |time: &str| {
+            let words = vec!["--since".to_owned(), time.to_owned()];
+            let parsed = CHANGES.parse(words).expect("the option is known");
+            filter(&parsed, &utc()).is_ok()
+        };
+        assert!(since("2020-01-01") && !since("2999-01-01"));
     }
 
     #[test]

@@ -6,6 +6,9 @@ use proto::wire::view::FieldChange;
 /// The most attributes that are shown of one change.
 const MOST_FIELDS: usize = 500;
 
+/// What one of two values has where the other has more elements.
+const NOTHING: &str = "(nothing)";
+
 /// Values up to this length are shown whole.
 const VALUE_BYTES: usize = 400;
 
@@ -51,6 +54,9 @@ fn shortened(old: Option<String>, new: Option<String>) -> (Option<String>, Optio
     let behind = before.iter().rev().zip(after.iter().rev()).take(rest);
     let tail = behind.take_while(is_equal).count();
     let middle = |elements: &[String]| {
+        if head + tail == elements.len() && !elements.is_empty() {
+            return NOTHING.to_owned();
+        }
         let start = if head > 0 { "..." } else { "" };
         let end = if tail > 0 { "..." } else { "" };
         format!("{start}{}{end}", cut(elements[head..elements.len() - tail].concat()))
@@ -92,6 +98,13 @@ mod tests {
         let change = between_values(&old.join(" "), &old[..499].join(" "));
         assert_eq!(change.name, "hostlist");
         assert!(change.old.is_some_and(|old| old.ends_with("node499") && old.len() < 50));
+        let mut longer = list(0, 500);
+        longer.insert(250, "new".to_owned());
+        let change = between_values(&old.join(" "), &longer.join(" "));
+        assert_eq!(
+            (change.old.as_deref(), change.new.as_deref()),
+            (Some("(nothing)"), Some("...new ..."))
+        );
         let change = between_values(&"ü".repeat(1000), "short");
         assert!(change.old.is_some_and(|old| old.ends_with("...") && old.len() < 410));
         assert_eq!(change.new.as_deref(), Some("short"));

@@ -160,6 +160,10 @@ fn questions_are_about_a_time_users_and_objects() {
     assert_eq!(asked(ChangeFilter { since, ..all() }), [changed, revoked]);
     let users = vec!["b*".to_owned()];
     assert_eq!(asked(ChangeFilter { users, ..all() }), [changed]);
+    let users = vec!["bob@node1".to_owned()];
+    assert_eq!(asked(ChangeFilter { users, ..all() }), [changed]);
+    let users = vec!["bob@node2".to_owned()];
+    assert!(asked(ChangeFilter { users, ..all() }).is_empty());
     let objects = vec!["node2".to_owned()];
     assert_eq!(asked(ChangeFilter { objects, ..all() }), [revoked]);
     let objects = vec!["parallel environment".to_owned()];
@@ -286,6 +290,43 @@ fn a_log_whose_beginning_was_removed_says_so_and_guesses_no_earlier_values() {
         ]
     );
     assert!(history.changes[0].is_earlier_unknown && !history.changes[1].is_earlier_unknown);
+}
+
+#[test]
+fn a_trimmed_log_blames_nobody_for_the_state_of_a_queue_instance_before() {
+    let dir = TempDir::new("changes");
+    let changed = |disabled| Event::InstanceChanged {
+        instance: QueueInstanceName {
+            queue: "all.q".into(),
+            host: "node1".into(),
+        },
+        state: InstanceState {
+            disabled,
+            ..InstanceState::default()
+        },
+    };
+    let events = [
+        (user("bob"), Some(1), changed(true)),
+        (user("bob"), Some(2), changed(false)),
+        (user("bob"), Some(3), changed(true)),
+    ];
+    let history = ask(&database(&dir, 100, &events), all());
+    assert_eq!(
+        lines(&history),
+        [
+            "bob@node1 modified queue instance all.q@node1",
+            "bob@node1 enabled queue instance all.q@node1",
+            "bob@node1 disabled queue instance all.q@node1",
+        ]
+    );
+    assert!(history.changes[0].is_earlier_unknown);
+}
+
+#[test]
+fn every_kind_that_is_read_is_one_of_the_log() {
+    for kind in tracker::KINDS.iter().chain(JobSummary::KINDS) {
+        assert!(crate::store::EVENT_KINDS.contains(kind), "{kind}");
+    }
 }
 
 #[test]

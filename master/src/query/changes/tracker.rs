@@ -100,16 +100,21 @@ impl Tracker {
     /// What a user did to a queue instance. Its errors, its calendar and other queues change it,
     /// too: that is nobody's change.
     fn instance(&mut self, head: &EventHead, instance: &QueueInstanceName, state: &InstanceState) -> Vec<ChangeView> {
-        let old = self
-            .instances
-            .insert(instance.clone(), state.clone())
-            .unwrap_or_default();
-        if *state == InstanceState::default() {
+        let old = self.instances.insert(instance.clone(), state.clone());
+        // In a whole log, an instance that is not here has the state of a new one.
+        if self.knows_all && *state == InstanceState::default() {
             self.instances.remove(instance);
         }
         if !matches!(head.actor, Actor::User { .. }) {
             return Vec::new();
         }
+        if old.is_none() && !self.knows_all {
+            return vec![ChangeView {
+                is_earlier_unknown: true,
+                ..change(head, ChangeAction::Modified, "queue instance", instance.to_string())
+            }];
+        }
+        let old = old.unwrap_or_default();
         let pairs = [
             (
                 old.disabled,

@@ -50,12 +50,21 @@ fn within(dir: &Path, patience: Duration) -> Vec<Finding> {
     std::thread::spawn(move || drop(sender.send(CellFacts::ask(&asked))));
     match receiver.recv_timeout(patience) {
         Ok(Ok(facts)) => facts.findings(),
-        Ok(Err(refusal)) => vec![Finding::bad("master", refusal.what, refusal.fix)],
+        Ok(Err(refusal)) => vec![refused(&refusal)],
         Err(_) => {
             let found = format!("no answer within {} s", patience.as_secs());
             vec![Finding::bad("master", found, address.where_to_look())]
         }
     }
+}
+
+/// The finding that the master refused a question.
+fn refused(refusal: &Diagnostic) -> Finding {
+    let found = match refusal.why.as_str() {
+        "" => refusal.what.clone(),
+        why => format!("{}: {why}", refusal.what),
+    };
+    Finding::bad("master", found, refusal.remedy())
 }
 
 impl CellFacts {
@@ -210,6 +219,7 @@ fn span(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::diagnostic::Code;
     use proto::time::Wall;
 
     fn view(host: &str, connected: bool, report_age_ms: Option<u64>, has_joined: bool) -> HostView {
@@ -318,6 +328,23 @@ mod tests {
             "{}",
             findings[0].text()
         );
+    }
+
+    #[test]
+    fn a_refusal_has_its_reason_and_a_remedy() {
+        let refusal = Diagnostic::new(Code::Overloaded, "5 questions wait");
+        let finding = refused(&refusal);
+        assert_eq!(finding.text().lines().next(), Some("BAD  master: 5 questions wait"));
+        assert_eq!(finding.fix, Code::Overloaded.remedy());
+        let finding = refused(&refusal.why("the disk is slow").fix("wait"));
+        assert!(
+            finding
+                .text()
+                .starts_with("BAD  master: 5 questions wait: the disk is slow"),
+            "{}",
+            finding.text()
+        );
+        assert_eq!(finding.fix, "wait");
     }
 
     #[test]
