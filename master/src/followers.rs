@@ -1,7 +1,7 @@
 //! The followers of the durable events: files, mail, event clients, waiting commands, snapshots.
 //!
-//! Each follower is one file. Its type, where it has one, has those of these methods that it needs, and
-//! [`Followers`] calls them:
+//! Each follower is one file. Its type, where it has one, has those of these methods that it needs,
+//! and [`Followers`] calls them:
 //!
 //! | method | when |
 //! |---|---|

@@ -27,10 +27,10 @@ use proto::wire::agent::AgentConfig;
 /// 4. [`Core::next_timer`] says when an [`Input::Tick`] is wanted; earlier or later ones do no
 ///    harm. Time goes forward from call to call.
 ///
-/// [`Turn`] alone changes the state and the observations, in the course of a call. Equal inputs at equal times lead to
-/// equal steps: there is no clock, no random order and no other source of chance here, and what is
-/// drawn by chance comes in with the input. The other threads of the master fold the same events
-/// into states of their own and never look into this one.
+/// [`Turn`] alone changes the state and the observations, in the course of a call. Equal inputs at
+/// equal times lead to equal steps: there is no clock, no random order and no other source of
+/// chance here, and what is drawn by chance comes in with the input. The other threads of the
+/// master fold the same events into states of their own and never look into this one.
 #[derive(Debug)]
 pub struct Core {
     pub(crate) state: State,

@@ -45,8 +45,8 @@ use usage::Accounts;
 /// same events in the same order and come to equal states, so nothing that is applied may depend on
 /// anything but the event and the state: not on time that passes, not on load, not on the version
 /// of the program. It panics on an event that cannot be true; the core checks that before it
-/// records one. `settle`, by which the scheduler finds tasks quickly whose pause is over, changes an
-/// index and nothing that is compared or stored.
+/// records one. `settle`, by which the scheduler finds tasks quickly whose pause is over, changes
+/// an index and nothing that is compared or stored.
 ///
 /// What can be computed from the rest is not stored: [`State::image`] leaves it out of a snapshot,
 /// and [`State::restored`] makes it anew. A copy is cheap, because the large tables share what did

@@ -118,7 +118,11 @@ fn unknown_host<'a>(config: &Configuration, request: &'a ResourceRequest) -> Opt
     // server.
     let attribute = config.complex.lookup(&request.name)?;
     (attribute.name.as_str() == "hostname").then_some(())?;
+    // A host group matches nothing here, as in 8.1.9.
     let name = request.value.as_deref().unwrap_or("TRUE");
+    if name.starts_with('@') {
+        return None;
+    }
     Expression::parse(name).ok()?.plain()?;
     let Configuration {
         exec_hosts,

@@ -240,8 +240,7 @@ pub const WORDS: &[PageTexts] = &[
         description: &[
             "The changes come from the log of events, which a cell keeps whole unless `trim_log` of \
              `etc/master.toml` is set. The last line on standard error says how far back the log goes. Whoever may \
-             use `qconf -sq` may ask.",
-            "Values longer than 400 bytes are shortened. An answer has at most 10000 changes and 8 MiB.",
+             use `qconf -sq` may ask. Values over 400 bytes are shortened; there are at most 10000 changes, 8 MiB.",
             "`--object` takes names of objects and hosts, queue instances such as `all.q@node1`, numbers of jobs, \
              and kinds: `cluster queue`, `complex`, `scheduler configuration`, `exec host`, `access list`, `job` \
              and so on. The cluster configuration is called `global`.",
@@ -252,7 +251,6 @@ pub const WORDS: &[PageTexts] = &[
                 "gridwright changes --object all.q,'all.q@*'",
                 "Who changed a queue, or disabled it somewhere.",
             ),
-            ("gridwright changes --object job", "What was done to jobs."),
         ],
         environment: &[],
         files: &[],

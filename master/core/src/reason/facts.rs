@@ -1,9 +1,9 @@
 //! One table of what each obstacle is about: its rows are all that most code has to know of it.
 //!
-//! To add an obstacle, add a row here and its words in `explain/words.rs` and `explain/plain.rs`. The
-//! ranking, the numbers, the holders and the advice of `gridwright explain` follow from the row, and
-//! so does whether `qstat -j` names it for every job. Reasons about different attributes stay apart
-//! only if `reason/group.rs` compares them.
+//! To add an obstacle, add a row here and its words in `explain/words.rs` and `explain/plain.rs`.
+//! The ranking, the numbers, the holders and the advice of `gridwright explain` follow from the
+//! row, and so does whether `qstat -j` names it for every job. Reasons about different attributes
+//! stay apart only if `reason/group.rs` compares them.
 
 use super::{Obstacle, Overload, PartialRoom, QuotaDenial, Shortage};
 use proto::id::{AttributeName, PeName};
