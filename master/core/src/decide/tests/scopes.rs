@@ -135,7 +135,7 @@ fn an_attribute_is_in_the_global_scope_or_in_the_others() {
         ),
         (
             asked("memory=1G", "", "mem=2G"),
-            "-scope slave -l memory=2G",
+            "-scope slave -l mem=2G",
             global("slave", "memory"),
         ),
         (
@@ -148,7 +148,7 @@ fn an_attribute_is_in_the_global_scope_or_in_the_others() {
             "-scope master -l arch=lx",
             global("master", "arch"),
         ),
-        (asked("", "disk=1", "dk=1"), "-scope slave -l disk=1", twice),
+        (asked("", "disk=1", "dk=1"), "-scope slave -l dk=1", twice),
         (asked("", "", "lic=1"), "-scope slave -l lic=1", once.clone()),
         (asked("", "lic=1", "lic=1"), "-scope slave -l lic=1", once),
     ] {
@@ -192,7 +192,7 @@ fn lists_of_scopes_are_checked_as_the_others() {
         ),
         (
             asked("", "", "h=nosuchhost"),
-            "-l hostname",
+            "-l h",
             "can't resolve hostname \"nosuchhost\"",
         ),
         (
