@@ -47,7 +47,10 @@ impl TaskControl {
         };
         let (hard, soft) = memory_limits(document);
         let is_memory = document.vmem == Some(VmemMeaning::Memory);
-        let needs_memory = is_memory && (hard.is_some() || soft.is_some());
+        // A group that the administrator names limits memory under either meaning, beside the
+        // limits of address space.
+        let is_named = document.cgroup_parent.is_some();
+        let needs_memory = is_memory && soft.is_some() || (is_memory || is_named) && hard.is_some();
         let group = match TaskGroup::create(&place, &document.key, needs_memory) {
             Ok(group) => group,
             Err(error) => {
@@ -55,7 +58,8 @@ impl TaskControl {
                 return Self::without_group(document);
             }
         };
-        let keeps_memory = needs_memory && group.has_memory();
+        let limits_memory = needs_memory && group.has_memory();
+        let keeps_memory = limits_memory && is_memory;
         let mut unset = UnsetLimits::default();
         if wants_memory(document) && !keeps_memory {
             unset.insert("memory");
@@ -67,7 +71,7 @@ impl TaskControl {
         }
         TaskControl {
             group: Some(group),
-            hard: hard.filter(|_| keeps_memory),
+            hard: hard.filter(|_| limits_memory),
             soft: soft.filter(|_| keeps_memory),
             processes,
             keeps_memory,
