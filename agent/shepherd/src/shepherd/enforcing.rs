@@ -176,8 +176,8 @@ impl Supervisor<'_> {
             return;
         }
         let in_use = self.sampler.usage().rss_bytes;
-        // The kernel lets a group exceed its limit by some pages. More is there only if it refused the
-        // limit, because the task had more already.
+        // The kernel lets a group exceed its limit by some pages. More is there only if it refused
+        // the limit, because the task had more already.
         let is_beyond = |limit: &MemoryLimit| in_use > limit.bytes.saturating_add(limit.bytes / 16);
         if let Some(limit) = self.context.control.hard_memory().filter(is_beyond) {
             self.blame(evidence::hit(limit.name, limit.bytes, in_use, HostEvidence::Certain));
