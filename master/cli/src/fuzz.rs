@@ -1,5 +1,5 @@
-//! The text parsers of the commands against seeded mutations, as `tests/fuzz` tries those of the
-//! libraries: option files and script directives. What `qconf` reads is tried beside it.
+//! Gives seeded mutations of option files and script directives to the parsers of the commands.
+//! `tests/fuzz` does the same with the parsers of the libraries.
 
 #[path = "../../../tests/harness/fuzz/mutate.rs"]
 pub mod mutate;

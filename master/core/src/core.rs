@@ -19,8 +19,8 @@ use proto::wire::agent::AgentConfig;
 ///    first one of a cell; [`Core::at`] adds where the master runs. A restored or copied cell gets
 ///    [`Core::raise_epoch`] or [`Core::part_from_original`] before any agent is let in.
 /// 2. [`Core::handle`] takes an [`Input`] and the time. It decides, applies the events at once and
-///    returns them with the effects as a [`Step`]. It neither waits nor fails: what is refused is
-///    an effect, the reply to whoever asked.
+///    returns them with the effects as a [`Step`]. It neither waits nor fails: a refusal is an
+///    effect too, the reply to the client that asked.
 /// 3. The caller appends the events of the step in their order, and performs the effects only when
 ///    all events up to these are durable. If appending fails, the core is ahead of the log: the
 ///    caller appends again, or throws the core away. Until then nothing of the step may be seen.

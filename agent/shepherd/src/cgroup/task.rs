@@ -174,7 +174,7 @@ impl TaskGroup {
     }
 
     /// Sets the share of the processor that the group gets beside others: 1 to 10000, and 100 if
-    /// none is given. The first version of control groups writes 1024 where the second writes 100.
+    /// none is given. Version 1 of control groups calls this `cpu.shares`: 1024 there is 100 here.
     pub fn set_cpu_weight(&self, weight: Option<u32>) {
         let weight = u64::from(weight.unwrap_or(USUAL_WEIGHT).clamp(1, 10_000));
         let shares = (weight * 1024 / u64::from(USUAL_WEIGHT)).max(2);
@@ -211,7 +211,7 @@ impl TaskGroup {
             .for_each(|process| proc::signal(process, libc::SIGKILL));
     }
 
-    /// The live processes of the group, without those of groups in it.
+    /// The live processes of the group. Processes of its subgroups are left out.
     pub fn members(&self) -> Vec<ProcessStat> {
         let Some(directory) = self.all().next() else {
             return Vec::new();

@@ -45,7 +45,7 @@ pub fn run(dir: &Path) -> io::Result<()> {
         .for_each(|signal| signals.add(signal));
     signals.thread_block()?;
     take_place()?;
-    // Last: whoever reads the pid relies on the group.
+    // The pid is written after the group is made, because the launcher looks up the group by it.
     folder::note_holder(&lock)?;
     notify::ready();
     loop {

@@ -291,8 +291,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Refuses a tracking group that is not one of those kept for that purpose. Otherwise whoever
-    /// controls the agent could give a task the rights of groups such as `disk` or `root`.
+    /// Refuses a tracking group that is not in the list of tracking groups. Without this check, an
+    /// attacker who controls the agent could give a task the rights of groups such as `disk`.
     fn check_tracking(&self, gid: Option<u32>) -> Result<(), Denial> {
         let Some(gid) = gid else { return Ok(()) };
         if self.tracking_gids.as_ref().is_some_and(|gids| gids.contains(&gid)) {

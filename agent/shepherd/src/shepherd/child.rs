@@ -438,8 +438,8 @@ fn wait_as_job(reporter: &Reporter) {
     reporter.waits_for_peer();
 }
 
-/// The files that a process of the task writes to. The two procedures of the parallel environment
-/// have files of their own; all other processes have those of the job.
+/// The files that a process of the task writes to. The start and stop procedures of the parallel
+/// environment write to their own files. All other processes write to the files of the job.
 fn streams_of<'a>(context: &'a Context, errand: &ChildCommand<'_>) -> &'a Streams {
     let document = &context.document;
     match errand {
