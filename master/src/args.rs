@@ -1,8 +1,10 @@
 //! The command line of `gridwright-master`.
 
+use crate::backup::restore::Moment;
 use crate::init::{self, DEFAULT_PORT, Plan};
 use lexopt::prelude::*;
-use proto::id::{HostName, UserName};
+use proto::id::{EventSeq, HostName, UserName};
+use proto::time::Wall;
 use std::io;
 use std::path::PathBuf;
 
@@ -26,6 +28,20 @@ pub enum Action {
         dir: PathBuf,
         /// The directory that it is a copy of.
         original: String,
+    },
+    /// Write a backup to standard output.
+    Backup {
+        /// The state directory.
+        dir: PathBuf,
+    },
+    /// Make the cell of a backup on standard input.
+    Restore {
+        /// The directory of the new cell.
+        dir: PathBuf,
+        /// The moment at which it begins.
+        moment: Moment,
+        /// The user who administers the cell.
+        user: UserName,
     },
     /// Run the mailer for a letter on standard input.
     Mail {
@@ -61,6 +77,8 @@ struct CommandOptions {
     host: Option<HostName>,
     original: Option<String>,
     mailers: Vec<String>,
+    until_event: Option<u64>,
+    until_ms: Option<i64>,
     daemon: bool,
     log_file: bool,
 }
@@ -72,7 +90,7 @@ pub enum ArgsError {
     #[error(transparent)]
     Option(#[from] lexopt::Error),
     /// The first word names no subcommand.
-    #[error("no subcommand {0:?}: init, run, check, tree, part or mail")]
+    #[error("no subcommand {0:?}: init, run, check, tree, part, backup, restore or mail")]
     UnknownSubcommand(String),
     /// A subcommand needs this option.
     #[error("{0} is missing")]
@@ -88,6 +106,9 @@ pub enum ArgsError {
     /// The value of `--host` is not the name of a host.
     #[error("{0:?} is not a host name")]
     HostName(String),
+    /// A restored cell begins at one moment.
+    #[error("--until-event and --until-ms exclude each other")]
+    TwoMoments,
     /// The environment has a port that is not a number below 65536.
     #[error("SGE_QMASTER_PORT is {0:?}, no port")]
     Port(String),
@@ -107,7 +128,8 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
     let allowed: &[&str] = match subcommand.as_str() {
         "init" => &["dir", "port", "slots", "host"],
         "run" => &["dir", "daemon", "log-file"],
-        "check" | "tree" => &["dir"],
+        "check" | "tree" | "backup" => &["dir"],
+        "restore" => &["dir", "until-event", "until-ms"],
         "part" => &["dir", "original"],
         "mail" => &["mailer"],
         other => return Err(ArgsError::UnknownSubcommand(other.to_owned())),
@@ -134,6 +156,12 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
             dir,
             original: given.original.ok_or(ArgsError::Missing("--original PATH"))?,
         },
+        "backup" => Action::Backup { dir },
+        "restore" => Action::Restore {
+            dir,
+            moment: moment(&given)?,
+            user: this_user(),
+        },
         "tree" => Action::Tree { dir, user: this_user() },
         _ => Action::Check { dir },
     })
@@ -158,12 +186,23 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Comma
             "original" => {
                 given.original = Some(parser.value().and_then(|value| value.string())?);
             }
+            "until-event" => given.until_event = Some(parser.value().and_then(|value| value.parse())?),
+            "until-ms" => given.until_ms = Some(parser.value().and_then(|value| value.parse())?),
             "mailer" => given.mailers.push(parser.value().and_then(|value| value.string())?),
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
         }
     }
     Ok(Some(given))
+}
+
+fn moment(given: &CommandOptions) -> Result<Moment, ArgsError> {
+    match (given.until_event, given.until_ms) {
+        (None, None) => Ok(Moment::Newest),
+        (Some(event), None) => Ok(Moment::Event(EventSeq(event))),
+        (None, Some(ms)) => Ok(Moment::Time(Wall(ms))),
+        (Some(_), Some(_)) => Err(ArgsError::TwoMoments),
+    }
 }
 
 fn plan(given: CommandOptions, dir: PathBuf) -> Result<Plan, ArgsError> {
@@ -223,6 +262,21 @@ mod tests {
         let mailers = vec!["/bin/mail".to_owned(), "/bin/mailx".to_owned()];
         let mail = "mail --mailer /bin/mail --mailer /bin/mailx";
         assert_eq!(check(mail), Ok(Action::Mail { mailers }));
+        assert_eq!(check("backup --dir /d"), Ok(Action::Backup { dir: "/d".into() }));
+        let restore = |moment| Action::Restore {
+            dir: "/d".into(),
+            moment,
+            user: this_user(),
+        };
+        assert_eq!(check("restore --dir /d"), Ok(restore(Moment::Newest)));
+        assert_eq!(
+            check("restore --dir /d --until-event 7"),
+            Ok(restore(Moment::Event(EventSeq(7))))
+        );
+        assert_eq!(
+            check("restore --dir /d --until-ms 7"),
+            Ok(restore(Moment::Time(Wall(7))))
+        );
         assert_eq!(check("run --help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {
             panic!("init is read")

@@ -1,6 +1,7 @@
 //! `gridwright-master check`: replays a log, best a copy of one, before a new version is trusted
 //! with it.
 
+use crate::digest::digest;
 use crate::layout::Layout;
 use crate::replay::{ReplayedState, replay, replay_all};
 use crate::store::{Store, StoreError};
@@ -10,7 +11,10 @@ use std::path::Path;
 
 /// Root goes on with the rights of the owner of the database: SQLite makes files beside it, by name
 /// and in a directory where that account could have made links.
-fn become_owner(dir: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// `Account`.
+pub fn become_owner(dir: &Path) -> Result<(), StoreError> {
     let Ok(found) = std::fs::symlink_metadata(dir.join("master")) else {
         return Ok(());
     };
@@ -62,6 +66,7 @@ pub fn check(dir: &Path) -> Result<String, StoreError> {
             Err(error) => return Err(error),
         }
     }
+    report.push_str(&format!("state {}\n", digest(&state)));
     let tasks: u64 = state
         .jobs
         .values()

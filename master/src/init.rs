@@ -187,6 +187,27 @@ pub fn write_tree(dir: &Path, user: &UserName) -> Result<(), InitError> {
     )
 }
 
+/// Makes every directory of a cell on its master's host, with the rights that its content needs.
+///
+/// # Errors
+/// `Unwritable`, `Foreign`.
+pub fn make_directories(layout: &Layout) -> Result<(), InitError> {
+    tree::make_directories(layout)
+}
+
+/// Writes the files of a restored cell that follow from its settings, and empty ones for the master
+/// to write.
+///
+/// # Errors
+/// See [`write_tree`].
+pub fn write_tree_of_master(dir: &Path, user: &UserName) -> Result<(), InitError> {
+    write_tree(dir, user)?;
+    let layout = Layout::new(dir);
+    tree::WRITTEN_BY_THE_MASTER
+        .iter()
+        .try_for_each(|name| tree::write(&layout.common(name), "", 0o644))
+}
+
 /// The database with the first events of the cell.
 fn make_database(layout: &Layout, plan: &Plan, cell: CellId, identity: &Identity, now: Wall) -> Result<(), InitError> {
     let path = layout.database();

@@ -7,11 +7,13 @@
 
 mod agent_outbox;
 mod args;
+mod backup;
 mod check;
 mod clock;
 mod config;
 mod connections;
 mod copy;
+mod digest;
 mod driver;
 mod followers;
 mod init;
@@ -89,6 +91,19 @@ fn act(action: Action) -> ExitCode {
             Ok(done) => println!("{done}"),
             Err(error) => return fail(&error),
         },
+        Action::Backup { dir } => {
+            let now_ms = clock::wall_now().0;
+            match backup::backup(&dir, std::io::stdout().lock(), now_ms) {
+                Ok(report) => eprintln!("{report}"),
+                Err(error) => return fail(&error),
+            }
+        }
+        Action::Restore { dir, moment, user } => {
+            match backup::restore::restore(&dir, std::io::stdin().lock(), moment, &user) {
+                Ok(report) => println!("{report}"),
+                Err(error) => return fail(&error),
+            }
+        }
         Action::Mail { mailers } => {
             if let Err(error) = followers::mail::relay::serve(&mailers, std::io::stdin(), std::io::stdout()) {
                 return fail(&error);

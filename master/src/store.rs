@@ -12,6 +12,7 @@ mod full;
 #[cfg(test)]
 mod golden;
 mod log;
+mod point;
 mod room;
 mod scripts;
 mod snapshot;

@@ -69,6 +69,8 @@ pub const MASTER: ProgramDef = ProgramDef {
         "check --dir DIR",
         "tree --dir DIR",
         "part --dir DIR --original PATH",
+        "backup --dir DIR",
+        "restore --dir DIR [--until-event N | --until-ms MS]",
         "mail --mailer PATH [--mailer PATH ...]",
     ],
     commands: &[
@@ -85,6 +87,14 @@ pub const MASTER: ProgramDef = ProgramDef {
         (
             "part",
             "makes the copied cell in DIR one of its own: nothing runs in it, its queues are disabled (gridwright up --as-copy)",
+        ),
+        (
+            "backup",
+            "writes a backup of the cell in DIR to standard output; the master may run (gridwright backup)",
+        ),
+        (
+            "restore",
+            "makes the cell of the backup on standard input in DIR (gridwright restore)",
         ),
         (
             "mail",
@@ -108,6 +118,14 @@ pub const MASTER: ProgramDef = ProgramDef {
         (
             "--original PATH",
             "the directory that DIR is a copy of; it is recorded and has no other effect",
+        ),
+        (
+            "--until-event N",
+            "restore: the last event that the cell keeps (default: all of them)",
+        ),
+        (
+            "--until-ms MS",
+            "restore: the time of the last event that the cell keeps, in milliseconds since 1970",
         ),
         (
             "--mailer PATH",

@@ -20,7 +20,7 @@ fn copy_of(cell: &Cell) -> PathBuf {
 }
 
 /// A command about another directory than the cell's.
-fn about(cell: &Cell, dir: &Path, who: CommandUser, words: &[&str]) -> CommandOutput {
+pub fn about(cell: &Cell, dir: &Path, who: CommandUser, words: &[&str]) -> CommandOutput {
     let mut command = cell.command(who, &cell.programs().gridwright());
     command.args(words).env("GRIDWRIGHT_DIR", dir).env("SGE_ROOT", dir);
     CommandOutput::run(command)

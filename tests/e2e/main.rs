@@ -2,6 +2,7 @@
 //! runs the longer forms.
 
 mod backfill;
+mod backup;
 mod boundary;
 mod carried;
 mod categories;

@@ -140,6 +140,26 @@ impl RecordedAccounts {
         )
     }
 
+    /// Puts the account of sensors into the rules of a restored cell, in place of the uids of another
+    /// machine, which may be somebody's here. A host without rules gets those of a new cell.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn readmit_sensors(self, dir: &Path) -> io::Result<()> {
+        let etc = own_folder(dir, "etc")?;
+        if !etc.has("launcher.conf") {
+            return self.admit_sensors(&etc);
+        }
+        let rules = etc.read("launcher.conf")?;
+        let is_foreign = |line: &&str| {
+            let uid = line.trim().strip_prefix("sensor_user ");
+            uid.is_some_and(|uid| uid.trim().bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let kept = rules.lines().filter(|line| !is_foreign(line));
+        let text = kept.fold(String::new(), |text, line| text + line + "\n");
+        etc.write("launcher.conf", &format!("{text}sensor_user {}\n", self.sensor), 0o644)
+    }
+
     fn choose(dir: &Path) -> Result<Self, AccountsError> {
         let mut taken = Vec::new();
         let first = spread(dir);

@@ -1,6 +1,7 @@
 //! One module a command, and the table of names.
 
 mod ask;
+mod backup;
 #[cfg(test)]
 mod captured;
 mod changes;
@@ -33,6 +34,7 @@ mod qsched;
 mod qselect;
 mod qstat;
 mod qsub;
+mod restore;
 mod sensor;
 mod shares;
 mod token;
@@ -107,6 +109,18 @@ pub const COMMANDS: &[CommandEntry] = &[
         host::run,
         || vec![&host::HOST],
         "lists the hosts of the cell, removes and revokes one",
+    ),
+    entry(
+        "backup",
+        backup::run,
+        || vec![&backup::BACKUP],
+        "writes a backup of a cell, while it runs",
+    ),
+    entry(
+        "restore",
+        restore::run,
+        || vec![&restore::RESTORE],
+        "makes the cell of a backup in a new directory",
     ),
     entry(
         "doctor",

@@ -77,6 +77,21 @@ impl Core {
         })
     }
 
+    /// Begins a restored cell, before any agent is let in: a later epoch, and any task directory of
+    /// the master's own host. What ran there is lost; other hosts bring their tasks.
+    pub fn restore(&mut self, host: &HostName, now: Now) -> Step {
+        // The clock orders restores of backups that do not know of each other.
+        let by_clock = u64::try_from(now.wall.0).unwrap_or(0);
+        let epoch = Epoch((self.state.epoch.0 + 1).max(by_clock));
+        self.turn(now, Actor::Master, |turn| {
+            turn.record(Event::EpochRaised { epoch });
+            if turn.state().task_marks.contains_key(host) {
+                let host = host.clone();
+                turn.record(Event::HostTasksBound { host, mark: None });
+            }
+        })
+    }
+
     /// Makes a copied cell one of its own, before any agent is let in: a later epoch, no task runs,
     /// and nothing starts until people enable the queue instances. `why` is what accounting says of
     /// the tasks that ran in the original.

@@ -1,5 +1,7 @@
 //! What the pages of commands say beyond the tables of options.
 
+mod cells;
+
 /// The texts of one page.
 #[derive(Debug)]
 pub struct PageTexts {
@@ -183,6 +185,8 @@ pub const WORDS: &[PageTexts] = &[
         files: &[],
         see_also: &["gridwright-join(1)", "gridwright-token(1)", "qhost(1)", "qmod(1)"],
     },
+    cells::BACKUP,
+    cells::RESTORE,
     PageTexts {
         name: "doctor",
         description: &[
@@ -284,14 +288,7 @@ pub const WORDS: &[PageTexts] = &[
         files: &[],
         see_also: &["share_tree(5)", "sched_conf(5)", "qconf(1)"],
     },
-    PageTexts {
-        name: "demo",
-        description: &["The cell is removed at the end. Each step prints the commands that it runs, and their output."],
-        examples: &[("gridwright demo", "See the main features.")],
-        environment: &[],
-        files: &[],
-        see_also: &["gridwright-up(1)"],
-    },
+    cells::DEMO,
     PageTexts {
         name: "man",
         description: &["The pages come from the tables that the programs themselves use."],
