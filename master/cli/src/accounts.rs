@@ -140,8 +140,9 @@ impl RecordedAccounts {
         )
     }
 
-    /// Puts the account of sensors into the rules of a restored cell, in place of the uids of another
-    /// machine, which may be somebody's here. A host without rules gets those of a new cell.
+    /// Puts the account of sensors into the rules of a restored cell, in place of the uids of
+    /// another machine, which may be somebody's here. A host without rules gets those of a new
+    /// cell.
     ///
     /// # Errors
     /// Errors of the file system.

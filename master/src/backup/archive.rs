@@ -5,7 +5,7 @@ use super::gather::{CELL_FILES, DatabaseCopy, HOST_FILES, SETTINGS_FILES, SMALL_
 use super::{ArchivedFile, BackupError, DATABASE, FORMAT, MANIFEST, Manifest};
 use crate::digest::Hasher;
 use lz4_flex::frame::{BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use tar::{Archive, Builder, Entry, EntryType, Header};
@@ -15,6 +15,13 @@ const MANIFEST_BYTES: u64 = 1 << 20;
 
 /// The most bytes behind the last file.
 const END_BYTES: u64 = 1 << 20;
+
+/// What follows the frame: another frame of LZ4's, of the kind that decoders pass over. An archive
+/// that was cut off does not end so.
+pub(super) const END: &[u8; 16] = b"\x50\x2a\x4d\x18\x08\x00\x00\x00the end\n";
+
+/// The most bytes that are read at once.
+const READ_BYTES: usize = 256 << 10;
 
 /// Writes an archive.
 ///
@@ -42,6 +49,7 @@ pub fn write(to: impl Write, manifest: &Manifest, database: &DatabaseCopy, small
         }
     }
     let mut to = archive.into_inner()?.finish().map_err(io::Error::other)?;
+    to.write_all(END)?;
     to.flush()
 }
 
@@ -70,7 +78,8 @@ pub fn read(
     begin: impl FnOnce(&Manifest) -> Result<(), BackupError>,
     mut take: impl FnMut(&ArchivedFile, &mut dyn Read) -> Result<(), BackupError>,
 ) -> Result<Manifest, BackupError> {
-    let mut archive = Archive::new(FrameDecoder::new(from));
+    let mut held_back = HeldBackReader::new(from);
+    let mut archive = Archive::new(FrameDecoder::new(&mut held_back));
     // In raw form: neither links nor the long names and attributes of extensions are looked at.
     let mut entries = archive.entries().map_err(BackupError::Broken)?.raw(true);
     let mut next = |expected: &str| match entries.next() {
@@ -95,6 +104,10 @@ pub fn read(
     let mut rest = archive.into_inner().take(END_BYTES);
     if io::copy(&mut rest, &mut io::sink()).map_err(BackupError::Broken)? == END_BYTES {
         return Err(BackupError::Damaged("more follows its last file".to_owned()));
+    }
+    // The decoder takes a frame without its end for a whole one.
+    if !held_back.ends_as_written() {
+        return Err(BackupError::Damaged("its last bytes are missing".to_owned()));
     }
     Ok(manifest)
 }
@@ -176,6 +189,44 @@ fn check_header(entry: &Entry<'_, impl Read>, path: &str, bytes: u64) -> Result<
         return refuse(format!("{path} has {} bytes in place of {bytes}", entry.size()));
     }
     Ok(())
+}
+
+/// A reader that keeps the last [`END`]-many bytes back: they are what [`write()`] put behind the
+/// frame, if nothing is missing.
+struct HeldBackReader<R> {
+    from: R,
+    held: VecDeque<u8>,
+}
+
+impl<R: Read> HeldBackReader<R> {
+    const fn new(from: R) -> Self {
+        Self {
+            from,
+            held: VecDeque::new(),
+        }
+    }
+
+    fn ends_as_written(&self) -> bool {
+        self.held.iter().eq(END)
+    }
+}
+
+impl<R: Read> Read for HeldBackReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let wanted = self.held.len() + into.len();
+        let mut more = vec![0; wanted.min(READ_BYTES)];
+        while self.held.len() <= END.len() {
+            match self.from.read(&mut more)? {
+                0 => return Ok(0),
+                count => self.held.extend(&more[..count]),
+            }
+        }
+        let count = into.len().min(self.held.len() - END.len());
+        for (to, byte) in into.iter_mut().zip(self.held.drain(..count)) {
+            *to = byte;
+        }
+        Ok(count)
+    }
 }
 
 /// The content of a file, whose checksum is computed while it is read.

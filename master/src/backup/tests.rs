@@ -6,6 +6,7 @@ use crate::init::{Plan, init};
 use crate::testing::{TempDir, ended_task};
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use proto::id::{EventSeq, HostName, UserName};
+use proto::limit::VmemMeaning;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use tar::{Builder, EntryType, Header};
@@ -17,6 +18,7 @@ fn cell(dir: &TempDir) -> PathBuf {
         slots: 3,
         host: HostName::new("node1"),
         user: UserName::from("ann"),
+        vmem: VmemMeaning::Address,
     };
     init(&plan).unwrap();
     std::fs::write(plan.dir.join("etc/root-commands"), "/bin/true\n").unwrap();
@@ -128,7 +130,7 @@ fn whatever_byte_is_damaged_or_missing_no_cell_is_made() {
         refused(&damaged, &format!("byte {at}"));
         refused(&bytes[..at], &format!("cut off at {at}"));
     }
-    for missing in 1..=12 {
+    for missing in 1..=40 {
         refused(&bytes[..bytes.len() - missing], &format!("without its last {missing}"));
     }
     refused(&[bytes.as_slice(), b"more"].concat(), "with more behind it");
@@ -161,7 +163,7 @@ fn forged(manifest: &Manifest, entries: &[ForgedEntry<'_>]) -> Vec<u8> {
         header.set_cksum();
         archive.append(&header, entry.content).unwrap();
     }
-    archive.into_inner().unwrap().finish().unwrap()
+    [archive.into_inner().unwrap().finish().unwrap(), archive::END.to_vec()].concat()
 }
 
 fn manifest_of(bytes: &[u8]) -> Manifest {
@@ -304,6 +306,7 @@ fn a_cell_that_is_made_meanwhile_is_kept() {
             slots: 1,
             host: HostName::new("node2"),
             user: UserName::from("ann"),
+            vmem: VmemMeaning::Address,
         }),
     };
     let refused = restore(&to, late, Moment::Newest, &UserName::from("ann")).unwrap_err();
