@@ -24,12 +24,13 @@ use std::time::Duration;
 
 /// Documents with examples or commands. `master/COMPATIBILITY.md` is not among them: it names
 /// options that there are not.
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "agent/README.md",
     "sensors/README.md",
     "master/README.md",
     "master/cli/README.md",
+    "master/python/README.md",
     "master/ALGORITHMS.md",
     "master/EVENTS.md",
     "master/GLOSSARY.md",

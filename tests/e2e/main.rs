@@ -27,6 +27,7 @@ mod names;
 mod operator;
 mod parameters;
 mod priorities;
+mod python;
 mod quotas;
 mod reservations;
 mod scopes;
