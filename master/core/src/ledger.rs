@@ -11,6 +11,7 @@ mod ids;
 pub(crate) mod keys;
 mod level;
 pub mod quota;
+mod takers;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
@@ -28,13 +29,14 @@ use booking::LevelUse;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
-use proto::id::{CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
+use proto::id::{AttributeName, CellId, HostName, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::JobSpec;
 use proto::time::Tick;
 use quota::{JobOwner, QuotaUsage, Scope};
 use serde::{Deserialize, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use takers::Takers;
 
 /// The implicit consumable: each slot of a task takes one.
 pub const SLOTS: &str = "slots";
@@ -53,7 +55,8 @@ pub const SLOTS: &str = "slots";
 ///
 /// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the
 /// sums over the entries of `tasks`; no total is below zero and none of zero is kept. `quotas`
-/// counts the bookings by the resource quota sets. Only `tasks` is stored.
+/// counts the bookings by the resource quota sets. `takers`, if it is kept, leads to the tasks that
+/// share something. Only `tasks` is stored.
 ///
 /// The fold of events books and releases; the scheduler does the same in a ledger of planned tasks.
 /// After a change of the complex call [`Ledger::rebook`], after a change of quotas or of what they
@@ -68,6 +71,8 @@ pub struct Ledger {
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
     quotas: QuotaUsage,
+    /// `None` in ledgers whose holders nobody asks for, such as those of the time line.
+    takers: Option<Box<Takers>>,
 }
 
 impl Ledger {
@@ -79,6 +84,14 @@ impl Ledger {
         pe_task: 0,
         attempt: 0,
     };
+
+    /// An empty ledger that keeps the takers of what is shared.
+    pub fn with_takers() -> Ledger {
+        Ledger {
+            takers: Some(Box::default()),
+            ..Ledger::default()
+        }
+    }
 
     /// A copy to be stored: it shares the bookings and has no sums.
     pub fn image(&self) -> Ledger {
@@ -111,6 +124,40 @@ impl Ledger {
         }
     }
 
+    /// Keeps the takers of parallel environments from now on, and those of these attributes of the
+    /// whole cluster.
+    pub fn keep_takers(&mut self, names: &BTreeSet<AttributeName>) {
+        if self.takers.as_ref().is_some_and(|takers| takers.names() == names) {
+            return;
+        }
+        let mut takers = Takers::new(names.clone());
+        self.tasks.iter().for_each(|(key, booking)| takers.add(*key, booking));
+        self.takers = Some(Box::new(takers));
+    }
+
+    /// The tasks with slots in a parallel environment, oldest job first.
+    pub fn takers_of_pe<'a>(&'a self, pe: &'a PeName) -> Box<dyn Iterator<Item = TaskKey> + 'a> {
+        match &self.takers {
+            Some(takers) => Box::new(takers.of_pe(pe)),
+            None => Box::new(self.keys_where(move |booking| booking.pe() == Some(pe))),
+        }
+    }
+
+    /// The tasks that take an attribute of the whole cluster, oldest job first.
+    pub fn takers_of_cluster<'a>(&'a self, attribute: &'a str) -> Box<dyn Iterator<Item = TaskKey> + 'a> {
+        match self.takers.as_ref().and_then(|takers| takers.of_cluster(attribute)) {
+            Some(takers) => Box::new(takers),
+            None => {
+                Box::new(self.keys_where(move |booking| booking.amount(LevelRef::Global, attribute) > Amount::ZERO))
+            }
+        }
+    }
+
+    fn keys_where<'a>(&'a self, is_meant: impl Fn(&Booking) -> bool + 'a) -> impl Iterator<Item = TaskKey> + 'a {
+        let tasks = self.tasks.iter().filter(move |(_, booking)| is_meant(booking));
+        tasks.map(|(key, _)| *key)
+    }
+
     /// Releases the booking of a task. Returns false if there was none.
     pub fn release(&mut self, key: TaskKey) -> bool {
         let Some(booking) = self.tasks.remove(&key) else {
@@ -125,6 +172,9 @@ impl Ledger {
     fn subtract(&mut self, key: TaskKey, booking: &Booking) {
         self.each_level(booking, |there, place| there.leave(place, key, booking));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
+        if let Some(takers) = &mut self.takers {
+            takers.remove(key, booking);
+        }
         if let Some(pe) = booking.pe() {
             let slots = self
                 .pe_slots
@@ -147,7 +197,9 @@ impl Ledger {
             .tasks
             .iter()
             .map(|(key, booking)| (*key, Booking::clone(booking).rebooked(complex)));
-        *self = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
+        let rebooked = Ledger::from(rebooked.collect::<BTreeMap<_, _>>());
+        let takers = std::mem::replace(self, rebooked).takers;
+        takers.into_iter().for_each(|takers| self.keep_takers(takers.names()));
     }
 
     /// Counts for the quotas anew, after a change of them or of what they name.
@@ -261,6 +313,7 @@ impl Ledger {
             .iter()
             .for_each(|(key, booking)| fresh.add(*key, booking.clone()));
         fresh.quotas = self.quotas.clone();
+        self.takers.iter().for_each(|takers| fresh.keep_takers(takers.names()));
         assert!(*self == fresh, "the ledger's totals are not the sums over its tasks");
     }
 
@@ -276,6 +329,9 @@ impl Ledger {
         }
         self.each_level(&booking, |there, place| there.enter(place, key, &booking));
         booking.maps().iter().for_each(|map| self.ids.give(map));
+        if let Some(takers) = &mut self.takers {
+            takers.add(key, &booking);
+        }
         if let Some(pe) = booking.pe() {
             *self.pe_slots.entry(pe.clone()).or_default() += booking.slots_at(&Level::Global);
         }
@@ -311,6 +367,7 @@ impl PartialEq for Ledger {
             pe_slots,
             ids,
             quotas,
+            takers,
         } = self;
         *tasks == other.tasks
             && *global == other.global
@@ -318,6 +375,7 @@ impl PartialEq for Ledger {
             && *pe_slots == other.pe_slots
             && *ids == other.ids
             && *quotas == other.quotas
+            && *takers == other.takers
     }
 }
 

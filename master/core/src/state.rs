@@ -134,7 +134,7 @@ impl State {
             last_reservation: 0,
             reservations: BTreeMap::new(),
             finished: VecDeque::new(),
-            ledger: Ledger::default(),
+            ledger: Ledger::with_takers(),
             unconfirmed: BTreeMap::new(),
             usage: Accounts::default(),
             certificates: BTreeMap::new(),
@@ -182,6 +182,7 @@ impl State {
         }
         self.rebook();
         self.ledger.recount(&self.config);
+        self.ledger.keep_takers(&self.config.shared.names);
         let mut commons = Commons::default();
         for job in self.jobs.values_mut() {
             job.spec = commons.kept(&self.config.complex, &job.spec);

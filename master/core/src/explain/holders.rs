@@ -19,6 +19,10 @@ use std::collections::BTreeSet;
 /// Holders that are named with a reason.
 const HOLDERS_SHOWN: usize = 5;
 
+/// Holders of which those are shown that give the good back first. Where there are more, these are
+/// the oldest.
+const HOLDERS_COMPARED: u32 = 10_000;
+
 /// A good that jobs or reservations hold.
 enum HeldResource<'a> {
     Attribute {
@@ -38,7 +42,7 @@ pub(super) fn holders(state: &State, teller: &ReasonWriter<'_>, reason: &Reason)
         return (Vec::new(), 0);
     };
     // There may be very many, so what costs more than a comparison is done for those alone that are
-    // shown.
+    // shown, and no more than so many are compared.
     let mut first: BTreeSet<(bool, Option<Wall>, TaskKey, Amount)> = BTreeSet::new();
     let mut count: u32 = 0;
     let ledger = &teller.cluster.ledger;
@@ -47,6 +51,9 @@ pub(super) fn holders(state: &State, teller: &ReasonWriter<'_>, reason: &Reason)
             return;
         };
         count = count.saturating_add(1);
+        if count > HOLDERS_COMPARED {
+            return;
+        }
         let until = expected_end(teller.cluster.config, booking);
         let until = (until != NEVER && until > teller.now.tick).then(|| wall(teller.now, until));
         first.insert((until.is_none(), until, key, amount));
@@ -75,14 +82,16 @@ impl HeldResource<'_> {
                     }
                 }
                 None => ledger
-                    .bookings()
+                    .takers_of_cluster(name)
+                    .filter_map(|key| Some((key, ledger.booking(key)?)))
                     .for_each(|(key, booking)| found(key, booking.amount(*level, *name))),
             },
-            HeldResource::PeSlots(pe) => {
-                for (key, booking) in ledger.bookings().filter(|(_, booking)| booking.pe() == Some(*pe)) {
+            HeldResource::PeSlots(pe) => ledger
+                .takers_of_pe(pe)
+                .filter_map(|key| Some((key, ledger.booking(key)?)))
+                .for_each(|(key, booking)| {
                     found(key, Amount::from_base(i64::from(booking.slots_at(&Level::Global))));
-                }
-            }
+                }),
             HeldResource::Quota(denial) => {
                 let holders = ledger.quotas().holders(&denial.scope, &denial.attribute);
                 holders.for_each(|(key, amount)| found(key, amount));

@@ -336,3 +336,40 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_takers_that_are_kept_are_those_that_a_walk_finds() {
+    let config = config("lic lic INT <= YES YES 0 0\nfoo foo INT <= YES YES 0 0");
+    let (mpi, at) = (PeName::from("mpi"), granted(&[("a", 1), ("b", 2)]));
+    let mut ledger = Ledger::with_takers();
+    let names = |names: &[&str]| names.iter().map(|name| AttributeName::from(*name)).collect();
+    let check = |ledger: &Ledger, lic: &[u64], foo: &[u64], pe: &[u64]| {
+        let numbers = |keys: Box<dyn Iterator<Item = TaskKey> + '_>| keys.map(|key| key.seq.0).collect::<Vec<_>>();
+        let found = |ledger: &Ledger| {
+            let of_cluster = ["lic", "foo"].map(|name| numbers(ledger.takers_of_cluster(name)));
+            (of_cluster, numbers(ledger.takers_of_pe(&mpi)))
+        };
+        let expected = ([lic.to_vec(), foo.to_vec()], pe.to_vec());
+        assert_eq!(found(ledger), expected);
+        assert_eq!(found(&ledger.image()), expected, "the walk");
+        ledger.check();
+    };
+    ledger.keep_takers(&names(&["lic"]));
+    for (seq, words, pe) in [
+        (1, &["-l", "lic=1"][..], None),
+        (2, &["-l", "foo=2"], Some(&mpi)),
+        (3, &["-l", "lic=1,foo=1"], Some(&mpi)),
+    ] {
+        let spec = spec(words, &mut Vec::new());
+        book(&mut ledger, &config, &spec, key(seq), Grant::of_slots(&at, pe), Tick(1));
+    }
+    check(&ledger, &[1, 3], &[2, 3], &[2, 3]);
+    ledger.keep_takers(&names(&["lic", "foo"]));
+    check(&ledger, &[1, 3], &[2, 3], &[2, 3]);
+    ledger.rebook(&config.complex);
+    assert!(ledger.release(key(3)));
+    check(&ledger, &[1], &[2], &[2]);
+    ledger.keep_takers(&names(&[]));
+    assert!(ledger.release(key(1)) && ledger.release(key(2)));
+    check(&ledger, &[], &[], &[]);
+}

@@ -108,6 +108,7 @@ impl State {
         }
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`apply_event` sorts the events")]
     fn apply_to_job(&mut self, event: &Event) {
         match event {
             Event::JobSubmitted {
@@ -135,6 +136,7 @@ impl State {
         }
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`apply_event` sorts the events")]
     fn apply_to_task(&mut self, event: &Event) {
         match event {
             Event::TaskPlaced { key, granted, pe, maps } => {
@@ -172,6 +174,7 @@ impl State {
         }
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`apply_event` sorts the events")]
     fn apply_to_slave(&mut self, event: &Event) {
         match event {
             Event::SlavePlaced {
@@ -223,6 +226,7 @@ impl State {
             self.rebook();
         }
         self.recount_quotas(objects, &touched);
+        self.ledger.keep_takers(&self.config.shared.names);
         let kept: Vec<QueueInstanceName> = self.instances.keys().cloned().collect();
         self.forget_instances(kept.iter());
         touched
