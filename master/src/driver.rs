@@ -222,7 +222,7 @@ impl Driver {
             Ok(count) => {
                 self.ending |= count == 0;
                 // Commands about many jobs continue, however much comes.
-                if self.core.errand().is_some() {
+                if self.core.bulk_command().is_some() {
                     waiting.push(DriverInput::Core(Input::Tick));
                 }
             }
@@ -283,9 +283,10 @@ impl Driver {
             return self.refuse(reply_to, turn);
         }
         let input = self.scripts.take_out(input);
-        let connected = match &input {
-            Input::AgentConnected { connection, host, .. } => Some((*connection, host.clone())),
-            _ => None,
+        let connected = if let Input::AgentConnected { connection, host, .. } = &input {
+            Some((*connection, host.clone()))
+        } else {
+            None
         };
         let now = self.clock.now();
         let (Step { events, effects }, is_set_aside) = self.handled(input, now);

@@ -197,7 +197,7 @@ fn mark(core: &Core, input: &Input) -> InputMark {
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
         Input::Tickets(_) => return InputMark::Words("tickets of running tasks".into()),
         // What a command has left is done as time passes: the command is what comes again.
-        Input::Tick => match core.errand() {
+        Input::Tick => match core.bulk_command() {
             Some((id, Caller { owner, host, .. })) => request(id, owner, host),
             None => return InputMark::Words("time".into()),
         },

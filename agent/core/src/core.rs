@@ -154,7 +154,7 @@ pub enum MainProcess {
 /// and the core asks the launcher again after its next list.
 #[derive(Clone, Debug)]
 pub struct Core {
-    site: HostPaths,
+    host_paths: HostPaths,
     cell: Option<CellId>,
     epoch: Epoch,
     config: AgentConfig,
@@ -182,9 +182,9 @@ pub struct Core {
 impl Core {
     /// An agent that knows nothing of tasks yet. `epoch` is the highest that it has obeyed in
     /// earlier lives.
-    pub fn new(site: HostPaths, epoch: Epoch) -> Self {
+    pub fn new(host_paths: HostPaths, epoch: Epoch) -> Self {
         Self {
-            site,
+            host_paths,
             cell: None,
             epoch,
             config: AgentConfig::default(),
@@ -396,7 +396,7 @@ impl Core {
     }
 
     fn launch(&self, order: &StartOrder, spec: &Arc<JobSpec>) -> Effect {
-        let document = launch_document(&self.site, &self.config, order, spec);
+        let document = launch_document(&self.host_paths, &self.config, order, spec);
         // A job that a command restarts needs no script.
         let script = match &spec.program {
             Program::Script { content, .. } if document.start.has_script() => Some(Arc::clone(content)),

@@ -28,8 +28,13 @@ const SIGUSR1: i32 = 10;
 const SIGUSR2: i32 = 12;
 
 /// The launch document of one task.
-pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
-    let texts = Texts::from_order(site, order, spec);
+pub fn launch_document(
+    host_paths: &HostPaths,
+    config: &AgentConfig,
+    order: &StartOrder,
+    spec: &JobSpec,
+) -> LaunchDocument {
+    let texts = Texts::from_order(host_paths, order, spec);
     // Slave tasks of one host have one each, which goes with it.
     let slave = order
         .slave
@@ -37,13 +42,13 @@ pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrde
         .map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
     let tmp_name = format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
-    let mapped = for_host(&spec.directory_on, &site.host).map(str::to_owned);
+    let mapped = for_host(&spec.directory_on, &host_paths.host).map(str::to_owned);
     let directory = mapped
         .or_else(|| spec.directory.clone())
         .map_or_else(String::new, |path| texts.in_path(&path));
-    let [streams, pe_streams] = ["", "p"].map(|letter| streams(site, order, spec, &texts, letter));
-    let shell = for_host(&spec.shell, &site.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
-    let host_file = host_file(site, order);
+    let [streams, pe_streams] = ["", "p"].map(|letter| streams(host_paths, order, spec, &texts, letter));
+    let shell = for_host(&spec.shell, &host_paths.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
+    let host_file = host_file(host_paths, order);
     let paths = Paths {
         tmpdir: &tmpdir,
         shell: &shell,
@@ -57,7 +62,7 @@ pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrde
         job_name: spec.name.clone(),
         account: account(spec),
         start: start(order, spec, &shell, &texts),
-        environment: environment(site, config, order, spec, paths),
+        environment: environment(host_paths, config, order, spec, paths),
         working_directory: directory,
         tmpdir: Some(TmpDir {
             base: order.queue.tmpdir.clone(),
@@ -74,7 +79,10 @@ pub fn launch_document(site: &HostPaths, config: &AgentConfig, order: &StartOrde
         pe_stop: of_job(&order.pe_stop),
         pe_streams: order.pe.as_ref().map(|_| pe_streams),
         security: Security::default(),
-        cgroup_parent: site.cgroup_parent.clone().filter(|_| config.use_cgroups != Some(false)),
+        cgroup_parent: host_paths
+            .cgroup_parent
+            .clone()
+            .filter(|_| config.use_cgroups != Some(false)),
         own_group: Some(config.use_cgroups != Some(false)),
         vmem: Some(config.vmem),
         host_file: order.pe.as_ref().map(|_| host_lines(order)),
@@ -121,7 +129,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn from_order(site: &HostPaths, order: &StartOrder, spec: &JobSpec) -> Self {
+    fn from_order(host_paths: &HostPaths, order: &StartOrder, spec: &JobSpec) -> Self {
         Self {
             number: order.number.to_string(),
             task: order
@@ -129,7 +137,7 @@ impl Texts {
                 .map_or_else(|| "0".to_owned(), |_| order.key.task.to_string()),
             name: spec.name.clone(),
             user: spec.owner.user.to_string(),
-            host: site.host.to_string(),
+            host: host_paths.host.to_string(),
             queue: queue(order),
             pe: order.pe.as_ref().map(ToString::to_string).unwrap_or_default(),
             slots: order
@@ -138,9 +146,9 @@ impl Texts {
                 .map(|granted| granted.slots)
                 .sum::<u32>()
                 .to_string(),
-            root: site.root.clone(),
-            cell: site.cell_name.clone(),
-            host_file: host_file(site, order),
+            root: host_paths.root.clone(),
+            cell: host_paths.cell_name.clone(),
+            host_file: host_file(host_paths, order),
         }
     }
 
@@ -205,11 +213,11 @@ pub(crate) fn queue(order: &StartOrder) -> String {
 }
 
 /// The path of `PE_HOSTFILE`; empty for a serial job.
-fn host_file(site: &HostPaths, order: &StartOrder) -> String {
+fn host_file(host_paths: &HostPaths, order: &StartOrder) -> String {
     order
         .pe
         .as_ref()
-        .map(|_| format!("{}/pe_hostfile", site.task_directory(&order.key)))
+        .map(|_| format!("{}/pe_hostfile", host_paths.task_directory(&order.key)))
         .unwrap_or_default()
 }
 
@@ -255,16 +263,16 @@ fn for_host<'a>(paths: &'a [HostPath], host: &HostName) -> Option<&'a str> {
 /// The files of a job's output and input. With the letter `p`, the output files of the procedures
 /// of its parallel environment, whose names have `po` and `pe` where the job's have `o` and `e`
 /// (sge_pe(5)).
-fn streams(site: &HostPaths, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
+fn streams(host_paths: &HostPaths, order: &StartOrder, spec: &JobSpec, texts: &Texts, letter: &str) -> Streams {
     let task = order.array.map_or_else(String::new, |_| format!(".{}", order.key.task));
     let output = |paths: &[HostPath], kind: char| OutputPath {
-        path: for_host(paths, &site.host)
+        path: for_host(paths, &host_paths.host)
             .map(|path| texts.in_path(path))
             .unwrap_or_default(),
         default_name: format!("{}.{letter}{kind}{}{task}", spec.name, order.number),
     };
     Streams {
-        stdin: for_host(&spec.stdin, &site.host).map(|path| texts.in_path(path)),
+        stdin: for_host(&spec.stdin, &host_paths.host).map(|path| texts.in_path(path)),
         stdout: output(&spec.stdout, 'o'),
         stderr: output(&spec.stderr, 'e'),
         merge: spec.merge_stderr,

@@ -35,7 +35,7 @@ pub struct Paths<'a> {
 /// job's. `HOME`, `USER`, `LOGNAME` and the paths of directory and files (`SGE_CWD_PATH`,
 /// `SGE_STDOUT_PATH`…) come from the shepherd.
 pub fn environment(
-    site: &HostPaths,
+    host_paths: &HostPaths,
     config: &AgentConfig,
     order: &StartOrder,
     spec: &JobSpec,
@@ -43,18 +43,18 @@ pub fn environment(
 ) -> Vec<String> {
     let mut all = Variables::new();
     if config.inherit_env {
-        all.extend(borrowed(&site.environment));
+        all.extend(borrowed(&host_paths.environment));
     }
     all.insert("PATH", DEFAULT_PATH.into());
-    if let Some(zone) = &site.time_zone {
+    if let Some(zone) = &host_paths.time_zone {
         all.insert("TZ", zone.into());
     }
     all.extend(borrowed(&config.job_environment));
     all.extend(borrowed(&spec.environment).filter(|(name, _)| !ACCOUNT.contains(name)));
     let own = order.slave.as_ref().map_or(&[][..], |slave| &slave.spec.environment);
     all.extend(borrowed(own).filter(|(name, _)| !ACCOUNT.contains(name) && !OF_ANOTHER_HOST.contains(name)));
-    facts(&mut all, site, order, spec, paths);
-    let maps: Vec<_> = resource_maps(site, order).collect();
+    facts(&mut all, host_paths, order, spec, paths);
+    let maps: Vec<_> = resource_maps(host_paths, order).collect();
     all.extend(borrowed(&maps));
     let path = format!("{}:{}", paths.tmpdir, all.get("PATH").map_or("", |path| path));
     all.insert("PATH", path.into());
@@ -65,7 +65,7 @@ pub fn environment(
             .map_or(String::new(), |rest| format!(":{rest}"));
         all.insert(
             "LD_LIBRARY_PATH",
-            format!("{}/lib/{}{rest}", site.root, site.arch).into(),
+            format!("{}/lib/{}{rest}", host_paths.root, host_paths.arch).into(),
         );
     }
     all.into_iter()
@@ -85,8 +85,8 @@ fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, Cow<'_, s
 
 /// `SGE_HGR_name`: the ids that the task has here of each resource map, else those that it has of
 /// the cluster (sge_rsmap(5)).
-fn resource_maps<'a>(site: &'a HostPaths, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
-    let is_here = |map: &&GrantedIds| map.host == site.host;
+fn resource_maps<'a>(host_paths: &'a HostPaths, order: &'a StartOrder) -> impl Iterator<Item = (String, String)> + 'a {
+    let is_here = |map: &&GrantedIds| map.host == host_paths.host;
     let (here, global) = (
         order.maps.iter().filter(is_here),
         order.maps.iter().filter(|map| map.host == HostName::global()),
@@ -97,7 +97,13 @@ fn resource_maps<'a>(site: &'a HostPaths, order: &'a StartOrder) -> impl Iterato
         .map(|map| (format!("SGE_HGR_{}", map.attribute), map.ids.join(" ")))
 }
 
-fn facts<'a>(all: &mut Variables<'a>, site: &'a HostPaths, order: &'a StartOrder, spec: &'a JobSpec, paths: Paths<'a>) {
+fn facts<'a>(
+    all: &mut Variables<'a>,
+    host_paths: &'a HostPaths,
+    order: &'a StartOrder,
+    spec: &'a JobSpec,
+    paths: Paths<'a>,
+) {
     let task = |value: Option<u32>| value.map_or(Cow::from("undefined"), |value| value.to_string().into());
     // A master that is no task of its environment may be in a queue instance that has no slots for
     // tasks. Such an instance does not count.
@@ -106,16 +112,16 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a HostPaths, order: &'a StartOrder
     let mut hosts: Vec<_> = granted().map(|granted| &granted.instance.host).collect();
     hosts.sort();
     hosts.dedup();
-    let directory = site.task_directory(&order.key);
+    let directory = host_paths.task_directory(&order.key);
     let script = match &spec.program {
         Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
         Program::Command { command } => Cow::from(command),
     };
     all.extend::<[(_, Cow<'a, str>); 27]>([
-        ("ARC", site.arch.as_str().into()),
-        ("SGE_ARCH", site.arch.as_str().into()),
+        ("ARC", host_paths.arch.as_str().into()),
+        ("SGE_ARCH", host_paths.arch.as_str().into()),
         ("ENVIRONMENT", "BATCH".into()),
-        ("HOSTNAME", site.host.as_str().into()),
+        ("HOSTNAME", host_paths.host.as_str().into()),
         ("JOB_ID", order.number.to_string().into()),
         ("JOB_NAME", spec.name.as_str().into()),
         ("JOB_SCRIPT", script),
@@ -127,10 +133,13 @@ fn facts<'a>(all: &mut Variables<'a>, site: &'a HostPaths, order: &'a StartOrder
         ("REQUEST", spec.name.as_str().into()),
         ("RESTARTED", order.restarted.to_string().into()),
         ("SGE_ACCOUNT", spec.account.as_deref().unwrap_or("sge").into()),
-        ("SGE_BINARY_PATH", format!("{}/bin/{}", site.root, site.arch).into()),
-        ("SGE_CELL", site.cell_name.as_str().into()),
-        ("SGE_ROOT", site.root.as_str().into()),
-        ("GRIDWRIGHT_DIR", site.root.as_str().into()),
+        (
+            "SGE_BINARY_PATH",
+            format!("{}/bin/{}", host_paths.root, host_paths.arch).into(),
+        ),
+        ("SGE_CELL", host_paths.cell_name.as_str().into()),
+        ("SGE_ROOT", host_paths.root.as_str().into()),
+        ("GRIDWRIGHT_DIR", host_paths.root.as_str().into()),
         ("SGE_JOB_SPOOL_DIR", directory.into()),
         ("SGE_TASK_ID", task(order.array.map(|_| order.key.task.0))),
         ("SGE_TASK_FIRST", task(order.array.map(|range| range.first()))),

@@ -5,7 +5,7 @@ use proto::id::{CellId, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskI
 use proto::job::{GrantedSlots, JobSpec, Owner, Program, Requests, Validation};
 use proto::wire::agent::{QueueExecution, StartOrder};
 
-pub(crate) fn site() -> HostPaths {
+pub(crate) fn host_paths() -> HostPaths {
     HostPaths {
         host: HostName::new("node1"),
         root: "/cell".to_owned(),

@@ -111,8 +111,8 @@ pub struct Context {
 /// What is known of the task's user before the name service is asked.
 #[derive(Clone)]
 pub struct User {
-    /// As the name service knew it a moment ago; none to ask it.
-    pub known: Option<Identity>,
+    /// As the name service knew it a moment ago. `None` means that the name service is asked.
+    pub identity: Option<Identity>,
     /// Where its answer goes.
     pub teller: AnswerPipe,
 }

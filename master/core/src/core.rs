@@ -146,13 +146,13 @@ impl Core {
 
     /// The command about many jobs, and whose it is, that goes on with those it has left at the
     /// next [`Input::Tick`].
-    pub fn errand(&self) -> Option<(RequestId, &Caller)> {
-        self.memory.errands.next()
+    pub fn bulk_command(&self) -> Option<(RequestId, &Caller)> {
+        self.memory.bulk_commands.next()
     }
 
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.
     pub fn next_timer(&self) -> Option<Tick> {
-        if self.errand().is_some() {
+        if self.bulk_command().is_some() {
             return self.last.map(|now| now.tick);
         }
         let by_the_clock = self.last.and_then(|now| {

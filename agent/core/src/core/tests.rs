@@ -2,7 +2,7 @@ mod launchers;
 mod shares;
 
 use super::*;
-use crate::testing::{key, order, site, spec};
+use crate::testing::{host_paths, key, order, spec};
 use proto::launch::{EndCause, TaskUsage};
 
 const NOW: Now<'static> = Now {
@@ -12,7 +12,7 @@ const NOW: Now<'static> = Now {
 
 /// An agent whose launcher has listed nothing and whose master has welcomed it and described job 1.
 fn ready() -> Core {
-    let mut core = Core::new(site(), Epoch(0));
+    let mut core = Core::new(host_paths(), Epoch(0));
     core.handle(Input::LauncherConnected, &NOW);
     assert_eq!(
         core.handle(
@@ -232,7 +232,7 @@ fn what_runs_is_not_forgotten() {
 
 #[test]
 fn an_agent_that_starts_again_finds_its_tasks_before_it_speaks_of_them() {
-    let mut core = Core::new(site(), Epoch(0));
+    let mut core = Core::new(host_paths(), Epoch(0));
     assert_eq!(states(&core.handle(Input::LauncherConnected, &NOW)), ["list"]);
     let running = TaskSummary {
         key: key(1, 1),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{key, order, site, spec};
+use crate::testing::{host_paths, key, order, spec};
 use proto::amount::Amount;
 use proto::id::QueueInstanceName;
 use proto::limit::Bounds;
@@ -7,7 +7,7 @@ use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
 
 fn document(order: &StartOrder, spec: &JobSpec) -> LaunchDocument {
-    launch_document(&site(), &AgentConfig::default(), order, spec)
+    launch_document(&host_paths(), &AgentConfig::default(), order, spec)
 }
 
 fn variable<'a>(document: &'a LaunchDocument, name: &str) -> Option<&'a str> {
@@ -51,7 +51,7 @@ fn the_environment_of_the_agent_is_inherited_only_where_it_is_wanted_and_never_i
             inherit_env,
             ..AgentConfig::default()
         };
-        launch_document(&site(), &config, &order(key(1, 1)), &spec())
+        launch_document(&host_paths(), &config, &order(key(1, 1)), &spec())
     };
     assert_eq!(variable(&made(false), "SITE"), None);
     assert_eq!(variable(&made(true), "SITE"), Some("here"));
@@ -64,15 +64,15 @@ fn the_environment_of_the_agent_is_inherited_only_where_it_is_wanted_and_never_i
 #[test]
 fn control_groups_are_used_where_the_host_has_a_place_unless_the_cell_says_no() {
     let made = |use_cgroups| {
-        let site = HostPaths {
+        let host_paths = HostPaths {
             cgroup_parent: Some("/sys/fs/cgroup/gw".to_owned()),
-            ..site()
+            ..host_paths()
         };
         let config = AgentConfig {
             use_cgroups,
             ..AgentConfig::default()
         };
-        let made = launch_document(&site, &config, &order(key(1, 1)), &spec());
+        let made = launch_document(&host_paths, &config, &order(key(1, 1)), &spec());
         assert_eq!(made.own_group, Some(made.cgroup_parent.is_some()));
         made.cgroup_parent.is_some()
     };
@@ -180,7 +180,7 @@ fn the_ids_of_resource_maps_on_this_host_are_told_in_variables() {
         host: host.clone(),
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
     };
-    let (here, other) = (site().host, HostName::new("elsewhere"));
+    let (here, other) = (host_paths().host, HostName::new("elsewhere"));
     let maps = vec![
         map("gpu", &HostName::global(), &["x"]),
         map("lic", &HostName::global(), &["seat-1"]),
@@ -211,7 +211,7 @@ fn the_working_directory_is_the_one_of_this_host() {
     }];
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/home/u1/x");
     given.directory_on.push(HostPath {
-        host: Some(site().host),
+        host: Some(host_paths().host),
         path: "/data/u1/x".to_owned(),
     });
     assert_eq!(document(&order(key(1, 1)), &given).working_directory, "/data/u1/x");
@@ -329,7 +329,7 @@ fn what_is_started_follows_b_shell_and_s() {
 
 #[test]
 fn methods_are_signals_or_commands() {
-    let texts = Texts::from_order(&site(), &order(key(1, 1)), &spec());
+    let texts = Texts::from_order(&host_paths(), &order(key(1, 1)), &spec());
     assert_eq!(method(Some("SIGTERM"), &texts), Method::Signal(15));
     assert_eq!(method(Some("12"), &texts), Method::Signal(12));
     assert_eq!(
@@ -352,7 +352,7 @@ fn methods_are_signals_or_commands() {
 fn a_name_that_looks_like_a_variable_is_not_replaced() {
     for name in ["$fs_stdin_file_staging", "${fs_stdin_host}", "$job_id"] {
         let texts = Texts::from_order(
-            &site(),
+            &host_paths(),
             &order(key(1, 1)),
             &JobSpec {
                 name: name.to_owned(),
@@ -368,12 +368,12 @@ fn a_name_that_looks_like_a_variable_is_not_replaced() {
 fn a_parallel_job_gets_its_host_file_and_a_serial_one_none() {
     let mut order = order(key(1, 1));
     assert_eq!(
-        launch_document(&site(), &AgentConfig::default(), &order, &spec()).host_file,
+        launch_document(&host_paths(), &AgentConfig::default(), &order, &spec()).host_file,
         None
     );
     order.pe = Some("smp".into());
     order.granted[0].slots = 2;
-    let document = launch_document(&site(), &AgentConfig::default(), &order, &spec());
+    let document = launch_document(&host_paths(), &AgentConfig::default(), &order, &spec());
     assert_eq!(document.host_file.as_deref(), Some("node1 2 all.q@node1 UNDEFINED\n"));
 }
 
@@ -412,7 +412,7 @@ fn a_task_is_sampled_as_often_as_the_cell_says() {
             sample_interval_ms,
             ..AgentConfig::default()
         };
-        launch_document(&site(), &config, &order(key(1, 1)), &spec()).sample_interval_ms
+        launch_document(&host_paths(), &config, &order(key(1, 1)), &spec()).sample_interval_ms
     };
     assert_eq!([None, Some(5000), Some(0)].map(interval), [1000, 5000, 0]);
 }
@@ -548,7 +548,7 @@ fn parameters_of_the_execution_side_change_signals_and_library_path() {
         ..AgentConfig::default()
     };
     let mut given = spec();
-    let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
+    let made = launch_document(&host_paths(), &config, &order(key(1, 1)), &given);
     assert_eq!(
         (
             made.termination.notify_kill_signal,
@@ -560,7 +560,7 @@ fn parameters_of_the_execution_side_change_signals_and_library_path() {
     given
         .environment
         .push(("LD_LIBRARY_PATH".to_owned(), "/opt/lib".to_owned()));
-    let made = launch_document(&site(), &config, &order(key(1, 1)), &given);
+    let made = launch_document(&host_paths(), &config, &order(key(1, 1)), &given);
     assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64:/opt/lib"));
     let usual = document(&order(key(1, 1)), &spec()).termination;
     assert_eq!((usual.notify_kill_signal, usual.notify_suspend_signal), (12, 10));

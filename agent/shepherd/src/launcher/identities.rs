@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 4096;
 pub struct Identities {
     answers: OwnedFd,
     teller: AnswerPipe,
-    known: BTreeMap<String, (Identity, u64)>,
+    by_user: BTreeMap<String, (Identity, u64)>,
 }
 
 /// What a task's child tells its answer with.
@@ -46,7 +46,7 @@ impl Identities {
         Ok(Identities {
             answers,
             teller: AnswerPipe(Rc::new(teller)),
-            known: BTreeMap::new(),
+            by_user: BTreeMap::new(),
         })
     }
 
@@ -59,8 +59,8 @@ impl Identities {
     pub fn recall(&mut self, user: &str) -> Option<Identity> {
         self.learn();
         let now = sys::boot_ms();
-        self.known.retain(|_, (_, at)| now.saturating_sub(*at) < LIFE_MS);
-        self.known.get(user).map(|(identity, _)| identity.clone())
+        self.by_user.retain(|_, (_, at)| now.saturating_sub(*at) < LIFE_MS);
+        self.by_user.get(user).map(|(identity, _)| identity.clone())
     }
 
     fn learn(&mut self) {
@@ -69,8 +69,8 @@ impl Identities {
             let Some((identity, at)) = decode(&packet[..count]) else {
                 return;
             };
-            if self.known.len() < MAX_USERS {
-                self.known.insert(identity.name.clone(), (identity, at));
+            if self.by_user.len() < MAX_USERS {
+                self.by_user.insert(identity.name.clone(), (identity, at));
             }
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     fn an_answer_is_forgotten_when_it_is_old() {
         let mut identities = Identities::new().expect("a pipe");
         let long_ago = sys::boot_ms().saturating_sub(LIFE_MS);
-        identities.known.insert("alice".into(), (alice(), long_ago));
+        identities.by_user.insert("alice".into(), (alice(), long_ago));
         assert_eq!(identities.recall("alice"), None);
     }
 

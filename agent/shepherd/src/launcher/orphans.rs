@@ -71,7 +71,7 @@ impl Orphans {
     /// A child is gone.
     pub fn reaped(&mut self, pid: i32) {
         self.known_sensors.remove(&pid);
-        self.given_up.retain(|(known, _)| *known != pid);
+        self.given_up.retain(|(ended, _)| *ended != pid);
     }
 
     fn find(&mut self, own: &OwnProcesses<'_>, uid: Option<u32>) -> Vec<ProcessStat> {

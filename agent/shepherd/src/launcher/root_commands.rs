@@ -80,7 +80,7 @@ impl RootCommands {
 /// The facts about a task that the launcher itself knows.
 #[derive(Clone)]
 struct TaskFacts {
-    known: [(&'static str, String); 5],
+    variables: [(&'static str, String); 5],
     job_name: String,
     task: String,
 }
@@ -90,7 +90,7 @@ impl TaskFacts {
         let root = folder.to_string_lossy().into_owned();
         let host_file = format!("{root}/{}/{}/pe_hostfile", crate::task_dir::TASKS, document.key);
         TaskFacts {
-            known: [
+            variables: [
                 ("job_id", document.job_number.to_string()),
                 ("job_owner", document.account.user.clone()),
                 ("pe_hostfile", host_file),
@@ -110,12 +110,12 @@ impl TaskFacts {
         if name == "job_name" {
             return Some(Piece::JobName);
         }
-        let known = self
-            .known
+        let value = self
+            .variables
             .iter()
-            .find(|(known, _)| *known == name)
+            .find(|(variable, _)| *variable == name)
             .map(|(_, value)| vec![value.clone()]);
-        let values = known.or_else(|| match name {
+        let values = value.or_else(|| match name {
             "ja_task_id" => Some(vec![self.task.clone(), "0".to_owned()]),
             _ if name.starts_with(FILE_STAGING) => Some(vec!["\"\"".to_owned(), "0".to_owned()]),
             _ => None,
@@ -126,8 +126,8 @@ impl TaskFacts {
     /// Whether a program that is listed alone may have this argument. The owner of a job chooses
     /// its name, so that is none.
     fn is_certain(&self, argument: &str) -> bool {
-        let is_known = self.known.iter().any(|(_, value)| value == argument);
-        is_known || argument == self.task || CONSTANTS.contains(&argument)
+        let is_variable = self.variables.iter().any(|(_, value)| value == argument);
+        is_variable || argument == self.task || CONSTANTS.contains(&argument)
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
 
     fn facts() -> TaskFacts {
         TaskFacts {
-            known: [
+            variables: [
                 ("job_id", "7".to_owned()),
                 ("job_owner", "ann".to_owned()),
                 ("pe_hostfile", "/cell/tasks/k/pe_hostfile".to_owned()),

@@ -38,7 +38,7 @@ pub struct ForkedShepherd {
     /// The process.
     pub pid: i32,
     /// As whom the name service knew its user when it was forked; it serves tasks of no other.
-    pub known: Option<Identity>,
+    pub identity: Option<Identity>,
 }
 
 impl Shepherds {
@@ -65,7 +65,7 @@ impl Shepherds {
         self.all.get_mut(&token).map(|shepherd| &mut shepherd.connection)
     }
 
-    /// The process of one: known of its own children, else told by the kernel.
+    /// The process of a shepherd. The kernel says it of those that another launcher forked.
     pub fn pid(&self, token: u64) -> Option<i32> {
         let shepherd = self.all.get(&token)?;
         let own = shepherd.own.as_ref().map(|own| own.pid);
@@ -102,7 +102,7 @@ impl Shepherds {
         let shepherd = self.all.get_mut(&token)?;
         shepherd.key = None;
         let own = shepherd.own.as_ref()?;
-        if own.known.is_some() && self.idle.len() < MAX_IDLE {
+        if own.identity.is_some() && self.idle.len() < MAX_IDLE {
             self.idle.push((token, now));
             return Some(own.pid);
         }
@@ -112,10 +112,10 @@ impl Shepherds {
     }
 
     /// An idle one that serves this user, no more idle.
-    pub fn take_idle(&mut self, known: &Identity) -> Option<u64> {
+    pub fn take_idle(&mut self, identity: &Identity) -> Option<u64> {
         let serves = |token: &u64| {
             let own = self.all.get(token).and_then(|shepherd| shepherd.own.as_ref());
-            own.is_some_and(|own| own.known.as_ref() == Some(known))
+            own.is_some_and(|own| own.identity.as_ref() == Some(identity))
         };
         let place = self.idle.iter().rposition(|(token, _)| serves(token))?;
         Some(self.idle.remove(place).0)

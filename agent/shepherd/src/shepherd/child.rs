@@ -248,9 +248,9 @@ fn identity_for(context: &Context, errand: &ChildCommand<'_>) -> Result<Identity
 /// The task's own user: as the launcher remembers it, else as the name service says.
 fn task_identity(context: &Context) -> Result<Identity, Failure> {
     let account = &context.document.account;
-    let known = context.user.known.as_ref().filter(|known| known.uid == account.uid);
-    let identity = match known {
-        Some(known) => known.clone(),
+    let remembered = &context.user.identity;
+    let identity = match remembered.as_ref().filter(|identity| identity.uid == account.uid) {
+        Some(identity) => identity.clone(),
         None => {
             let asked = if context.rules.single_user {
                 account::own(account)

@@ -334,9 +334,9 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Forks a child for the errand and attends to everything until it ends.
-    pub(super) fn run_child(&mut self, errand: &ChildCommand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
-        let (pid, setup) = match spawn(self.context, errand) {
+    /// Forks a child for a command and attends to everything until it ends.
+    pub(super) fn run_child(&mut self, command: &ChildCommand<'_>, timeout_ms: Option<u64>) -> io::Result<ChildEnd> {
+        let (pid, setup) = match spawn(self.context, command) {
             Ok(spawned) => spawned,
             Err(error) => {
                 let text = format!("cannot start a process: {error}");
@@ -347,8 +347,8 @@ impl<'a> Supervisor<'a> {
             }
         };
         self.killed_at = None;
-        let setup = self.await_setup(pid, setup, errand.setup_ms());
-        let is_job = matches!(errand, ChildCommand::Job);
+        let setup = self.await_setup(pid, setup, command.setup_ms());
+        let is_job = matches!(command, ChildCommand::Job);
         if is_job && setup.has_begun() {
             self.sampler.note_unset(self.context.control.limit(), setup.refused());
             self.job_started(pid);
@@ -529,11 +529,11 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-pub(super) fn spawn(context: &Context, errand: &ChildCommand<'_>) -> io::Result<(i32, OwnedFd)> {
+pub(super) fn spawn(context: &Context, command: &ChildCommand<'_>) -> io::Result<(i32, OwnedFd)> {
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let me = std::process::id() as i32;
     match sys::fork()? {
-        Fork::Child => child::run(context, errand, write, me),
+        Fork::Child => child::run(context, command, write, me),
         Fork::Parent(pid) => Ok((pid, read)),
     }
 }

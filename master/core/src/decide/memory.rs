@@ -23,7 +23,7 @@ pub(crate) struct Memory {
     /// Running tasks that are to be charged for what they have used.
     pub(crate) checkpoints: Checkpoints,
     /// Commands that have jobs left to look at.
-    pub(crate) errands: BulkCommands,
+    pub(crate) bulk_commands: BulkCommands,
     /// How well hosts start tasks.
     pub(crate) fitness: Fitness,
     /// What was told of the last start.

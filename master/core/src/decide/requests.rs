@@ -29,7 +29,7 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: RequestOrigin, caller: Calle
     if let Some(reply) = turn.state().index.answer(request.id).map(|reply| (**reply).clone()) {
         return answer(turn, request.reply_to, reply);
     }
-    if turn.errands_mut().is_on(request.id, request.reply_to) {
+    if turn.bulk_commands_mut().is_on(request.id, request.reply_to) {
         return;
     }
     turn.set_request(request.id);

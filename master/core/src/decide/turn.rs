@@ -40,7 +40,7 @@ pub(crate) struct CellParts<'a> {
 ///
 /// Three kinds of methods: those that read (`state`, `observations`, `agents`, `site`, `actor`),
 /// those that lead to something (`record`, `observe`, `effect`, `send`), and those that change what
-/// is remembered and not logged (`agents_mut`, `errands_mut`, `fitness_mut` and the like).
+/// is remembered and not logged (`agents_mut`, `bulk_commands_mut`, `fitness_mut` and the like).
 ///
 /// - [`Turn::record`] applies the event at once, so that what is decided later in the same turn
 ///   rests on it. An event is a fact: check everything first, since nothing takes it back, and one
@@ -168,8 +168,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Commands that have jobs left to look at.
-    pub fn errands_mut(&mut self) -> &mut BulkCommands {
-        &mut self.cell.memory.errands
+    pub fn bulk_commands_mut(&mut self) -> &mut BulkCommands {
+        &mut self.cell.memory.bulk_commands
     }
 
     /// Makes room for so many events and effects: growing again and again costs more than one that

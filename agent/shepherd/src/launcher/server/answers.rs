@@ -86,7 +86,7 @@ impl Server {
         let dir = TaskDir::new(&key);
         if let Err(lack) = health::room_for(script_bytes) {
             return if dir.exists() {
-                self.known(key, &dir)
+                self.answer_again(key, &dir)
             } else {
                 vec![refused(key, Refusal::of_host(lack.to_string()))]
             };
@@ -97,7 +97,7 @@ impl Server {
         }
         self.tell_kept_nice(document.nice);
         match self.spares.create(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.known(key, &dir),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.answer_again(key, &dir),
             Err(error) => vec![refused(
                 key,
                 Refusal::of_host(format!("{}: {error}", dir.file("").display())),
@@ -110,7 +110,7 @@ impl Server {
     }
 
     /// A repeated order is answered with what it already did.
-    fn known(&self, key: TaskKey, dir: &TaskDir) -> Vec<Notice> {
+    fn answer_again(&self, key: TaskKey, dir: &TaskDir) -> Vec<Notice> {
         if let Some(ended) = shepherd::ended(dir) {
             return vec![ended];
         }

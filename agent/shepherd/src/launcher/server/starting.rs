@@ -57,8 +57,11 @@ impl Server {
         self.host.groups.refresh(&self.host.folder, self.host.rules.single_user);
         let traces = Some(Traces::from_document(&document));
         self.tasks.entry(key).or_default().traces = traces;
-        let known = self.identities.recall(&document.account.user);
-        while let Some(token) = known.as_ref().and_then(|known| self.shepherds.take_idle(known)) {
+        let identity = self.identities.recall(&document.account.user);
+        while let Some(token) = identity
+            .as_ref()
+            .and_then(|identity| self.shepherds.take_idle(identity))
+        {
             match self.shepherds.give(token, key, &document, &attached) {
                 Ok(pid) => {
                     self.children.insert(pid, Child::Shepherd(Some(key)));
@@ -69,14 +72,14 @@ impl Server {
                 Err(_) => self.shepherds.remove(token),
             }
         }
-        self.fork_shepherd(document, attached, known)
+        self.fork_shepherd(document, attached, identity)
     }
 
     fn fork_shepherd(
         &mut self,
         document: LaunchDocument,
         attached: Vec<OwnedFd>,
-        known: Option<Identity>,
+        identity: Option<Identity>,
     ) -> io::Result<()> {
         let key = document.key;
         let (ours, theirs) = UnixStream::pair()?;
@@ -84,7 +87,7 @@ impl Server {
         let connection = Connection::new(ours)?;
         let token = self.watch(&connection)?;
         let user = User {
-            known: known.clone(),
+            identity: identity.clone(),
             teller: self.identities.teller(),
         };
         match sys::fork()? {
@@ -92,7 +95,7 @@ impl Server {
             Fork::Parent(pid) => {
                 self.children.insert(pid, Child::Shepherd(Some(key)));
                 self.shepherds
-                    .add(token, key, connection, Some(ForkedShepherd { pid, known }));
+                    .add(token, key, connection, Some(ForkedShepherd { pid, identity }));
                 self.begin(key, token);
                 Ok(())
             }

@@ -25,8 +25,8 @@ const EVENTS: usize = 4_096;
 
 /// With so many commands on, of all users or of one, none about more than [`JOBS`] jobs is begun:
 /// each keeps the list of those it has left.
-const ERRANDS_MAX: usize = 64;
-pub(crate) const ERRANDS_EACH: usize = 8;
+const COMMANDS_MAX: usize = 64;
+pub(crate) const COMMANDS_EACH: usize = 8;
 
 /// What is to be done to each job.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) struct BulkCommands(VecDeque<BulkCommand>);
 impl BulkCommands {
     /// The one whose turn is next, and whose it is.
     pub(crate) fn next(&self) -> Option<(RequestId, &Caller)> {
-        self.0.front().map(|errand| (errand.request.id, &errand.caller))
+        self.0.front().map(|command| (command.request.id, &command.caller))
     }
 
     /// The refusal of one more of a user, where there are as many as may be.
@@ -64,14 +64,14 @@ impl BulkCommands {
         let own = self
             .0
             .iter()
-            .filter(|errand| errand.caller.user() == caller.user())
+            .filter(|command| command.caller.user() == caller.user())
             .count();
-        let what = if own >= ERRANDS_EACH {
+        let what = if own >= COMMANDS_EACH {
             format!(
                 "{own} commands of {} about many jobs are being carried out already",
                 caller.user()
             )
-        } else if self.0.len() >= ERRANDS_MAX {
+        } else if self.0.len() >= COMMANDS_MAX {
             format!(
                 "{} commands about many jobs are being carried out already",
                 self.0.len()
@@ -85,8 +85,8 @@ impl BulkCommands {
     /// Whether a request is one of them; who repeats it is then answered in place of who asked
     /// before.
     pub(crate) fn is_on(&mut self, id: RequestId, reply_to: ReplyTo) -> bool {
-        let known = self.0.iter_mut().find(|errand| errand.request.id == id);
-        known.map(|errand| errand.request.reply_to = reply_to).is_some()
+        let known = self.0.iter_mut().find(|command| command.request.id == id);
+        known.map(|command| command.request.reply_to = reply_to).is_some()
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn begin(
     mut selected: Vec<Result<SelectedJob, MissingTarget>>,
 ) -> Option<Reply> {
     if selected.len() > JOBS
-        && let Some(full) = turn.errands_mut().full(caller)
+        && let Some(full) = turn.bulk_commands_mut().full(caller)
     {
         return Some(Reply::refusal(full));
     }
@@ -109,7 +109,7 @@ pub(crate) fn begin(
     if is_backward {
         selected.reverse();
     }
-    let mut errand = BulkCommand {
+    let mut command = BulkCommand {
         request,
         actor: turn.actor().clone(),
         caller: caller.clone(),
@@ -119,28 +119,28 @@ pub(crate) fn begin(
         is_backward,
         has_changed: false,
     };
-    if errand.step(turn) {
-        return Some(Reply::answers(errand.answers.into()));
+    if command.step(turn) {
+        return Some(Reply::answers(command.answers.into()));
     }
-    turn.errands_mut().0.push_back(errand);
+    turn.bulk_commands_mut().0.push_back(command);
     None
 }
 
 /// Does a little of one of the commands that have jobs left.
 pub(crate) fn go_on(turn: &mut Turn<'_>) {
-    let Some(mut errand) = turn.errands_mut().0.pop_front() else {
+    let Some(mut command) = turn.bulk_commands_mut().0.pop_front() else {
         return;
     };
-    turn.acting(errand.actor.clone(), Some(errand.request.id), |turn| {
-        if errand.step(turn) {
+    turn.acting(command.actor.clone(), Some(command.request.id), |turn| {
+        if command.step(turn) {
             requests::answered(
                 turn,
-                errand.request,
-                Reply::answers(errand.answers.into()),
-                errand.has_changed,
+                command.request,
+                Reply::answers(command.answers.into()),
+                command.has_changed,
             );
         } else {
-            turn.errands_mut().0.push_back(errand);
+            turn.bulk_commands_mut().0.push_back(command);
         }
     });
 }

@@ -62,7 +62,7 @@ fn one_user_has_a_share_of_the_commands_about_many_jobs() {
         });
         answered(&cell).pop().map(|(_, texts)| texts)
     };
-    for id in 0..bulk_commands::ERRANDS_EACH {
+    for id in 0..bulk_commands::COMMANDS_EACH {
         assert_eq!(send(id, "root", all()), None);
     }
     let full = send(90, "root", all()).unwrap();
@@ -132,7 +132,7 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     let left = JOBS - bulk_commands::JOBS;
     assert_eq!(cell.core.state().jobs.len(), left);
     assert_eq!(cell.core.next_timer(), Some(cell.now.tick), "it goes on at once");
-    let (id, caller) = cell.core.errand().unwrap();
+    let (id, caller) = cell.core.bulk_command().unwrap();
     assert_eq!((id, caller.user().as_str()), (RequestId(1 << 90), "root"));
     // The newest were first: what runs is among the oldest, and its end must not let those start
     // that are to go.
@@ -153,7 +153,7 @@ fn a_command_about_many_jobs_lets_others_in_between() {
     send(&mut cell, 3, 1 << 90, delete());
     assert_eq!((answered(&cell).len(), cell.core.state().jobs.len()), (0, left - 2));
     let mut answers = Vec::new();
-    while cell.core.errand().is_some() {
+    while cell.core.bulk_command().is_some() {
         cell.input(Input::Tick);
         answers.extend(answered(&cell));
     }
