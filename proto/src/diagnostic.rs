@@ -100,6 +100,9 @@ codes! {
     /// The user lacks the role for this.
     NotPermitted = "not-permitted", Permission, 1,
         "ask the owner, or a manager of the cell: qconf -sm lists them";
+    /// The user may alter the job, and not a hold of this kind.
+    HoldNotPermitted = "hold-not-permitted", Permission, 1,
+        "ask an operator or a manager: qconf -so and -sm list them";
     /// The host is not in the list that this needs (submit, administrative or execution hosts).
     HostNotPermitted = "host-not-permitted", Permission, 1,
         "go to a host of that list, or have a manager add this one (qconf -as, -ah, -ae)";

@@ -101,13 +101,14 @@ fn run(command: &CommandDef, words: Vec<String>, change: fn(Holds) -> HoldChange
         .unwrap_or(exit::OK))
 }
 
+#[allow(clippy::wildcard_enum_match_arm, reason = "all other codes have their own exit code")]
 fn exit_code(answer: &Answer) -> Option<u8> {
     let Answer::Refused(refusal) = answer else { return None };
     Some(match refusal.code {
         Code::UnknownJob => UNKNOWN,
         Code::BadValue => NO_ARRAY,
-        Code::NotPermitted if refusal.what.contains("owner") => NOT_OWNER,
-        Code::NotPermitted => NOT_OPERATOR,
+        Code::NotPermitted => NOT_OWNER,
+        Code::HoldNotPermitted => NOT_OPERATOR,
         code => code.exit_code(),
     })
 }

@@ -193,9 +193,7 @@ pub fn resubmit(words: Vec<String>) -> Outcome {
 /// The exit code of `qresub`: a hold that the caller may not set has one of its own.
 fn exit_code_of_copies(answers: &[Answer]) -> u8 {
     let code = |answer: &Answer| match answer {
-        Answer::Refused(refusal) if refusal.code == Code::NotPermitted && refusal.what.contains(" hold") => {
-            Some(NOT_OPERATOR)
-        }
+        Answer::Refused(refusal) if refusal.code == Code::HoldNotPermitted => Some(NOT_OPERATOR),
         Answer::Refused(_) => Some(NOT_RESUBMITTED),
         Answer::Done(_) | Answer::Warning(_) => None,
     };
@@ -229,10 +227,7 @@ mod tests {
     #[test]
     fn a_copy_with_a_hold_that_the_caller_may_not_set_is_refused_with_10() {
         let refused = |code, what: &str| Answer::Refused(Diagnostic::new(code, what));
-        let hold = refused(
-            Code::NotPermitted,
-            "denied: \"u1\" must be operator to set operator hold",
-        );
+        let hold = refused(Code::HoldNotPermitted, "denied: \"u1\" must be operator");
         assert_eq!(exit_code_of_copies(&[hold]), 10);
         let unknown = refused(Code::UnknownJob, "denied: job \"7\" does not exist");
         assert_eq!(exit_code_of_copies(&[unknown]), 4);

@@ -135,7 +135,7 @@ impl Caller {
                 "manager" => "ask a manager: qconf -sm lists them",
                 _ => "ask an operator or a manager: qconf -so and -sm list them",
             };
-            Err(Diagnostic::new(Code::NotPermitted, what).fix(fix))
+            Err(Diagnostic::new(Code::HoldNotPermitted, what).fix(fix))
         };
         if (set.system || release.system) && !self.is_manager() {
             return denied("manager", "manager", set.system);
