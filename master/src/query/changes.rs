@@ -32,6 +32,9 @@ const MOST_BYTES: usize = 8 << 20;
 /// The bytes of names and values from which on a part of an answer is full.
 const PART_BYTES: usize = 256 << 10;
 
+/// The most names of others beside the name of a change.
+const MOST_NAMES: usize = 20;
+
 /// How much of the log is read for one part. The bytes bound the time of a part: one run is in
 /// memory, and one event of it is decoded.
 const PART_LOG: SelectLimits = SelectLimits {
@@ -53,6 +56,7 @@ pub struct Changes {
     log: Option<LogBeginning>,
     tracker: Tracker,
     newest: NewestChanges,
+    of_older_jobs: u64,
     /// Whether the whole log was read, and what was found is sent.
     is_read: bool,
 }
@@ -74,6 +78,7 @@ impl Changes {
             log: None,
             tracker: Tracker::default(),
             newest: NewestChanges::new(most),
+            of_older_jobs: 0,
             is_read: false,
         }
     }
@@ -93,6 +98,7 @@ impl Changes {
         let history = ChangeHistory {
             log: self.log.filter(|_| !more),
             left_out: if more { 0 } else { self.newest.left_out },
+            of_older_jobs: if more { 0 } else { self.of_older_jobs },
             changes,
         };
         Reply {
@@ -138,6 +144,7 @@ impl Changes {
 
     /// Follows an event, and keeps the changes in it that match.
     fn take(&mut self, event: &UndecodedEvent<'_>) -> Result<(), StoreError> {
+        let of_older_jobs = self.tracker.of_older_jobs;
         let changes = self.tracker.follow(event)?;
         let EventHead {
             now, actor, request, ..
@@ -146,6 +153,7 @@ impl Changes {
         if is_early || !self.is_by(actor) {
             return Ok(());
         }
+        self.of_older_jobs += self.tracker.of_older_jobs - of_older_jobs;
         for change in changes {
             if self.is_about(&change) {
                 self.newest.push(change, *request);
@@ -175,8 +183,9 @@ struct NewestChanges {
     changes: VecDeque<ChangeView>,
     bytes: usize,
     left_out: u64,
-    /// The request behind the last of them.
+    /// The request behind the last of them, and what it changed last.
     request: Option<proto::id::RequestId>,
+    name: String,
 }
 
 impl NewestChanges {
@@ -187,21 +196,26 @@ impl NewestChanges {
             bytes: 0,
             left_out: 0,
             request: None,
+            name: String::new(),
         }
     }
 
-    /// Keeps a change, and drops the oldest ones where there are too many then. Events of one
-    /// request about the tasks of one job are one change.
+    /// Keeps a change, and drops the oldest ones where there are too many then. What one request
+    /// does to many queue instances, to many jobs, or to the tasks of a job is one change.
     fn push(&mut self, change: ChangeView, request: Option<proto::id::RequestId>) {
-        let is_same = |last: &ChangeView| {
-            request.is_some()
-                && self.request == request
-                && change.owner.is_some()
-                && (&last.name, last.action, &last.by) == (&change.name, change.action, &change.by)
-        };
-        if self.changes.back().is_some_and(is_same) {
-            if let Some(last) = self.changes.back_mut() {
-                last.tasks += change.tasks;
+        let is_same_request = request.is_some() && self.request == request;
+        let is_same_name = self.name == change.name;
+        self.name.clone_from(&change.name);
+        if is_same_request
+            && let Some(last) = self.changes.back_mut()
+            && is_alike(last, &change)
+        {
+            last.tasks += change.tasks;
+            if !is_same_name && last.with.len() < MOST_NAMES {
+                self.bytes += change.name.len();
+                last.with.push(change.name);
+            } else if !is_same_name {
+                last.others += 1;
             }
             return;
         }
@@ -228,6 +242,13 @@ impl NewestChanges {
     }
 }
 
+/// Whether two changes of one request differ only in the job, the task or the queue instance.
+fn is_alike(last: &ChangeView, change: &ChangeView) -> bool {
+    ["job", "queue instance"].contains(&&*change.kind)
+        && (&last.kind, last.action, &last.by) == (&change.kind, change.action, &change.by)
+        && last.is_earlier_unknown == change.is_earlier_unknown
+}
+
 /// The bytes that a change takes in an answer, roughly.
 fn bytes(change: &ChangeView) -> usize {
     /// Numbers, names of fields and the rest.
@@ -237,5 +258,6 @@ fn bytes(change: &ChangeView) -> usize {
         .fields
         .iter()
         .map(|field| field.name.len() + len(&field.old) + len(&field.new) + BASE / 4);
-    BASE + change.name.len() + of_fields.sum::<usize>()
+    let of_others: usize = change.with.iter().map(String::len).sum();
+    BASE + change.name.len() + of_others + of_fields.sum::<usize>()
 }

@@ -141,6 +141,8 @@ fn text(change: &ChangeView, clock: &Clock) -> String {
         action,
         kind,
         name,
+        with,
+        others,
         owner,
         tasks,
         fields,
@@ -156,6 +158,10 @@ fn text(change: &ChangeView, clock: &Clock) -> String {
     );
     if let Some(owner) = owner {
         let _ = write!(text, " of {owner}");
+    }
+    if !with.is_empty() {
+        let _ = write!(text, " and {} others: {}", others + with.len() as u64, with.join(" "));
+        text.push_str(if *others > 0 { " ..." } else { "" });
     }
     match tasks {
         0 | 1 => {}
@@ -210,6 +216,12 @@ fn notes(history: &ChangeHistory, clock: &Clock) -> Vec<String> {
             history.left_out
         ));
     }
+    if history.of_older_jobs > 0 {
+        notes.push(format!(
+            "{} changes of jobs that were submitted before the log begins are left out: the log does not hold whose jobs those were",
+            history.of_older_jobs
+        ));
+    }
     notes.extend(history.log.map(|LogBeginning { at, is_whole }| {
         let begin = clock.slashes(at);
         if is_whole {
@@ -225,6 +237,7 @@ fn document(history: &ChangeHistory) -> String {
     json::JsonDocument::new()
         .with("log", &history.log)
         .with("left_out", &history.left_out)
+        .with("of_older_jobs", &history.of_older_jobs)
         .with("changes", &history.changes)
         .finish()
 }
@@ -253,6 +266,8 @@ mod tests {
             action: ChangeAction::Modified,
             kind: "cluster queue".to_owned(),
             name: "all.q".to_owned(),
+            with: Vec::new(),
+            others: 0,
             owner: None,
             tasks: 0,
             fields: vec![field("slots", Some("2"), Some("5")), field("later", None, Some("x"))],
@@ -278,6 +293,18 @@ mod tests {
         assert_eq!(
             text(&deleted, &utc()),
             "11/21/2026 01:09:55 ann@node1 deleted job 7 of bob (12 tasks)\n"
+        );
+        let many = ChangeView {
+            action: ChangeAction::Disabled,
+            kind: "queue instance".to_owned(),
+            name: "all.q@a".to_owned(),
+            with: vec!["all.q@b".to_owned(), "all.q@c".to_owned()],
+            others: 7,
+            ..change()
+        };
+        assert_eq!(
+            text(&many, &utc()),
+            "11/21/2026 01:09:55 ann@node1 disabled queue instance all.q@a and 9 others: all.q@b all.q@c ...\n"
         );
         let unknown = ChangeView {
             is_earlier_unknown: true,
@@ -316,6 +343,7 @@ mod tests {
             let history = ChangeHistory {
                 log: log(is_whole),
                 left_out,
+                of_older_jobs: left_out,
                 changes: Vec::new(),
             };
             notes(&history, &utc()).join("\n")
@@ -325,6 +353,7 @@ mod tests {
             "the log goes back to 11/21/2026 01:09:55, when the cell was made"
         );
         assert!(said(3, false).starts_with("3 older changes are left out") && said(3, false).contains("trim_log"));
+        assert!(said(3, false).contains("3 changes of jobs that were submitted before the log begins"));
     }
 
     #[test]
@@ -363,6 +392,7 @@ mod tests {
         let history = ChangeHistory {
             log: None,
             left_out: 1,
+            of_older_jobs: 0,
             changes: vec![change()],
         };
         let read: serde_json::Value = serde_json::from_str(&document(&history)).unwrap();

@@ -2,6 +2,7 @@
 
 use proto::object::Fields;
 use proto::wire::view::FieldChange;
+use std::collections::BTreeSet;
 
 /// The most attributes that are shown of one change.
 const MOST_FIELDS: usize = 500;
@@ -37,7 +38,8 @@ pub(super) fn between(old: Option<&Fields>, new: Option<&Fields>) -> (Vec<FieldC
     (changes, more)
 }
 
-/// Two values, of which only the elements that differ are shown if one is long.
+/// Two values. If one is long, only the elements are shown that the other does not have, or the
+/// part of a text that differs.
 fn shortened(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
     let is_short = |value: &Option<String>| value.as_ref().is_none_or(|text| text.len() <= VALUE_BYTES);
     if is_short(&old) && is_short(&new) {
@@ -48,6 +50,9 @@ fn shortened(old: Option<String>, new: Option<String>) -> (Option<String>, Optio
         elements.map(str::to_owned).collect()
     };
     let (before, after) = (elements(&old), elements(&new));
+    if let Some((removed, added)) = apart(&before, &after) {
+        return (old.map(|_| removed), new.map(|_| added));
+    }
     let is_equal = |(one, other): &(&String, &String)| one == other;
     let head = before.iter().zip(&after).take_while(is_equal).count();
     let rest = before.len().min(after.len()) - head;
@@ -62,6 +67,27 @@ fn shortened(old: Option<String>, new: Option<String>) -> (Option<String>, Optio
         format!("{start}{}{end}", cut(elements[head..elements.len() - tail].concat()))
     };
     (old.map(|_| middle(&before)), new.map(|_| middle(&after)))
+}
+
+/// The elements that only one of two long lists has, if those are fewer than the part between the
+/// first difference and the last one. `None` for the same elements in another order.
+fn apart(before: &[String], after: &[String]) -> Option<(String, String)> {
+    let element = |text: &String| text.trim_end_matches([',', ' ']).to_owned();
+    let only = |list: &[String], other: &[String]| -> Vec<String> {
+        let other: BTreeSet<String> = other.iter().map(element).collect();
+        let list = list.iter().map(element);
+        list.filter(|element| !other.contains(element)).collect()
+    };
+    let (removed, added) = (only(before, after), only(after, before));
+    let is_list = removed.len() < before.len() && added.len() < after.len();
+    if !is_list || removed.is_empty() && added.is_empty() {
+        return None;
+    }
+    let text = |elements: Vec<String>| match elements.is_empty() {
+        true => NOTHING.to_owned(),
+        false => cut(format!("... {} ...", elements.join(" "))),
+    };
+    Some((text(removed), text(added)))
 }
 
 /// The beginning of a text that is too long.
@@ -93,17 +119,34 @@ mod tests {
         let change = between_values(&old.join(" "), &changed.join(" "));
         assert_eq!(
             (change.old.as_deref(), change.new.as_deref()),
-            (Some("...node250 ..."), Some("...other ..."))
+            (Some("... node250 ..."), Some("... other ..."))
         );
         let change = between_values(&old.join(" "), &old[..499].join(" "));
         assert_eq!(change.name, "hostlist");
-        assert!(change.old.is_some_and(|old| old.ends_with("node499") && old.len() < 50));
+        assert_eq!(
+            (change.old.as_deref(), change.new.as_deref()),
+            (Some("... node499 ..."), Some("(nothing)"))
+        );
+        let mut at_both_ends = list(1, 501);
+        at_both_ends[0] = "first".to_owned();
+        let change = between_values(&old.join(","), &at_both_ends.join(","));
+        assert_eq!(
+            (change.old.as_deref(), change.new.as_deref()),
+            (Some("... node0 node1 ..."), Some("... first node500 ..."))
+        );
+        let mut turned = list(0, 500);
+        turned.swap(250, 251);
+        let change = between_values(&old.join(" "), &turned.join(" "));
+        assert_eq!(
+            (change.old.as_deref(), change.new.as_deref()),
+            (Some("...node250 node251 ..."), Some("...node251 node250 ..."))
+        );
         let mut longer = list(0, 500);
         longer.insert(250, "new".to_owned());
         let change = between_values(&old.join(" "), &longer.join(" "));
         assert_eq!(
             (change.old.as_deref(), change.new.as_deref()),
-            (Some("(nothing)"), Some("...new ..."))
+            (Some("(nothing)"), Some("... new ..."))
         );
         let change = between_values(&"ü".repeat(1000), "short");
         assert!(change.old.is_some_and(|old| old.ends_with("...") && old.len() < 410));

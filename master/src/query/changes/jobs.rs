@@ -92,6 +92,20 @@ impl PresentJobs {
         self.change(actor, seq, action, tasks)
     }
 
+    /// Whether a user did something to a job whose submission the log does not have.
+    pub(super) fn is_of_unknown(&self, actor: &Actor, event: &Event) -> bool {
+        let seq = action(event).map(|(seq, ..)| seq);
+        matches!(actor, Actor::User { .. }) && seq.is_some_and(|seq| !self.0.contains_key(&seq))
+    }
+
+    /// Whether a user altered a job whose submission the log does not have.
+    pub(super) fn is_altered_unknown(&self, actor: &Actor, summary: &JobSummary) -> bool {
+        let JobSummary::JobAltered { seq } = summary else {
+            return false;
+        };
+        matches!(actor, Actor::User { .. }) && !self.0.contains_key(seq)
+    }
+
     /// What was done to a job, if a user did it who is not the owner.
     fn change(&self, actor: &Actor, seq: SubmitSeq, action: ChangeAction, tasks: u64) -> Option<JobChange<'_>> {
         let Actor::User { user, .. } = actor else { return None };

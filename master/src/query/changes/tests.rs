@@ -71,6 +71,7 @@ fn ask(path: &Path, filter: ChangeFilter) -> ChangeHistory {
         };
         whole.changes.extend(part.changes);
         whole.left_out += part.left_out;
+        whole.of_older_jobs += part.of_older_jobs;
         whole.log = part.log.or(whole.log);
         if !more {
             return whole;
@@ -320,6 +321,52 @@ fn a_trimmed_log_blames_nobody_for_the_state_of_a_queue_instance_before() {
         ]
     );
     assert!(history.changes[0].is_earlier_unknown);
+}
+
+#[test]
+fn one_request_about_many_queue_instances_or_jobs_is_one_change() {
+    let dir = TempDir::new("changes");
+    let disabled = |host: String| Event::InstanceChanged {
+        instance: QueueInstanceName {
+            queue: "all.q".into(),
+            host: (&*host).into(),
+        },
+        state: InstanceState {
+            disabled: true,
+            ..InstanceState::default()
+        },
+    };
+    let mut events: Vec<_> = (0..100)
+        .map(|number| (user("ann"), Some(1), disabled(format!("node{number:03}"))))
+        .collect();
+    events.push((user("ann"), Some(2), disabled("other".to_owned())));
+    let history = ask(&database(&dir, 1, &events), all());
+    assert_eq!(
+        lines(&history),
+        [
+            "ann@node1 disabled queue instance all.q@node000",
+            "ann@node1 disabled queue instance all.q@other"
+        ]
+    );
+    let first = &history.changes[0];
+    assert_eq!((first.with.len(), first.others), (20, 79));
+    assert_eq!(first.with[0], "all.q@node001");
+}
+
+#[test]
+fn what_was_done_to_jobs_older_than_the_log_is_counted() {
+    let dir = TempDir::new("changes");
+    let delete = || Event::TaskDeletionRequested { key: key(1, 1) };
+    let events = [
+        (user("root"), Some(1), delete()),
+        (Actor::Master, None, delete()),
+        (user("ann"), Some(2), delete()),
+    ];
+    let path = database(&dir, 100, &events);
+    assert_eq!(ask(&path, all()).of_older_jobs, 2);
+    let users = vec!["root".to_owned()];
+    let history = ask(&path, ChangeFilter { users, ..all() });
+    assert_eq!((history.of_older_jobs, history.changes.len()), (1, 0));
 }
 
 #[test]

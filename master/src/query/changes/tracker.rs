@@ -42,6 +42,8 @@ pub(super) struct Tracker {
     objects: BTreeMap<(ObjectKind, String), Fields>,
     instances: BTreeMap<QueueInstanceName, InstanceState>,
     jobs: PresentJobs,
+    /// How many events of users were about jobs whose submission the log does not have.
+    pub(super) of_older_jobs: u64,
 }
 
 impl Tracker {
@@ -52,7 +54,11 @@ impl Tracker {
     pub(super) fn follow(&mut self, stored: &UndecodedEvent<'_>) -> Result<Vec<ChangeView>, StoreError> {
         let head = &stored.head;
         if JobSummary::KINDS.contains(&stored.kind) {
-            let change = self.jobs.summary(&head.actor, stored.fields()?);
+            let summary: JobSummary = stored.fields()?;
+            if self.jobs.is_altered_unknown(&head.actor, &summary) {
+                self.of_older_jobs += 1;
+            }
+            let change = self.jobs.summary(&head.actor, summary);
             return Ok(change.map(|change| change.view(head)).into_iter().collect());
         }
         let event = stored.event()?;
@@ -62,6 +68,9 @@ impl Tracker {
         }
         if let Event::InstanceChanged { instance, state } = &event {
             return Ok(self.instance(head, instance, state));
+        }
+        if self.jobs.is_of_unknown(&head.actor, &event) {
+            self.of_older_jobs += 1;
         }
         if let Some(change) = self.jobs.follow(&head.actor, &event) {
             return Ok(vec![change.view(head)]);
@@ -171,6 +180,8 @@ pub(super) fn change(head: &EventHead, action: ChangeAction, kind: &str, name: S
         action,
         kind: kind.to_owned(),
         name,
+        with: Vec::new(),
+        others: 0,
         owner: None,
         tasks: 0,
         fields: Vec::new(),

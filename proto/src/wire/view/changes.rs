@@ -12,6 +12,9 @@ pub struct ChangeHistory {
     pub log: Option<LogBeginning>,
     /// Older changes that match and are left out, because the answer is bounded.
     pub left_out: u64,
+    /// What users did to jobs that were submitted before the log begins. The log does not hold
+    /// whose jobs those were, so these changes are counted only.
+    pub of_older_jobs: u64,
     /// The changes.
     pub changes: Vec<ChangeView>,
 }
@@ -42,6 +45,12 @@ pub struct ChangeView {
     pub kind: String,
     /// Its name. Empty for kinds that exist once.
     pub name: String,
+    /// The names of the first other queue instances or jobs to which the same request did the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// How many more of them there are.
+    #[serde(default)]
+    pub others: u64,
     /// The owner, where it is a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<UserName>,
