@@ -20,8 +20,7 @@ struct BucketEnds {
     youngest: BTreeSet<(SubmitSeq, BucketId)>,
 }
 
-/// The buckets that count for the range of urgencies, by urgency: those with pending jobs whose
-/// owner may start more.
+/// The buckets that count for the range of urgencies, by urgency: those with pending jobs.
 ///
 /// Invariant: each urgency has at least one bucket, and each bucket is there once.
 #[derive(Clone, Debug, Default)]

@@ -61,7 +61,7 @@ struct BucketJobs {
     /// Whose jobs they are, while `maxujobs` limits what each user runs.
     owner: Option<UserName>,
     /// Whether the owner runs as many tasks as that allows: as in 8.1.9 the jobs have no tickets
-    /// and no priority then.
+    /// and no priority then, and their urgency is among those by which others are normalised.
     is_shut: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct Queue {
     buckets: Vec<BucketJobs>,
     by_bucket: BTreeMap<Bucket, BucketId>,
     free: Vec<BucketId>,
-    /// The pending jobs that are eligible and whose owner may start more.
+    /// The pending jobs that are eligible, also those whose owner may start no more.
     open_urgencies: OpenUrgencies,
     /// Every job that runs, also one of which other tasks are pending.
     running_urgencies: BTreeMap<Urgency, Jobs>,
@@ -122,10 +122,10 @@ pub enum JobStanding {
 }
 
 impl BucketJobs {
-    /// The oldest and the youngest of its pending jobs. `None` if their urgency does not count.
+    /// The oldest and the youngest of its pending jobs. `None` if no job of it is pending.
     fn open_ends(&self) -> Option<EndJobs> {
         let ((oldest, ()), (youngest, ())) = (self.pending.first()?, self.pending.last()?);
-        (!self.is_shut).then_some(EndJobs {
+        Some(EndJobs {
             oldest: *oldest,
             youngest: *youngest,
         })
@@ -212,16 +212,13 @@ impl Queue {
         let Queue {
             by_owner,
             buckets,
-            open_urgencies,
             heads,
             classes,
             ..
         } = self;
         for id in by_owner.get(owner).into_iter().flatten() {
             let bucket_jobs = &mut buckets[id.index()];
-            let before = bucket_jobs.open_ends();
             bucket_jobs.is_shut = is_full;
-            open_urgencies.change(bucket_jobs.bucket.urgency, *id, before, bucket_jobs.open_ends());
             heads.changed(*id);
             classes.shut(bucket_jobs.bucket.class, is_full);
         }

@@ -252,19 +252,19 @@ fn the_job_with_the_larger_range_starts_where_urgency_slots_is_max() {
 }
 
 #[test]
-fn jobs_of_a_user_who_may_start_no_more_come_last_and_their_urgency_does_not_count() {
+fn jobs_of_a_user_who_may_start_no_more_come_last_and_others_are_still_compared_with_their_urgency() {
     let mut lab = lab("conf maxujobs 1
         complex lic lic INT <= YES YES 0 0
         complex ur ur INT <= YES YES 0 1000
         global lic=0
         host a ur=10
         queue all.q a slots=3
-        job 1
+        job 1 -l ur=9
         job 2 -p 1024 -l ur=5
         job 3 -u u2 -l lic=1
         job 4 -u u2 -l lic=1,ur=1");
     let range = |lab: &Lab| [1, 2, 3, 4].map(|job| five(numbers(lab, job).nurg)).join(" ");
-    assert_eq!(range(&lab), "0.00000 1.00000 0.00000 0.20000");
+    assert_eq!(range(&lab), "1.00000 0.55556 0.00000 0.11111");
     lab.place();
     assert_eq!(
         lab.state().jobs[&SubmitSeq(2)].active,
@@ -273,5 +273,5 @@ fn jobs_of_a_user_who_may_start_no_more_come_last_and_their_urgency_does_not_cou
     );
     lab.place();
     assert_eq!(numbers(&lab, 1), PriorityNumbers::default());
-    assert_eq!([3, 4].map(|job| five(numbers(&lab, job).nurg)), ["0.00000", "0.20000"]);
+    assert_eq!([3, 4].map(|job| five(numbers(&lab, job).nurg)), ["0.00000", "0.11111"]);
 }

@@ -48,14 +48,12 @@ pub fn turns(lab: &Lab) -> Vec<SubmitSeq> {
 }
 
 /// The range of all urgencies that count, found job by job: those of jobs that run, and of jobs
-/// that wait while their owner may start more.
+/// that wait, whether their owner may start more or not.
 fn plain_range(lab: &Lab) -> Option<Range> {
     let (model, now) = (lab.scheduler.model(), lab.now);
     let counts = |job: &&Job| {
         let filed = model.queue.filed(job.seq).expect("a job is filed");
-        let is_pending = filed.rests == JobStanding::Pending;
-        let runs = filed.rests == JobStanding::Running || is_pending && filed.tasks.running > 0;
-        runs || is_pending && !model.is_owner_full(job.seq)
+        filed.rests == JobStanding::Pending || filed.rests == JobStanding::Running
     };
     let jobs = model.state().jobs.values().filter(counts);
     let urgencies = jobs.map(|job| {
