@@ -56,6 +56,29 @@ fn floor(path: &[String]) -> Option<usize> {
         .find_map(|n| FLOORS.iter().position(|floor| *floor == path[..n].join("::")))
 }
 
+/// The paths in the tokens of a macro that begin with `crate`, `self` or `super`.
+pub(super) fn paths_in_tokens(tokens: &str) -> Vec<Vec<String>> {
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let mut paths: Vec<Vec<String>> = Vec::new();
+    let mut continues = false;
+    for token in tokens
+        .replace("::", " :: ")
+        .split(|character| !is_word(character) && character != ':')
+    {
+        match token {
+            "" => {}
+            "::" => continues = true,
+            word if continues => {
+                continues = false;
+                paths.last_mut().into_iter().for_each(|path| path.push(word.to_owned()));
+            }
+            word => paths.push(vec![word.to_owned()]),
+        }
+    }
+    paths.retain(|path| ["crate", "self", "super"].contains(&&*path[0]));
+    paths
+}
+
 /// Collects the paths of the crate that a file names outside of tests.
 struct Paths {
     module: Vec<String>,
@@ -133,6 +156,14 @@ impl<'ast> Visit<'ast> for Paths {
         }
     }
 
+    /// A macro's tokens have no syntax tree.
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        for path in paths_in_tokens(&item.tokens.to_string()) {
+            self.take(&path);
+        }
+        visit::visit_macro(self, item);
+    }
+
     /// Visibility names a module, and imports nothing.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
@@ -197,6 +228,13 @@ fn a_path_to_a_higher_floor_is_found_however_it_is_written() {
     assert_eq!(
         found("ledger", "#[cfg(test)] mod tests { use crate::sched::Scheduler; }"),
         ""
+    );
+    assert_eq!(
+        found(
+            "ledger",
+            "fn f() { assert!(matches!(y, crate::sched::Z | super::decide::W { .. })) }"
+        ),
+        "decide::W sched::Z"
     );
     assert_eq!(found("sched::order::urgency", "use crate::sched::assign::Supply;"), "");
     assert_eq!(

@@ -293,7 +293,7 @@ impl ServerState {
 
     async fn admit_join(&self, quic: quinn::Connection) -> Result<AcceptedConnection, Refusal> {
         let slot = JoinGate::enter(&self.joins, quic.remote_address().ip(), tokio::time::Instant::now())
-            .map_err(|why| refuse(&quic, CloseCode::Overloaded, why.to_owned()))?;
+            .map_err(|why| refuse(&quic, CloseCode::Overloaded, why.to_string()))?;
         quic.set_max_concurrent_uni_streams(VarInt::from_u32(0));
         quic.set_max_concurrent_bi_streams(VarInt::from_u32(1));
         let link = Arc::new(Link::new(quic, Some(Box::new(slot))));

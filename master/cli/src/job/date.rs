@@ -4,24 +4,50 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use proto::time::Wall;
 
+/// The part of a date that does not read, in the words of 8.1.9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DateError {
+    /// The text behind the point.
+    #[error("Invalid format of seconds field.")]
+    SecondsFormat,
+    /// The digits before the point.
+    #[error("Invalid format of date/hour-minute field.")]
+    Format,
+    /// A month above 12, or 0.
+    #[error("Invalid month specification.")]
+    Month,
+    /// A day that the month does not have.
+    #[error("Invalid day specification.")]
+    Day,
+    /// An hour above 23.
+    #[error("Invalid hour specification.")]
+    Hour,
+    /// A minute above 59.
+    #[error("Invalid minute specification.")]
+    Minute,
+    /// Seconds above 61.
+    #[error("Invalid seconds specification.")]
+    Seconds,
+}
+
 /// Reads a date as `-a`, `-dl`, `-b` and `-e` take it. A missing year is this year, a missing
 /// century 20 below 70 and 19 from there.
 ///
 /// # Errors
-/// The first line of what 8.1.9 prints about it.
-pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, &'static str> {
+/// If a part of it does not read.
+pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, DateError> {
     let (digits, seconds) = match text.split_once('.') {
         Some((digits, "")) => (digits, 0),
         Some((digits, seconds)) => (
             digits,
             two_digits(seconds)
                 .filter(|_| seconds.len() == 2)
-                .ok_or("Invalid format of seconds field.")?,
+                .ok_or(DateError::SecondsFormat)?,
         ),
         None => (text, 0),
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) || ![8, 10, 12].contains(&digits.len()) {
-        return Err("Invalid format of date/hour-minute field.");
+        return Err(DateError::Format);
     }
     let (year, rest) = digits.split_at(digits.len() - 8);
     let year = match (year.len(), year.parse::<i16>().unwrap_or_default()) {
@@ -33,21 +59,18 @@ pub fn parse(text: &str, this_year: i16, zone: &TimeZone) -> Result<Wall, &'stat
     let field = |at: usize| two_digits(&rest[at..at + 2]).unwrap_or_default();
     let (month, day, hour, minute) = (field(0), field(2), field(4), field(6));
     for (ok, error) in [
-        ((1..=12).contains(&month), "Invalid month specification."),
-        ((1..=31).contains(&day), "Invalid day specification."),
-        (hour < 24, "Invalid hour specification."),
-        (minute < 60, "Invalid minute specification."),
-        (seconds < 62, "Invalid seconds specification."),
+        ((1..=12).contains(&month), DateError::Month),
+        ((1..=31).contains(&day), DateError::Day),
+        (hour < 24, DateError::Hour),
+        (minute < 60, DateError::Minute),
+        (seconds < 62, DateError::Seconds),
     ] {
         if !ok {
             return Err(error);
         }
     }
-    let civil =
-        DateTime::new(year, month, day, hour, minute, seconds.min(59), 0).map_err(|_| "Invalid day specification.")?;
-    let moment = civil
-        .to_zoned(zone.clone())
-        .map_err(|_| "Invalid format of date/hour-minute field.")?;
+    let civil = DateTime::new(year, month, day, hour, minute, seconds.min(59), 0).map_err(|_| DateError::Day)?;
+    let moment = civil.to_zoned(zone.clone()).map_err(|_| DateError::Format)?;
     Ok(Wall(moment.timestamp().as_millisecond()))
 }
 
@@ -76,7 +99,8 @@ mod tests {
             ("2030é1010000", Err("Invalid format of date/hour-minute field.")),
         ] {
             let expected = expected.map(|time| Wall(time.parse::<jiff::Timestamp>().unwrap().as_millisecond()));
-            assert_eq!(parse(text, 2026, &TimeZone::UTC), expected, "{text}");
+            let read = parse(text, 2026, &TimeZone::UTC).map_err(|error| error.to_string());
+            assert_eq!(read, expected.map_err(str::to_owned), "{text}");
         }
     }
 }

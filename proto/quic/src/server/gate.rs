@@ -15,6 +15,23 @@ const ADDRESSES_MAX: usize = 1_024;
 /// Refusals that are logged per second; the rest is counted.
 const LINES_PER_S: u32 = 10;
 
+/// The limit that keeps a host from enrolling now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum JoinLimit {
+    /// [`ServerLimits::joins`].
+    #[error("too many hosts are joining at once")]
+    AtOnce,
+    /// [`ServerLimits::joins_per_address`].
+    #[error("too many hosts are joining from this address at once")]
+    AtOnceFromAddress,
+    /// [`ServerLimits::joins_per_s`].
+    #[error("too many attempts to join from this address")]
+    Rate,
+    /// [`ADDRESSES_MAX`].
+    #[error("too many addresses try to join")]
+    Addresses,
+}
+
 /// Counts enrolments by address.
 pub(super) struct JoinGate {
     limits: ServerLimits,
@@ -49,7 +66,7 @@ impl JoinGate {
     }
 
     /// A place for an enrolment from `address`, or the limit that is in the way.
-    pub(super) fn enter(gate: &Arc<Self>, address: IpAddr, now: Instant) -> Result<JoinSlot, &'static str> {
+    pub(super) fn enter(gate: &Arc<Self>, address: IpAddr, now: Instant) -> Result<JoinSlot, JoinLimit> {
         let address = neighbourhood(address);
         let mut state = gate.lock();
         state.take(address, now, &gate.limits)?;
@@ -65,9 +82,9 @@ impl JoinGate {
 }
 
 impl GateState {
-    fn take(&mut self, address: IpAddr, now: Instant, limits: &ServerLimits) -> Result<(), &'static str> {
+    fn take(&mut self, address: IpAddr, now: Instant, limits: &ServerLimits) -> Result<(), JoinLimit> {
         if self.open >= limits.joins {
-            return Err("too many hosts are joining at once");
+            return Err(JoinLimit::AtOnce);
         }
         self.make_room(address, now, limits)?;
         let visitor = self.addresses.entry(address).or_insert(Visitor {
@@ -77,18 +94,15 @@ impl GateState {
         });
         visitor.refill(now, limits);
         if visitor.open >= limits.joins_per_address {
-            return Err("too many hosts are joining from this address at once");
+            return Err(JoinLimit::AtOnceFromAddress);
         }
-        visitor.credit = visitor
-            .credit
-            .checked_sub(1)
-            .ok_or("too many attempts to join from this address")?;
+        visitor.credit = visitor.credit.checked_sub(1).ok_or(JoinLimit::Rate)?;
         visitor.open += 1;
         self.open += 1;
         Ok(())
     }
 
-    fn make_room(&mut self, address: IpAddr, now: Instant, limits: &ServerLimits) -> Result<(), &'static str> {
+    fn make_room(&mut self, address: IpAddr, now: Instant, limits: &ServerLimits) -> Result<(), JoinLimit> {
         if self.addresses.len() < ADDRESSES_MAX || self.addresses.contains_key(&address) {
             return Ok(());
         }
@@ -99,7 +113,7 @@ impl GateState {
         if self.addresses.len() < ADDRESSES_MAX {
             Ok(())
         } else {
-            Err("too many addresses try to join")
+            Err(JoinLimit::Addresses)
         }
     }
 }
@@ -190,7 +204,7 @@ mod tests {
         drop(first);
         let third = enter(now).unwrap();
         drop((second, third));
-        assert_eq!(enter(now).err(), Some("too many attempts to join from this address"));
+        assert_eq!(enter(now).err(), Some(JoinLimit::Rate));
         assert!(enter(now + Duration::from_secs(1)).is_ok());
         assert!(enter(now + Duration::from_secs(1)).is_err());
     }
