@@ -111,12 +111,14 @@ impl MasterLock {
         let file = folder
             .open_lock("lock")
             .map_err(|source| unwritable(path.clone(), source))?;
-        let run = alone(file).map_err(|errno| match errno {
-            Errno::EWOULDBLOCK => LockError::Held {
+        let run = alone(file).map_err(|errno| {
+            if errno != Errno::EWOULDBLOCK {
+                return unwritable(path.clone(), errno.into());
+            }
+            LockError::Held {
                 path: path.clone(),
                 pid: holder(),
-            },
-            errno => unwritable(path.clone(), errno.into()),
+            }
         })?;
         let database = lock_database(layout, holder)?;
         folder::note_holder(&run).map_err(|source| unwritable(path, source))?;

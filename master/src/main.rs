@@ -5,6 +5,8 @@
 //! and [`scheduler`], the sockets in [`server`], the database in [`store`]. Which file of the state
 //! directory holds what is in [`layout`].
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod agent_outbox;
 mod args;
 mod backup;
@@ -138,10 +140,10 @@ fn run_master(options: &RunOptions) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{}", error_chain(&error));
-            match error {
-                run::RunError::Lock(lock::LockError::Held { .. }) => ExitCode::from(EXIT_RUNNING),
-                _ => ExitCode::FAILURE,
+            if let run::RunError::Lock(lock::LockError::Held { .. }) = error {
+                return ExitCode::from(EXIT_RUNNING);
             }
+            ExitCode::FAILURE
         }
     }
 }

@@ -48,6 +48,7 @@ impl From<Vec<Reply>> for AnswerPart {
 
 /// The answer to a question that can be answered at once, or its first part.
 pub fn respond(model: &Model, query: Query, viewer: impl FnOnce() -> Viewer) -> AnswerPart {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "all other answers are made in one part")]
     let walk = match query {
         Query::Jobs(filter) => Walk::rows(model, &filter),
         Query::JobDetails { targets } => Ok(Walk::details(model, targets, viewer())),

@@ -218,6 +218,10 @@ impl Reader {
         let Followers {
             waiters, subscribers, ..
         } = &mut self.followers;
+        #[allow(
+            clippy::wildcard_enum_match_arm,
+            reason = "all other questions are answered from the model alone"
+        )]
         match query {
             Query::Wait { job } => waiters.wait(job, answer, &self.model, &self.store),
             Query::EventClients => {

@@ -113,6 +113,7 @@ impl Slaves {
     /// Follows durable events: a command learns of the end of its task.
     pub fn apply(&self, records: &[Arc<Record>]) {
         for record in records {
+            #[allow(clippy::wildcard_enum_match_arm, reason = "routes begin and end with slave tasks")]
             match &record.event {
                 Event::SlavePlaced {
                     key, instance, from, ..

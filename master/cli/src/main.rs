@@ -4,6 +4,8 @@
 //! with the master over a Unix socket ([`client`]), and a printer ([`output`]). Nothing here
 //! decides anything about the cell.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod accounts;
 mod args;
 mod cell_address;

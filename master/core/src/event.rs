@@ -408,10 +408,10 @@ impl Event {
 
     /// The accounting record that an event brings.
     pub fn accounting(&self) -> Option<&AccountingRecord> {
-        match self {
-            Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. } => record.as_deref(),
-            _ => None,
-        }
+        let (Event::TaskEnded { record, .. } | Event::SlaveEnded { record, .. }) = self else {
+            return None;
+        };
+        record.as_deref()
     }
 }
 

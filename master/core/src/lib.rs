@@ -6,6 +6,8 @@
 //! nothing else; the scheduler in [`sched`] is a client of the same events and hands back orders,
 //! which the core checks before it believes them.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod collections;
 pub mod config;
 pub mod core;

@@ -213,6 +213,7 @@ fn change(event: &Event) -> Change {
     }
 }
 
+#[allow(clippy::wildcard_enum_match_arm, reason = "the caller sorts the events")]
 fn job_change(event: &Event) -> Change {
     match event {
         Event::JobSubmitted {
@@ -264,6 +265,7 @@ fn job_change(event: &Event) -> Change {
     }
 }
 
+#[allow(clippy::wildcard_enum_match_arm, reason = "the caller sorts the events")]
 fn task_change(event: &Event) -> Change {
     match event {
         Event::TaskPlaced {

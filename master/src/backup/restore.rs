@@ -97,20 +97,23 @@ impl Staging {
                 RESTORED[..index].iter().for_each(|name| {
                     let _ = std::fs::remove_dir_all(dir.join(name));
                 });
-                let path = dir.to_owned();
-                return Err(match errno {
-                    Errno::EEXIST => BackupError::InUse {
-                        path,
-                        what: (*name).to_owned(),
-                    },
-                    other => BackupError::Unwritable {
-                        path,
-                        source: other.into(),
-                    },
-                });
+                return Err(not_moved(dir, name, errno));
             }
         }
         Ok(())
+    }
+}
+
+/// Why a part of the cell could not be put where it belongs.
+fn not_moved(dir: &Path, name: &str, errno: Errno) -> BackupError {
+    let path = dir.to_owned();
+    if errno == Errno::EEXIST {
+        let what = name.to_owned();
+        return BackupError::InUse { path, what };
+    }
+    BackupError::Unwritable {
+        path,
+        source: errno.into(),
     }
 }
 

@@ -159,12 +159,12 @@ impl Driver {
         {
             return self.refuse_now(to);
         }
-        match &input {
-            DriverInput::Core(Input::LoadReport { connection, .. }) if is_full => {
-                self.unreported.insert(*connection);
-            }
-            _ if is_full && comes_again(&input) => {}
-            _ => self.held.push(input),
+        if let DriverInput::Core(Input::LoadReport { connection, .. }) = &input
+            && is_full
+        {
+            self.unreported.insert(*connection);
+        } else if !(is_full && comes_again(&input)) {
+            self.held.push(input);
         }
     }
 

@@ -63,6 +63,7 @@ impl Mailer {
     }
 
     /// The mail that an event leads to. `state` is the state before it.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "users hear of these events only")]
     fn notices(&mut self, state: &State, record: &Record) -> Vec<Mail> {
         match &record.event {
             Event::TaskStarted { key, at } => self.started(state, *key, *at).into_iter().collect(),

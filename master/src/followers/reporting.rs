@@ -82,14 +82,11 @@ impl ReportingFile {
         if !self.params.reporting {
             return;
         }
-        match &record.event {
-            Event::TaskPlaced { granted, .. } => self.touched.clone_from(granted),
-            Event::TaskEnded { key, .. } => {
-                self.touched = state
-                    .placed(*key)
-                    .map_or_else(Vec::new, |(.., placement)| placement.granted.clone());
-            }
-            _ => {}
+        if let Event::TaskPlaced { granted, .. } = &record.event {
+            self.touched.clone_from(granted);
+        } else if let Event::TaskEnded { key, .. } = &record.event {
+            let placed = state.placed(*key);
+            self.touched = placed.map_or_else(Vec::new, |(.., placement)| placement.granted.clone());
         }
         self.reservations_before(state, record);
         self.note(state, |lines| lines.of_event(record));

@@ -72,6 +72,7 @@ impl StreamFilter {
     }
 
     fn is_of_owners(&mut self, change: &Change) -> bool {
+        #[allow(clippy::wildcard_enum_match_arm, reason = "a change knows which job it is about")]
         match change {
             Change::JobAdded { job } if self.owners.contains(&job.spec.owner.user) => {
                 self.jobs.insert(job.seq);

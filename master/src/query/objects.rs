@@ -30,8 +30,24 @@ fn fields(model: &Model, kind: ObjectKind, name: &str) -> Option<Fields> {
         ObjectKind::ExecHost => exec_host(model, &HostName::new(name)),
         ObjectKind::Queue => queue(config, name),
         ObjectKind::ClusterConf => config.object_fields(kind, HostName::new(name).as_str()),
-        _ if kind.form() == Form::Bare => None,
-        _ => config.object_fields(kind, name),
+        ObjectKind::ComplexTable
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => {
+            let has_fields = kind.form() != Form::Bare;
+            has_fields.then(|| config.object_fields(kind, name)).flatten()
+        }
     }
 }
 
@@ -89,7 +105,13 @@ fn unknown(config: &Configuration, kind: ObjectKind, name: &str) -> Diagnostic {
         ObjectKind::User => format!("{name} is not known as a user"),
         ObjectKind::Checkpoint => format!("{name} is not a checkpointing interface definition"),
         ObjectKind::ShareTree => "no sharetree element".to_owned(),
-        _ => format!("{kind} {name} does not exist"),
+        ObjectKind::ComplexTable
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::ResourceQuota => format!("{kind} {name} does not exist"),
     };
     Diagnostic::new(Code::UnknownObject, what).fix(format!("qconf {} lists what there is", kind.listed_by()))
 }

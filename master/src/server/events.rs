@@ -57,10 +57,12 @@ impl StreamPart {
 }
 
 fn weight(change: &Change) -> usize {
-    let spec = match change {
-        Change::JobAdded { job } => &job.spec,
-        Change::JobChanged { spec, .. } => spec,
-        _ => return 0,
+    let spec = if let Change::JobAdded { job } = change {
+        &job.spec
+    } else if let Change::JobChanged { spec, .. } = change {
+        spec
+    } else {
+        return 0;
     };
     let environment = spec.environment.iter().map(|(name, value)| name.len() + value.len());
     environment.chain(spec.args.iter().map(String::len)).sum()

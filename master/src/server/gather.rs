@@ -58,6 +58,10 @@ impl NewsQueue {
 }
 
 /// What news are about, if later ones replace them.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "later news replace only what these are about"
+)]
 fn subject(change: &Change) -> Option<Subject> {
     match change {
         Change::Load { host, .. } => Some(Subject::Load(host.clone())),

@@ -239,6 +239,10 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Pendi
 }
 
 async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> PendingAnswer {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "the core decides about all other commands"
+    )]
     let (token, entropy) = match &command {
         Command::Submit(spec) if matches!(spec.program, Program::Stored { .. }) => {
             let what = "error: a job is submitted with its script, not with the checksum of one";
@@ -282,6 +286,7 @@ fn new_token(desk: &Desk) -> Result<(JoinToken, [u8; 32]), Diagnostic> {
 }
 
 fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> PendingAnswer {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the reader answers all other questions")]
     let query = match query {
         Query::Accounting(filter) => {
             return PendingAnswer::Reading(desk.readings.accounting(&desk.database, filter));
@@ -295,12 +300,13 @@ fn ask(desk: &Arc<Desk>, caller: &Caller, query: Query) -> PendingAnswer {
         Query::Events(subscription) => return subscribe(desk, caller, subscription),
         query => query,
     };
-    let place = match query {
-        Query::Wait { .. } | Query::WaitPlaced { .. } => match desk.waits.take(caller.owner.uid) {
+    let place = if let Query::Wait { .. } | Query::WaitPlaced { .. } = query {
+        match desk.waits.take(caller.owner.uid) {
             Ok(place) => Some(place),
             Err(full) => return PendingAnswer::Now(Reply::refusal(no_wait(full, &caller.owner))),
-        },
-        _ => None,
+        }
+    } else {
+        None
     };
     let (answer, receiver) = oneshot::channel();
     let (from, asker) = (caller.host.clone(), Some(caller.owner.clone()));

@@ -257,6 +257,10 @@ impl<'a> StoredEvent<'a> {
 const ENDS: &[&str] = &["task-ended", "slave-ended"];
 
 /// What an event says beside the accounting record that it brings; none if it brings none.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "no other event brings an accounting record"
+)]
 fn without_record(event: &Event) -> Option<Event> {
     match event {
         Event::TaskEnded {

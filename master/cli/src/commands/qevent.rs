@@ -62,6 +62,7 @@ impl Event {
 
     /// What an element of the stream is, and of which task. `last` is the task that has ended last:
     /// the end of its job comes right behind it. Of a job that left before it ran the task is 0.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "qevent(1) prints these two kinds")]
     fn of_item(item: &Item, last: &mut Option<(SubmitSeq, u32)>) -> Option<(Event, u32)> {
         match &item.change {
             Change::JobFinished { job } => {

@@ -52,10 +52,10 @@ fn page(format: &ObjectPage) -> File {
 
 /// The attributes of a kind, or the columns of the complex.
 fn attributes(kind: ObjectKind) -> Vec<(&'static str, &'static str)> {
-    match kind {
-        ObjectKind::ComplexTable => proto::complex::MEANINGS.to_vec(),
-        kind => kind.meanings().collect(),
+    if kind == ObjectKind::ComplexTable {
+        return proto::complex::MEANINGS.to_vec();
     }
+    kind.meanings().collect()
 }
 
 /// The value in a new object, if it is not the name of the object.

@@ -24,7 +24,20 @@ impl GlobalAttributes {
         match object.kind {
             ObjectKind::ComplexTable | ObjectKind::Queue | ObjectKind::SchedulerConf => true,
             ObjectKind::ExecHost => HostName::new(&object.name) == HostName::global(),
-            _ => false,
+            ObjectKind::HostGroup
+            | ObjectKind::Pe
+            | ObjectKind::ClusterConf
+            | ObjectKind::AdminHosts
+            | ObjectKind::SubmitHosts
+            | ObjectKind::Managers
+            | ObjectKind::Operators
+            | ObjectKind::Checkpoint
+            | ObjectKind::Calendar
+            | ObjectKind::UserSet
+            | ObjectKind::Project
+            | ObjectKind::User
+            | ObjectKind::ResourceQuota
+            | ObjectKind::ShareTree => false,
         }
     }
 

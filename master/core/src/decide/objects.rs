@@ -99,7 +99,26 @@ fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(),
                 ..refusal
             })
         }
-        _ => must_administer(turn, caller),
+        Command::Submit(_)
+        | Command::Resubmit { .. }
+        | Command::Alter { .. }
+        | Command::Delete { .. }
+        | Command::Modify { .. }
+        | Command::Reserve(_)
+        | Command::DeleteReservations { .. }
+        | Command::Objects(_)
+        | Command::Import(_)
+        | Command::DryRun(_)
+        | Command::CreateToken { .. }
+        | Command::RevokeToken { .. }
+        | Command::RevokeHost { .. }
+        | Command::RebindHost { .. }
+        | Command::SimulatedHosts { .. }
+        | Command::Shutdown { .. }
+        | Command::ClearUsage { .. }
+        | Command::TriggerScheduling
+        | Command::Orders(_)
+        | Command::StartSlave(_) => must_administer(turn, caller),
     }
 }
 

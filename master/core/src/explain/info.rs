@@ -85,22 +85,26 @@ fn summary(group: &Group, asked: &str) -> Option<String> {
     let more = usize::try_from(group.count)
         .unwrap_or(usize::MAX)
         .saturating_sub(group.examples.len());
-    let numbers = match &group.nearest.what {
-        Obstacle::Offers(Shortage {
-            r#type,
-            needed,
-            free,
-            capacity,
-            ..
-        }) => {
-            let of = capacity.map(|amount| format!(", capacity {}", message_text(&Value::Amount(amount), *r#type)));
-            let (needed, free) = (message_text(needed, *r#type), message_text(free, *r#type));
-            format!(": needed {needed}, free {free}{}", of.unwrap_or_default())
-        }
-        _ => String::new(),
+    let numbers = if let Obstacle::Offers(shortage) = &group.nearest.what {
+        numbers_of(shortage)
+    } else {
+        String::new()
     };
     let nearest = sentence(&group.nearest, asked);
     (more > 0).then(|| format!("and {more} more of this kind; nearest: {nearest}{numbers}"))
+}
+
+/// What is needed, free and there at all, behind the sentence of a shortage.
+fn numbers_of(shortage: &Shortage) -> String {
+    let r#type = shortage.r#type;
+    let of = shortage
+        .capacity
+        .map(|amount| format!(", capacity {}", message_text(&Value::Amount(amount), r#type)));
+    let (needed, free) = (
+        message_text(&shortage.needed, r#type),
+        message_text(&shortage.free, r#type),
+    );
+    format!(": needed {needed}, free {free}{}", of.unwrap_or_default())
 }
 
 /// Whether a reason is about a queue instance that takes no job at all now, which is told already.

@@ -142,27 +142,21 @@ impl ReasonWriter<'_> {
     }
 
     fn no_more(&self, level: &Level, PartialRoom { pe, slots, wanted, why }: &PartialRoom) -> String {
-        let because = match why {
-            Obstacle::Offers(shortage) => {
-                format!(
-                    "it offers only {}={}",
-                    shortage.attribute,
-                    number(&shortage.free, shortage.r#type)
-                )
-            }
-            Obstacle::Overloaded(Overload {
-                attribute,
-                r#type,
-                value: Some(value),
-                limit,
-                ..
-            }) => {
-                format!(
-                    "more would bring {attribute} from {} to {limit}",
-                    number(value, *r#type)
-                )
-            }
-            other => self.sentence(&Reason::new(level.clone(), other.clone())),
+        let because = if let Obstacle::Offers(shortage) = why {
+            let (attribute, free) = (&shortage.attribute, number(&shortage.free, shortage.r#type));
+            format!("it offers only {attribute}={free}")
+        } else if let Obstacle::Overloaded(Overload {
+            attribute,
+            r#type,
+            value: Some(value),
+            limit,
+            ..
+        }) = why
+        {
+            let value = number(value, *r#type);
+            format!("more would bring {attribute} from {value} to {limit}")
+        } else {
+            self.sentence(&Reason::new(level.clone(), why.clone()))
         };
         format!(
             "finds {slots} slots {} in PE \"{pe}\" and needs {wanted} there, because {because}",

@@ -317,9 +317,10 @@ pub(super) fn room(request: &Request, offer: &Offer, role: SlotRole) -> u32 {
         (_, None) => return u32::MAX,
         (WantedValue::Text(expression), Some(Value::Text(offered))) => {
             let negated = attribute.relop == Relop::NotEqual;
-            let matches = match attribute.r#type {
-                Type::Host => is_host(expression, offered),
-                other => expression.matches(offered, other),
+            let matches = if attribute.r#type == Type::Host {
+                is_host(expression, offered)
+            } else {
+                expression.matches(offered, attribute.r#type)
             };
             return all_or_none(matches != negated);
         }

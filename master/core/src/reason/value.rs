@@ -19,9 +19,10 @@ impl Value {
         if !attribute.r#type.is_numeric() {
             return Some(Value::Text(text.to_owned()));
         }
-        let amount = match attribute.r#type {
-            Type::RsMap => IdMap::amount_of(text),
-            other => Amount::parse(text, other).ok(),
+        let amount = if attribute.r#type == Type::RsMap {
+            IdMap::amount_of(text)
+        } else {
+            Amount::parse(text, attribute.r#type).ok()
         };
         amount.map(Value::Amount)
     }

@@ -47,16 +47,14 @@ pub enum IneligibleReason {
 impl IneligibleReason {
     /// The reason in words, with the numbers of the jobs that are waited for.
     pub fn text(&self, state: &State) -> String {
-        match self {
-            IneligibleReason::WaitsFor(jobs) => {
-                let numbers: Vec<String> = jobs
-                    .iter()
-                    .filter_map(|seq| Some(number_of(state, *seq)?.to_string()))
-                    .collect();
-                format!("it waits for job {}", numbers.join(", "))
-            }
-            other => other.to_string(),
-        }
+        let IneligibleReason::WaitsFor(jobs) = self else {
+            return self.to_string();
+        };
+        let numbers: Vec<String> = jobs
+            .iter()
+            .filter_map(|seq| Some(number_of(state, *seq)?.to_string()))
+            .collect();
+        format!("it waits for job {}", numbers.join(", "))
     }
 }
 

@@ -45,6 +45,10 @@ struct JobLogRecord<'a> {
 
 impl Lines<'_> {
     /// The records of an event, from the state before it.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "reporting(5) has lines for these events only"
+    )]
     pub fn of_event(&mut self, record: &Record) {
         let state = self.cell;
         let at = record.now.wall.seconds();
@@ -167,13 +171,12 @@ impl Lines<'_> {
                 self.gone(at, &facts, task, state);
             }
             TaskFate::Requeued | TaskFate::Error { .. } => {
-                match then {
-                    TaskFate::Error { .. } => self.step(&facts, &by_host("error", "job set in error state")),
-                    _ => self.step(
-                        &facts,
-                        &by_host("restart", "job didn't get resources -> schedule it again"),
-                    ),
-                }
+                let (event, message) = if matches!(then, TaskFate::Error { .. }) {
+                    ("error", "job set in error state")
+                } else {
+                    ("restart", "job didn't get resources -> schedule it again")
+                };
+                self.step(&facts, &by_host(event, message));
                 let message = format!("rescheduling job {}.{}", job.number, placement.key.task);
                 let master = self.master.to_owned();
                 self.step(
@@ -262,22 +265,12 @@ impl Lines<'_> {
     }
 
     fn new_job(&mut self, at: i64, job: &Facts<'_>) {
-        let Facts {
-            number,
-            submitted,
-            name,
-            owner,
-            group,
-            project,
-            department,
-            account,
-            priority,
-        } = job;
         let rest = format!(
-            "{submitted}:{number}:-1:NONE:{}:{owner}:{}:{project}:{department}:{}:{priority}",
-            plain(name),
-            plain(group),
-            plain(account)
+            "{}:{}:-1:NONE:{}:{}",
+            job.submitted,
+            job.number,
+            job.identity(),
+            job.priority
         );
         self.line(at, &reporting::NEW_JOB, &rest);
     }
@@ -286,17 +279,6 @@ impl Lines<'_> {
         if !self.params.joblog {
             return;
         }
-        let Facts {
-            number,
-            submitted,
-            name,
-            owner,
-            group,
-            project,
-            department,
-            account,
-            priority,
-        } = job;
         let JobLogRecord {
             at,
             event,
@@ -307,11 +289,11 @@ impl Lines<'_> {
             message,
         } = step;
         let rest = format!(
-            "{at}:{event}:{number}:{task}:NONE:{state}:{user}:{host}:0:{priority}:{submitted}:{}:{owner}:{}:{project}:\
-             {department}:{}:{}",
-            plain(name),
-            plain(group),
-            plain(account),
+            "{at}:{event}:{}:{task}:NONE:{state}:{user}:{host}:0:{}:{}:{}:{}",
+            job.number,
+            job.priority,
+            job.submitted,
+            job.identity(),
             plain(message)
         );
         self.line(*at, &reporting::JOB_LOG, &rest);
@@ -464,6 +446,19 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// The fields that every record of a job has, in their order.
+    fn identity(&self) -> String {
+        format!(
+            "{}:{}:{}:{}:{}:{}",
+            plain(self.name),
+            self.owner,
+            plain(self.group),
+            self.project,
+            self.department,
+            plain(self.account)
+        )
+    }
+
     fn of_job(state: &'a State, job: &'a Job) -> Self {
         Self::of_spec(state, job.number.0, &job.spec, job.submitted)
     }

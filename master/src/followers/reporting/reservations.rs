@@ -44,6 +44,7 @@ impl ReportingFile {
     /// Notes what an event has made of reservations.
     pub(super) fn reservations_after(&mut self, state: &State, observations: &Observations, record: &Record) {
         let at = record.now.wall.seconds();
+        #[allow(clippy::wildcard_enum_match_arm, reason = "only these events concern reservations")]
         match &record.event {
             Event::ReservationGranted { id, .. } => {
                 self.of_one(state, *id, |lines, reservation| lines.of_grant(at, reservation))

@@ -103,12 +103,13 @@ fn is_local(name: &str) -> bool {
 fn agent_file(dir: &Path) -> Result<AgentFile, Finding> {
     let path = dir.join("etc/agent.toml");
     let bad = |why: String, fix: &str| Finding::bad("settings", format!("{}: {why}", path.display()), fix);
-    let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => bad(error.to_string(), JOIN),
-        _ => bad(
-            error.to_string(),
-            "run the doctor as root, or as the user the cell runs as",
-        ),
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let fix = if error.kind() == ErrorKind::NotFound {
+            JOIN
+        } else {
+            "run the doctor as root, or as the user the cell runs as"
+        };
+        bad(error.to_string(), fix)
     })?;
     toml::from_str(&text).map_err(|error| {
         let line = error
@@ -164,15 +165,11 @@ fn canonical(dir: &Path, name: &str) -> Option<String> {
     let query = Query::HostNames {
         names: vec![name.to_owned()],
     };
-    match Client::connect(&CellAddress::at(dir), "gridwright doctor")
-        .ok()?
-        .query(query)
-        .ok()?
-        .data?
-    {
-        Data::Names(names) => names.into_iter().next(),
-        _ => None,
-    }
+    let mut client = Client::connect(&CellAddress::at(dir), "gridwright doctor").ok()?;
+    let Data::Names(names) = client.query(query).ok()?.data? else {
+        return None;
+    };
+    names.into_iter().next()
 }
 
 fn daemons(dir: &Path) -> Vec<Finding> {
@@ -204,9 +201,10 @@ fn credentials(dir: &Path) -> Result<Credentials, Finding> {
         Folder::open(&dir.join("agent"))
             .and_then(|folder| folder.read(name))
             .map_err(|error| {
-                let fix = match error.kind() {
-                    ErrorKind::PermissionDenied => "run the doctor as root, or as the user the cell runs as",
-                    _ => AGAIN,
+                let fix = if error.kind() == ErrorKind::PermissionDenied {
+                    "run the doctor as root, or as the user the cell runs as"
+                } else {
+                    AGAIN
                 };
                 bad(format!("{}: {error}", path.display()), fix)
             })

@@ -51,10 +51,10 @@ pub fn show(session: &mut Session, values: &[String]) -> Outcome {
 }
 
 fn ask(session: &mut Session, ids: Vec<u64>) -> Result<Vec<CategoryView>, Fail> {
-    match session.ask(Query::Categories { ids })? {
-        Data::Categories(categories) => Ok(categories),
-        _ => Err(unexpected()),
-    }
+    let Data::Categories(categories) = session.ask(Query::Categories { ids })? else {
+        return Err(unexpected());
+    };
+    Ok(categories)
 }
 
 fn table(categories: &[CategoryView]) -> String {

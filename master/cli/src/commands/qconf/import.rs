@@ -207,11 +207,12 @@ impl PresentObjects {
         let mut names = BTreeSet::new();
         for kind in kinds {
             let is_once = matches!(kind, ObjectKind::ComplexTable | ObjectKind::SchedulerConf);
-            let of_kind = match kind {
-                ObjectKind::ShareTree if export::exists(session, kind)? => vec![String::new()],
-                ObjectKind::ShareTree => Vec::new(),
-                _ if is_once => vec![String::new()],
-                _ => export::names(session, kind)?,
+            let of_kind = if is_once || kind == ObjectKind::ShareTree && export::exists(session, kind)? {
+                vec![String::new()]
+            } else if kind == ObjectKind::ShareTree {
+                Vec::new()
+            } else {
+                export::names(session, kind)?
             };
             names.extend(of_kind.into_iter().map(|name| (kind, name)));
         }

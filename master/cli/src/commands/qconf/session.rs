@@ -253,7 +253,19 @@ fn is_reported_on_stderr(change: &ObjectChange) -> bool {
         ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::SchedulerConf => true,
         ObjectKind::ResourceQuota => matches!(change.action, ObjectAction::Replace(_) | ObjectAction::Delete),
         ObjectKind::User => matches!(change.action, ObjectAction::Delete),
-        _ => !is_of_attributes,
+        ObjectKind::ExecHost
+        | ObjectKind::Queue
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::ShareTree => !is_of_attributes,
     }
 }
 

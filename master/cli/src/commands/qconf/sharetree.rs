@@ -159,9 +159,10 @@ fn alter(session: &mut Session, action: TreeAction, values: &[String]) -> Outcom
     let mut tree = fetch(session)?.unwrap_or_default();
     let (mut code, mut changed) = (exit::OK, false);
     for element in elements(values) {
-        let outcome = match action {
-            TreeAction::DeleteNodes => remove(&mut tree.root, element),
-            _ => set(&mut tree.root, element, action == TreeAction::AddNodes),
+        let outcome = if action == TreeAction::DeleteNodes {
+            remove(&mut tree.root, element)
+        } else {
+            set(&mut tree.root, element, action == TreeAction::AddNodes)
         };
         match outcome {
             Ok(said) => {

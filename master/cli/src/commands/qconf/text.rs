@@ -24,10 +24,8 @@ pub const COMPLEX_COLUMNS: [&str; 8] = [
 
 /// An object as `qconf -s…` prints it. The name is that of the host, for cluster configurations.
 pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: LineWrap) -> String {
-    match kind {
-        ObjectKind::ComplexTable => return complex_text(fields),
-        ObjectKind::ShareTree => return tree_text(fields),
-        _ => {}
+    if let Some(text) = text_of_form(kind, fields) {
+        return text;
     }
     if kind == ObjectKind::ResourceQuota {
         return QuotaSet::from_fields(fields).map_or_else(|_| fields.print(kind, wrap), |set| print_sets(&[set], wrap));
@@ -41,12 +39,18 @@ pub fn print(kind: ObjectKind, name: &str, fields: &Fields, wrap: LineWrap) -> S
 
 /// An object as it is edited.
 pub fn draft(kind: ObjectKind, fields: &Fields, wrap: LineWrap) -> String {
-    match kind {
-        ObjectKind::ComplexTable => return complex_text(fields),
-        ObjectKind::ShareTree => return tree_text(fields),
-        _ => {}
+    text_of_form(kind, fields).unwrap_or_else(|| without_reported(kind, fields).print(kind, wrap))
+}
+
+/// The text of a kind that is no list of attributes with values.
+fn text_of_form(kind: ObjectKind, fields: &Fields) -> Option<String> {
+    if kind == ObjectKind::ComplexTable {
+        Some(complex_text(fields))
+    } else if kind == ObjectKind::ShareTree {
+        Some(tree_text(fields))
+    } else {
+        None
     }
-    without_reported(kind, fields).print(kind, wrap)
 }
 
 /// An object without what its host reports.
@@ -111,9 +115,10 @@ pub fn parse(kind: ObjectKind, name: &str, text: &str) -> Result<Fields, Vec<Dia
     if kind == ObjectKind::ShareTree {
         return ShareTree::parse(text).map(|tree| tree.write());
     }
-    let fields = match kind {
-        ObjectKind::ResourceQuota => only_set(parse_sets(text)?)?,
-        _ => Fields::parse(&without_remarks(kind, text))?,
+    let fields = if kind == ObjectKind::ResourceQuota {
+        only_set(parse_sets(text)?)?
+    } else {
+        Fields::parse(&without_remarks(kind, text))?
     };
     // A host's configuration may change nothing.
     let may_be_empty = kind == ObjectKind::ClusterConf && name != "global";
@@ -213,6 +218,10 @@ fn tail_of(kind: ObjectKind, what: &str) -> Tail {
         "parameter \"",
     ]);
     let is_doubled = what.starts_with("attribute \"") && what.ends_with(" appears more than once");
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "which text is refused matters more than the kind"
+    )]
     match kind {
         ObjectKind::ComplexTable | ObjectKind::ClusterConf | ObjectKind::ResourceQuota => Tail::Nothing,
         _ if is_parsing || is_doubled || what.contains(" is not an u_long32 value") => Tail::File,
@@ -250,7 +259,18 @@ pub fn last(kind: ObjectKind, path: &str) -> Option<String> {
         ObjectKind::ExecHost => Some("invalid format".to_owned()),
         ObjectKind::ClusterConf => Some(format!("error reading configuration from file {path}")),
         ObjectKind::ComplexTable => Some(format!("Complex attribute file \"{path}\" is not correct")),
-        _ => Some("error reading in file".to_owned()),
+        ObjectKind::Pe
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ShareTree => Some("error reading in file".to_owned()),
     }
 }
 

@@ -81,10 +81,10 @@ impl JobRequest {
 
     pub(super) fn range_error(&self, error: &RangeError) -> Fail {
         let diagnostic = error.diagnostic();
-        match diagnostic.code {
-            Code::JobRejected => rejected(diagnostic),
-            _ => Fail::bad_value(format!("{}: {}", self.command, diagnostic.what)).fix(diagnostic.fix),
+        if diagnostic.code == Code::JobRejected {
+            return rejected(diagnostic);
         }
+        Fail::bad_value(format!("{}: {}", self.command, diagnostic.what)).fix(diagnostic.fix)
     }
 
     pub(super) fn validation(&self, value: &str) -> Result<Validation, Fail> {

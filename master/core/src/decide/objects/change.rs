@@ -134,9 +134,10 @@ fn store(draft: &mut Draft<'_>, kind: ObjectKind, name: &str, fields: &Fields) -
 
 fn delete(draft: &mut Draft<'_>, kind: ObjectKind, name: &str) -> Result<(), Refusals> {
     if kind.form() == Form::Once || name == HostName::global().as_str() {
-        let what = match kind {
-            ObjectKind::ClusterConf => format!("can't delete configuration \"{name}\" from list"),
-            _ => format!("denied: the {kind} {name} cannot be deleted").replace("  ", " "),
+        let what = if kind == ObjectKind::ClusterConf {
+            format!("can't delete configuration \"{name}\" from list")
+        } else {
+            format!("denied: the {kind} {name} cannot be deleted").replace("  ", " ")
         };
         return Err(vec![Diagnostic::new(Code::Immutable, what).why("every cell has it")]);
     }

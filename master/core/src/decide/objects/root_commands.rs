@@ -100,7 +100,21 @@ fn commands_of(state: &State, kind: ObjectKind, name: &str) -> Vec<(String, Host
                 .flat_map(|host| texts.iter().map(|text| (text.clone(), host.clone())))
                 .collect()
         }
-        _ => Vec::new(),
+        ObjectKind::ComplexTable
+        | ObjectKind::ExecHost
+        | ObjectKind::HostGroup
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Checkpoint
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::Project
+        | ObjectKind::User
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => Vec::new(),
     };
     all.into_iter()
         .filter_map(|(text, host)| Some((text.strip_prefix(AS_ROOT)?.to_owned(), host)))

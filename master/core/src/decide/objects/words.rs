@@ -102,6 +102,19 @@ pub(super) fn not_there(kind: ObjectKind, name: &str) -> Diagnostic {
                 ..absent(kind, name)
             }
         }
-        _ => absent(kind, name),
+        ObjectKind::ComplexTable
+        | ObjectKind::Queue
+        | ObjectKind::HostGroup
+        | ObjectKind::Pe
+        | ObjectKind::ClusterConf
+        | ObjectKind::SchedulerConf
+        | ObjectKind::AdminHosts
+        | ObjectKind::SubmitHosts
+        | ObjectKind::Managers
+        | ObjectKind::Operators
+        | ObjectKind::Calendar
+        | ObjectKind::UserSet
+        | ObjectKind::ResourceQuota
+        | ObjectKind::ShareTree => absent(kind, name),
     }
 }

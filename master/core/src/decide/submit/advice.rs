@@ -132,9 +132,11 @@ fn first_sentences(reasons: &[Reason], asked: &str, most: usize) -> Vec<String> 
 /// The warning that no parallel environment has as many slots as a job needs at least.
 fn too_many_slots(spec: &JobSpec, reasons: &[Reason]) -> Option<Answer> {
     let pe = spec.requests.pe.as_ref().filter(|_| spec.requests.hard.is_empty())?;
-    let offered = reasons.iter().filter_map(|reason| match &reason.what {
-        Obstacle::PeOffers { slots, of, .. } => Some(of.unwrap_or(*slots)),
-        _ => None,
+    let offered = reasons.iter().filter_map(|reason| {
+        let Obstacle::PeOffers { slots, of, .. } = &reason.what else {
+            return None;
+        };
+        Some(of.unwrap_or(*slots))
     });
     let most = offered.max().filter(|most| *most < pe.slots.least())?;
     let what = format!("-pe {} {}: at most {most} slots can ever be had", pe.name, pe.slots);

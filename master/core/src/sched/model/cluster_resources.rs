@@ -4,21 +4,16 @@
 use crate::event::Event;
 use crate::ledger::{Booking, LevelRef};
 use crate::sched::model::Model;
+use crate::sched::model::concerned::advance_of;
 
 impl Model {
     /// Whether an event gives back something that the whole cluster shares.
     pub(crate) fn gives_back_shared(&self, event: &Event) -> bool {
-        match event {
-            Event::TaskEnded { key, .. } => self
-                .state
-                .ledger
-                .booking(*key)
-                .is_some_and(|booking| self.is_shared(booking)),
-            Event::ReservationChanged { .. } | Event::ReservationEnded { .. } => {
-                !self.state.config.shared.names.is_empty()
-            }
-            _ => false,
+        if let Event::TaskEnded { key, .. } = event {
+            let booking = self.state.ledger.booking(*key);
+            return booking.is_some_and(|booking| self.is_shared(booking));
         }
+        advance_of(event).is_some() && !self.state.config.shared.names.is_empty()
     }
 
     /// Whether a booking takes something that the whole cluster shares.

@@ -29,8 +29,9 @@ pub fn job_of(event: &Event) -> Option<SubmitSeq> {
 
 /// The advance reservation whose jobs an event concerns.
 pub fn advance_of(event: &Event) -> Option<ReservationId> {
-    match event {
-        Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } => Some(*id),
-        _ => None,
+    if let Event::ReservationChanged { id, .. } | Event::ReservationEnded { id } = event {
+        Some(*id)
+    } else {
+        None
     }
 }

@@ -50,6 +50,10 @@ impl UnchargedUsage {
     /// Follows an event that was folded.
     pub(crate) fn follow(&mut self, state: &State, observations: &Observations, event: &Event) {
         let mut refresh = |keys: Vec<TaskKey>| self.refresh(state, observations, keys);
+        #[allow(
+            clippy::wildcard_enum_match_arm,
+            reason = "events without usage, account or factors change nothing"
+        )]
         match event {
             Event::TaskEnded { key, .. } | Event::SlaveEnded { key, .. } => refresh(vec![*key]),
             Event::UsageCharged { tasks } => refresh(tasks.iter().map(|(key, _)| *key).collect()),

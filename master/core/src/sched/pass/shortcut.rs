@@ -145,12 +145,13 @@ impl Model {
             .level(LevelRef::Host(&instance.host))
             .into_iter()
             .flat_map(|there| there.since(Tick(0)));
-        let unfiled = unfiled.iter().filter_map(|order| match order {
-            Order::Start { seq, granted, .. } if granted[0].instance.host == instance.host => {
-                let job = self.state.jobs.get(seq)?;
-                Some(self.state.booking(&job.spec, Grant::of_slots(granted, None), now.tick))
-            }
-            _ => None,
+        let unfiled = unfiled.iter().filter_map(|order| {
+            let Order::Start { seq, granted, .. } = order else {
+                return None;
+            };
+            let job = self.state.jobs.get(seq)?;
+            let is_there = granted[0].instance.host == instance.host;
+            is_there.then(|| self.state.booking(&job.spec, Grant::of_slots(granted, None), now.tick))
         });
         let bookings = there.map(|(_, booking)| Arc::new(booking.clone())).chain(unfiled);
         for (booking, n) in bookings.zip(0..) {

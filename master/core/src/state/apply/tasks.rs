@@ -37,7 +37,9 @@ impl State {
             .expect("an event names a task that is on a host");
         match task.place {
             TaskPlace::OnHost(placement) if placement.key == key => placement,
-            place => panic!("an event names the present attempt, and not {place:?}"),
+            place @ (TaskPlace::Pending { .. } | TaskPlace::OnHost(_)) => {
+                panic!("an event names the present attempt, and not {place:?}")
+            }
         }
     }
 

@@ -34,7 +34,21 @@ pub fn ordered(objects: Vec<SavedObject>, session: &mut Session) -> Result<Vec<S
             }
             ObjectKind::HostGroup => order.extend(by_reference(of_kind, "hostlist")),
             ObjectKind::Queue => order.extend(by_reference(of_kind, "subordinate_list")),
-            _ => order.extend(of_kind),
+            ObjectKind::ExecHost
+            | ObjectKind::Pe
+            | ObjectKind::ClusterConf
+            | ObjectKind::SchedulerConf
+            | ObjectKind::AdminHosts
+            | ObjectKind::SubmitHosts
+            | ObjectKind::Managers
+            | ObjectKind::Operators
+            | ObjectKind::Checkpoint
+            | ObjectKind::Calendar
+            | ObjectKind::UserSet
+            | ObjectKind::Project
+            | ObjectKind::User
+            | ObjectKind::ResourceQuota
+            | ObjectKind::ShareTree => order.extend(of_kind),
         }
     }
     order.extend(last);
