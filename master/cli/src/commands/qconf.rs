@@ -9,6 +9,7 @@ mod cell;
 mod change;
 mod diff;
 mod draft;
+mod entries;
 mod export;
 mod hosts;
 mod import;
@@ -97,6 +98,7 @@ fn perform_one(session: &mut Session, given: &GivenOption) -> Outcome {
         Verb::Strike => members::strike(session, values),
         Verb::Delete(kind) => change::delete(session, kind, values),
         Verb::Quotas(act) => quotas::act(session, act, values),
+        Verb::Entries(act) => entries::act(session, act, values),
         Verb::Clean => change::clean(session, values),
         Verb::Attribute(edit) => attribute::from_words(session, edit, values),
         Verb::AttributeFile(edit) => attribute::from_file(session, edit, values),

@@ -2,6 +2,7 @@
 
 mod rows;
 
+use super::entries::EntryAct;
 use super::quotas::Act;
 use super::sharetree::TreeAction;
 use crate::args::{CommandDef, Operands, OptionDef};
@@ -47,6 +48,8 @@ pub enum Verb {
     Delete(ObjectKind),
     /// Resource quota sets.
     Quotas(Act),
+    /// Single attributes of the complex.
+    Entries(EntryAct),
     /// `-cq`
     Clean,
     /// Edits one attribute of objects.

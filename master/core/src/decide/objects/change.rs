@@ -18,7 +18,7 @@ pub(super) type Refusals = Vec<Diagnostic>;
 pub(super) fn change(draft: &mut Draft<'_>, change: &ObjectChange) -> Result<(), Refusals> {
     let ObjectChange { kind, name, action } = change;
     match kind.form() {
-        Form::Once if *kind == ObjectKind::ComplexTable => complex::change(draft, action),
+        Form::Once if *kind == ObjectKind::ComplexTable => complex::change(draft, name, action),
         Form::Once if *kind == ObjectKind::ShareTree => sharetree::change(draft, action),
         Form::Named | Form::OfHost | Form::Once => change_object(draft, *kind, name, action),
         Form::Bare => change_list(draft, *kind, name, action),

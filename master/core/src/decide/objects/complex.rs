@@ -1,4 +1,4 @@
-//! Changes of the complex: the whole table at once.
+//! Changes of the complex: the whole table at once, or one attribute.
 
 use super::change::Refusals;
 use super::draft::Draft;
@@ -8,15 +8,39 @@ use crate::config::Configuration;
 use proto::complex::Complex;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::object::{Fields, Object, ObjectKind};
-use proto::wire::client::{Answer, ObjectAction};
+use proto::wire::client::{Answer, AttributeEdit, ObjectAction};
 
-/// Replaces the complex. It travels as one field for each attribute: the name, then the other seven
-/// columns.
-pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(), Refusals> {
+/// Replaces the complex, or adds, changes or removes attributes. They travel as one field for each
+/// attribute: the name, then the other seven columns. `name` is the attribute that goes.
+pub(super) fn change(draft: &mut Draft<'_>, name: &str, action: &ObjectAction) -> Result<(), Refusals> {
+    let mut table = draft.config.complex.write();
     match action {
         ObjectAction::Replace(fields) => replace(draft, fields),
-        ObjectAction::Add(_)
-        | ObjectAction::Delete
+        ObjectAction::Add(fields) => {
+            if let Some(field) = fields.iter().find(|field| table.value(&field.key).is_some()) {
+                let what = format!("Complex attribute \"{}\" already exists", field.key);
+                let refusal = Diagnostic::new(Code::AlreadyExists, what);
+                return Err(vec![refusal.fix("qconf -mce changes it")]);
+            }
+            fields.iter().for_each(|field| table.set(&field.key, &field.value));
+            replace_whole(draft, &table)
+        }
+        ObjectAction::Attribute {
+            edit: AttributeEdit::Modify,
+            attribute,
+            value,
+        } => {
+            must_exist(&table, attribute)?;
+            table.set(attribute, value);
+            replace_whole(draft, &table)
+        }
+        ObjectAction::Delete if !name.is_empty() => {
+            must_exist(&table, name)?;
+            let rest = table.iter().filter(|field| field.key != name);
+            let rest = rest.map(|field| (field.key.clone(), field.value.clone())).collect();
+            replace_whole(draft, &rest)
+        }
+        ObjectAction::Delete
         | ObjectAction::Attribute { .. }
         | ObjectAction::Purge { .. }
         | ObjectAction::Enlist { .. }
@@ -27,6 +51,26 @@ pub(super) fn change(draft: &mut Draft<'_>, action: &ObjectAction) -> Result<(),
                 Diagnostic::new(Code::BadSyntax, what).fix("edit it with qconf -mc, or write it with qconf -Mc FILE"),
             ])
         }
+    }
+}
+
+fn must_exist(table: &Fields, name: &str) -> Result<(), Refusals> {
+    if table.value(name).is_some() {
+        return Ok(());
+    }
+    let what = format!("Complex attribute \"{name}\" does not exist");
+    Err(vec![
+        Diagnostic::new(Code::UnknownObject, what).fix("qconf -scel lists the names"),
+    ])
+}
+
+/// Replaces the complex as one change: what cannot be removed is a refusal of all of it.
+fn replace_whole(draft: &mut Draft<'_>, fields: &Fields) -> Result<(), Refusals> {
+    let kept = keep_what_stays(&draft.config, &mut fields.clone())?;
+    if kept.is_empty() {
+        replace(draft, fields)
+    } else {
+        Err(kept)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The table of the options of `qconf`, each with what it does.
 
 use super::Verb::{
-    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, ClearUsage, Delete, Detached, Enlist, EventClients,
-    Export, GroupHosts, GroupTree, Import, KillEventClients, ListCategories, Modify, ModifyFile, Purge, Quotas,
-    SchedulerHost, Search, Setting, Show, ShowCategories, ShutdownAgents, ShutdownMaster, Strike, Tree,
+    Add, AddFile, AddNames, Attribute, AttributeFile, Clean, ClearUsage, Delete, Detached, Enlist, Entries,
+    EventClients, Export, GroupHosts, GroupTree, Import, KillEventClients, ListCategories, Modify, ModifyFile, Purge,
+    Quotas, SchedulerHost, Search, Setting, Show, ShowCategories, ShutdownAgents, ShutdownMaster, Strike, Tree,
     TriggerScheduling,
 };
 use super::{DRY_RUN, Verb};
 use crate::args::ValueCount::{AtLeast, One};
 use crate::args::{OptionDef, flag, unsupported, with};
+use crate::commands::qconf::entries::EntryAct;
 use crate::commands::qconf::quotas::Act;
 use crate::commands::qconf::sharetree::TreeAction;
 use proto::object::ObjectKind;
@@ -50,6 +51,14 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow(
         with("-Acal", One, "fname", "add a new calendar from file"),
         AddFile(Calendar),
+    ),
+    OptionRow(
+        with("-ace", One, "attribute_name", "add a complex attribute"),
+        Entries(EntryAct::Add),
+    ),
+    OptionRow(
+        with("-Ace", One, "fname", "add a complex attribute from file"),
+        Entries(EntryAct::AddFile),
     ),
     OptionRow(
         with("-ackpt", One, "ckpt_name", "add a checkpointing interface definition"),
@@ -172,6 +181,10 @@ pub(super) const ROWS: &[OptionRow] = &[
     ),
     OptionRow(with("-dcal", One, "calendar_name", "delete calendar"), Delete(Calendar)),
     OptionRow(
+        with("-dce", One, "attribute_name", "delete a complex attribute"),
+        Entries(EntryAct::Delete),
+    ),
+    OptionRow(
         with("-dckpt", One, "ckpt_name", "delete checkpointing interface definition"),
         Delete(Checkpoint),
     ),
@@ -285,6 +298,14 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow(
         with("-Mcal", One, "fname", "modify calendar from file"),
         ModifyFile(Calendar),
+    ),
+    OptionRow(
+        with("-mce", One, "attribute_name", "modify a complex attribute"),
+        Entries(EntryAct::Modify),
+    ),
+    OptionRow(
+        with("-Mce", One, "fname", "modify a complex attribute from file"),
+        Entries(EntryAct::ModifyFile),
     ),
     OptionRow(
         with(
@@ -409,6 +430,14 @@ pub(super) const ROWS: &[OptionRow] = &[
         flag("-scall", "show a list of all calendar names"),
         Calendar,
         "no calendar defined",
+    ),
+    OptionRow(
+        with("-sce", One, "attribute_name", "show a complex attribute"),
+        Entries(EntryAct::Show),
+    ),
+    OptionRow(
+        flag("-scel", "show a list of all complex attributes"),
+        Entries(EntryAct::List),
     ),
     OptionRow(
         with("-sckpt", One, "ckpt_name", "show checkpointing interface definition"),
