@@ -49,6 +49,27 @@ fn sync_waits_through_a_restart_of_the_master() {
 }
 
 #[test]
+fn sync_r_waits_for_the_start_and_leaves_the_job_running() {
+    let cell = Cell::up();
+    let mut qsub = submit(&cell, &["-sync", "r", "-h", "-b", "y", "sleep", "600"], "hqw");
+    assert!(qsub.ended().is_none(), "{}", qsub.printed());
+    cell.user(&["qrls", "1"]).ok();
+    assert_eq!(code(&mut qsub), 0, "{}", qsub.printed());
+    cell.wait_for_state("1", "r");
+    let mut command = cell.command(CommandUser::User, &cell.programs().gridwright());
+    command.args(["qsub", "-sync", "r", "-h", "-b", "y", "-o", "out", "sleep", "600"]);
+    let mut deleted = Process::start(command, &cell.top().join("deleted.out"));
+    cell.wait_for_state("2", "hqw");
+    cell.user(&["qdel", "2"]).ok();
+    assert_eq!(code(&mut deleted), 1, "{}", deleted.printed());
+    assert!(
+        deleted.printed().ends_with("Unable to run job 2\n"),
+        "{}",
+        deleted.printed()
+    );
+}
+
+#[test]
 fn an_interrupted_wait_deletes_the_job() {
     for (signal, words, state) in [
         (Signal::SIGINT, &["-sync", "y", "-b", "y", "sleep", "600"][..], "r"),

@@ -10,7 +10,7 @@ use crate::commands::Outcome;
 use crate::fail::Fail;
 use crate::interrupt::Interrupt;
 use crate::job::options::QSUB;
-use crate::job::request::{JobRequest, rejected};
+use crate::job::request::{AwaitedState, JobRequest, rejected};
 use crate::job::script;
 use crate::job::sources::{self, Origin, Source};
 use crate::output::time::Clock;
@@ -43,7 +43,7 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let mut client = Client::connect(&address, "qsub")?;
     // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
-    let interrupt = if request.immediate || request.sync {
+    let interrupt = if request.immediate || request.sync != AwaitedState::Submitted {
         Some(Interrupt::hold()?)
     } else {
         None

@@ -45,6 +45,18 @@ impl Scope {
     }
 }
 
+/// What `qsub` waits for (`-sync`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AwaitedState {
+    /// Nothing: the job is submitted.
+    #[default]
+    Submitted,
+    /// A task of the job has started.
+    Started,
+    /// The job has ended.
+    Ended,
+}
+
 /// Everything that the options of `qsub`, `qalter` and `qresub` said.
 #[derive(Clone, Debug, Default)]
 pub struct JobRequest {
@@ -56,8 +68,8 @@ pub struct JobRequest {
     pub use_shell: Option<bool>,
     /// `-now`.
     pub immediate: bool,
-    /// `-sync`.
-    pub sync: bool,
+    /// `-sync`: what the command waits for.
+    pub sync: AwaitedState,
     /// `-terse`.
     pub terse: bool,
     /// `-verify`.
@@ -221,7 +233,7 @@ impl JobRequest {
             O::Scope => self.scope = self.parse_scope(value)?,
             O::UseShell => self.use_shell = Some(self.yes_no(name, value)?),
             O::Soft => self.soft = true,
-            O::Sync => self.sync = self.yes_no(name, value)?,
+            O::Sync => self.sync = self.awaited_state(name, value)?,
             O::Tasks => self.changes.array = Some(self.task_range(value)?),
             O::Concurrency => self.changes.task_concurrency = Some(self.concurrency(value)?),
             O::Terse => self.terse = true,

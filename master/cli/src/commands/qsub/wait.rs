@@ -1,8 +1,9 @@
-//! `-sync y` and `-now y`: waiting for what becomes of the job.
+//! `-sync` and `-now y`: waiting for what becomes of the job.
 
 use crate::client::Client;
 use crate::commands::Outcome;
 use crate::interrupt::Interrupt;
+use crate::job::request::AwaitedState;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::JobNumber;
@@ -22,8 +23,8 @@ pub struct WaitRequest {
     pub is_array: bool,
     /// `-now y`.
     pub immediate: bool,
-    /// `-sync y`.
-    pub sync: bool,
+    /// `-sync`.
+    pub sync: AwaitedState,
 }
 
 impl WaitRequest {
@@ -31,10 +32,11 @@ impl WaitRequest {
     /// that is not 0. An interrupt deletes the job.
     pub fn run(self, client: &mut Client, interrupt: Interrupt) -> Outcome {
         let job = self.job;
-        if self.immediate && !self.sync {
+        let until_end = self.sync == AwaitedState::Ended;
+        if self.immediate && !until_end {
             output::note("Waiting for immediate job to be scheduled.");
         }
-        let query = if self.sync {
+        let query = if until_end {
             Query::Wait { job }
         } else {
             Query::WaitPlaced { job }
@@ -43,8 +45,9 @@ impl WaitRequest {
             return self.interrupted(client, interrupt);
         };
         match reply.data {
-            Some(Data::Ended(tasks)) if self.sync => Ok(self.ended(&tasks)),
-            Some(Data::Ended(tasks)) => Ok(self.placed(&tasks)),
+            Some(Data::Ended(tasks)) if until_end => Ok(self.ended(&tasks)),
+            Some(Data::Ended(tasks)) if self.immediate => Ok(self.placed(&tasks)),
+            Some(Data::Ended(tasks)) => Ok(self.started(&tasks)),
             _ => {
                 let what = format!("error: job {job} is not known any more");
                 let refusal = Diagnostic::new(Code::UnknownJob, what)
@@ -71,6 +74,15 @@ impl WaitRequest {
             .map(exit_code)
             .find(|code| *code != exit::OK)
             .unwrap_or(exit::OK)
+    }
+
+    /// A task of the job is on its host or has ended, or all tasks were deleted before that.
+    fn started(self, tasks: &[EndedTask]) -> u8 {
+        if tasks.is_empty() || tasks.iter().any(|task| !task.deleted) {
+            return exit::OK;
+        }
+        output::note(&format!("Unable to run job {}", self.job));
+        exit::FAILED
     }
 
     /// An immediate job runs, or all of it was given up.

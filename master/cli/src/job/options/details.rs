@@ -231,8 +231,9 @@ const OF_JOBS: &[OptionText] = &[
     ),
     text(
         O::Sync,
-        "With `y`, the command waits for the end of the job and exits with its exit status. An \
-         interrupt deletes the job.",
+        "With `y` or `x`, the command waits for the end of the job and exits with its exit status. \
+         With `r`, it waits until a task of the job has started and exits with 0, or with 1 if the job \
+         was deleted before. An interrupt deletes the job.",
     )
     .default("`n`."),
     text(O::Shell, "A path or `HOST:PATH`, or several.")

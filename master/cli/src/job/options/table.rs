@@ -396,7 +396,12 @@ pub const TABLE: &[JobOptionRow] = {
         ),
         row(
             O::Sync,
-            with("-sync", One, "y[es]|n[o]", "wait for job to end and return exit code"),
+            with(
+                "-sync",
+                One,
+                "y[es]|n[o]|r|x",
+                "wait for job to end and return exit code, or with r for its start",
+            ),
             QSUB_ALONE,
             Last,
         ),

@@ -209,6 +209,7 @@ const REFUSED: &[(&str, &[&str], u8, &str)] = &[
         7,
         "qsub: invalid option argument \"-scope Master\"",
     ),
+    ("-sync", &["rn"], 7, "qsub: invalid option argument \"-sync rn\""),
     ("-w", &["x"], 7, "qsub: invalid option argument \"-w x\""),
     (
         "-m",

@@ -1,7 +1,7 @@
 //! The values of the options of a job: what each text means, and the words of 8.1.9 for a text that
 //! means nothing.
 
-use super::{JobRequest, rejected};
+use super::{AwaitedState, JobRequest, rejected};
 use crate::exit;
 use crate::fail::Fail;
 use crate::job::{date, paths};
@@ -24,6 +24,18 @@ impl JobRequest {
             "y" | "yes" => Ok(true),
             "n" | "no" => Ok(false),
             _ => Err(self.invalid(name, value).fix("write y or n")),
+        }
+    }
+
+    /// The states that `-sync` names: `y` and `n` as in 8.1.9, or letters of states.
+    pub(super) fn awaited_state(&self, name: &str, value: &str) -> Result<AwaitedState, Fail> {
+        match value.to_ascii_lowercase().as_str() {
+            "y" | "yes" | "x" | "rx" | "xr" => Ok(AwaitedState::Ended),
+            "r" => Ok(AwaitedState::Started),
+            "n" | "no" => Ok(AwaitedState::Submitted),
+            _ => Err(self
+                .invalid(name, value)
+                .fix("write r to wait for the start, x or y to wait for the end, n not to wait")),
         }
     }
 
