@@ -19,6 +19,7 @@ mod launcher_link;
 mod launcher_process;
 mod layout;
 mod link;
+mod load_check;
 mod messages;
 mod notify;
 mod reports;
@@ -81,7 +82,21 @@ impl From<lexopt::Error> for Usage {
     }
 }
 
+/// The name of the program below `utilbin`, and the command.
+const LOAD_CHECK: &str = "loadcheck";
+
+/// The words behind `loadcheck`. `None` if that is not what is called.
+fn load_check_words() -> Option<Vec<String>> {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let called_as = words.next()?;
+    let is_meant = called_as.rsplit('/').next() == Some(LOAD_CHECK) || words.next()? == LOAD_CHECK;
+    is_meant.then(|| words.collect())
+}
+
 fn main() -> ExitCode {
+    if let Some(words) = load_check_words() {
+        return ExitCode::from(load_check::run(&words));
+    }
     let first = std::env::args_os().nth(1);
     if let Some(text) = AGENT.answer(
         first.as_ref().and_then(|word| word.to_str()),

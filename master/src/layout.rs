@@ -26,7 +26,8 @@
 //!                            schedd_runlog schedule
 //! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap
 //! DIR/util/arch              prints ARCH
-//! DIR/utilbin/ARCH/gethostname   prints the host's name
+//! DIR/utilbin/ARCH/          now, filestat, checkuser, uidgid, gethostname, gethostbyname,
+//!                            gethostbyaddr; loadcheck is a link to the agent's program
 //! ```
 //!
 //! Keys are readable by their owner only, directories that hold them too.

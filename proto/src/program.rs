@@ -148,6 +148,7 @@ pub const AGENT: ProgramDef = ProgramDef {
         "sim --dir DIR --count N [--slots S] [--load FILE] [--daemon] [--log-file FILE]",
         "join MASTER[:PORT] TOKEN --dir DIR [--host NAME]",
         "sensor-check SCRIPT [ARGUMENTS] [--dir DIR] [--user NAME|UID:GID] [--deadline SECONDS] [--cell-facts]",
+        "loadcheck [-int] [-loadval NAME] | -cb",
     ],
     commands: &[
         ("run", "the agent of this host, until SIGTERM; jobs go on without it"),
@@ -159,6 +160,10 @@ pub const AGENT: ProgramDef = ProgramDef {
         (
             "sensor-check",
             "runs a load sensor through the whole protocol and says what was understood",
+        ),
+        (
+            "loadcheck",
+            "prints the load values of this host, as loadcheck of Grid Engine does; -int without fractions of memory",
         ),
     ],
     options: &[

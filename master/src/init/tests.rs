@@ -162,6 +162,70 @@ fn a_host_that_joined_gets_what_site_scripts_look_for() {
     };
     assert_eq!(said("util/arch", ""), format!("{arch}\n"));
     assert_eq!(said(&format!("utilbin/{arch}/gethostname"), "-name"), "node7\n");
+    assert!(layout.dir().join("utilbin").join(arch).join("loadcheck").is_symlink());
+}
+
+#[test]
+fn the_helpers_of_site_scripts_answer_as_those_of_grid_engine() {
+    let dir = TempDir::new("helpers");
+    tree::write_helpers(dir.path()).unwrap();
+    std::fs::write(dir.path().join("file"), "x").unwrap();
+    tree::set_mode(&dir.path().join("file"), 0o640).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let usage = format!("Version: Gridwright {version}\nusage: gethostbyaddr [-help|-name|-aname|-all]x.x.x.x\n");
+    let unresolved =
+        "error resolving host \"no.such.host.invalid\": can't resolve host name (h_errno = HOST_NOT_FOUND)\n";
+    for (line, code, out, err) in [
+        ("filestat -mode file", 0, "640\n", ""),
+        (
+            "filestat -uid nosuch",
+            1,
+            "",
+            "stat failed: No such file or directory\n",
+        ),
+        (
+            "filestat file",
+            1,
+            "",
+            "usage: filestat -uid|-gid|-mode|-atime|-mtime|-ctime|-owner file\n",
+        ),
+        ("checkuser -check root", 0, "", ""),
+        ("checkuser -uid root", 0, "0\n", ""),
+        ("checkuser -gid root", 0, "0\n", ""),
+        ("checkuser -check 0", 1, "", ""),
+        (
+            "checkuser root",
+            1,
+            "",
+            "usage: checkuser [-check name]|[-uid name]|[-gid name]\n",
+        ),
+        ("uidgid -uid -gid", 1, "", "usage: uidgid -uid|-gid|-euid|-egid\n"),
+        ("gethostbyname -name localhost", 0, "localhost\n", ""),
+        ("gethostbyaddr -name 127.0.0.1", 0, "localhost\n", ""),
+        ("gethostbyname -name no.such.host.invalid", 1, "", unresolved),
+        ("gethostbyaddr -help", 1, "", &usage),
+    ] {
+        let mut words = line.split(' ');
+        let program = dir.path().join(words.next().unwrap());
+        let output = Command::new(program)
+            .args(words)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(
+            (output.status.code(), &*text(&output.stdout), &*text(&output.stderr)),
+            (Some(code), out, err),
+            "{line}"
+        );
+    }
+    let now = Command::new(dir.path().join("now")).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&now.stdout)
+            .trim()
+            .parse::<u64>()
+            .is_ok_and(|now| now > 1_700_000_000)
+    );
 }
 
 #[test]

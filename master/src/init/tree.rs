@@ -41,6 +41,7 @@ const COMMANDS: &[&str] = &[
     "qrsh",
     "qlogin",
     "qsh",
+    "qmake",
     "gridwright",
 ];
 
@@ -51,6 +52,18 @@ pub(super) const MPI_TEMPLATES: [(&str, &str); 4] = [
     ("mpich.template", include_str!("mpi/mpich.template")),
     ("intelmpi.template", include_str!("mpi/intelmpi.template")),
     ("mvapich.template", include_str!("mpi/mvapich.template")),
+];
+
+/// Helpers that site scripts call, below `utilbin/ARCH`, with their texts. gethostbyaddr is
+/// gethostbyname by another name.
+const HELPERS: [(&str, &str); 7] = [
+    ("checkuser", include_str!("utilbin/checkuser")),
+    ("filestat", include_str!("utilbin/filestat")),
+    ("gethostbyaddr", include_str!("utilbin/gethostbyname")),
+    ("gethostbyname", include_str!("utilbin/gethostbyname")),
+    ("gethostname", GETHOSTNAME),
+    ("now", include_str!("utilbin/now")),
+    ("uidgid", include_str!("utilbin/uidgid")),
 ];
 
 /// What the files for site scripts say of a cell.
@@ -203,26 +216,37 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &ClassicFiles<'_>) -
         0o644,
     )?;
     write(&dir.join("util/arch"), &format!("#!/bin/sh\necho {arch}\n"), 0o755)?;
-    write(&dir.join("utilbin").join(arch).join("gethostname"), GETHOSTNAME, 0o755)?;
+    write_helpers(&dir.join("utilbin").join(arch))?;
     MPI_TEMPLATES
         .iter()
         .try_for_each(|(name, text)| write(&dir.join("mpi").join(name), text, 0o644))?;
     link_commands(&dir.join("bin").join(arch))
 }
 
+/// Writes the helpers. `loadcheck` needs the agent's way to measure load.
+pub(super) fn write_helpers(utilbin: &Path) -> Result<(), InitError> {
+    for (name, text) in HELPERS {
+        let text = text.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+        write(&utilbin.join(name), &text, 0o755)?;
+    }
+    link(&utilbin.join("loadcheck"), "gridwright-agent")
+}
+
 /// Links the q* names to the program that lies beside this one.
 fn link_commands(bin: &Path) -> Result<(), InitError> {
-    let own = std::env::current_exe().map_err(unwritable(bin))?;
-    let program = own.with_file_name("gridwright");
-    for command in COMMANDS {
-        let link = bin.join(command);
-        match fs::remove_file(&link) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(&link)(source)),
-            Ok(()) | Err(_) => {}
-        }
-        symlink(&program, &link).map_err(unwritable(&link))?;
+    COMMANDS
+        .iter()
+        .try_for_each(|command| link(&bin.join(command), "gridwright"))
+}
+
+/// Makes a link to a program that lies beside this one.
+fn link(path: &Path, program: &str) -> Result<(), InitError> {
+    let own = std::env::current_exe().map_err(unwritable(path))?;
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(path)(source)),
+        Ok(()) | Err(_) => {}
     }
-    Ok(())
+    symlink(own.with_file_name(program), path).map_err(unwritable(path))
 }
 
 const GETHOSTNAME: &str = "\

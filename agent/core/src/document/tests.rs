@@ -346,6 +346,12 @@ fn methods_are_signals_or_commands() {
             .command,
         "/x/prolog 7.0"
     );
+    assert_eq!(
+        procedure(Some("root@$sge_root/$sge_cell/prolog"), &texts)
+            .unwrap()
+            .command,
+        "/cell/default/prolog"
+    );
 }
 
 #[test]
