@@ -28,6 +28,7 @@ mod operator;
 mod parameters;
 mod priorities;
 mod python;
+mod qmake;
 mod quotas;
 mod reservations;
 mod scopes;

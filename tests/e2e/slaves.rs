@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two
 /// slots on a host and these settings.
-struct MpiCluster {
+pub(crate) struct MpiCluster {
     master: Cell,
     others: Vec<Cell>,
 }
 
 impl MpiCluster {
-    fn new(names: &[&str], settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(names: &[&str], settings: &[(&str, &str)]) -> Self {
         let network = Arc::new(Network::with_hosts(names));
         let master = master(&network);
         let others: Vec<Cell> = names[1..].iter().map(|name| Cell::on(&network, name)).collect();
@@ -58,7 +58,7 @@ impl MpiCluster {
         self.master.read(&format!("job.sh.o{job}"))
     }
 
-    fn output(&self, slots: &str, script: &str) -> String {
+    pub(crate) fn output(&self, slots: &str, script: &str) -> String {
         self.output_of(&self.submit(slots, script))
     }
 }

@@ -23,6 +23,7 @@ mod qconf;
 mod qdel;
 mod qevent;
 mod qhost;
+mod qmake;
 mod qmod;
 mod qping;
 mod qquota;
@@ -268,6 +269,12 @@ pub const COMMANDS: &[CommandEntry] = &[
         qrsh::run,
         || vec![&qrsh::QRSH],
         "inside of a parallel job: runs a command on another host of it",
+    ),
+    entry(
+        "qmake",
+        qmake::run,
+        || vec![&qmake::QMAKE],
+        "runs make, its lines on the hosts of a parallel job",
     ),
     entry(
         "qping",

@@ -15,12 +15,8 @@ const INSTEAD: &[(&str, &str)] = &[
         "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
     ),
     (
-        "qmake",
-        "interactive jobs are planned; submit a script that calls make with qsub -pe smp N",
-    ),
-    (
         "qtcsh",
-        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
+        "it is a tcsh that sends some commands away unseen, and will not come; write qrsh or qsub before these commands, as an alias if you like",
     ),
     (
         "qmon",

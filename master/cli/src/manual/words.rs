@@ -670,6 +670,32 @@ pub const WORDS: &[PageTexts] = &[
         see_also: &["qsub(1)", "sge_pe(5)"],
     },
     PageTexts {
+        name: "qmake",
+        description: &[
+            "Make is GNU make of the host. With `-pe` a parallel job is submitted by qrsh(1), and the lines of \
+             recipes run in its slots: those of the first slot on the host of make, the others as slave tasks. \
+             The parallel environment has `control_slaves TRUE`; `job_is_first_task` may be either. Inside of \
+             a parallel job, `-inherit` uses the slots of that job. Make gets `-j` with the number of slots, \
+             unless `-j` is given.",
+            "Without `-pe` and outside of a parallel job, each line is a job of its own, which qrsh(1) \
+             submits with the options before `--`. A line that begins with `SGE_RREQ=\"OPTIONS\"` has these \
+             options too. A line with `$(MAKE)` starts a make on the same host, and the lines of that make \
+             are spread like all others.",
+            "Lines of one recipe may run on different hosts: a line does not see what a daemon or `cd` of \
+             another one did. Files that a line writes are seen by others once the file system shows them.",
+        ],
+        examples: &[
+            (
+                "qmake -cwd -v PATH -pe make 4 -- -k all",
+                "Four lines at once, in a job of four slots.",
+            ),
+            ("qsub -cwd -v PATH -pe make 4 -b y qmake -inherit --", "In a batch job."),
+        ],
+        environment: &[("SGE_RREQ", "At the beginning of a recipe line: options for its job.")],
+        files: &[],
+        see_also: &["qrsh(1)", "qsub(1)", "sge_pe(5)"],
+    },
+    PageTexts {
         name: "qping",
         description: &["Without operands the master of the cell is asked."],
         examples: &[
