@@ -7,6 +7,7 @@ mod tests;
 
 pub use keys::{AGENT_KEYS, CELL_KEYS, Key, MASTER_KEYS};
 
+use crate::followers::accounting_file::RotationLimits;
 use keys::{Form, RETIRED_KEYS};
 use master_core::effect::UserLimits;
 use proto::id::{CellId, HostName};
@@ -105,6 +106,10 @@ pub struct MasterConfig {
     pub disk_reserve_bytes: u64,
     /// Bytes at which the log file is turned over.
     pub log_bytes: u64,
+    /// When accounting files are put aside, and how long they are kept.
+    pub accounting_rotation: RotationLimits,
+    /// Whether accounting records are written as JSON lines too.
+    pub accounting_jsonl: bool,
     /// Days for which a host's certificate is valid.
     pub certificate_days: i64,
 }
@@ -159,9 +164,28 @@ impl MasterConfig {
             },
             disk_reserve_bytes: values.number("disk_reserve_bytes")?,
             log_bytes: values.number("log_bytes")?,
+            accounting_rotation: accounting_rotation(&values)?,
+            accounting_jsonl: values.text("accounting_jsonl") == "true",
             certificate_days: values.number("certificate_days")?,
         })
     }
+}
+
+fn accounting_rotation(values: &Values<'_>) -> Result<RotationLimits, ConfigError> {
+    const DAY_S: u64 = 86_400;
+    let limit = |key| {
+        values
+            .number::<u64>(key)
+            .map(|number| Some(number).filter(|number| *number > 0))
+    };
+    let days = |key| limit(key).map(|days| days.map(|days| Duration::from_secs(days * DAY_S)));
+    let kept = limit("accounting_keep_files")?;
+    Ok(RotationLimits {
+        bytes: limit("accounting_rotate_bytes")?,
+        age: days("accounting_rotate_days")?,
+        kept: kept.map(|kept| usize::try_from(kept).unwrap_or(usize::MAX)),
+        kept_for: days("accounting_keep_days")?,
+    })
 }
 
 /// The text of a configuration file: every key with its meaning; those in `set` with that value,

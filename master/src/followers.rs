@@ -48,6 +48,9 @@ use waiters::Waiters;
 /// crash, the part behind that position is compared again.
 const FILE_SYNC: Duration = Duration::from_secs(5);
 
+/// How often files that are turned over are looked at while no record comes: they grow old.
+const FILE_LOOK: Duration = Duration::from_secs(3600);
+
 /// The pause between two parts with which the accounting file catches up, so that questions are
 /// answered meanwhile.
 const PART_PAUSE: Duration = Duration::from_millis(20);
@@ -56,16 +59,25 @@ const PART_PAUSE: Duration = Duration::from_millis(20);
 pub struct Files {
     /// accounting(5)
     pub accounting: AccountingFile,
+    /// The same records as JSON lines, where `master.toml` asks for them.
+    pub json_lines: Option<AccountingFile>,
     /// reporting(5)
     pub reporting: ReportingFile,
     /// sge_schedule(5)
     pub schedule: ScheduleFile,
 }
 
+impl Files {
+    /// Whether accounting files are turned over.
+    fn has_limits(&self) -> bool {
+        self.accounting.has_limits()
+    }
+}
+
 /// All followers of the reader thread.
 pub struct Followers {
     files: Files,
-    /// When the accounting file is synced next. `None` while there is nothing to sync.
+    /// When the accounting files are synced next. `None` while there is nothing to sync.
     sync_at: Option<Instant>,
     mailer: Mailer,
     /// The event clients.
@@ -79,9 +91,10 @@ pub struct Followers {
 impl Followers {
     /// Followers of the events from now on. Nobody waits for a job yet.
     pub fn new(files: Files, mailer: Mailer, subscribers: Subscribers, snapshots: Snapshots) -> Self {
+        let is_due = files.has_limits() || files.json_lines.as_ref().is_some_and(AccountingFile::is_behind);
         Self {
             files,
-            sync_at: None,
+            sync_at: is_due.then(Instant::now),
             mailer,
             subscribers,
             waiters: Waiters::default(),
@@ -93,15 +106,20 @@ impl Followers {
     /// before their jobs leave `qstat` (ARCHITECTURE.md "Storage").
     pub fn before_batch(&mut self, records: &[Arc<Record>]) {
         let Files {
-            accounting, reporting, ..
+            accounting,
+            json_lines,
+            reporting,
+            schedule: _,
         } = &mut self.files;
         let is_written = if reporting.params().accounting {
             accounting.append(records)
         } else {
             accounting.skip(records)
         };
-        if is_written {
-            self.sync_at.get_or_insert_with(|| Instant::now() + FILE_SYNC);
+        let has_lines = json_lines.as_mut().is_some_and(|file| file.append(records));
+        if is_written || has_lines {
+            let due = Instant::now() + FILE_SYNC;
+            self.sync_at = Some(self.sync_at.map_or(due, |at| at.min(due)));
         }
     }
 
@@ -183,12 +201,22 @@ impl Followers {
     }
 
     fn sync_accounting(&mut self, store: &Store) {
-        let next = match self.files.accounting.sync(store) {
-            Ok(()) => self.files.accounting.is_behind().then_some(PART_PAUSE),
-            Err(error) => {
+        let has_limits = self.files.has_limits();
+        let (mut is_failing, mut is_behind) = (false, false);
+        let Files {
+            accounting, json_lines, ..
+        } = &mut self.files;
+        for file in std::iter::once(accounting).chain(json_lines) {
+            if let Err(error) = file.sync(store) {
                 tracing::warn!("{}", crate::error_chain(&error));
-                Some(FILE_SYNC)
+                is_failing = true;
             }
+            is_behind |= file.is_behind();
+        }
+        let next = match (is_failing, is_behind) {
+            (true, _) => Some(FILE_SYNC),
+            (false, true) => Some(PART_PAUSE),
+            (false, false) => has_limits.then_some(FILE_LOOK),
         };
         self.sync_at = next.map(|pause| Instant::now() + pause);
     }

@@ -148,9 +148,7 @@ pub fn init(plan: &Plan) -> Result<CellId, InitError> {
             user: &plan.user,
         },
     )?;
-    for written_by_the_master in tree::WRITTEN_BY_THE_MASTER {
-        tree::write(&layout.common(written_by_the_master), "", 0o644)?;
-    }
+    tree::make_files_of_master(&layout)?;
     write_configuration(&layout, plan)?;
     let set = [
         ("cell", format!("{:016x}", cell.0)),
@@ -202,10 +200,7 @@ pub fn make_directories(layout: &Layout) -> Result<(), InitError> {
 /// See [`write_tree`].
 pub fn write_tree_of_master(dir: &Path, user: &UserName) -> Result<(), InitError> {
     write_tree(dir, user)?;
-    let layout = Layout::new(dir);
-    tree::WRITTEN_BY_THE_MASTER
-        .iter()
-        .try_for_each(|name| tree::write(&layout.common(name), "", 0o644))
+    tree::make_files_of_master(&Layout::new(dir))
 }
 
 /// The database with the first events of the cell.

@@ -12,6 +12,7 @@
 //! DIR/master/tickets.key     keys of TLS session tickets
 //! DIR/agent/host.crt .key    certificate and key of this machine's agent
 //! DIR/agent/ca.crt           the CA that the agent trusts
+//! DIR/accounting/            accounting, accounting.jsonl, and what they were turned over to
 //! DIR/tasks/                 one directory a task, made by the launcher; marks: by which the
 //!                            master knows this directory again
 //! DIR/run/NAME/              one directory for each daemon, which alone makes files there:
@@ -23,7 +24,7 @@
 //! DIR/log/master.log         its log, where asked for; master.log.1 and .2 are what was before
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
 //! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting
-//!                            schedd_runlog schedule
+//!                            schedd_runlog schedule; accounting is a link to the one above
 //! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap
 //! DIR/util/arch              prints ARCH
 //! DIR/utilbin/ARCH/          now, filestat, checkuser, uidgid, gethostname, gethostbyname,
@@ -80,6 +81,11 @@ impl Layout {
         let path = run.join("master");
         let opened = std::fs::create_dir_all(&run).and_then(|()| Folder::open(&path));
         opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    }
+
+    /// `accounting/NAME`.
+    pub fn accounting(&self, name: &str) -> PathBuf {
+        self.dir.join("accounting").join(name)
     }
 
     /// `default/common/NAME`.

@@ -5,7 +5,7 @@ use crate::clock::{Clock, wall_now};
 use crate::config::{CellConfig, ConfigError, MasterConfig};
 use crate::connections::AdmittedSerials;
 use crate::driver::{Disk, Driver, Outlets};
-use crate::followers::accounting_file::{AccountingError, AccountingFile};
+use crate::followers::accounting_file::{AccountingError, AccountingFile, AccountingFileRules};
 use crate::followers::mail::Mailer;
 use crate::followers::mail::sender::MailQueue;
 use crate::followers::reporting::ReportingFile;
@@ -28,7 +28,7 @@ use crate::scheduler::SchedulerThread;
 use crate::server::{Desk, ReadingPlaces, agents, unix};
 use crate::signs::Signs;
 use crate::slaves::Slaves;
-use crate::store::{Store, StoreError, probe_room};
+use crate::store::{AccountingFormat, Store, StoreError, probe_room};
 use crate::tickets::Tickets;
 use jiff::tz::TimeZone;
 use master_core::core::Core;
@@ -483,11 +483,12 @@ fn statics(layout: &Layout, desk: &Desk, naming: Naming, clock: Clock) -> Static
 
 fn reader(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Result<Reader, RunError> {
     let store = Store::open(&layout.database())?;
-    let accounting = AccountingFile::open(&layout.common("accounting"), &store)?;
+    let (accounting, json_lines) = accounting_files(layout, desk, &store)?;
     let reporting = ReportingFile::new(layout.common("reporting"), desk.host.to_string(), &model.state);
     let schedule = ScheduleFile::new(layout.common("schedule"));
     let files = Files {
         accounting,
+        json_lines,
         reporting,
         schedule,
     };
@@ -509,6 +510,25 @@ fn reader(runtime: &Handle, layout: &Layout, desk: &Desk, model: Model) -> Resul
         snapshots,
     );
     Ok(Reader::new(model, store, followers, desk.replies.clone()))
+}
+
+/// The accounting file, and the one of JSON lines if that is asked for.
+fn accounting_files(
+    layout: &Layout,
+    desk: &Desk,
+    store: &Store,
+) -> Result<(AccountingFile, Option<AccountingFile>), RunError> {
+    let rules = |format| AccountingFileRules {
+        format,
+        limits: desk.config.accounting_rotation,
+    };
+    let classic = AccountingFile::open(&layout.common("accounting"), rules(AccountingFormat::Classic), store)?;
+    let path = layout.accounting("accounting.jsonl");
+    let json_lines = desk
+        .config
+        .accounting_jsonl
+        .then(|| AccountingFile::open_behind(&path, rules(AccountingFormat::JsonLines)));
+    Ok((classic, json_lines.transpose()?))
 }
 
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, RunError> {

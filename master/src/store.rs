@@ -20,7 +20,7 @@ mod snapshot;
 mod tests;
 mod upgrade;
 
-pub use accounting::{AccountingCursor, AccountingRow, Damage};
+pub use accounting::{AccountingCursor, AccountingFormat, AccountingRow, Damage};
 #[cfg(test)]
 pub(crate) use codec::KINDS as EVENT_KINDS;
 pub use codec::{EventHead, UndecodedEvent};

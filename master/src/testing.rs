@@ -153,6 +153,8 @@ pub fn ended_task(seq: u64, job: u64, task: u32) -> Record {
         maps: Vec::new(),
         pe_task: None,
         reservation: None,
+        deleted_by: None,
+        context: Default::default(),
     };
     let event = Event::TaskEnded {
         key: key(job, task),

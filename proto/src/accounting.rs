@@ -1,10 +1,18 @@
 //! The accounting record: one for each attempt of a task that reached a host.
 
+pub mod index;
+mod json;
+mod rotated;
+
+pub use json::{JSON_FIELDS, JsonField, JsonRecord};
+pub use rotated::{RotatedName, RotationAge};
+
 use crate::id::{HostName, JobNumber, QueueName, ReservationId, TaskKey, UserName};
 use crate::rsmap::GrantedIds;
 use crate::time::Wall;
 use crate::usage::{FailedCode, LimitHit, Rusage, Usage};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The fields of the classic accounting file in their order, accounting(5), and what each holds.
 /// Times are seconds since 1970.
@@ -125,6 +133,12 @@ pub struct AccountingRecord {
     /// The advance reservation that it ran in, with when that was granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<(ReservationId, Wall)>,
+    /// The user who deleted the job, as `user@host`. Not in the classic file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_by: Option<String>,
+    /// The variables of the job's context (`-ac`). Not in the classic file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, String>,
 }
 
 impl AccountingRecord {
@@ -310,6 +324,54 @@ mod tests {
             maps: Vec::new(),
             pe_task: None,
             reservation: None,
+            deleted_by: None,
+            context: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn an_object_of_json_has_the_documented_keys_in_their_order() {
+        let text = serde_json::to_string(&JsonRecord(&record())).unwrap();
+        let mut from = 0;
+        for JsonField { name, .. } in JSON_FIELDS {
+            let key = format!("\"{name}\":");
+            from += text[from..].find(&key).unwrap_or_else(|| panic!("{key} in {text}")) + key.len();
+        }
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(object.len(), JSON_FIELDS.len());
+        assert!(!text.contains('\n'));
+    }
+
+    #[test]
+    fn an_object_of_json_says_what_the_classic_line_cannot() {
+        let record = AccountingRecord {
+            limit: Some(LimitHit {
+                limit: "h_rt".to_owned(),
+                value: 5,
+                reached: 6,
+                evidence: crate::usage::Evidence::Certain,
+            }),
+            reason: "first\nsecond".to_owned(),
+            deleted_by: Some("root@vm".to_owned()),
+            context: BTreeMap::from([("cost_centre".to_owned(), "a:7".to_owned())]),
+            started: Wall(0),
+            ..record()
+        };
+        let object = serde_json::to_value(JsonRecord(&record)).unwrap();
+        let expected = serde_json::json!({
+            "limit": {"name": "h_rt", "value": 5, "reached": 6, "evidence": "certain"},
+            "reason": "first\nsecond",
+            "deleted_by": "root@vm",
+            "context": {"cost_centre": "a:7"},
+            "started_ms": null,
+            "submitted_ms": 10_000,
+            "task_number": null,
+            "failed": 30,
+            "maxrss_bytes": null,
+            "cpu_ms": 36,
+        });
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(&object[key], value, "{key}");
         }
     }
 

@@ -12,7 +12,9 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Names that some daemon or command makes or opens somewhere, with their drafts.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 30] = [
+    "accounting",
+    "accounting.jsonl",
     "lock",
     "pid",
     "ready",

@@ -1,6 +1,7 @@
 //! Real cells with the built programs: `cargo build --workspace` comes before. `tests/long/e2e`
 //! runs the longer forms.
 
+mod accounting;
 mod backfill;
 mod backup;
 mod boundary;
@@ -12,6 +13,7 @@ mod copies;
 mod crash;
 mod damage;
 mod doctor;
+mod endings;
 mod explained;
 mod external;
 mod full;

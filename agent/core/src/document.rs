@@ -55,7 +55,10 @@ pub fn launch_document(
         host_file: &host_file,
     };
     // Procedures of the queue are for the job itself.
-    let of_job = |text: &Option<String>| procedure(text.as_deref().filter(|_| order.slave.is_none()), &texts);
+    let of_job = |text: &Option<String>| {
+        let text = text.as_deref().filter(|_| order.slave.is_none());
+        procedure(text, &texts, config)
+    };
     LaunchDocument {
         key: order.key,
         job_number: order.number.0,
@@ -183,8 +186,17 @@ impl Texts {
         substitute(text, &table)
     }
 
-    /// A method or procedure of a queue.
+    /// A prolog, an epilog, a starter, or a procedure of a parallel environment.
     fn in_command(&self, text: &str) -> String {
+        self.with_job_pid(text, &[])
+    }
+
+    /// A method of a queue, which acts on the process `$job_pid`: the shepherd replaces that.
+    fn in_method(&self, text: &str) -> String {
+        self.with_job_pid(text, &[("job_pid", "$job_pid")])
+    }
+
+    fn with_job_pid(&self, text: &str, job_pid: &[(&str, &str)]) -> String {
         let table = [
             ("host", self.host.as_str()),
             ("ja_task_id", &self.task),
@@ -201,7 +213,7 @@ impl Texts {
             ("sge_root", &self.root),
         ];
         // In one pass: the owner of a job chooses its name, which may look like a variable.
-        substitute(text, &[table.as_slice(), &NO_STAGING].concat())
+        substitute(text, &[table.as_slice(), &NO_STAGING, job_pid].concat())
     }
 }
 
@@ -443,6 +455,7 @@ fn termination(config: &AgentConfig, order: &StartOrder, spec: &JobSpec, texts: 
         terminate: method(&order.queue.terminate_method),
         suspend: method(&order.queue.suspend_method),
         resume: method(&order.queue.resume_method),
+        method_timeout_s: config.method_timeout_s,
     }
 }
 
@@ -465,7 +478,7 @@ fn checkpointing(checkpoint: &CheckpointOrder, texts: &Texts) -> Checkpointing {
 fn method(text: Option<&str>, texts: &Texts) -> Method {
     match text {
         None => Method::Default,
-        Some(command) if command.contains('/') => Method::Command(texts.in_command(command)),
+        Some(command) if command.contains('/') => Method::Command(texts.in_method(command)),
         Some(signal) => signal_number(signal).map_or(Method::Default, Method::Signal),
     }
 }
@@ -487,7 +500,7 @@ fn signal_number(text: &str) -> Option<i32> {
     })
 }
 
-fn procedure(text: Option<&str>, texts: &Texts) -> Option<Procedure> {
+fn procedure(text: Option<&str>, texts: &Texts, config: &AgentConfig) -> Option<Procedure> {
     let text = text?;
     let (user, command) = match text.split_once('@') {
         Some((user, command)) if !user.contains('/') => (Some(user.to_owned()), command),
@@ -496,7 +509,7 @@ fn procedure(text: Option<&str>, texts: &Texts) -> Option<Procedure> {
     Some(Procedure {
         user,
         command: texts.in_command(command),
-        timeout_s: PROCEDURE_TIMEOUT_S,
+        timeout_s: config.script_timeout_s.unwrap_or(PROCEDURE_TIMEOUT_S),
     })
 }
 

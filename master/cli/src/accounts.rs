@@ -5,6 +5,7 @@
 use crate::daemons::{Accounts, earlier};
 use crate::fail::Fail;
 use crate::folder::{Folder, give_file};
+use nix::sys::stat::SFlag;
 use nix::unistd::{Gid, Group, Uid, User};
 use proto::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
@@ -209,6 +210,7 @@ impl RecordedAccounts {
             ("log", 0, 0o755),
             ("tasks", 0, 0o2751),
             ("master", master, 0o700),
+            ("accounting", master, 0o755),
             ("agent", agent, 0o755),
         ] {
             give_directory(&top, name, uid, group, mode).map_err(at(name))?;
@@ -265,8 +267,13 @@ fn give_written_files(dir: &Path, master: u32, group: u32) -> Result<(), Fail> {
     if !common.has("accounting") {
         return Ok(());
     }
-    // Cells of earlier releases have one of these names alone.
-    for name in ["accounting", "reporting", "schedd_runlog", "schedule"] {
+    // In a new cell `accounting` is a link into the master's own directory. Cells of earlier
+    // releases have one of these names alone.
+    let is_link = common
+        .facts("accounting")
+        .is_ok_and(|facts| SFlag::from_bits_truncate(facts.st_mode & SFlag::S_IFMT.bits()) == SFlag::S_IFLNK);
+    let names = ["reporting", "schedd_runlog", "schedule"];
+    for name in names.into_iter().chain((!is_link).then_some("accounting")) {
         let given = common
             .append(name, 0o644)
             .and_then(|file| match file.metadata()?.uid() {

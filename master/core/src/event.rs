@@ -20,6 +20,7 @@ use proto::wire::agent::TasksMark;
 use proto::wire::client::Reply;
 use proto::wire::slave::SlaveSpec;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// Who caused an event.
@@ -39,6 +40,18 @@ pub enum Actor {
     Scheduler(String),
     /// The master itself: timers, start-up.
     Master,
+}
+
+impl fmt::Display for Actor {
+    /// A name as other programs and accounting have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User { user, host } => write!(f, "{user}@{host}"),
+            Self::Agent(host) => write!(f, "{host}"),
+            Self::Scheduler(name) => write!(f, "scheduler {name}"),
+            Self::Master => f.write_str("master"),
+        }
+    }
 }
 
 /// A stored record: an event with its number, time and cause.

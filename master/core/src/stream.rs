@@ -160,12 +160,7 @@ pub fn instances(config: &Configuration, host: &HostName) -> Change {
 
 /// Who caused an event, as other programs see it.
 pub fn by(actor: &Actor) -> String {
-    match actor {
-        Actor::User { user, host } => format!("{user}@{host}"),
-        Actor::Agent(host) => host.to_string(),
-        Actor::Scheduler(name) => format!("scheduler {name}"),
-        Actor::Master => "master".to_owned(),
-    }
+    actor.to_string()
 }
 
 fn change(event: &Event) -> Change {

@@ -1,21 +1,32 @@
-//! The classic accounting file, accounting(5): one line for each record, because tools read it.
+//! The accounting files: one line for each record, because tools read them. The classic one,
+//! accounting(5), and the same records as JSON lines.
 //!
-//! The database is the truth; the file follows it. How far it is known to be on disk is noted in
+//! The database is the truth; a file follows it. How far it is known to be on disk is noted in
 //! the database from time to time. After a crash what lies behind that point is compared with the
 //! records behind it, and only what is missing is written: no line is lost and none is there twice.
-//! A file that somebody moved away is begun anew.
+//! A file that somebody moved away is begun anew. The master itself puts a file aside only after
+//! everything in it is durable and noted: wherever a crash interrupts that, the next start finds
+//! the file under one of its two names, and goes on behind its last record.
 
+mod indexing;
+mod rotation;
 #[cfg(test)]
 mod tests;
 
-use crate::store::{AccountingCursor, Store, StoreError};
+pub use rotation::RotationLimits;
+
+use crate::store::{AccountingCursor, AccountingFormat, Store, StoreError};
+use indexing::Indexer;
 use master_core::event::Record;
+use proto::accounting::{AccountingRecord, JsonRecord};
 use proto::id::EventSeq;
+use rotation::{FilePlace, SWEEP};
 use std::borrow::Borrow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The most records that are compared with the file, or written into it, at a time.
 const PART: usize = if cfg!(test) { 4 } else { 10_000 };
@@ -37,9 +48,24 @@ pub enum AccountingError {
     Store(#[from] StoreError),
 }
 
+/// What is written, and how it is turned over.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountingFileRules {
+    /// The form of the lines.
+    pub format: AccountingFormat,
+    /// When the file is put aside.
+    pub limits: RotationLimits,
+}
+
 /// The open file.
 pub struct AccountingFile {
     path: PathBuf,
+    rules: AccountingFileRules,
+    indexer: Indexer,
+    /// When the files that were put aside were last looked through. `None` before the first time.
+    swept: Option<SystemTime>,
+    /// Whether the file could not be put aside, so that the log was told.
+    is_stuck: bool,
     file: File,
     inode: u64,
     /// The last record that was written.
@@ -53,25 +79,38 @@ impl AccountingFile {
     ///
     /// # Errors
     /// As [`AccountingError`].
-    pub fn open(path: &Path, store: &Store) -> Result<Self, AccountingError> {
+    pub fn open(path: &Path, rules: AccountingFileRules, store: &Store) -> Result<Self, AccountingError> {
+        let mut file = Self::open_behind(path, rules)?;
+        while file.is_behind {
+            file.catch_up(store)?;
+        }
+        file.keep_cursor(store)?;
+        Ok(file)
+    }
+
+    /// Opens a file that [is behind](Self::is_behind) until [`Self::sync`] has brought it up to
+    /// date: a file that is new in an old cell gets all records, while the master works already.
+    ///
+    /// # Errors
+    /// As [`AccountingError`].
+    pub fn open_behind(path: &Path, rules: AccountingFileRules) -> Result<Self, AccountingError> {
         let failed = |source| AccountingError::File {
             path: path.to_owned(),
             source,
         };
         let opened = open(path).map_err(failed)?;
         let inode = opened.metadata().map_err(failed)?.ino();
-        let mut file = Self {
+        Ok(Self {
             path: path.to_owned(),
+            rules,
+            indexer: Indexer::default(),
+            swept: None,
+            is_stuck: false,
             file: opened,
             inode,
             last: EventSeq(0),
             is_behind: true,
-        };
-        while file.is_behind {
-            file.catch_up(store)?;
-        }
-        file.keep_cursor(store)?;
-        Ok(file)
+        })
     }
 
     /// Brings the file nearer to the database by [`PART`] records at most, and notes how far it is
@@ -83,17 +122,18 @@ impl AccountingFile {
         };
         let mut file = open(&self.path).map_err(failed)?;
         let inode = file.metadata().map_err(failed)?.ino();
-        let cursor = store.accounting_cursor()?;
+        let cursor = store.accounting_cursor(self.rules.format)?;
         let known = if cursor.inode == inode { cursor.bytes } else { 0 };
-        let MissingLines { text, last, more } = missing(store, cursor.seq, PART)?;
+        let MissingLines { text, last, more } = missing(store, self.rules.format, cursor.seq, PART)?;
         let bytes = reconcile(&mut file, known, &text).map_err(failed)?;
         if more {
             file.sync_data().map_err(failed)?;
-            store.keep_accounting_cursor(AccountingCursor {
+            let cursor = AccountingCursor {
                 seq: last,
                 bytes,
                 inode,
-            })?;
+            };
+            store.keep_accounting_cursor(self.rules.format, cursor)?;
         }
         (self.file, self.inode, self.last, self.is_behind) = (file, inode, last, more);
         Ok(())
@@ -105,22 +145,29 @@ impl AccountingFile {
         self.is_behind
     }
 
+    /// Whether the file is ever put aside.
+    pub fn has_limits(&self) -> bool {
+        self.rules.limits.is_on()
+    }
+
     /// Lets the records among these events go by, where `accounting=false` holds; whether there
     /// were any that the file has not.
     pub fn skip<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
         if self.is_behind {
             return false;
         }
-        let new = lines_of(records, self.last).1;
-        self.last = new.unwrap_or(self.last);
-        new.is_some()
+        let is_end = |record: &&Record| record.seq > self.last && record.event.accounting().is_some();
+        let new = records.iter().map(Borrow::borrow).rfind(is_end);
+        let Some(Record { seq, .. }) = new else { return false };
+        self.last = *seq;
+        true
     }
 
     /// Writes the records among these events, but for those that the file got out of the database
     /// while they were on their way here; whether there were any. What cannot be written now is
     /// written by [`Self::sync`], once that is possible.
     pub fn append<R: Borrow<Record>>(&mut self, records: &[R]) -> bool {
-        let (text, last) = lines_of(records, self.last);
+        let (text, last) = lines_of(records, self.rules.format, self.last);
         let Some(last) = last else { return false };
         if self.is_behind {
             return true;
@@ -142,7 +189,7 @@ impl AccountingFile {
         true
     }
 
-    /// Makes durable what was written, and notes it. Of what could not be written before it writes
+    /// Makes durable what was written, notes it, and puts the file aside if that is due. Of what could not be written before it writes
     /// a part: as long as the file [is behind](Self::is_behind), it is to be called again.
     ///
     /// # Errors
@@ -155,7 +202,59 @@ impl AccountingFile {
             }
             tracing::info!("{} has all accounting records again", self.path.display());
         }
-        self.keep_cursor(store)
+        self.keep_cursor(store)?;
+        if self.has_limits() {
+            self.turn_over(store, SystemTime::now())?;
+        }
+        Ok(())
+    }
+
+    /// Puts the file aside if it is large or old enough, and removes what is beyond the limits.
+    /// Everything that was written is durable and noted.
+    fn turn_over(&mut self, store: &Store, now: SystemTime) -> Result<(), AccountingError> {
+        let failed = |source| AccountingError::File {
+            path: self.path.clone(),
+            source,
+        };
+        let limits = self.rules.limits;
+        let found = self.file.metadata().map_err(failed)?;
+        let is_due = limits.reached(&found, now) && !self.is_stuck && self.is_at_its_path();
+        let is_sweep_due = self
+            .swept
+            .is_none_or(|last| now.duration_since(last).is_ok_and(|pause| pause >= SWEEP));
+        if !is_due && !is_sweep_due {
+            return Ok(());
+        }
+        let place = FilePlace::find(&self.path).map_err(failed)?;
+        if is_due && let Err(source) = place.put_aside(now) {
+            self.is_stuck = true;
+            tracing::error!(
+                "{}: cannot be turned over: {source}; it grows on until the next start. The master needs the right to rename it: \
+                 man 5 accounting says how",
+                self.path.display()
+            );
+        } else if is_due {
+            self.file = open(&self.path).map_err(failed)?;
+            self.inode = self.file.metadata().map_err(failed)?.ino();
+            self.keep_cursor(store)?;
+        }
+        self.sweep(&place, now);
+        Ok(())
+    }
+
+    fn sweep(&mut self, place: &FilePlace, now: SystemTime) {
+        self.swept = Some(now);
+        match place.sweep(&self.rules.limits, now) {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(
+                "{}: {removed} old accounting files are removed, as master.toml says",
+                place.dir.display()
+            ),
+            Err(error) => tracing::warn!("{}: old accounting files stay: {error}", place.dir.display()),
+        }
+        if self.rules.format == AccountingFormat::Classic {
+            self.indexer.begin(place.clone());
+        }
     }
 
     fn keep_cursor(&self, store: &Store) -> Result<(), AccountingError> {
@@ -165,17 +264,22 @@ impl AccountingFile {
         };
         self.file.sync_data().map_err(failed)?;
         let bytes = self.file.metadata().map_err(failed)?.len();
-        Ok(store.keep_accounting_cursor(AccountingCursor {
+        let cursor = AccountingCursor {
             seq: self.last,
             bytes,
             inode: self.inode,
-        })?)
+        };
+        Ok(store.keep_accounting_cursor(self.rules.format, cursor)?)
+    }
+
+    /// Whether nobody has moved the file away.
+    fn is_at_its_path(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|there| there.ino() == self.inode)
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
         // Log rotation moves the file away; tools then expect a new one.
-        let is_ours = std::fs::metadata(&self.path).is_ok_and(|there| there.ino() == self.inode);
-        if !is_ours {
+        if !self.is_at_its_path() {
             self.file = open(&self.path)?;
             self.inode = self.file.metadata()?.ino();
         }
@@ -187,13 +291,24 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
+/// Writes a record as a line.
+fn write_line(format: AccountingFormat, record: &AccountingRecord, text: &mut String) {
+    match format {
+        AccountingFormat::Classic => record.write_line(text),
+        AccountingFormat::JsonLines => {
+            let object = serde_json::to_string(&JsonRecord(record));
+            text.push_str(&object.expect("all keys are texts, and nothing in a record refuses to be written"));
+        }
+    }
+    text.push('\n');
+}
+
 /// The lines of the records behind an event, and the last of them.
-fn lines_of<R: Borrow<Record>>(records: &[R], after: EventSeq) -> (String, Option<EventSeq>) {
+fn lines_of<R: Borrow<Record>>(records: &[R], format: AccountingFormat, after: EventSeq) -> (String, Option<EventSeq>) {
     let (mut text, mut last) = (String::new(), None);
     for record in records.iter().map(Borrow::borrow).filter(|record| record.seq > after) {
         if let Some(ended) = record.event.accounting() {
-            ended.write_line(&mut text);
-            text.push('\n');
+            write_line(format, ended, &mut text);
             last = Some(record.seq);
         }
     }
@@ -210,7 +325,7 @@ struct MissingLines {
 }
 
 /// The lines of `most` records behind an event.
-fn missing(store: &Store, after: EventSeq, most: usize) -> Result<MissingLines, StoreError> {
+fn missing(store: &Store, format: AccountingFormat, after: EventSeq, most: usize) -> Result<MissingLines, StoreError> {
     let mut missing = MissingLines {
         text: String::new(),
         last: after,
@@ -220,8 +335,7 @@ fn missing(store: &Store, after: EventSeq, most: usize) -> Result<MissingLines, 
     store.accounting(after, None, |row| {
         match row {
             Ok(row) => {
-                row.record.write_line(&mut missing.text);
-                missing.text.push('\n');
+                write_line(format, &row.record, &mut missing.text);
                 missing.last = row.seq;
             }
             Err(damage) => {

@@ -11,8 +11,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
-/// Files of `default/common` that the master writes. It makes none there itself.
-pub const WRITTEN_BY_THE_MASTER: [&str; 4] = ["accounting", "reporting", "schedd_runlog", "schedule"];
+/// Files of `default/common` that the master writes, beside `accounting`. It makes none there
+/// itself.
+const WRITTEN_BY_THE_MASTER: [&str; 3] = ["reporting", "schedd_runlog", "schedule"];
 
 /// Write permission of group and others.
 const WRITABLE: u32 = 0o022;
@@ -90,6 +91,7 @@ pub(super) fn make_directories(layout: &Layout) -> Result<(), InitError> {
         ("etc", 0o755),
         ("master", 0o700),
         ("agent", 0o700),
+        ("accounting", 0o755),
         ("tasks", 0o755),
         ("run", 0o755),
         ("log", 0o755),
@@ -230,6 +232,26 @@ pub(super) fn write_helpers(utilbin: &Path) -> Result<(), InitError> {
         write(&utilbin.join(name), &text, 0o755)?;
     }
     link(&utilbin.join("loadcheck"), "gridwright-agent")
+}
+
+/// Makes the files that the master writes in `default/common`, empty.
+pub(super) fn make_files_of_master(layout: &Layout) -> Result<(), InitError> {
+    make_accounting_file(layout)?;
+    WRITTEN_BY_THE_MASTER
+        .iter()
+        .try_for_each(|name| write(&layout.common(name), "", 0o644))
+}
+
+/// Makes the accounting file in a directory of the master's own, where the master may turn it over,
+/// and a link to it where site scripts look for it.
+fn make_accounting_file(layout: &Layout) -> Result<(), InitError> {
+    write(&layout.accounting("accounting"), "", 0o644)?;
+    let link = layout.common("accounting");
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(unwritable(&link)(error)),
+        Ok(()) | Err(_) => {}
+    }
+    symlink("../../accounting/accounting", &link).map_err(unwritable(&link))
 }
 
 /// Links the q* names to the program that lies beside this one.

@@ -34,7 +34,16 @@ pub struct Damage {
     pub why: String,
 }
 
-/// How far the classic accounting file is known to hold the records.
+/// The files that follow the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountingFormat {
+    /// accounting(5)
+    Classic,
+    /// A JSON object per line.
+    JsonLines,
+}
+
+/// How far an accounting file is known to hold the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountingCursor {
     /// The event whose record was written last.
@@ -202,11 +211,11 @@ impl Store {
         })
     }
 
-    /// How far the accounting file was written when that was last noted.
+    /// How far an accounting file was written when that was last noted.
     ///
     /// # Errors
     /// `Database`.
-    pub fn accounting_cursor(&self) -> Result<AccountingCursor, StoreError> {
+    pub fn accounting_cursor(&self, format: AccountingFormat) -> Result<AccountingCursor, StoreError> {
         let read = |row: &Row<'_>| {
             Ok(AccountingCursor {
                 seq: EventSeq(row.get::<_, i64>(0)?.unsigned_abs()),
@@ -214,22 +223,46 @@ impl Store {
                 inode: row.get::<_, i64>(2)?.cast_unsigned(),
             })
         };
-        let sql = "SELECT seq, bytes, inode FROM accounting_file";
-        Ok(self
-            .run("read", |db| db.query_row(sql, [], read).optional())?
-            .unwrap_or_default())
+        let table = table(format);
+        let cursor = self.run("read", |db| {
+            if !db.table_exists(None, table)? {
+                return Ok(None);
+            }
+            let sql = format!("SELECT seq, bytes, inode FROM {table}");
+            db.query_row(&sql, [], read).optional()
+        })?;
+        Ok(cursor.unwrap_or_default())
     }
 
-    /// Notes how far the accounting file is durable.
+    /// Notes how far an accounting file is durable. The table of the file of JSON lines is made
+    /// with its first note: releases before that file ignore the table.
     ///
     /// # Errors
     /// `Database`.
-    pub fn keep_accounting_cursor(&self, cursor: AccountingCursor) -> Result<(), StoreError> {
+    pub fn keep_accounting_cursor(&self, format: AccountingFormat, cursor: AccountingCursor) -> Result<(), StoreError> {
         let AccountingCursor { seq, bytes, inode } = cursor;
-        let sql = "INSERT OR REPLACE INTO accounting_file VALUES (1, ?1, ?2, ?3)";
+        let table = table(format);
         self.run("write to", |db| {
-            db.execute(sql, params![signed(seq.0), signed(bytes), inode.cast_signed()])
+            if format == AccountingFormat::JsonLines {
+                db.execute_batch(JSON_LINES_TABLE)?;
+            }
+            let sql = format!("INSERT OR REPLACE INTO {table} VALUES (1, ?1, ?2, ?3)");
+            db.execute(&sql, params![signed(seq.0), signed(bytes), inode.cast_signed()])
         })?;
         Ok(())
+    }
+}
+
+/// How far the file of JSON lines has been written.
+const JSON_LINES_TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS accounting_json_lines (
+        one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, bytes INTEGER NOT NULL, inode INTEGER NOT NULL
+    ) STRICT;
+";
+
+fn table(format: AccountingFormat) -> &'static str {
+    match format {
+        AccountingFormat::Classic => "accounting_file",
+        AccountingFormat::JsonLines => "accounting_json_lines",
     }
 }

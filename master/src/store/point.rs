@@ -2,7 +2,7 @@
 //! at an earlier event.
 
 use super::log::run;
-use super::{AccountingCursor, Store, StoreError, codec::StoredEvent, signed};
+use super::{AccountingCursor, AccountingFormat, Store, StoreError, codec::StoredEvent, signed};
 use proto::id::EventSeq;
 use proto::time::Wall;
 use rusqlite::{OptionalExtension, TransactionBehavior};
@@ -91,6 +91,9 @@ impl Store {
     /// # Errors
     /// `Database`.
     pub fn forget_accounting_file(&self) -> Result<(), StoreError> {
-        self.keep_accounting_cursor(AccountingCursor::default())
+        for format in [AccountingFormat::Classic, AccountingFormat::JsonLines] {
+            self.keep_accounting_cursor(format, AccountingCursor::default())?;
+        }
+        Ok(())
     }
 }

@@ -70,6 +70,8 @@ const EXECD: &[(&str, ParameterClass)] = &[
     ("USE_SMAPS", Kept),
     ("DEMAND_LS", Kept),
     ("MEM_FREE", Served),
+    ("SCRIPT_TIMEOUT", Served),
+    ("METHOD_TIMEOUT", Served),
     ("PROF_EXECD", Unread),
     ("ENABLE_WINDOMACC", Unread),
     ("NO_AUTHENTICATION", Unread),
@@ -251,6 +253,20 @@ pub struct ExecdParams {
     /// `MEM_FREE=classic`: `mem_free` is the sum that 8.1.9 reports, not what the kernel says is
     /// available.
     pub mem_free_classic: bool,
+    /// `SCRIPT_TIMEOUT`: seconds after which a prolog, an epilog or a procedure of a parallel
+    /// environment is killed; 120 unless set.
+    #[serde(default = "script_timeout_s")]
+    pub script_timeout_s: u32,
+    /// `METHOD_TIMEOUT`: seconds after which a suspend, resume or terminate method is killed, and
+    /// after which a task that its terminate method has not ended is killed too. `None` means
+    /// never.
+    #[serde(default)]
+    pub method_timeout_s: Option<u32>,
+}
+
+/// `SCRIPT_TIMEOUT` where it is not set, as in Open Cluster Scheduler.
+fn script_timeout_s() -> u32 {
+    120
 }
 
 impl ParameterList for ExecdParams {
@@ -285,6 +301,10 @@ impl ParameterList for ExecdParams {
             use_smaps: flag("USE_SMAPS", false)?,
             demand_ls: flag("DEMAND_LS", true)?,
             mem_free_classic: parameters.parsed("MEM_FREE", mem_free_classic)?.unwrap_or(false),
+            script_timeout_s: parameters
+                .parsed("SCRIPT_TIMEOUT", timeout)?
+                .unwrap_or_else(script_timeout_s),
+            method_timeout_s: parameters.parsed("METHOD_TIMEOUT", timeout)?,
         })
     }
 }
@@ -452,6 +472,14 @@ fn notify_signal(text: &str) -> Result<NotifySignal, MalformedValue> {
         return Ok(NotifySignal::Usual);
     }
     text.parse().map(|signal: Signal| NotifySignal::Signal(signal.number()))
+}
+
+fn timeout(text: &str) -> Result<u32, MalformedValue> {
+    let seconds = TimeText::finite(text)?.seconds();
+    let timeout = seconds.and_then(|seconds| u32::try_from(seconds).ok());
+    timeout
+        .filter(|seconds| *seconds > 0)
+        .ok_or_else(|| MalformedValue::new("a time of at least one second"))
 }
 
 fn pdc_interval(text: &str) -> Result<PdcInterval, MalformedValue> {

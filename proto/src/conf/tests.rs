@@ -84,6 +84,8 @@ fn values_that_cannot_be_are_refused() {
         ("execd_params", "PDC_INTERVAL=0"),
         ("execd_params", "MEM_FREE=new"),
         ("execd_params", "H_VMEM=swap"),
+        ("execd_params", "SCRIPT_TIMEOUT=0"),
+        ("execd_params", "METHOD_TIMEOUT=never"),
         ("reporting_params", "flush_time=never"),
         ("nosuch", "1"),
     ] {
@@ -93,6 +95,14 @@ fn values_that_cannot_be_are_refused() {
             "{key} {value}"
         );
     }
+}
+
+#[test]
+fn timeouts_are_times() {
+    let unset = execd("none");
+    assert_eq!((unset.script_timeout_s, unset.method_timeout_s), (120, None));
+    let set = execd("SCRIPT_TIMEOUT=0:10:0,METHOD_TIMEOUT=30");
+    assert_eq!((set.script_timeout_s, set.method_timeout_s), (600, Some(30)));
 }
 
 #[test]

@@ -480,6 +480,9 @@ pub struct Termination {
     pub suspend: Method,
     /// Resumes the task; the default is SIGCONT to all its processes.
     pub resume: Method,
+    /// Seconds after which the command of a method is killed, and after which SIGKILL ends a task
+    /// that its terminate method has not ended. `None` means never.
+    pub method_timeout_s: Option<u32>,
 }
 record!(Termination {
     notify,
@@ -488,7 +491,8 @@ record!(Termination {
     notify_suspend_signal,
     terminate,
     suspend,
-    resume
+    resume,
+    method_timeout_s,
 });
 
 /// A `terminate_method`, `suspend_method` or `resume_method`.

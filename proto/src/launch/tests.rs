@@ -91,7 +91,7 @@ prop_compose! {
             },
             termination: Termination {
                 notify: merge, notify_s: umask, notify_kill_signal: nice, notify_suspend_signal: nice,
-                terminate, suspend: Method::Default, resume: Method::Signal(18),
+                terminate, suspend: Method::Default, resume: Method::Signal(18), method_timeout_s: merge.then_some(umask),
             },
             prolog: prolog.clone(), epilog, pe_start: None, pe_stop: prolog,
             security: Security { no_new_privs: merge, bounding_set: mask },

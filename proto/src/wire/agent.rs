@@ -107,6 +107,10 @@ pub struct AgentConfig {
     /// `NOTIFY_SUSP` of `execd_params`: the signal that announces SIGSTOP, 0 for none; SIGUSR1
     /// where it is not told.
     pub notify_suspend_signal: Option<i32>,
+    /// `SCRIPT_TIMEOUT` of `execd_params`. An older master does not say: 120.
+    pub script_timeout_s: Option<u32>,
+    /// `METHOD_TIMEOUT` of `execd_params`. `None` means no timeout.
+    pub method_timeout_s: Option<u32>,
     /// `SET_LIB_PATH` of `execd_params`: the library path of jobs begins with the cell's
     /// `lib/ARCH`.
     pub set_lib_path: bool,

@@ -329,6 +329,7 @@ fn what_is_started_follows_b_shell_and_s() {
 
 #[test]
 fn methods_are_signals_or_commands() {
+    let config = AgentConfig::default();
     let texts = Texts::from_order(&host_paths(), &order(key(1, 1)), &spec());
     assert_eq!(method(Some("SIGTERM"), &texts), Method::Signal(15));
     assert_eq!(method(Some("12"), &texts), Method::Signal(12));
@@ -337,11 +338,14 @@ fn methods_are_signals_or_commands() {
         Method::Command("/usr/bin/stop 7 $job_pid".to_owned())
     );
     assert_eq!(
-        procedure(Some("root@/x/prolog $host"), &texts).unwrap().user.as_deref(),
+        procedure(Some("root@/x/prolog $host"), &texts, &config)
+            .unwrap()
+            .user
+            .as_deref(),
         Some("root")
     );
     assert_eq!(
-        procedure(Some("/x/prolog $job_id.$ja_task_id"), &texts)
+        procedure(Some("/x/prolog $job_id.$ja_task_id"), &texts, &config)
             .unwrap()
             .command,
         "/x/prolog 7.0"
@@ -365,7 +369,12 @@ fn a_name_that_looks_like_a_variable_is_not_replaced() {
                 ..spec()
             },
         );
-        let made = procedure(Some("/x/prolog $job_name $fs_stdin_file_staging"), &texts).unwrap();
+        let made = procedure(
+            Some("/x/prolog $job_name $fs_stdin_file_staging"),
+            &texts,
+            &AgentConfig::default(),
+        )
+        .unwrap();
         assert_eq!(made.command, format!("/x/prolog {name} 0"));
     }
 }
@@ -570,6 +579,32 @@ fn parameters_of_the_execution_side_change_signals_and_library_path() {
     assert_eq!(variable(&made, "LD_LIBRARY_PATH"), Some("/cell/lib/lx-amd64:/opt/lib"));
     let usual = document(&order(key(1, 1)), &spec()).termination;
     assert_eq!((usual.notify_kill_signal, usual.notify_suspend_signal), (12, 10));
+}
+
+#[test]
+fn timeouts_of_procedures_and_methods_are_configured() {
+    let mut wanted = order(key(1, 1));
+    wanted.queue.prolog = Some("/x/prolog".to_owned());
+    wanted.queue.suspend_method = Some("/x/stop ${job_pid} $job_id".to_owned());
+    let usual = document(&wanted, &spec());
+    assert_eq!(
+        (usual.prolog.unwrap().timeout_s, usual.termination.method_timeout_s),
+        (120, None)
+    );
+    let config = AgentConfig {
+        script_timeout_s: Some(600),
+        method_timeout_s: Some(30),
+        ..AgentConfig::default()
+    };
+    let made = launch_document(&site(), &config, &wanted, &spec());
+    assert_eq!(
+        (made.prolog.unwrap().timeout_s, made.termination.method_timeout_s),
+        (600, Some(30))
+    );
+    let Method::Command(command) = made.termination.suspend else {
+        panic!("a path is a command")
+    };
+    assert!(command.starts_with("/x/stop $job_pid "), "{command}");
 }
 
 fn checkpoint() -> CheckpointOrder {

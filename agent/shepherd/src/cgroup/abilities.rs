@@ -119,7 +119,7 @@ impl Abilities {
 }
 
 /// Lets a process of ours enter the group and end there.
-fn try_to_enter(group: &GroupDirectory) -> io::Result<()> {
+pub(super) fn try_to_enter(group: &GroupDirectory) -> io::Result<()> {
     match sys::fork()? {
         Fork::Child => {
             let entered = group.enter().map_err(|error| error.raw_os_error().unwrap_or(libc::EIO));

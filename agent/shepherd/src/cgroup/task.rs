@@ -1,9 +1,11 @@
 //! The group of one task: its limits, what it uses, and its end.
 
+use super::abilities::try_to_enter;
 use super::directory::GroupDirectory;
 use super::place::GroupPlace;
 use crate::proc::{self, ProcessStat};
 use proto::id::TaskKey;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -99,6 +101,14 @@ impl TaskGroup {
     /// Those of the file system.
     pub fn enter(&self) -> io::Result<()> {
         self.all().try_for_each(GroupDirectory::enter)
+    }
+
+    /// Lets a process of ours enter the group and end there, to see whether that is possible.
+    ///
+    /// # Errors
+    /// Those of entering.
+    pub fn try_to_enter(&self) -> io::Result<()> {
+        self.all().try_for_each(try_to_enter)
     }
 
     fn all(&self) -> impl Iterator<Item = &GroupDirectory> {
@@ -219,6 +229,21 @@ impl TaskGroup {
         let pids = directory.read("cgroup.procs").unwrap_or_default();
         let processes = pids.lines().filter_map(|pid| proc::stat(pid.parse().ok()?));
         processes.filter(|process| !process.is_gone()).collect()
+    }
+
+    /// Those of some processes that are in another group. A user's own service manager moves
+    /// processes to its scopes, whoever their parent is.
+    pub fn outside<'a>(&self, processes: &'a [ProcessStat]) -> Vec<&'a ProcessStat> {
+        let pids = self.all().next().and_then(|directory| directory.read("cgroup.procs"));
+        let pids = pids.unwrap_or_default();
+        let members: BTreeSet<i32> = pids.lines().filter_map(|pid| pid.parse().ok()).collect();
+        // A job may make groups in its own one.
+        let is_below = |pid: i32| {
+            let groups = proc::read_short(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
+            groups.is_empty() || groups.split(['/', '\n']).any(|part| part == self.name)
+        };
+        let strays = processes.iter().filter(|process| !members.contains(&process.pid));
+        strays.filter(|process| !is_below(process.pid)).collect()
     }
 
     /// Whether the group, or a group in it, has processes.
@@ -379,6 +404,20 @@ mod tests {
         soft: Some(200),
         no_swap: true,
     };
+
+    #[test]
+    fn processes_of_other_groups_are_outside() {
+        let place = FakePlace::new("strays");
+        let group = place.group(&["cgroup.procs"]);
+        let me = proc::stat(std::process::id() as i32).unwrap();
+        let parent = proc::stat(nix::unistd::getppid().as_raw()).unwrap();
+        place.write("cgroup.procs", &format!("{}\n", me.pid));
+        let processes = [me, parent];
+        let outside = |group: &TaskGroup| group.outside(&processes).iter().map(|it| it.pid).collect::<Vec<_>>();
+        assert_eq!(outside(&group), [parent.pid]);
+        place.write("cgroup.procs", "");
+        assert_eq!(outside(&group), [me.pid, parent.pid]);
+    }
 
     #[test]
     fn the_kernel_is_told_all_limits_of_memory() {

@@ -3,7 +3,7 @@
 //! Under systemd the holder's unit is delegated to us, and the place is the group of that unit.
 //! Elsewhere a launcher of root makes a group below its own one. Groups of others stay as they are.
 
-use super::holder;
+use super::holder::{self, RunningHolder};
 use crate::cgroup::{Abilities, GroupDirectory, GroupPlace, Hierarchies, OwnGroups};
 use folder::Folder;
 use std::io;
@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// The file in `run/launcher` that says what this host enforces.
 const LIMITS: &str = "limits";
+
+/// The file in `run/launcher` with the group of the holder's unit. systemd cannot start a holder
+/// anew before version 254 while tasks are in that group; the group and the tasks stay meanwhile.
+const UNIT_GROUP: &str = "unit-group";
 
 /// The place of groups on this host, and what can be enforced there.
 #[derive(Clone, Debug, Default)]
@@ -22,12 +26,24 @@ pub struct FoundGroups {
     pub abilities: Abilities,
     /// The place in words, or why there is none and what would give one.
     pub summary: String,
+    /// The holder that ran when the place was looked for.
+    holder: Option<RunningHolder>,
 }
 
 impl FoundGroups {
     /// Finds the place for the launcher that works in this directory.
     pub fn find(folder: &Path, single_user: bool) -> Self {
-        match place(folder, single_user).and_then(|place| Ok((Abilities::find(&place).map_err(unusable)?, place))) {
+        let holder = holder::find(folder).filter(|_| !single_user);
+        Self {
+            holder,
+            ..Self::beside(holder, folder, single_user)
+        }
+    }
+
+    fn beside(holder: Option<RunningHolder>, folder: &Path, single_user: bool) -> Self {
+        match place(holder, folder, single_user)
+            .and_then(|place| Ok((Abilities::find(&place).map_err(unusable)?, place)))
+        {
             Ok((abilities, place)) => {
                 let paths: Vec<String> = place.directories(true).map(|path| path.display().to_string()).collect();
                 let summary = format!("each task gets a group of its own below {}", paths.join(" and "));
@@ -35,6 +51,7 @@ impl FoundGroups {
                     place,
                     abilities,
                     summary,
+                    holder,
                 }
             }
             Err(why) => FoundGroups {
@@ -61,16 +78,16 @@ impl FoundGroups {
         self
     }
 
-    /// Looks again if the place is gone, as after the holder was started anew, or was not found.
-    pub fn refresh(&mut self, folder: &Path, single_user: bool) {
-        let is_stale = if self.place.is_nowhere() {
-            !single_user && holder::pid(folder).is_some()
-        } else {
-            !self.place.is_there()
-        };
-        if is_stale {
+    /// Looks again if the place is gone, or another holder runs than the one that was examined.
+    /// Returns whether it did.
+    pub fn refresh(&mut self, folder: &Path, single_user: bool) -> bool {
+        let is_gone = !self.place.is_nowhere() && !self.place.is_there();
+        let holder = holder::find(folder).filter(|_| !single_user);
+        let is_another = holder.is_some() && holder != self.holder;
+        if is_gone || is_another {
             *self = Self::find(folder, single_user).published();
         }
+        is_gone || is_another
     }
 }
 
@@ -78,19 +95,52 @@ fn unusable(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("this host lets us make none: {error}"))
 }
 
-fn place(folder: &Path, single_user: bool) -> io::Result<GroupPlace> {
+fn place(holder: Option<RunningHolder>, folder: &Path, single_user: bool) -> io::Result<GroupPlace> {
     if single_user {
         return Err(io::Error::other("this cell is an ordinary user's"));
     }
     let hierarchies = Hierarchies::find();
-    if let Some(pid) = holder::pid(folder) {
-        return of_holder(&hierarchies, &OwnGroups::of_process(pid));
+    if let Some(holder) = holder {
+        let place = of_holder(&hierarchies, &OwnGroups::of_process(holder.pid))?;
+        keep_unit_group(folder, &place);
+        return Ok(place);
     }
     if Path::new("/run/systemd/system").is_dir() {
+        if let Some(place) = left_by_holder(folder) {
+            crate::log::line(format_args!(
+                "the holder of control groups does not run; tasks go on in the group that it left"
+            ));
+            return Ok(place);
+        }
         return Err(io::Error::other(without_holder(folder)));
     }
     let own = OwnGroups::of_process(std::process::id() as i32);
     own_place(&hierarchies, &own, &name(folder).map_err(unusable)?).map_err(unusable)
+}
+
+/// Notes the group of the unit for launchers that find no holder.
+fn keep_unit_group(folder: &Path, place: &GroupPlace) {
+    let Some(path) = place.directories(false).next().filter(|path| is_unit_group(path)) else {
+        return;
+    };
+    let kept = Folder::open(&folder.join("run/launcher"))
+        .and_then(|own| own.write(UNIT_GROUP, &format!("{}\n", path.display()), 0o644));
+    if let Err(error) = kept {
+        crate::log::line(format_args!("run/launcher/{UNIT_GROUP}: {error}"));
+    }
+}
+
+/// The group of the unit that a holder left behind with groups in it: tasks live there, or
+/// shepherds. systemd removes an empty one.
+fn left_by_holder(folder: &Path) -> Option<GroupPlace> {
+    let text = std::fs::read_to_string(folder.join("run/launcher").join(UNIT_GROUP)).ok()?;
+    let path = PathBuf::from(text.trim_end());
+    let group = GroupDirectory::open(&path).ok().filter(|_| is_unit_group(&path))?;
+    (!group.names().is_empty()).then(|| GroupPlace::at(&path).with_shepherds())
+}
+
+fn is_unit_group(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == holder::UNIT)
 }
 
 /// The remedy where systemd runs and no holder does.
@@ -230,6 +280,22 @@ mod tests {
         for path in ["", "user.slice/session-3.scope", "x/notholder"] {
             assert!(of_holder(&hierarchies, &unified(path)).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn the_group_that_a_holder_left_is_found_again_while_tasks_are_in_it() {
+        let root = std::env::temp_dir().join(format!("gridwright-left-{}", std::process::id()));
+        let unit = root.join("cg").join(holder::UNIT);
+        fs::create_dir_all(unit.join("shepherds")).unwrap();
+        fs::create_dir_all(root.join("run/launcher")).unwrap();
+        assert_eq!(left_by_holder(&root), None);
+        keep_unit_group(&root, &GroupPlace::at(&root.join("cg/other.service")));
+        assert_eq!(left_by_holder(&root), None, "it is not the unit's");
+        keep_unit_group(&root, &GroupPlace::at(&unit));
+        assert_eq!(left_by_holder(&root), Some(GroupPlace::at(&unit).with_shepherds()));
+        fs::remove_dir(unit.join("shepherds")).unwrap();
+        assert_eq!(left_by_holder(&root), None, "nobody is there any more");
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -63,19 +63,38 @@ fn take_place() -> io::Result<()> {
         // The first version alone: processes and groups may be in one group there.
         return Ok(());
     };
-    if !path.ends_with(UNIT) {
+    let Some(unit) = unit_of(&path) else {
         return Err(io::Error::other(format!(
             "control group {path:?} is not the one of {UNIT}: start the holder by systemctl start {UNIT}"
         )));
-    }
-    let unit = GroupDirectory::open(&root.join(path))?;
+    };
+    let unit = GroupDirectory::open(&root.join(unit))?;
     unit.child(SUBGROUP).or_else(|_| unit.make(SUBGROUP))?.enter()?;
     groups::delegate(&unit);
     Ok(())
 }
 
-/// The process of a holder that runs for this directory.
-pub fn pid(dir: &Path) -> Option<i32> {
+/// The group of the unit, from the group in which systemd starts the holder: that of the unit, or
+/// from version 254 on the subgroup that the unit asks for (`DelegateSubgroup=`).
+fn unit_of(path: &str) -> Option<&str> {
+    let unit = path
+        .strip_suffix(SUBGROUP)
+        .and_then(|path| path.strip_suffix('/'))
+        .unwrap_or(path);
+    unit.ends_with(UNIT).then_some(unit)
+}
+
+/// A holder: its process and when that started, in clock ticks since boot. No other process ever
+/// has both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunningHolder {
+    /// The process.
+    pub pid: i32,
+    start_ticks: u64,
+}
+
+/// The holder that runs for this directory.
+pub fn find(dir: &Path) -> Option<RunningHolder> {
     let lock = Path::new(FOLDER).join(LOCK);
     let is_there = fs::symlink_metadata(dir.join(&lock)).is_ok_and(|found| found.is_file());
     if !is_there {
@@ -87,7 +106,11 @@ pub fn pid(dir: &Path) -> Option<i32> {
     let mut numbers = text.split_ascii_whitespace();
     let (pid, start) = (numbers.next()?.parse().ok()?, numbers.next()?.parse::<u64>().ok()?);
     let process = proc::stat(pid).filter(|process| !process.is_gone())?;
-    (process.start_ticks == start && proc::real_uid(pid) == Some(nix::unistd::geteuid().as_raw())).then_some(pid)
+    let is_holder = process.start_ticks == start && proc::real_uid(pid) == Some(nix::unistd::geteuid().as_raw());
+    is_holder.then_some(RunningHolder {
+        pid,
+        start_ticks: start,
+    })
 }
 
 #[cfg(test)]
@@ -95,16 +118,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_unit_is_found_whether_systemd_starts_the_holder_in_its_group_or_in_the_subgroup() {
+        let unit = "gridwright.slice/gridwright-jobs.service";
+        for (path, expected) in [
+            (unit.to_owned(), Some(unit)),
+            (format!("{unit}/holder"), Some(unit)),
+            (format!("{unit}/shepherds"), None),
+            ("user.slice/session-3.scope".to_owned(), None),
+        ] {
+            assert_eq!(unit_of(&path), expected, "{path}");
+        }
+    }
+
+    #[test]
     fn a_holder_is_known_by_its_start_and_one_that_has_ended_is_none() {
         let dir = std::env::temp_dir().join(format!("gridwright-holder-{}", std::process::id()));
         fs::create_dir_all(dir.join("run")).unwrap();
-        assert_eq!(pid(&dir), None);
+        assert_eq!(find(&dir), None);
         assert!(!dir.join(FOLDER).exists(), "looking makes nothing");
         let own = Folder::open(&dir.join(FOLDER)).unwrap();
         let me = proc::stat(std::process::id() as i32).unwrap();
         for (start, expected) in [(me.start_ticks, Some(me.pid)), (me.start_ticks + 1, None)] {
             own.write(LOCK, &format!("{} {start} 0\n", me.pid), 0o600).unwrap();
-            assert_eq!(pid(&dir), expected);
+            assert_eq!(find(&dir).map(|holder| holder.pid), expected);
         }
         fs::remove_dir_all(&dir).unwrap();
     }

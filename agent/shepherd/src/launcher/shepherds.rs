@@ -152,6 +152,16 @@ impl Shepherds {
         self.idle.iter().map(|(_, since)| since + IDLE_MS).min()
     }
 
+    /// Lets all idle ones go, and gives no other task to those that have one.
+    pub fn dismiss_idle(&mut self) {
+        for (token, _) in self.idle.drain(..) {
+            self.all.remove(&token);
+        }
+        for own in self.all.values_mut().filter_map(|shepherd| shepherd.own.as_mut()) {
+            own.known = None;
+        }
+    }
+
     /// Lets those go that were idle for long enough.
     pub fn retire(&mut self, now: u64) {
         let old = self

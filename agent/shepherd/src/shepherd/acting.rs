@@ -4,7 +4,18 @@ use super::child::ChildCommand;
 use super::ending::Action;
 use super::supervisor::{Supervisor, everyone, signal_all, spawn};
 use crate::proc;
+use crate::sys;
 use proto::launch::{Method, Start};
+
+/// The command of a suspend, resume or terminate method that runs: a child that is not reaped yet,
+/// so that its number is no other process's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunningMethod {
+    /// Its process.
+    pub(super) pid: i32,
+    /// When it is killed. `None` means never, or that it was.
+    pub(super) kill_at: Option<u64>,
+}
 
 impl Supervisor<'_> {
     pub(super) fn act(&mut self, action: Action) {
@@ -56,7 +67,24 @@ impl Supervisor<'_> {
         signal_all(&processes, signal);
     }
 
-    fn apply(&self, method: &Method, default_signal: i32) {
+    /// Kills the commands of methods that have had their time, with all that they started.
+    pub(super) fn keep_methods(&mut self, now: u64) {
+        let is_late = |method: &&mut RunningMethod| method.kill_at.is_some_and(|at| at <= now);
+        for method in self.methods.iter_mut().filter(is_late) {
+            crate::log::line(format_args!(
+                "task {}: the process {} of a method has not ended within METHOD_TIMEOUT and is killed",
+                self.context.document.key, method.pid
+            ));
+            signal_all(&proc::descendants(method.pid), libc::SIGKILL);
+            if let Some(process) = proc::stat(method.pid) {
+                proc::signal(&process, libc::SIGKILL);
+            }
+            // One that hangs in the kernel is left to the end of the task.
+            method.kill_at = None;
+        }
+    }
+
+    fn apply(&mut self, method: &Method, default_signal: i32) {
         match method {
             Method::Default => signal_all(&everyone(), default_signal),
             Method::Signal(signal) => signal_all(&everyone(), *signal),
@@ -64,8 +92,15 @@ impl Supervisor<'_> {
                 let pid = self.job.map_or(0, |job| job.pid);
                 let command = command.replace("$job_pid", &pid.to_string());
                 // The method is a child like any other: reaped by the loop, ended with the task.
-                if let Err(error) = spawn(self.context, &ChildCommand::Method(&command)) {
-                    crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
+                let timeout_s = self.context.document.termination.method_timeout_s;
+                match spawn(self.context, &ChildCommand::Method(&command)) {
+                    Ok((pid, _)) => self.methods.push(RunningMethod {
+                        pid,
+                        kill_at: timeout_s.map(|seconds| sys::boot_ms() + u64::from(seconds) * 1000),
+                    }),
+                    Err(error) => {
+                        crate::log::line(format_args!("task {}: {command}: {error}", self.context.document.key));
+                    }
                 }
             }
         }

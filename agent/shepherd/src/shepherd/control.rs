@@ -51,7 +51,9 @@ impl TaskControl {
         // limits of address space.
         let is_named = document.cgroup_parent.is_some();
         let needs_memory = is_memory && soft.is_some() || (is_memory || is_named) && hard.is_some();
-        let group = match TaskGroup::create(&place, &document.key, needs_memory) {
+        let made = TaskGroup::create(&place, &document.key, needs_memory)
+            .and_then(|group| usable(group, host.rules.single_user));
+        let group = match made {
             Ok(group) => group,
             Err(error) => {
                 crate::log::line(format_args!("task {}: it has no group: {error}", document.key));
@@ -167,6 +169,19 @@ impl TaskControl {
             group.freeze(false);
         }
     }
+}
+
+/// The group, if processes can be moved to it. An ordinary user may make groups in a place to which
+/// processes of the cell cannot be moved: a group without processes would keep nothing.
+fn usable(group: TaskGroup, is_single_user: bool) -> io::Result<TaskGroup> {
+    if is_single_user && let Err(error) = group.try_to_enter() {
+        group.remove();
+        return Err(io::Error::new(
+            error.kind(),
+            format!("no process of this cell can be moved to it: {error}"),
+        ));
+    }
+    Ok(group)
 }
 
 /// The place for the group of a task, if it is to have one.

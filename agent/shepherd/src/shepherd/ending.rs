@@ -47,6 +47,8 @@ enum Stage {
     Ending {
         kill: bool,
         repeat_at: u64,
+        /// When a method that did not end the task has had its time.
+        kill_at: Option<u64>,
     },
 }
 
@@ -68,13 +70,7 @@ impl Ending {
     pub fn order(&mut self, order: TaskOrder, termination: &Termination, now: u64) -> Vec<Action> {
         match order {
             TaskOrder::Terminate => self.begin(termination, now),
-            TaskOrder::Kill => {
-                self.stage = Stage::Ending {
-                    kill: true,
-                    repeat_at: now + REPEAT_KILL_MS,
-                };
-                vec![Action::Kill]
-            }
+            TaskOrder::Kill => self.kill(now),
             TaskOrder::Suspend => self.suspend(termination, now),
             TaskOrder::Resume => {
                 let announced = self.suspend_at.take().is_some();
@@ -100,7 +96,7 @@ impl Ending {
         if termination.notify && termination.notify_s > 0 && termination.notify_kill_signal != 0 {
             return self.announce(termination.notify_kill_signal, false, termination, now);
         }
-        self.terminate(now)
+        self.terminate(termination, now)
     }
 
     /// SIGUSR1 at `s_rt`, the terminate method `notify_s` later.
@@ -121,10 +117,27 @@ impl Ending {
         [Action::Announce(signal)].into_iter().chain(wake).collect()
     }
 
-    fn terminate(&mut self, now: u64) -> Vec<Action> {
+    fn kill(&mut self, now: u64) -> Vec<Action> {
+        self.stage = Stage::Ending {
+            kill: true,
+            repeat_at: now + REPEAT_KILL_MS,
+            kill_at: None,
+        };
+        vec![Action::Kill]
+    }
+
+    fn terminate(&mut self, termination: &Termination, now: u64) -> Vec<Action> {
+        let patience = termination
+            .method_timeout_s
+            .map(|seconds| now + u64::from(seconds) * 1000);
+        let kill_at = match self.stage {
+            Stage::Ending { kill_at, .. } => kill_at,
+            Stage::Running | Stage::Announced { .. } => patience,
+        };
         self.stage = Stage::Ending {
             kill: false,
             repeat_at: now + REPEAT_METHOD_MS,
+            kill_at,
         };
         let wake = self.suspended.then_some(Action::Signal(libc::SIGCONT));
         [Action::Terminate].into_iter().chain(wake).collect()
@@ -147,28 +160,27 @@ impl Ending {
         let stage = match self.stage {
             Stage::Running => None,
             Stage::Announced { at, .. } => Some(at),
-            Stage::Ending { repeat_at, .. } => Some(repeat_at),
+            Stage::Ending { repeat_at, kill_at, .. } => kill_at.into_iter().chain([repeat_at]).min(),
         };
         stage.into_iter().chain(self.suspend_at).min()
     }
 
     /// What the clock demands at `now`.
-    pub fn due(&mut self, now: u64) -> Vec<Action> {
+    pub fn due(&mut self, termination: &Termination, now: u64) -> Vec<Action> {
         if self.suspend_at.is_some_and(|at| at <= now) {
             self.suspend_at = None;
             self.suspended = true;
             return vec![Action::Suspend];
         }
         match self.stage {
-            Stage::Announced { at, .. } if at <= now => self.terminate(now),
-            Stage::Ending { kill: true, repeat_at } if repeat_at <= now => {
-                self.stage = Stage::Ending {
-                    kill: true,
-                    repeat_at: now + REPEAT_KILL_MS,
-                };
-                vec![Action::Kill]
-            }
-            Stage::Ending { kill: false, repeat_at } if repeat_at <= now => self.terminate(now),
+            Stage::Announced { at, .. } if at <= now => self.terminate(termination, now),
+            Stage::Ending { kill_at: Some(at), .. } if at <= now => self.kill(now),
+            Stage::Ending {
+                kill: true, repeat_at, ..
+            } if repeat_at <= now => self.kill(now),
+            Stage::Ending {
+                kill: false, repeat_at, ..
+            } if repeat_at <= now => self.terminate(termination, now),
             Stage::Running | Stage::Announced { .. } | Stage::Ending { .. } => Vec::new(),
         }
     }
@@ -188,6 +200,7 @@ mod tests {
             terminate: Method::Default,
             suspend: Method::Default,
             resume: Method::Default,
+            method_timeout_s: None,
         }
     }
 
@@ -203,8 +216,8 @@ mod tests {
             ending.order(TaskOrder::Terminate, &termination(true), 0),
             [Action::Announce(libc::SIGUSR2)]
         );
-        assert_eq!(ending.due(9_999), []);
-        assert_eq!(ending.due(10_000), [Action::Terminate]);
+        assert_eq!(ending.due(&termination(true), 9_999), []);
+        assert_eq!(ending.due(&termination(true), 10_000), [Action::Terminate]);
         assert_eq!(ending.order(TaskOrder::Terminate, &termination(true), 10_001), []);
     }
 
@@ -228,7 +241,7 @@ mod tests {
             [Action::Announce(libc::SIGUSR1)]
         );
         assert_eq!(ending.order(TaskOrder::Resume, &termination(true), 1), []);
-        assert_eq!(ending.due(20_000), []);
+        assert_eq!(ending.due(&termination(true), 20_000), []);
     }
 
     #[test]
@@ -245,10 +258,26 @@ mod tests {
     }
 
     #[test]
+    fn a_method_that_does_not_end_the_task_has_its_time_and_then_the_task_is_killed() {
+        let termination = Termination {
+            method_timeout_s: Some(90),
+            terminate: Method::Signal(libc::SIGTERM),
+            ..termination(false)
+        };
+        let mut ending = Ending::default();
+        assert_eq!(ending.order(TaskOrder::Terminate, &termination, 0), [Action::Terminate]);
+        assert_eq!(ending.next_at(), Some(60_000));
+        assert_eq!(ending.due(&termination, 60_000), [Action::Terminate], "it is repeated");
+        assert_eq!(ending.next_at(), Some(90_000), "and has no more time for that");
+        assert_eq!(ending.due(&termination, 90_000), [Action::Kill]);
+        assert_eq!(ending.due(&termination, 90_500), [Action::Kill]);
+    }
+
+    #[test]
     fn a_kill_is_repeated_until_the_task_is_gone() {
         let mut ending = Ending::default();
         assert_eq!(ending.order(TaskOrder::Kill, &termination(true), 0), [Action::Kill]);
-        assert_eq!(ending.due(500), [Action::Kill]);
+        assert_eq!(ending.due(&termination(true), 500), [Action::Kill]);
         assert_eq!(ending.next_at(), Some(1_000));
     }
 }

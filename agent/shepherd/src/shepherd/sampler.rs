@@ -114,6 +114,9 @@ impl Sampler {
             sum.add(process);
             !sum.is_over(limits)
         });
+        if let Some(group) = group {
+            self.add_strays(&group.outside(&processes));
+        }
         self.add_memory(&processes);
         let live_ms: u64 = processes
             .iter()
@@ -129,6 +132,13 @@ impl Sampler {
         if self.wants_peaks {
             processes.iter().for_each(|process| self.see_peaks(process.pid));
         }
+    }
+
+    /// Counts memory of processes that have left the task's group: nothing else limits it.
+    fn add_strays(&mut self, strays: &[&ProcessStat]) {
+        let resident = strays.iter().map(|process| process.rss_pages * self.page_bytes);
+        let bytes = resident.fold(0, u64::saturating_add);
+        self.group_use_bytes = self.group_use_bytes.map(|used| used.saturating_add(bytes));
     }
 
     fn add_memory(&mut self, processes: &[ProcessStat]) {
@@ -282,6 +292,19 @@ mod tests {
             sampler.add_memory(&[process(7, cpu_ticks, rss_pages)]);
             assert_eq!(sampler.usage.mem_byte_ms, expected_kb_ticks * 1000 * tick_ms);
         }
+    }
+
+    #[test]
+    fn memory_of_processes_that_left_the_group_counts_beside_that_of_the_group() {
+        let mut sampler = Sampler::of_pages(false, 1000);
+        let processes = [process(7, 10, 100), process(8, 10, 30)];
+        sampler.group_use_bytes = Some(70_000);
+        sampler.add_strays(&[&processes[1]]);
+        sampler.add_memory(&processes);
+        assert_eq!(
+            (sampler.usage.rss_bytes, sampler.usage.maxrss_bytes),
+            (100_000, 100_000)
+        );
     }
 
     #[test]

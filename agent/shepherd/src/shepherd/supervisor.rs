@@ -6,6 +6,7 @@
 mod result;
 
 use super::Context;
+use super::acting::RunningMethod;
 use super::child::{self, ChildCommand};
 use super::ending::{Action, Ending};
 use super::evidence::GroupFacts;
@@ -103,6 +104,8 @@ pub struct Supervisor<'a> {
     refused: Vec<HostRefusedLimit>,
     procedures: Vec<ProcedureEnd>,
     pub(super) saving: Saving,
+    /// The commands of methods that run.
+    pub(super) methods: Vec<RunningMethod>,
     /// The memory group of the host that the job shares, as it was when the job started.
     pub(super) around: Option<InheritedCgroup>,
     /// The length of standard error before the job wrote to it, if it is a file.
@@ -160,6 +163,7 @@ impl<'a> Supervisor<'a> {
             refused: Vec::new(),
             procedures: Vec::new(),
             saving: Saving::default(),
+            methods: Vec::new(),
             around: None,
             error_file_bytes: None,
             notes: Vec::new(),
@@ -416,7 +420,8 @@ impl<'a> Supervisor<'a> {
             }
             self.keep_limits(now);
             self.keep_saving(now);
-            for action in self.ending.due(now) {
+            self.keep_methods(now);
+            for action in self.ending.due(&self.context.document.termination, now) {
                 self.blame_soft_clock(action);
                 self.act(action);
             }
@@ -432,6 +437,7 @@ impl<'a> Supervisor<'a> {
         while let Wait::Ended(waited) = sys::wait_any() {
             self.sampler.add_reaped(&waited);
             self.saving.reaped(waited.pid, waited.status);
+            self.methods.retain(|method| method.pid != waited.pid);
             if waited.pid == pid {
                 found = Some(waited);
             }
@@ -451,6 +457,7 @@ impl<'a> Supervisor<'a> {
         job.into_iter()
             .chain(other)
             .chain(self.ending.next_at())
+            .chain(self.methods.iter().filter_map(|method| method.kill_at))
             .min()
             .unwrap_or(u64::MAX)
     }

@@ -215,6 +215,7 @@ impl Cell {
                 notify_s: 1,
                 notify_kill_signal: libc::SIGUSR2,
                 notify_suspend_signal: libc::SIGUSR1,
+                method_timeout_s: None,
                 terminate: Method::Default,
                 suspend: Method::Default,
                 resume: Method::Default,

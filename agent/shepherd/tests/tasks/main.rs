@@ -10,6 +10,7 @@ mod deaths;
 mod groups;
 mod leftovers;
 mod limits;
+mod methods;
 mod priority;
 mod reuse;
 mod rights;

@@ -3,9 +3,12 @@
 //! The master's records, or the lines of a classic accounting file (`-f`), go through one selection
 //! ([`select`]) and become blocks ([`block`]) or a table ([`table`]).
 
+mod archive;
 pub mod block;
 mod entry;
 mod file;
+mod indexed;
+mod rotated;
 mod select;
 mod table;
 #[cfg(test)]
@@ -20,6 +23,7 @@ use crate::fail::Fail;
 use crate::output::json;
 use crate::output::time::Clock;
 use crate::{exit, output};
+use archive::Archive;
 use entry::AccountingEntry;
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
@@ -28,6 +32,7 @@ use proto::wire::client::{AccountingFilter, Answer, Query, QueueFilter, Reply};
 use proto::wire::view::Data;
 use select::Selection;
 use std::collections::BTreeSet;
+use std::path::Path;
 use table::Sums;
 
 pub const QACCT: CommandDef = CommandDef {
@@ -48,6 +53,17 @@ pub const QACCT: CommandDef = CommandDef {
             "[account_string]",
             "list [matching] account",
         ),
+        detailed(
+            with(
+                "-archive",
+                ValueCount::One,
+                "file",
+                "write the records to a new file, print none",
+            ),
+            "The file has the form of accounting(5), so that `qacct -f` reads it; with `-fmt json` it has JSON lines. \
+             Other options choose the records: `qacct -e 202601010000 -archive accounting-2025`. It is not \
+             possible together with `-f`, whose files are accounting files already.",
+        ),
         with("-b", ValueCount::One, "begin_time", "jobs started after"),
         detailed(
             with("-d", ValueCount::One, "days", "jobs started during the last d days"),
@@ -57,7 +73,10 @@ pub const QACCT: CommandDef = CommandDef {
         with("-D", ValueCount::Optional, "[department]", "list [matching] department"),
         with("-e", ValueCount::One, "end_time", "jobs started before"),
         flag("-E", "select job end time, not start"),
-        with("-f", ValueCount::One, "acctfile", "use a classic accounting file"),
+        detailed(
+            with("-f", ValueCount::One, "acctfile", "use a classic accounting file"),
+            "The file may be compressed by gzip(1). Without this option the records are those of the master's database.",
+        ),
         with("-fmt", ValueCount::One, "text|json", "how to write the answer"),
         with("-g", ValueCount::Optional, "[groupname]", "list [matching] group"),
         with("-h", ValueCount::Optional, "[host]", "list [matching] host"),
@@ -85,6 +104,13 @@ pub const QACCT: CommandDef = CommandDef {
         ),
         with("-P", ValueCount::Optional, "[project]", "list [matching] project"),
         with("-q", ValueCount::Optional, "[queue]", "list [matching] queue"),
+        detailed(
+            flag("-rotated", "with -f: also the files that acctfile was turned over to"),
+            "These are files beside `acctfile` with a number or a date behind its name, by whomever they were made: \
+             `accounting.0`, `accounting.1.gz`, `accounting-20261126`, `accounting-20261126-0001`. They are read from the \
+             oldest to the newest, and each file is read once, whatever names it has. Of those that the master put aside, an \
+             index finds the jobs of `-j`, and leaves out files of other times than `-b`, `-e` and `-d` say.",
+        ),
         with("-slots", ValueCount::Optional, "[slots]", "list [matching] job slots"),
         with(
             "-t",
@@ -114,12 +140,41 @@ pub fn run(words: Vec<String>) -> Outcome {
         entries: Vec::new(),
         sums: Sums::new(selection.columns()),
         skipped: Vec::new(),
+        archive: None,
     };
-    match parsed.value("-f").or(parsed.operands.first().map(String::as_str)) {
-        Some(path) => file::read(path, |entry| found.take(&mut selection, vec![entry]))?,
+    let path = parsed.value("-f").or(parsed.operands.first().map(String::as_str));
+    let is_rotated = parsed.has("-rotated");
+    if let Some(archive) = parsed.value("-archive") {
+        found.archive = Some(begin_archive(archive, path, format)?);
+    }
+    match path.map(Path::new) {
+        Some(path) => read_files(path, is_rotated, &mut selection, &mut found)?,
+        None if is_rotated => return Err(without_file()),
         None => ask_master(ask::connect("qacct", format)?, &mut selection, &mut found)?,
     }
-    let AccountingResult { entries, sums, skipped } = found;
+    let single = path.map(Path::new).filter(|_| !is_rotated);
+    print(found, &selection, format, &clock, single)
+}
+
+/// Prints what was found. Of a file that was read alone, those beside it are pointed at.
+fn print(
+    mut found: AccountingResult,
+    selection: &Selection,
+    format: Format,
+    clock: &Clock,
+    single: Option<&Path>,
+) -> Outcome {
+    if let Some(archive) = found.archive.take() {
+        let count = archive.finish()?;
+        output::note(&format!("{count} records are written"));
+        return Ok(output::answers(&found.skipped));
+    }
+    let AccountingResult {
+        entries,
+        sums,
+        skipped,
+        archive: _,
+    } = found;
     if selection.ignored() > 0 {
         let jobs = selection.ignored();
         output::note(&format!(
@@ -130,7 +185,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         }
     }
     let shown = match (selection.jobs(), format) {
-        (Some(_), _) => blocks(&entries, &selection, format, &clock),
+        (Some(_), _) => blocks(&entries, selection, format, clock, single),
         (None, Format::Json) => {
             output::data(&json::JsonDocument::new().with("usage", &table::json(sums)).finish());
             Ok(exit::OK)
@@ -153,17 +208,64 @@ struct AccountingResult {
     sums: Sums,
     /// Refusals about records that the master cannot read.
     skipped: Vec<Answer>,
+    /// Where chosen records go in place of all that.
+    archive: Option<Archive>,
 }
 
 impl AccountingResult {
     fn take(&mut self, selection: &mut Selection, entries: Vec<AccountingEntry>) {
         let chosen = selection.choose(entries);
-        if selection.jobs().is_some() {
+        if let Some(archive) = &mut self.archive {
+            chosen.iter().for_each(|entry| archive.add(entry));
+        } else if selection.jobs().is_some() {
             self.entries.extend(chosen);
         } else {
             chosen.iter().for_each(|entry| self.sums.add(entry));
         }
     }
+}
+
+/// Reads an accounting file, with `-rotated` also those that it was turned over to.
+fn read_files(
+    path: &Path,
+    is_rotated: bool,
+    selection: &mut Selection,
+    found: &mut AccountingResult,
+) -> Result<(), Fail> {
+    let sources = if is_rotated {
+        rotated::family(path)?
+    } else {
+        rotated::single(path).map_err(|error| file::unreadable(path, &error))?
+    };
+    let wanted = selection.wanted();
+    for mut source in sources {
+        file::read(&mut source, &wanted, |entry| found.take(selection, vec![entry]))?;
+    }
+    Ok(())
+}
+
+fn begin_archive(archive: &str, source: Option<&str>, format: Format) -> Result<Archive, Fail> {
+    if source.is_some() {
+        let refusal = Diagnostic::new(Code::BadSyntax, "error: -archive and -f cannot be used together");
+        let refusal = refusal
+            .at("-archive")
+            .why("the files of -f are accounting files already")
+            .fix("copy the file, or leave out -f: the master's database has all records");
+        return Err(Fail::new(exit::FAILED, refusal));
+    }
+    Archive::begin(archive, format)
+}
+
+fn without_file() -> Fail {
+    let refusal = Diagnostic::new(
+        Code::BadSyntax,
+        "error: -rotated option requires -f option with an argument",
+    );
+    let refusal = refusal
+        .at("-rotated")
+        .why("without a file, qacct asks the master, whose database has the records of all files")
+        .fix("leave it out, or add -f FILE");
+    Fail::new(exit::FAILED, refusal)
 }
 
 /// Asks the master for what the selection may choose from, and takes it part by part.
@@ -243,7 +345,13 @@ fn resolve_group(selection: &mut Selection) -> Result<(), Fail> {
 }
 
 /// `-j`: a block for each record; a job without one is named and makes the exit code 1.
-fn blocks(entries: &[AccountingEntry], selection: &Selection, format: Format, clock: &Clock) -> Outcome {
+fn blocks(
+    entries: &[AccountingEntry],
+    selection: &Selection,
+    format: Format,
+    clock: &Clock,
+    single: Option<&Path>,
+) -> Outcome {
     match format {
         Format::Json => {
             let records: Vec<&AccountingRecord> = entries.iter().map(|entry| &entry.record).collect();
@@ -254,6 +362,12 @@ fn blocks(entries: &[AccountingEntry], selection: &Selection, format: Format, cl
     let missing = selection.missing();
     for job in &missing {
         output::note(&not_found(job, selection));
+    }
+    if let Some(path) = single.filter(|path| !missing.is_empty() && rotated::has_family(path)) {
+        output::note(&format!(
+            "hint: {} was turned over; -rotated looks into the older files beside it too",
+            path.display()
+        ));
     }
     Ok(if missing.is_empty() { exit::OK } else { exit::FAILED })
 }

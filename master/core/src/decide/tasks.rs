@@ -24,12 +24,18 @@ pub(super) struct TaskEnd {
     result: TaskResult,
     /// What becomes of the task, where the result does not decide it.
     then: Option<TaskFate>,
+    /// The name of the actor who ended the task by force.
+    forced_by: Option<String>,
 }
 
 impl TaskEnd {
     /// As its host reports it.
     pub(super) fn reported(result: TaskResult) -> Self {
-        Self { result, then: None }
+        Self {
+            result,
+            then: None,
+            forced_by: None,
+        }
     }
 
     /// The host is gone, and the task runs again elsewhere.
@@ -37,6 +43,7 @@ impl TaskEnd {
         Self {
             result,
             then: Some(TaskFate::Requeued),
+            forced_by: None,
         }
     }
 
@@ -45,6 +52,7 @@ impl TaskEnd {
         Self {
             result: presumed(turn, key, FailedCode::AFTER_JOB, reason),
             then: Some(TaskFate::Done),
+            forced_by: Some(turn.actor().to_string()),
         }
     }
 
@@ -64,12 +72,14 @@ impl TaskEnd {
                 ..result
             },
             then: Some(TaskFate::Done),
+            forced_by: None,
         }
     }
 
     /// The host has no memory of a task that ran there.
     pub(super) fn vanished(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self {
+            forced_by: None,
             result: presumed(turn, key, FailedCode::IN_RECOGNIZING_JOB, reason),
             then: None,
         }
@@ -78,6 +88,7 @@ impl TaskEnd {
     /// The task runs on in the cell that this one is a copy of, if it does.
     pub(super) fn elsewhere(turn: &Turn<'_>, key: TaskKey, reason: String) -> Self {
         Self {
+            forced_by: None,
             result: presumed(turn, key, FailedCode::IN_RECOGNIZING_JOB, reason),
             then: Some(TaskFate::Done),
         }
@@ -248,7 +259,8 @@ pub(super) fn end(turn: &mut Turn<'_>, key: TaskKey, task_end: TaskEnd) {
     let result = usage::with_known(turn, key, &task_end.result);
     let outcome = attempt_end::outcome(state, job, placement, &result);
     let (host, instance) = (placement.host().clone(), placement.master().clone());
-    let record = Box::new(attempt_end::record(state, job, placement, &result, outcome.failed, now));
+    let mut record = Box::new(attempt_end::record(state, job, placement, &result, outcome.failed, now));
+    record.deleted_by = task_end.forced_by.or(record.deleted_by.take());
     let own = Consumption::from(record.usage).since(placement.slaves().used.into());
     let due = charged_usage::charged(state, job, placement, result.wallclock_ms, result.usage.into());
     let charged = (due != own).then_some(due);

@@ -38,6 +38,9 @@ impl State {
             return self.store(objects);
         }
         self.apply_event(&record.event);
+        if let Event::TaskDeletionRequested { key } = record.event {
+            self.placement_mut(key).deleted_by = Some(record.actor.to_string().into());
+        }
         DerivedChanges::default()
     }
 

@@ -132,6 +132,10 @@ pub struct Placement {
     pub started: Option<Wall>,
     /// Whether its deletion was asked for.
     pub deleting: bool,
+    /// The name of the actor who asked for its deletion. `None` also for a deletion that was asked
+    /// for before names were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_by: Option<Box<str>>,
     /// Whether it is to run again after it has been ended.
     pub rescheduling: bool,
     /// Whether people suspended it.

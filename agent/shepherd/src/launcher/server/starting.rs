@@ -54,7 +54,10 @@ impl Server {
         if !self.host.rules.single_user && document.account.tracking_gid.is_none() {
             document.account.tracking_gid = self.tracking.give(key);
         }
-        self.host.groups.refresh(&self.host.folder, self.host.rules.single_user);
+        if self.host.groups.refresh(&self.host.folder, self.host.rules.single_user) {
+            // An idle shepherd has the place that was known when it was forked.
+            self.shepherds.dismiss_idle();
+        }
         let traces = Some(Traces::from_document(&document));
         self.tasks.entry(key).or_default().traces = traces;
         let identity = self.identities.recall(&document.account.user);

@@ -157,6 +157,9 @@ impl RecordBlock {
         for text in record.usage.conditions.unset.texts() {
             self.bare("not_set", text);
         }
+        if let Some(actor) = &record.deleted_by {
+            self.bare("deleted_by", actor);
+        }
         if !record.reason.is_empty() {
             self.bare("reason", record.reason.replace('\n', " "));
         }

@@ -1,50 +1,114 @@
 //! Lines of a classic accounting file, accounting(5): 45 fields between colons.
 
 use super::entry::{AccountingEntry, UsageAmounts};
+use super::indexed::{self, FoundByIndex};
+use super::rotated::AccountingSource;
 use crate::exit;
 use crate::fail::Fail;
 use crate::output;
+use flate2::read::MultiGzDecoder;
 use proto::accounting::AccountingRecord;
 use proto::amount::Millionths;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{CellId, HostName, JobNumber, QueueName, ReservationId, SubmitSeq, TaskId, TaskKey, UserName};
 use proto::time::Wall;
 use proto::usage::{FailedCode, Rusage, Usage};
-use std::io::{BufRead as _, BufReader};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
 
 /// How many fields a line has.
 const FIELDS: usize = proto::accounting::FIELDS.len();
 
-/// Gives each record of a file to `each`. Lines that are none are counted on stderr and passed
-/// over.
+/// Bytes of a plain file that are read at a time.
+const READ_BYTES: usize = 256 << 10;
+
+/// Bytes of the longest line that is read.
+const LINE_BYTES: usize = 16 << 20;
+
+/// What gzip(1) puts at the begin of a file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The records that a question is about, as far as a file can be left out or skipped for it.
+#[derive(Clone, Debug, Default)]
+pub struct WantedRecords {
+    /// The numbers of the jobs, if they are all named by number.
+    pub jobs: Option<Vec<u32>>,
+    /// No record before this time.
+    pub begin: Option<Wall>,
+    /// No record after this time.
+    pub end: Option<Wall>,
+    /// Whether the times are those of ends.
+    pub by_end: bool,
+}
+
+/// Gives the records of a file to `each`: at least those that are wanted. Lines that are none are
+/// counted on stderr and passed over.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn read(path: &str, mut each: impl FnMut(AccountingEntry)) -> Result<(), Fail> {
-    let refuse = |error: std::io::Error| {
-        output::data("no jobs running since startup\n");
-        let what = format!("{path}: {}", system_text(&error));
-        Fail::new(exit::FAILED, Diagnostic::new(Code::SystemRefused, what))
-    };
-    let file = std::fs::File::open(path).map_err(refuse)?;
-    let mut bad = 0_usize;
-    for line in BufReader::new(file).split(b'\n') {
-        let line = line.map_err(refuse)?;
-        let line = String::from_utf8_lossy(&line);
-        if line.is_empty() || line.starts_with('#') {
+pub fn read(
+    source: &mut AccountingSource,
+    wanted: &WantedRecords,
+    mut each: impl FnMut(AccountingEntry),
+) -> Result<(), Fail> {
+    let path = source.path.clone();
+    let refuse = |error: io::Error| unreadable(&path, &error);
+    let file = source.open().map_err(refuse)?;
+    match indexed::find(&file, &path, wanted) {
+        FoundByIndex::Entries(entries) => {
+            entries.into_iter().for_each(each);
+            return Ok(());
+        }
+        FoundByIndex::Unknown => {}
+    }
+    let bad = scan(plain_text(file).map_err(refuse)?, &mut each).map_err(refuse)?;
+    if bad > 0 {
+        output::note(&format!(
+            "warning: {}: {bad} lines are no accounting records and were passed over",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// The refusal of a file, in the words of 8.1.9.
+pub fn unreadable(path: &Path, error: &io::Error) -> Fail {
+    output::data("no jobs running since startup\n");
+    let what = format!("{}: {}", path.display(), system_text(error));
+    Fail::new(exit::FAILED, Diagnostic::new(Code::SystemRefused, what))
+}
+
+/// The text of a file, which may be compressed.
+fn plain_text(mut file: File) -> io::Result<Box<dyn BufRead>> {
+    let mut head = Vec::new();
+    (&mut file).take(GZIP.len() as u64).read_to_end(&mut head)?;
+    let whole = io::Cursor::new(head.clone()).chain(file);
+    Ok(if head == GZIP {
+        Box::new(BufReader::new(MultiGzDecoder::new(whole)))
+    } else {
+        Box::new(BufReader::with_capacity(READ_BYTES, whole))
+    })
+}
+
+/// Gives each record of a text to `each`. Returns the number of other lines.
+fn scan(mut text: impl BufRead, mut each: impl FnMut(AccountingEntry)) -> io::Result<usize> {
+    let (mut line, mut bad) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        if (&mut text).take(LINE_BYTES as u64).read_until(b'\n', &mut line)? == 0 {
+            return Ok(bad);
+        }
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
+        if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        match entry(&line) {
+        match entry(&text) {
             Some(entry) => each(entry),
             None => bad += 1,
         }
     }
-    if bad > 0 {
-        output::note(&format!(
-            "warning: {path}: {bad} lines are no accounting records and were passed over"
-        ));
-    }
-    Ok(())
 }
 
 /// The entry of one line; none if it has too few fields or a number does not read.
@@ -118,6 +182,8 @@ fn record(fields: &[&str]) -> Option<AccountingRecord> {
         maps: Vec::new(),
         pe_task: some(41),
         reservation: reservation(fields),
+        deleted_by: None,
+        context: BTreeMap::new(),
     })
 }
 
@@ -158,7 +224,7 @@ fn times(text: &str, factor: u64, added_millionths: u128) -> Option<u64> {
 }
 
 /// The system's words without its number.
-fn system_text(error: &std::io::Error) -> String {
+fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -3,6 +3,7 @@
 
 use super::bad_value;
 use super::entry::AccountingEntry;
+use super::file::WantedRecords;
 use super::table::Column;
 use crate::args::CommandLine;
 use crate::commands::ask;
@@ -206,6 +207,18 @@ impl Selection {
             owners: Vec::new(),
             begin: by_start(self.begin),
             end: by_start(self.end),
+        }
+    }
+
+    /// What files can be left out for, or skipped in.
+    pub fn wanted(&self) -> WantedRecords {
+        let jobs = self.jobs.as_ref().filter(|jobs| !jobs.is_empty());
+        let numbers = jobs.and_then(|jobs| jobs.iter().map(|job| job.parse().ok()).collect());
+        WantedRecords {
+            jobs: numbers,
+            begin: self.begin,
+            end: self.end,
+            by_end: self.by_end,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Blocks and tables of `qacct`, compared with what 8.1.9 printed.
 
+mod files;
+
 use super::entry::AccountingEntry;
 use super::select::Selection;
 use super::{QACCT, block, file, not_found, table};

@@ -54,7 +54,7 @@ pub fn act(session: &mut Session, act: EntryAct, values: &[String]) -> Outcome {
             send(session, &entry_at(path, &content)?, act)
         }),
         EntryAct::Delete => for_each(named(values)?.into_iter(), |name| {
-            Ok(session.change(KIND, name, ObjectAction::Delete)?)
+            session.change(KIND, name, ObjectAction::Delete)
         }),
     }
 }
@@ -202,7 +202,7 @@ fn send(session: &mut Session, (name, columns): &(String, String), act: EntryAct
             value: columns.clone(),
         }
     };
-    Ok(session.change(KIND, name, action)?)
+    session.change(KIND, name, action)
 }
 
 #[cfg(test)]

@@ -174,7 +174,8 @@ fn in_place(mut command: Command, place: &str, line: &str) -> Outcome {
     if std::env::var_os(VERBOSE).is_some() {
         crate::output::note(&format!("qmake: {place}: {line}"));
     }
-    Err(not_started(command.get_program().to_owned(), &command.exec()))
+    let error = command.exec();
+    Err(not_started(command.get_program(), &error))
 }
 
 /// The options that a line asks for by `SGE_RREQ="-l lic=1" command`, and the line. The shell of the

@@ -2,7 +2,7 @@
 //! protocol of load sensors.
 
 use crate::manual::page::{File, Page};
-use proto::accounting::FIELDS;
+use proto::accounting::{FIELDS, JSON_FIELDS, JsonField};
 use proto::reporting;
 
 /// A page for each of them.
@@ -22,14 +22,91 @@ fn accounting() -> File {
     for (name, meaning) in FIELDS {
         page.item(name, "", &[meaning]);
     }
+    rotation(&mut page);
+    json_lines(&mut page);
     page.section("EXAMPLES");
     page.paragraph("The processor time of each user:");
     page.example("awk -F: '!/^#/ { s[$4] += $37 } END { for (u in s) print u, s[u] }' accounting");
+    page.paragraph("The jobs that root deleted, from the JSON lines:");
+    page.example("jq -r 'select(.deleted_by // \"\" | startswith(\"root@\")) | .job_number' accounting.jsonl");
     page.section("FILES");
-    page.item("SGE_ROOT/SGE_CELL/common/accounting", "", &["The file."]);
+    page.item(
+        "SGE_ROOT/SGE_CELL/common/accounting",
+        "",
+        &["The file. In a cell that this release made, it is a link to `SGE_ROOT/accounting/accounting`."],
+    );
+    page.item(
+        "SGE_ROOT/accounting/accounting.jsonl",
+        "",
+        &["The records as JSON lines, if `accounting_jsonl` is set."],
+    );
     page.section("SEE ALSO");
     page.paragraph("qacct(1), sge_conf(5), reporting(5)");
     page.file("accounting", 5)
+}
+
+fn rotation(page: &mut Page) {
+    page.section("ROTATION");
+    page.paragraph(
+        "The file grows until it is turned over. The master does that if `etc/master.toml` says when. It reads these keys \
+         when it starts:",
+    );
+    page.item(
+        "accounting_rotate_bytes",
+        "",
+        &["The length in bytes from which on the file is put aside. 0, the default, means never."],
+    );
+    page.item(
+        "accounting_rotate_days",
+        "",
+        &["The age in days from which on it is put aside, unless it is empty. 0, the default, means never."],
+    );
+    page.item(
+        "accounting_keep_files",
+        "",
+        &["The number of files that are kept; older ones are removed. 0, the default, means all."],
+    );
+    page.item(
+        "accounting_keep_days",
+        "",
+        &["The days for which a file is kept after its last record. 0, the default, means for ever."],
+    );
+    page.paragraph(
+        "A file that is put aside is called `accounting-YYYYMMDD-NNNN`: the day in UTC and a number from 1. It stays in the \
+         directory of the file, and the file is begun anew. A crash in between loses no record and writes none twice. \
+         `accounting-YYYYMMDD-NNNN.index` is the index by which qacct(1) finds jobs; it may be removed, and is made anew \
+         when the master starts. Removing a file by these limits leaves the records in the database.",
+    );
+    page.paragraph(
+        "The length is looked at every few seconds, so a file may be a little longer. The age is that of the file on its \
+         disk: a file system that does not know it never reaches the age. A file whose directory the master may not write \
+         is not put aside, and the log says so. This is so in cells of earlier releases that root started. Move the file \
+         once, while the master is down, and leave a link:",
+    );
+    page.example(
+        "install -d -o gridwright-master -g gridwright SGE_ROOT/accounting\n\
+         mv SGE_ROOT/SGE_CELL/common/accounting SGE_ROOT/accounting/\n\
+         ln -s ../../accounting/accounting SGE_ROOT/SGE_CELL/common/accounting",
+    );
+    page.paragraph(
+        "Other programs may turn the file over too: the master begins a file anew that was moved away. `qacct -f FILE \
+         -rotated` reads the files of all of them, also those compressed by gzip(1).",
+    );
+}
+
+fn json_lines(page: &mut Page) {
+    page.section("JSON LINES");
+    page.paragraph(
+        "With `accounting_jsonl = true` in `etc/master.toml`, the master also writes each record as an object of JSON in a \
+         line. A file that is new in an old cell gets all records of the database. It is turned over as the classic file \
+         is. Each object has all of these keys in this order; later releases may add keys at the end:",
+    );
+    for JsonField { name, unit, meaning } in JSON_FIELDS {
+        page.item(name, "", &[&format!("({unit}) {meaning}")]);
+    }
+    page.paragraph(
+        "`context` has at most 4096 bytes of names and values per record: the variables that come first by name.",
+    );
 }
 
 fn reporting() -> File {

@@ -81,6 +81,8 @@ pub(crate) fn agent_config(config: &Configuration, host: &HostName, types: &Attr
         sample_interval_ms: Some(u32::try_from(sample_interval_ms).unwrap_or(u32::MAX)),
         notify_kill_signal: announcement(params.notify_kill),
         notify_suspend_signal: announcement(params.notify_susp),
+        script_timeout_s: Some(params.script_timeout_s),
+        method_timeout_s: params.method_timeout_s,
         set_lib_path: params.set_lib_path,
         inherit_env: params.inherit_env,
         use_qidle: params.use_qidle,

@@ -10,6 +10,10 @@ use proto::accounting::AccountingRecord;
 use proto::id::TaskKey;
 use proto::time::{Now, Wall};
 use proto::usage::{Exit, FailedCode, TaskResult};
+use std::collections::BTreeMap;
+
+/// Bytes of a job's context that each of its accounting records keeps.
+const CONTEXT_BYTES: usize = 4096;
 
 /// What an attempt's end leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,7 +204,27 @@ pub(crate) fn record(
                 .map_or(Wall(0), |reservation| reservation.submitted);
             (id, granted)
         }),
+        deleted_by: placement.deleted_by.as_deref().map(str::to_owned),
+        context: accounted_context(&spec.context),
     }
+}
+
+/// The variables of a job's context in the order of their names, as far as they have
+/// [`CONTEXT_BYTES`] together. Each task has a copy, so that a long context of a large array would
+/// fill the disk.
+fn accounted_context(context: &[(String, String)]) -> BTreeMap<String, String> {
+    let variables: BTreeMap<&String, &String> = context.iter().map(|(name, value)| (name, value)).collect();
+    let mut room = CONTEXT_BYTES;
+    let mut fits = |name: &String, value: &String| {
+        let rest = room.checked_sub(name.len() + value.len());
+        room = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    variables
+        .into_iter()
+        .take_while(|(name, value)| fits(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// What is kept for ever about a slave task, as far as it is not of its job.

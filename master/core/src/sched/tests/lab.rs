@@ -553,6 +553,8 @@ fn exit_99(placement: &Placement, job: &Job) -> AccountingRecord {
         maps: Vec::new(),
         pe_task: None,
         reservation: None,
+        deleted_by: None,
+        context: Default::default(),
     }
 }
 

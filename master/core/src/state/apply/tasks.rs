@@ -78,6 +78,7 @@ impl State {
             placed_tick: now.tick,
             started: None,
             deleting: false,
+            deleted_by: None,
             rescheduling: false,
             suspended: false,
             suspended_by_threshold: false,

@@ -89,3 +89,48 @@ fn who_may_not_force_a_deletion_deletes_as_without_force() {
         "nothing has to be forced"
     );
 }
+
+#[test]
+fn accounting_names_the_actor_who_deleted_a_job() {
+    let mut cell = Cell::ready();
+    for _ in 0..3 {
+        cell.submit(job());
+    }
+    let keys = [1, 2, 3].map(|number| cell.run(number, 1, "h1"));
+    cell.qdel("u1", &["1"]);
+    cell.qdel("op", &["1"]);
+    cell.end(
+        keys[0],
+        "h1",
+        result(Exit::Signal { number: 9, core: false }, FailedCode::AFTER_JOB, ""),
+    );
+    cell.qdel_force("op", &["2"]);
+    cell.exit(keys[2], "h1", 0);
+    let deleted_by: Vec<_> = cell
+        .records()
+        .into_iter()
+        .map(|record| record.deleted_by.as_deref())
+        .collect();
+    assert_eq!(deleted_by, [Some("u1@sub"), Some("op@sub"), None]);
+    cell.assert_replay_is_live();
+}
+
+#[test]
+fn accounting_keeps_a_context_as_far_as_it_is_short() {
+    let mut cell = Cell::ready();
+    let pair = |name: &str, length: usize| (name.to_owned(), "x".repeat(length));
+    let spec = JobSpec {
+        context: vec![pair("b", 4000), pair("a", 90), pair("c", 10)],
+        ..job()
+    };
+    let number = cell.submit(spec);
+    let key = cell.run(number, 1, "h1");
+    cell.exit(key, "h1", 0);
+    let records = cell.records();
+    let kept: Vec<_> = records[0]
+        .context
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.len()))
+        .collect();
+    assert_eq!(kept, [("a", 90), ("b", 4000)], "4096 bytes at most");
+}
