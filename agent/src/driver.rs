@@ -11,6 +11,7 @@ use crate::messages::{Attachment, ConnectionStart, DriverInput, LauncherRequest}
 use crate::slaves::Slaves;
 use crate::{clock, directory};
 use agent_core::core::{Core, Effect, Input, Now};
+use proto::cell_version::CellVersion;
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::launch::{Request, Start};
 use proto::usage::Usage;
@@ -167,6 +168,7 @@ impl Driver {
         };
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
+            cell_version: CellVersion::NEWEST,
             software: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.host.clone(),
             instance: self.instance,

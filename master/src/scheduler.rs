@@ -383,6 +383,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::UsageCleared { .. }
         | Event::WallJumped { .. } => true,
         Event::CellCreated { .. }
+        | Event::CellVersionRaised { .. }
         | Event::EpochRaised { .. }
         | Event::TaskPlaced { .. }
         | Event::TaskStarted { .. }

@@ -29,6 +29,7 @@ pub use full::probe_room;
 pub use log::SelectLimits;
 pub use scripts::{ScriptChanges, script_digest};
 
+use proto::cell_version::CellVersion;
 use room::Room;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -121,6 +122,15 @@ pub enum StoreError {
         kind: String,
         /// The version of its form.
         version: i64,
+    },
+    /// The cell has a version that this release does not know.
+    #[error(
+        "the cell has version {version}, and this release of Gridwright knows version {} at most; start the release that brought it there, or restore the backup that gridwright finalize made",
+        CellVersion::NEWEST
+    )]
+    NewerCell {
+        /// The version of the cell.
+        version: CellVersion,
     },
     /// An event whose bytes are damaged.
     #[error(

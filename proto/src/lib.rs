@@ -9,6 +9,7 @@
 pub mod accounting;
 pub mod amount;
 pub mod calendar;
+pub mod cell_version;
 pub mod checkpoint;
 pub mod common;
 pub mod complex;

@@ -3,6 +3,7 @@
 use master_core::effect::{ConnectionId, Effect, Input};
 use master_core::event::StoredObject;
 use master_core::sched::{ReservationMode, Scheduler};
+use proto::cell_version::CellVersion;
 use proto::complex::Complex;
 use proto::host::ExecHost;
 use proto::id::{AttributeName, CellId, Epoch, HostName, SubmitSeq, TaskId, TaskKey};
@@ -118,6 +119,7 @@ pub fn name(n: u32) -> HostName {
 pub fn hello(n: u32) -> Input {
     let hello = AgentHello {
         version: PROTOCOL_VERSION,
+        cell_version: CellVersion::NEWEST,
         software: "bench".to_owned(),
         host: name(n),
         instance: u128::from(n),

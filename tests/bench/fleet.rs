@@ -2,6 +2,7 @@
 //! nothing else.
 
 use crate::talk::Talk;
+use proto::cell_version::CellVersion;
 use proto::id::{Epoch, HostName, RequestId};
 use proto::wire::agent::{AgentHello, PROTOCOL_VERSION};
 use proto::wire::client::{ClientMessage, Command};
@@ -56,6 +57,7 @@ async fn connect_one(certificate: IssuedCertificate, ca: &str, master: &MasterAd
         .expect("a control stream");
     let hello = AgentHello {
         version: PROTOCOL_VERSION,
+        cell_version: CellVersion::NEWEST,
         software: "bench".to_owned(),
         host: certificate.host.clone(),
         instance: 1,

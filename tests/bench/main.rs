@@ -15,6 +15,7 @@ mod idle;
 mod latency;
 mod matching;
 mod million;
+mod node;
 mod objects;
 mod policy;
 mod reports;
@@ -33,13 +34,16 @@ use std::time::Duration;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 15] = [
+const MEASURES: [&str; 18] = [
     "floor",
     "array",
     "separate",
     "latency",
     "reports",
     "idle",
+    "node",
+    "groups",
+    "sampler",
     "objects",
     "matching",
     "scheduling",
@@ -165,6 +169,9 @@ fn run(measure: &str, options: &Options) {
         "tasks" => dispatch::tasks(options.tasks),
         "million" => million::measure(),
         "idle" => idle::measure(Duration::from_secs(options.idle_s)),
+        "node" => node::idle(Duration::from_secs(options.idle_s)),
+        "groups" => node::groups(options.tasks.min(500)),
+        "sampler" => node::sampler(Duration::from_secs(options.idle_s)),
         other => unreachable!("{other} passed the parser"),
     }
 }

@@ -167,7 +167,7 @@ check_restarts() {
     within 20 has_record "$job"
 }
 
-tasks=150
+tasks=500
 all_run() { [ "$(inside node1 pgrep -u alice -x cat | wc -l)" = $tasks ]; }
 recorded() { as_alice qacct -j "$1" | awk '$1 == "taskid" { print $2 }' | sort -n; }
 all_recorded() { [ "$(recorded "$1" | wc -l)" -ge $tasks ]; }

@@ -12,6 +12,7 @@ mod down;
 mod env;
 mod events;
 mod explain;
+mod finalize;
 mod help;
 mod hold;
 mod host;
@@ -122,6 +123,12 @@ pub const COMMANDS: &[CommandEntry] = &[
         restore::run,
         || vec![&restore::RESTORE],
         "makes the cell of a backup in a new directory",
+    ),
+    entry(
+        "finalize",
+        finalize::run,
+        || vec![&finalize::FINALIZE],
+        "ends an upgrade: allows what the older release cannot read",
     ),
     entry(
         "doctor",

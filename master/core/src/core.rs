@@ -7,6 +7,7 @@ use crate::effect::{ConnectionId, Input, MasterHost, Step};
 use crate::event::{Actor, Event, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
+use proto::cell_version::CellVersion;
 use proto::id::{CellId, Epoch, HostName, RequestId};
 use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
@@ -58,11 +59,15 @@ impl Core {
         Self { site, ..self }
     }
 
-    /// A new cell with its first objects. `cell` is drawn at random by the shell.
+    /// A new cell with its first objects, of the newest version: no older release has ever opened it.
+    /// `cell` is drawn at random by the shell.
     pub fn create(cell: CellId, objects: Vec<StoredObject>, now: Now) -> (Self, Step) {
         let mut core = Self::new(State::new());
         let step = core.turn(now, Actor::Master, |turn| {
-            turn.record(Event::CellCreated { cell });
+            turn.record(Event::CellCreated {
+                cell,
+                version: CellVersion::NEWEST,
+            });
             turn.record(Event::EpochRaised { epoch: Epoch(1) });
             turn.record(Event::ObjectsChanged(objects));
         });

@@ -2,9 +2,13 @@
 //!
 //! Events say what happened, never what to do: replay decides nothing. Arrays are stored as ranges,
 //! so a million-task array is one event. Every field that a later version adds has a default.
+//! [`Event::feature`] says from which version of the cell on an event may be written.
+
+mod feature;
 
 use proto::accounting::AccountingRecord;
 use proto::calendar::CalendarState;
+use proto::cell_version::CellVersion;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, PeName, QueueInstanceName, RequestId, ReservationId, SubmitSeq,
     TaskKey, UserName,
@@ -78,6 +82,15 @@ pub enum Event {
     CellCreated {
         /// The cell.
         cell: CellId,
+        /// Its version: the newest one of the release that made it.
+        #[serde(default)]
+        version: CellVersion,
+    },
+    /// The cell may use the features of a later version (`gridwright finalize`). Older releases stop
+    /// here, so it is the first event that they do not know.
+    CellVersionRaised {
+        /// The new version.
+        version: CellVersion,
     },
     /// The master was restored or taken over: agents must not obey an older one.
     EpochRaised {
@@ -408,6 +421,7 @@ impl Event {
             | Event::HostTasksBound { host, .. }
             | Event::TokenUsed { host, .. } => EventSubject::Host(host),
             Event::CellCreated { .. }
+            | Event::CellVersionRaised { .. }
             | Event::EpochRaised { .. }
             | Event::WallJumped { .. }
             | Event::NumbersContinued { .. }

@@ -43,6 +43,7 @@ impl Rewriter<'_> {
             | Command::SimulatedHosts { .. }
             | Command::Shutdown { .. }
             | Command::ClearUsage { .. }
+            | Command::Finalize { .. }
             | Command::TriggerScheduling
             | Command::Orders(_)
             | Command::KillEventClients { .. } => {}

@@ -25,6 +25,7 @@ use crate::ledger::{Booking, Grant, Ledger};
 use commons::Commons;
 use index::Index;
 use job::{FinishedJob, Job, Placement, Task};
+use proto::cell_version::CellVersion;
 use proto::id::{
     CellId, Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskId,
     TaskKey,
@@ -63,6 +64,9 @@ use usage::Accounts;
 pub struct State {
     /// The cell; 0 before the first event.
     pub cell: CellId,
+    /// How new its events may be.
+    #[serde(default)]
+    pub version: CellVersion,
     /// The master's epoch.
     pub epoch: Epoch,
     /// The last event that was applied.
@@ -122,6 +126,7 @@ impl State {
     pub fn new() -> Self {
         Self {
             cell: CellId(0),
+            version: CellVersion::FIRST,
             epoch: Epoch::default(),
             last: EventSeq::default(),
             now: Now::default(),
@@ -150,6 +155,7 @@ impl State {
     pub fn image(&self) -> Self {
         Self {
             cell: self.cell,
+            version: self.version,
             epoch: self.epoch,
             last: self.last,
             now: self.now,

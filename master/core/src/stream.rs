@@ -185,6 +185,7 @@ fn change(event: &Event) -> Change {
             objects: objects.iter().map(object).collect(),
         },
         Event::CellCreated { .. } => other("cell-created"),
+        Event::CellVersionRaised { .. } => other("cell-version-raised"),
         Event::EpochRaised { .. } => other("epoch-raised"),
         Event::WallJumped { .. } => other("wall-jumped"),
         Event::SlavePlaced { .. } => other("slave-placed"),

@@ -2,6 +2,7 @@
 
 use crate::model::Model;
 use crate::model::tasks;
+use proto::cell_version::CellVersion;
 use proto::wire::client::Reply;
 use proto::wire::view::{CellStatus, Data};
 
@@ -44,5 +45,7 @@ pub(super) fn status(model: &Model) -> Reply {
         started: *started,
         passes: scheduling.passes,
         load_reports: *load_reports,
+        cell_version: state.version,
+        newest_cell_version: CellVersion::NEWEST,
     })))
 }

@@ -6,6 +6,7 @@
 
 use super::{RowDamage, StoreError};
 use master_core::event::{Actor, Event, Record};
+use proto::cell_version::CellVersion;
 use proto::id::{EventSeq, RequestId};
 use proto::time::{Now, Tick, Wall};
 use proto::wire::frame::encode;
@@ -19,6 +20,10 @@ const WHOLE: i64 = 1;
 
 /// The version of an end whose accounting record is in the table of these alone.
 const WITHOUT_RECORD: i64 = 2;
+
+/// The version of the first event of a cell that is not of the first version. Releases that know
+/// that version alone refuse the log at this event, before they read what they would misread.
+const LATER_CELL: i64 = 2;
 
 /// The cause and the time of an event, without the event.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +170,11 @@ impl<'a> StoredEvent<'a> {
 
     /// With all that an event brings in its body.
     pub(super) fn whole(record: &'a Record) -> Self {
-        Self::from_record(record, WHOLE, &record.event)
+        let version = match record.event {
+            Event::CellCreated { version, .. } if version > CellVersion::FIRST => LATER_CELL,
+            _ => WHOLE,
+        };
+        Self::from_record(record, version, &record.event)
     }
 
     fn from_record(record: &'a Record, version: i64, event: &Event) -> Self {
@@ -190,7 +199,7 @@ impl<'a> StoredEvent<'a> {
 
     /// Whether its accounting record is stored apart.
     pub(super) fn is_without_record(&self) -> bool {
-        self.version == WITHOUT_RECORD
+        self.version == WITHOUT_RECORD && ENDS.contains(&&*self.kind)
     }
 
     /// The event, with the accounting record that was stored apart.
@@ -216,6 +225,11 @@ impl<'a> StoredEvent<'a> {
         if kind(&event) != self.kind {
             return Err(self.damaged(RowDamage::OtherKind));
         }
+        if let Event::CellCreated { version, .. } | Event::CellVersionRaised { version } = event
+            && version > CellVersion::NEWEST
+        {
+            return Err(StoreError::NewerCell { version });
+        }
         if self.is_without_record() {
             let bytes = accounting.ok_or_else(|| self.damaged(RowDamage::NoAccountingRecord))?;
             let accounting = rmp_serde::from_slice(bytes).map_err(|error| self.damaged(error))?;
@@ -230,7 +244,8 @@ impl<'a> StoredEvent<'a> {
     fn check_form(&self) -> Result<(), StoreError> {
         let is_known = match self.version {
             WHOLE => KINDS.contains(&&*self.kind),
-            WITHOUT_RECORD => ENDS.contains(&&*self.kind),
+            WITHOUT_RECORD if ENDS.contains(&&*self.kind) => true,
+            LATER_CELL => self.kind == FIRST_KIND,
             _ => false,
         };
         if !is_known {
@@ -252,6 +267,9 @@ impl<'a> StoredEvent<'a> {
         }
     }
 }
+
+/// The kind of the first event of a cell.
+const FIRST_KIND: &str = "cell-created";
 
 /// The kinds of events that may bring an accounting record.
 const ENDS: &[&str] = &["task-ended", "slave-ended"];
@@ -312,6 +330,7 @@ macro_rules! kinds {
 
 kinds! {
     CellCreated = "cell-created",
+    CellVersionRaised = "cell-version-raised",
     EpochRaised = "epoch-raised",
     WallJumped = "wall-jumped",
     JobSubmitted = "job-submitted",

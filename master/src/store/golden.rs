@@ -1,9 +1,10 @@
-//! The golden logs: one of each release, whose replay must give for ever what it gave then.
+//! The golden logs: one of each version of a cell, whose replay must give for ever what it gave then.
 //!
 //! A log is a text, one event a line: seq, tick, wall, kind, version, actor, request, body, the
 //! last three in hexadecimal, `-` for none. Beside it lies what its replay gives, as a text too, so
-//! that a difference can be read. A release adds its log with `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test
-//! -p gridwright-master golden`, which never overwrites one that is there.
+//! that a difference can be read. A release with a new version of a cell adds its log with
+//! `GRIDWRIGHT_WRITE_GOLDEN=1 cargo test -p gridwright-master golden`, which never overwrites one
+//! that is there. Until that release, its two files may be removed and written anew.
 
 use super::codec::StoredEvent;
 use super::{Store, upgrade};
@@ -15,18 +16,23 @@ use master_core::ledger::Level;
 use master_core::state::State;
 use master_core::state::job::{Job, Task};
 use master_core::state::usage::{Amounts, DecayedUsage};
+use proto::cell_version::CellVersion;
 use proto::id::{EventSeq, TaskId};
 use proto::wire::frame::encode;
 use rusqlite::params;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-const RELEASES: &[&str] = &["0.1.0"];
+/// The names of the logs, one for each version of a cell from the first on.
+const LOGS: &[&str] = &["0.1.0", "cell-version-2"];
 
-fn file(release: &str, ending: &str) -> PathBuf {
+/// The log of the newest version of a cell.
+const NEWEST: &str = LOGS[CellVersion::NEWEST.0 as usize - 1];
+
+fn file(log: &str, ending: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("src/store/golden")
-        .join(format!("{release}.{ending}"))
+        .join(format!("{log}.{ending}"))
 }
 
 /// What is true after the last event, in words that do not change with the types of the state.
@@ -37,6 +43,9 @@ fn state_text(state: &State) -> String {
         "cell {:x} epoch {} event {}",
         state.cell.0, state.epoch.0, state.last.0
     ));
+    if state.version > CellVersion::FIRST {
+        line(format!("version {}", state.version));
+    }
     for job in state.jobs.values() {
         tell_job(job, &mut line);
     }
@@ -212,23 +221,28 @@ fn load(path: &Path, text: &str) -> Store {
 }
 
 #[test]
-fn golden_logs_of_every_release_replay_to_what_they_gave_then() {
+fn golden_logs_of_every_version_replay_to_what_they_gave_then() {
     if std::env::var_os("GRIDWRIGHT_WRITE_GOLDEN").is_some() {
         write_missing();
     }
-    for release in RELEASES {
+    assert_eq!(
+        LOGS.len(),
+        CellVersion::NEWEST.0 as usize,
+        "each version of a cell has a log"
+    );
+    for name in LOGS {
         let dir = TempDir::new("golden");
-        let log = std::fs::read_to_string(file(release, "log")).unwrap();
+        let log = std::fs::read_to_string(file(name, "log")).unwrap();
         let store = load(&dir.path().join("state.db"), &log);
         let state = replay(&store).unwrap().state;
-        let expected = std::fs::read_to_string(file(release, "state")).unwrap();
-        assert_eq!(state_text(&state), expected, "the log of release {release}");
+        let expected = std::fs::read_to_string(file(name, "state")).unwrap();
+        assert_eq!(state_text(&state), expected, "the log {name}");
     }
 }
 
 #[test]
-fn the_golden_log_of_this_release_has_every_kind_of_event() {
-    let log = std::fs::read_to_string(file(env!("CARGO_PKG_VERSION"), "log")).unwrap();
+fn the_golden_log_of_the_newest_version_has_every_kind_of_event() {
+    let log = std::fs::read_to_string(file(NEWEST, "log")).unwrap();
     let kinds: std::collections::BTreeSet<&str> = log.lines().filter_map(|line| line.split(' ').nth(3)).collect();
     let missing: Vec<_> = super::codec::KINDS
         .iter()
@@ -238,13 +252,12 @@ fn the_golden_log_of_this_release_has_every_kind_of_event() {
 }
 
 fn write_missing() {
-    let release = env!("CARGO_PKG_VERSION");
-    if file(release, "log").exists() {
+    if file(NEWEST, "log").exists() {
         return;
     }
     let dir = TempDir::new("golden");
     let mut store = Store::create(&dir.path().join("state.db")).unwrap();
     store.append(&eventful_history()).unwrap();
-    std::fs::write(file(release, "log"), written(&store)).unwrap();
-    std::fs::write(file(release, "state"), state_text(&replay(&store).unwrap().state)).unwrap();
+    std::fs::write(file(NEWEST, "log"), written(&store)).unwrap();
+    std::fs::write(file(NEWEST, "state"), state_text(&replay(&store).unwrap().state)).unwrap();
 }

@@ -8,13 +8,23 @@
 use super::{Store, StoreError, signed};
 use lz4_flex::frame::{BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use master_core::state::State;
+use proto::cell_version::CellVersion;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::io::{self, BufReader, Read, Write};
 use std::time::Instant;
 
-/// The version of the state's form in parts: an LZ4 frame of MessagePack with named fields. A
-/// snapshot of a version that is not known here is passed over.
+/// The version of the state's form in parts, in a cell of the first version: an LZ4 frame of
+/// MessagePack with named fields. In a later cell the number is higher by as many versions, so that
+/// releases which do not know what the state holds pass the snapshot over.
 const PACKED: i64 = 2;
+
+/// The newest form that is read here.
+const NEWEST: i64 = packed(CellVersion::NEWEST);
+
+/// The version of the packed form in a cell of a version.
+const fn packed(version: CellVersion) -> i64 {
+    PACKED + version.0 as i64 - CellVersion::FIRST.0 as i64
+}
 
 /// The same in one part and not compressed, as earlier versions wrote it.
 const PLAIN: i64 = 1;
@@ -58,7 +68,7 @@ impl Store {
 
     fn snapshot_in_parts(&mut self, state: &State, goes_on: &dyn Fn() -> bool) -> Result<u64, StoreError> {
         let seq = signed(state.last.0);
-        let is_there = |(kept, version): &(i64, i64)| *kept == seq && [PLAIN, PACKED].contains(version);
+        let is_there = |(kept, version): &(i64, i64)| *kept == seq && (PLAIN..=NEWEST).contains(version);
         if self.snapshot_versions()?.iter().any(is_there) {
             return Ok(0);
         }
@@ -77,7 +87,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .and_then(|transaction| {
                 let sql = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3)";
-                transaction.execute(sql, params![seq, PACKED, state.now.wall.0])?;
+                transaction.execute(sql, params![seq, packed(state.version), state.now.wall.0])?;
                 let sql = "SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 1 OFFSET ?1";
                 let oldest: Option<i64> = transaction.query_row(sql, [KEPT - 1], |row| row.get(0)).optional()?;
                 if let Some(oldest) = oldest {
@@ -180,7 +190,9 @@ impl Store {
         };
         let state: Result<State, _> = match version {
             PLAIN => rmp_serde::from_read(&mut parts),
-            PACKED => rmp_serde::from_read(BufReader::with_capacity(READ_BYTES, FrameDecoder::new(&mut parts))),
+            PACKED..=NEWEST => {
+                rmp_serde::from_read(BufReader::with_capacity(READ_BYTES, FrameDecoder::new(&mut parts)))
+            }
             _ => return Ok(Err(UnusableSnapshot::Version(version))),
         };
         if let Some(source) = parts.failed {
@@ -198,7 +210,7 @@ impl Store {
 /// N".
 #[derive(Debug, thiserror::Error)]
 enum UnusableSnapshot {
-    #[error("is of version {0}, ours is {PACKED}")]
+    #[error("is of version {0}, ours is {NEWEST}")]
     Version(i64),
     #[error("cannot be read: it holds the state after event {0}")]
     OtherEvent(u64),

@@ -6,6 +6,7 @@ use data_encoding::HEXLOWER;
 use master_core::event::{Actor, Event, Record};
 use master_core::state::State;
 use proptest::prelude::*;
+use proto::cell_version::CellVersion;
 use proto::id::{EventSeq, HostName, JobNumber, SubmitSeq};
 use proto::job::JobSpec;
 use proto::time::{Now, Tick, Wall};
@@ -464,4 +465,80 @@ fn of_a_snapshot_that_does_not_go_on_nothing_stays() {
         .unwrap();
     assert_eq!(parts, 0);
     assert!(store.keep_snapshot(&state).unwrap() > 0);
+}
+
+/// Records of a cell of the first version, finalized behind the second job.
+fn finalized_cell() -> Vec<Record> {
+    let mut events = cell_events(2);
+    if let Event::CellCreated { version, .. } = &mut events[0].event {
+        *version = CellVersion::FIRST;
+    }
+    let last = events.last().expect("a cell has events").clone();
+    let version = CellVersion::NEWEST;
+    events.push(Record {
+        seq: EventSeq(last.seq.0 + 1),
+        event: Event::CellVersionRaised { version },
+        ..last
+    });
+    events
+}
+
+/// The kinds and versions of the rows of events, and the versions of snapshots.
+fn forms(store: &Store, events: &[Record]) -> (Vec<(String, i64)>, Vec<i64>) {
+    let rows = events.iter().map(codec::StoredEvent::encode);
+    let rows = rows.map(|row| (row.kind.clone().into_owned(), row.version)).collect();
+    let mut statement = store.db.prepare("SELECT version FROM snapshots ORDER BY seq").unwrap();
+    let snapshots = statement.query_map([], |row| row.get(0)).unwrap();
+    (rows, snapshots.collect::<Result<_, _>>().unwrap())
+}
+
+/// Releases that know the first version alone read rows of versions 1 and, for ends, 2, and
+/// snapshots of versions 1 and 2.
+#[test]
+fn an_older_release_reads_all_until_a_cell_is_finalized_and_stops_there() {
+    let dir = TempDir::new("store");
+    let events = finalized_cell();
+    let (before, raised) = events.split_at(events.len() - 1);
+    let mut store = Store::create(&database(&dir)).unwrap();
+    store.append(before).unwrap();
+    store.keep_snapshot(&fold(before)).unwrap();
+    let (rows, snapshots) = forms(&store, before);
+    let is_known = |(kind, version): &(String, i64)| *version == 1 || (*version == 2 && kind.ends_with("-ended"));
+    assert!(rows.iter().all(is_known), "{rows:?}");
+    assert_eq!(snapshots, [2]);
+
+    store.append(raised).unwrap();
+    store.keep_snapshot(&fold(&events)).unwrap();
+    let (rows, snapshots) = forms(&store, &events);
+    assert_eq!(rows.last(), Some(&("cell-version-raised".to_owned(), 1)));
+    assert_eq!(snapshots, [2, 3]);
+    assert_eq!(replay(&store).unwrap().state, fold(&events));
+    assert_eq!(replay_all(&store).unwrap().state, fold(&events));
+
+    // A new cell stops an older release at its first event.
+    assert_eq!(forms(&store, &cell_events(0)).0[0], ("cell-created".to_owned(), 2));
+    let dir = TempDir::new("store");
+    let mut store = Store::create(&database(&dir)).unwrap();
+    store.append(&cell_events(1)).unwrap();
+    assert_eq!(all(&store), cell_events(1));
+}
+
+#[test]
+fn a_cell_of_a_later_version_is_refused_with_the_version_and_the_remedy() {
+    let later = CellVersion(CellVersion::NEWEST.0 + 1);
+    let mut raised = finalized_cell();
+    let last = raised.last_mut().expect("a cell has events");
+    last.event = Event::CellVersionRaised { version: later };
+    let mut created = cell_events(1);
+    if let Event::CellCreated { version, .. } = &mut created[0].event {
+        *version = later;
+    }
+    for events in [raised, created] {
+        let dir = TempDir::new("store");
+        let mut store = Store::create(&database(&dir)).unwrap();
+        store.append(&events).unwrap();
+        let error = replay_all(&store).err().expect("it is refused").to_string();
+        assert!(error.contains(&format!("the cell has version {later}")), "{error}");
+        assert!(error.contains("gridwright finalize"), "{error}");
+    }
 }

@@ -3,6 +3,7 @@
 use super::{cell_events, ended_task, granted, key, spec};
 use master_core::event::{Actor, Event, InstanceState, JoinGrant, Record, StoredObject, TaskFate};
 use proto::calendar::CalendarState;
+use proto::cell_version::CellVersion;
 use proto::id::{
     Epoch, EventSeq, HostName, JobNumber, QueueInstanceName, RequestId, ReservationId, SubmitSeq, TaskKey, UserName,
 };
@@ -20,9 +21,13 @@ use std::sync::Arc;
 /// When it begins.
 const BEGIN: i64 = 1_800_000_000_000;
 
-/// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do.
+/// Two jobs that ran, then an array whose tasks meet every fate, then what administrators do. It
+/// begins in a cell of the first version.
 pub fn eventful_history() -> Vec<Record> {
     let mut records = cell_events(2);
+    if let Some(Event::CellCreated { version, .. }) = records.first_mut().map(|record| &mut record.event) {
+        *version = CellVersion::FIRST;
+    }
     let parts = [
         an_array(),
         administration(),
@@ -322,6 +327,9 @@ fn administration() -> Vec<Event> {
             expected: Wall(BEGIN - 100_000),
         },
         Event::EpochRaised { epoch: Epoch(2) },
+        Event::CellVersionRaised {
+            version: CellVersion::NEWEST,
+        },
         Event::RequestAnswered {
             id: RequestId(99),
             reply: Arc::new(Reply::answers(vec![Answer::Done("done".to_owned())])),

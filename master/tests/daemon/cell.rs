@@ -1,5 +1,6 @@
 //! A cell in a temporary directory with its master, and an agent that is no more than a connection.
 
+use proto::cell_version::CellVersion;
 use proto::diagnostic::Diagnostic;
 use proto::id::{Epoch, HostName, JobNumber, RequestId, UserName};
 use proto::job::{JobSpec, Owner, Program, Requests, Validation};
@@ -248,6 +249,7 @@ impl Agent {
         let (mut sender, mut receiver) = connection.open_bi(FrameLimits::CONTROL).await.unwrap();
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
+            cell_version: CellVersion::NEWEST,
             software: "test".to_owned(),
             host: HostName::new("node1"),
             instance: 1,

@@ -8,6 +8,7 @@
 //! a [`Vouch`].
 
 use crate::amount::Type;
+use crate::cell_version::CellVersion;
 use crate::common::Common;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
@@ -55,6 +56,9 @@ pub struct AgentHello {
     /// empty from an agent that does not know them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<TasksMark>,
+    /// The newest version of a cell that it knows. An older agent does not say: the first.
+    #[serde(default)]
+    pub cell_version: CellVersion,
 }
 
 /// A random word that each launcher leaves beside the journal of tasks when it starts. A directory

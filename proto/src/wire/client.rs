@@ -7,6 +7,7 @@
 use super::slave::SlaveSpec;
 use super::stream::{Orders, Subscription};
 use super::view::Data;
+use crate::cell_version::CellVersion;
 use crate::diagnostic::Diagnostic;
 use crate::id::{JobNumber, RequestId, ReservationId, TaskKey};
 use crate::job::{JobChanges, JobSpec};
@@ -144,6 +145,14 @@ pub enum Command {
     ClearUsage {
         /// Which; none named are all users and projects.
         users: Vec<String>,
+    },
+    /// `gridwright finalize`: the cell may use the features of a later version.
+    Finalize {
+        /// The version.
+        version: CellVersion,
+        /// Whether it is only asked if that can be done.
+        #[serde(default)]
+        is_trial: bool,
     },
     /// `qconf -tsm`: a scheduling pass now.
     TriggerScheduling,

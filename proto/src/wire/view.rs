@@ -11,6 +11,7 @@ pub use explanation::{
 
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
+use crate::cell_version::CellVersion;
 use crate::checkpoint::CheckpointOccasions;
 use crate::complex::Consumable;
 use crate::diagnostic::Diagnostic;
@@ -572,6 +573,10 @@ pub struct CellStatus {
     pub passes: u64,
     /// Accepted load reports since the start.
     pub load_reports: u64,
+    /// The version of the cell.
+    pub cell_version: CellVersion,
+    /// The newest version that the master knows. An older master does not say: the first.
+    pub newest_cell_version: CellVersion,
 }
 
 /// A certificate with its key, for a simulated host on the master's own machine.

@@ -7,6 +7,7 @@ use super::link::{DownMessage, UpMessage};
 use super::world::World;
 use agent_core::core::{Core, Effect, Input, Now};
 use agent_core::host_paths::HostPaths;
+use proto::cell_version::CellVersion;
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::load::LoadReport;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage, PROTOCOL_VERSION};
@@ -154,6 +155,7 @@ impl World {
         (agent.link, agent.has_outbox, agent.held) = (Some(link), true, Some(Vec::new()));
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
+            cell_version: CellVersion::NEWEST,
             software: String::new(),
             host: node.name.clone(),
             instance: agent.instance,

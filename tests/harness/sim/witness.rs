@@ -97,6 +97,7 @@ impl Witness {
                 );
             }
             Event::CellCreated { .. }
+            | Event::CellVersionRaised { .. }
             | Event::EpochRaised { .. }
             | Event::WallJumped { .. }
             | Event::JobAltered { .. }

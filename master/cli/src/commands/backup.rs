@@ -43,9 +43,19 @@ pub fn run(words: Vec<String>) -> Outcome {
     };
     let dir = up::directory(&parsed, Purpose::Use)?;
     check_cell(&dir)?;
-    let unfinished = UnfinishedFile::new(Path::new(file))?;
+    write(&dir, Path::new(file))?;
+    Ok(exit::OK)
+}
+
+/// Writes a backup of the cell in `dir`, verifies it, and prints what it holds.
+///
+/// # Errors
+/// It is not written. Then there is no file.
+pub fn write(dir: &Path, wanted: &Path) -> Result<(), Fail> {
+    let file = &wanted.display().to_string();
+    let unfinished = UnfinishedFile::new(wanted)?;
     let mut command = Command::new(daemons::program("gridwright-master")?);
-    command.arg("backup").arg("--dir").arg(&dir).current_dir("/");
+    command.arg("backup").arg("--dir").arg(dir).current_dir("/");
     let file_of_child = unfinished
         .handle
         .try_clone()
@@ -61,10 +71,14 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
     let bytes = unfinished.finish().map_err(|error| not_written(file, error))?;
     output::data(&format!("{file}: {said}, {bytes} bytes\n"));
-    Ok(exit::OK)
+    Ok(())
 }
 
-fn check_cell(dir: &Path) -> Result<(), Fail> {
+/// Refuses a directory that is not that of a cell's master.
+///
+/// # Errors
+/// `WrongState`.
+pub fn check_cell(dir: &Path) -> Result<(), Fail> {
     accounts::check_place(dir)?;
     if dir.join("etc/master.toml").exists() {
         return Ok(());

@@ -220,8 +220,9 @@ impl Endpoint {
 impl Health {
     fn of_master(status: &CellStatus) -> Self {
         let info = format!(
-            "MAIN: R (0.00) | software {}: {} of {} hosts connected, {} reporting, {} pending, {} running, {} passes | OK",
+            "MAIN: R (0.00) | software {}, cell version {}: {} of {} hosts connected, {} reporting, {} pending, {} running, {} passes | OK",
             status.software,
+            status.cell_version,
             status.hosts_connected,
             status.hosts,
             status.hosts_reporting,

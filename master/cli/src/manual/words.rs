@@ -187,6 +187,7 @@ pub const WORDS: &[PageTexts] = &[
     },
     cells::BACKUP,
     cells::RESTORE,
+    cells::FINALIZE,
     PageTexts {
         name: "doctor",
         description: &[

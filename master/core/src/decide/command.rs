@@ -44,6 +44,7 @@ pub(crate) fn decide(
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
         | Command::ClearUsage { .. }
+        | Command::Finalize { .. }
         | Command::TriggerScheduling
         | Command::Orders(_)
         | Command::KillEventClients { .. } => return objects::decide(turn, request, caller, command),

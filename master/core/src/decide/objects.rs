@@ -5,6 +5,7 @@ mod access;
 mod change;
 mod complex;
 mod draft;
+mod finalize;
 mod hosts;
 mod import;
 mod kinds;
@@ -52,6 +53,7 @@ pub(crate) fn decide(turn: &mut Turn<'_>, request: RequestOrigin, caller: &Calle
         Command::SimulatedHosts { count, slots } => return hosts::simulate(turn, caller, request, count, slots),
         Command::Shutdown { hosts, kill_jobs } => hosts::shutdown(turn, caller, &hosts, kill_jobs),
         Command::ClearUsage { users } => usage::clear(turn, caller, &users),
+        Command::Finalize { version, is_trial } => finalize::finalize(turn, caller, version, is_trial),
         Command::TriggerScheduling => {
             turn.effect(Effect::MonitorScheduling);
             let text = format!("{} triggers scheduler monitoring", caller.at_host());

@@ -28,5 +28,6 @@ mod stream;
 mod submission;
 mod tickets;
 mod usage;
+mod versions;
 
 use cell::{Cell, array, job};

@@ -126,7 +126,19 @@ impl<'a> Turn<'a> {
     }
 
     /// Makes an event true. Returns what changed objects led to.
+    ///
+    /// # Panics
+    /// If the event uses a feature that the version of the cell does not have. The decision before
+    /// it refuses that with [`Feature::must_be_open`](proto::cell_version::Feature::must_be_open).
     pub fn record(&mut self, event: Event) -> DerivedChanges {
+        if let Some(feature) = event.feature() {
+            let version = self.cell.state.version;
+            assert!(
+                feature.since() <= version,
+                "{} is recorded in a cell of version {version}",
+                feature.name()
+            );
+        }
         self.touch.note(self.cell.state, &event);
         let record = Record {
             seq: EventSeq(self.cell.state.last.0 + 1),

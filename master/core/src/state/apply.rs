@@ -46,9 +46,13 @@ impl State {
 
     fn apply_event(&mut self, event: &Event) {
         match event {
-            Event::CellCreated { cell } => {
+            Event::CellCreated { cell, version } => {
                 assert_eq!(self.last, EventSeq(1), "a cell is created by its first event");
-                self.cell = *cell;
+                (self.cell, self.version) = (*cell, *version);
+            }
+            Event::CellVersionRaised { version } => {
+                assert!(*version > self.version, "the version of a cell is only raised");
+                self.version = *version;
             }
             Event::EpochRaised { epoch } => {
                 assert!(*epoch > self.epoch, "an epoch is only raised");

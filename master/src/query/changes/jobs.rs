@@ -135,6 +135,7 @@ fn action(event: &Event) -> Option<(SubmitSeq, ChangeAction, u64)> {
         Event::TaskSuspended { key, suspended: true } => (key.seq, ChangeAction::Suspended, 1),
         Event::TaskSuspended { key, suspended: false } => (key.seq, ChangeAction::Resumed, 1),
         Event::CellCreated { .. }
+        | Event::CellVersionRaised { .. }
         | Event::EpochRaised { .. }
         | Event::WallJumped { .. }
         | Event::JobSubmitted { .. }

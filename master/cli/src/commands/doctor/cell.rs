@@ -128,7 +128,7 @@ impl CellFacts {
 
     /// A line for the master, each host and each sensor: the bad ones first, else in this order.
     fn findings(&self) -> Vec<Finding> {
-        let mut findings = vec![self.master()];
+        let mut findings = vec![self.master(), self.version()];
         let hosts = self.hosts.iter().filter(|view| !view.host.is_global());
         findings.extend(hosts.map(|view| self.host(view)));
         for (host, sensors) in &self.sensors {
@@ -156,6 +156,25 @@ impl CellFacts {
             span(*uptime_ms)
         );
         Finding::fine("master", found).about(host)
+    }
+
+    /// The version of the cell. An upgrade that is not finalized yet is fine, and is shown.
+    fn version(&self) -> Finding {
+        let CellStatus {
+            cell_version: present,
+            newest_cell_version: newest,
+            host,
+            ..
+        } = &self.status;
+        let found = if present < newest {
+            format!(
+                "version {present}, and this release knows version {newest}: when every host runs it, gridwright finalize \
+                 allows the new features, and from then on the older release cannot open the cell"
+            )
+        } else {
+            format!("version {present}, the newest of this release")
+        };
+        Finding::fine("cell", found).about(host)
     }
 
     /// What is wrong with a host: the gravest thing alone, because the others follow from it.
@@ -219,6 +238,7 @@ fn span(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::cell_version::CellVersion;
     use proto::diagnostic::Code;
     use proto::time::Wall;
 
@@ -270,6 +290,8 @@ mod tests {
                 uptime_ms: 7_200_000,
                 hosts: 2,
                 hosts_reporting: 1,
+                cell_version: CellVersion(2),
+                newest_cell_version: CellVersion(2),
                 ..CellStatus::default()
             },
             hosts,
@@ -348,6 +370,18 @@ mod tests {
     }
 
     #[test]
+    fn an_upgrade_that_is_not_finalized_is_shown_with_the_command() {
+        let mut facts = facts(Vec::new());
+        facts.status.cell_version = CellVersion(1);
+        let text = facts.version().text();
+        assert!(
+            text.starts_with("ok   cell m: version 1, and this release knows version 2"),
+            "{text}"
+        );
+        assert!(text.contains("gridwright finalize"), "{text}");
+    }
+
+    #[test]
     fn bad_lines_come_first_and_each_host_and_sensor_has_one() {
         let global = view("global", false, None, false);
         let mut facts = facts(vec![
@@ -369,6 +403,7 @@ mod tests {
                 "BAD  host b: it is not connected and has not reported",
                 "BAD  sensor a: /opt/lic.sh is failing",
                 "ok   master m: version 0.1.0, udp/6444, up for 2 h, 1 of 2 hosts report, 0 tasks run, 0 wait",
+                "ok   cell m: version 2, the newest of this release",
                 "ok   host a: it reported 0 s ago",
                 "ok   sensor a: /opt/lic.sh is running",
             ]

@@ -34,6 +34,32 @@ pub const RESTORE: PageTexts = PageTexts {
     see_also: &["gridwright-backup(1)", "gridwright-up(1)"],
 };
 
+pub const FINALIZE: PageTexts = PageTexts {
+    name: "finalize",
+    description: &[
+        "A cell has a version. When its programs are replaced by those of a newer release, it keeps the \
+         version: features that the older release cannot read are refused, and the older programs can be \
+         put back at any time. `gridwright doctor --cell` shows the version.",
+        "Finalize the cell when every host runs the new release and nobody wants to go back. The command \
+         refuses while an agent of the older release is connected, and names its host. There is no way back \
+         but the backup: restore it, and start the restored cell with the programs of the older release.",
+        "A new cell has the newest version.",
+    ],
+    examples: &[
+        ("gridwright finalize --check", "Ask if the cell can be finalized."),
+        (
+            "gridwright finalize --dir /var/lib/gridwright --backup /backup/before-finalize",
+            "Finalize the cell, with the backup in a place of your own.",
+        ),
+    ],
+    environment: &[],
+    files: &[(
+        "before-version-N-TIME.backup",
+        "The backup, in the directory of the cell. Whoever has it has the cell's keys.",
+    )],
+    see_also: &["gridwright-backup(1)", "gridwright-restore(1)", "gridwright-doctor(1)"],
+};
+
 pub const DEMO: PageTexts = PageTexts {
     name: "demo",
     description: &["The cell is removed at the end. Each step prints the commands that it runs, and their output."],

@@ -173,6 +173,14 @@ fn admit(turn: &Turn<'_>, host: &HostName, hello: &AgentHello) -> Result<(), Dia
         let what = format!("host {host} is no execution, submit or administrative host of this cell");
         return Err(Diagnostic::new(Code::HostNotPermitted, what).fix("let it join with a new token"));
     }
+    if hello.cell_version < state.version {
+        let what = format!(
+            "the agent of {host} is of a release before version {} of the cell: it knows version {}",
+            state.version, hello.cell_version
+        );
+        let fix = format!("bring {host} to the release of the master; its jobs go on meanwhile");
+        return Err(Diagnostic::new(Code::BadMessage, what).fix(fix));
+    }
     if hello.epoch > state.epoch {
         let what = format!(
             "the agent of {host} has obeyed a master of epoch {}, this one has {}",

@@ -113,12 +113,18 @@ pub(super) fn made<'a>(
     Ok(draft)
 }
 
-/// Makes one change on a draft.
+/// Makes one change on a draft. Features of a later version of the cell are refused.
 ///
 /// # Errors
 /// Everything that is wrong with it.
 pub(super) fn make(draft: &mut Draft<'_>, one: &ObjectChange) -> Result<(), Vec<Diagnostic>> {
-    change::change(draft, one)
+    change::change(draft, one)?;
+    let version = draft.state.version;
+    let features = draft.stored.iter().filter_map(StoredObject::feature);
+    let refused = features
+        .map(|feature| feature.must_be_open(version))
+        .find(Result::is_err);
+    refused.unwrap_or(Ok(())).map_err(|refusal| vec![refusal])
 }
 
 /// A draft without changes.

@@ -43,6 +43,7 @@ pub(super) fn dry_run(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Re
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
         | Command::ClearUsage { .. }
+        | Command::Finalize { .. }
         | Command::TriggerScheduling
         | Command::Orders(_)
         | Command::KillEventClients { .. } => {

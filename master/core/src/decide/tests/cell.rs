@@ -7,6 +7,7 @@ use crate::effect::{ConnectionId, Effect, Input, ReplyTo};
 use crate::event::{Event, Record, StoredObject};
 use crate::state::State;
 use crate::state::job::{Job, Placement, Task};
+use proto::cell_version::CellVersion;
 use proto::conf::ClusterConf;
 use proto::host::ExecHost;
 use proto::id::{CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, RequestId, TaskId, TaskKey};
@@ -31,6 +32,8 @@ pub(super) struct Cell {
     pub now: Now,
     pub log: Vec<Arc<Record>>,
     pub effects: Vec<Effect>,
+    /// The newest version of a cell that agents know when they connect.
+    pub agents_know: CellVersion,
     requests: u128,
     connections: u64,
 }
@@ -154,10 +157,25 @@ impl Cell {
             now,
             log: Vec::new(),
             effects: Vec::new(),
+            agents_know: CellVersion::NEWEST,
             requests: 0,
             connections: 0,
         };
         cell.took(step);
+        cell
+    }
+
+    /// The cell as the first release left it, no host connected.
+    pub fn of_first_version() -> Self {
+        let mut cell = Self::new();
+        let mut state = State::new();
+        for record in &mut cell.log {
+            if let Event::CellCreated { version, .. } = &mut Arc::make_mut(record).event {
+                *version = CellVersion::FIRST;
+            }
+            state.apply(record);
+        }
+        cell.core = Core::new(state);
         cell
     }
 
@@ -331,6 +349,7 @@ impl Cell {
         let connection = ConnectionId(self.connections);
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
+            cell_version: self.agents_know,
             software: "test".to_owned(),
             host: host.into(),
             instance,

@@ -9,6 +9,7 @@ use crate::observe::Observation;
 use crate::sched::{ReservationMode, Scheduler};
 use crate::state::State;
 use proptest::prelude::*;
+use proto::cell_version::CellVersion;
 use proto::id::{CellId, Epoch, HostName, RequestId, SubmitSeq, TaskKey};
 use proto::job::{JobSpec, PeRequest, Requests};
 use proto::load::LoadReport;
@@ -281,6 +282,7 @@ impl TestCluster {
             .collect();
         let hello = AgentHello {
             version: PROTOCOL_VERSION,
+            cell_version: CellVersion::NEWEST,
             software: String::new(),
             host: name.clone(),
             instance: 1,
@@ -434,6 +436,7 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
     let connection = ConnectionId(1);
     let hello = AgentHello {
         version: PROTOCOL_VERSION,
+        cell_version: CellVersion::NEWEST,
         software: String::new(),
         host: "h1".into(),
         instance: 1,

@@ -5,6 +5,7 @@ use super::*;
 use crate::effect::{ConnectionId, Effect, Input};
 use crate::observe::Observation;
 use crate::state::job::TaskPlace;
+use proto::cell_version::CellVersion;
 use proto::id::{Epoch, HostName, TaskKey};
 use proto::job::JobSpec;
 use proto::load::LoadReport;
@@ -110,6 +111,7 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
     cell.disconnect("h1");
     let hello = AgentHello {
         version: PROTOCOL_VERSION,
+        cell_version: CellVersion::NEWEST,
         software: "test".to_owned(),
         host: "h1".into(),
         instance: 1,
@@ -147,6 +149,7 @@ fn what_an_agent_said_before_it_connected_again_does_not_count() {
     cell.disconnect("h1");
     let hello = |boot_ms: u64, instance: u128| AgentHello {
         version: PROTOCOL_VERSION,
+        cell_version: CellVersion::NEWEST,
         software: "test".to_owned(),
         host: "h1".into(),
         instance,

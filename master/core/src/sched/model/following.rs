@@ -61,6 +61,7 @@ impl Model {
             Event::JobAltered { seq, .. } => self.forget(*seq),
             Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),
             Event::CellCreated { .. }
+            | Event::CellVersionRaised { .. }
             | Event::EpochRaised { .. }
             | Event::JobSubmitted { .. }
             | Event::HoldsChanged { .. }

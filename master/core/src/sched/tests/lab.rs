@@ -60,6 +60,7 @@ use crate::sched::{ReservationMode, Scheduler};
 use crate::state::State;
 use crate::state::job::{Job, Placement};
 use proto::accounting::AccountingRecord;
+use proto::cell_version::CellVersion;
 use proto::id::{CellId, EventSeq, HostName, JobNumber, QueueInstanceName, ReservationId, SubmitSeq, TaskId, TaskKey};
 use proto::job::{HoldChange, Holds, JobSpec, PeRequest};
 use proto::load::LoadReport;
@@ -135,7 +136,10 @@ impl Lab {
             budget: 3,
             reserving: ReservationMode::Anew,
         };
-        lab.event(Event::CellCreated { cell: CellId(1) });
+        lab.event(Event::CellCreated {
+            cell: CellId(1),
+            version: CellVersion::NEWEST,
+        });
         lab
     }
 

@@ -3,6 +3,7 @@
 use crate::config::Configuration;
 use crate::decide::hosts::agents::{AttributeTypes, attribute_types};
 use crate::effect::ConnectionId;
+use proto::cell_version::CellVersion;
 use proto::id::{HostName, SubmitSeq, TaskKey};
 use proto::time::Tick;
 use proto::usage::TaskResult;
@@ -59,6 +60,8 @@ pub struct Agents {
 struct Agent {
     connection: ConnectionId,
     instance: u128,
+    /// The newest version of a cell that it knows.
+    cell_version: CellVersion,
     config: AgentConfig,
     /// When it was asked to show that it lives, because another one came under its name.
     asked: Option<Tick>,
@@ -94,6 +97,15 @@ impl Agents {
     /// Every connected agent, in the order of the hosts.
     pub fn connected(&self) -> impl Iterator<Item = (HostName, ConnectionId)> + '_ {
         self.agents.iter().map(|(host, agent)| (host.clone(), agent.connection))
+    }
+
+    /// The hosts whose connected agents do not know a version of a cell.
+    pub(crate) fn older_than(&self, version: CellVersion) -> impl Iterator<Item = &HostName> {
+        let older = self
+            .agents
+            .iter()
+            .filter(move |(_, agent)| agent.cell_version < version);
+        older.map(|(host, _)| host)
     }
 
     /// When something is due for the first time.
@@ -136,6 +148,7 @@ impl Agents {
         let agent = Agent {
             connection,
             instance,
+            cell_version: hello.cell_version,
             config,
             asked: None,
             tickets,
