@@ -232,7 +232,7 @@ impl Agent {
             host: self.config.host.clone(),
             root: self.layout.root(),
             cell_name: CELL_NAME.to_owned(),
-            arch: ::sensors::collector::arch().to_owned(),
+            arch: proto::host::arch().to_owned(),
             processors: crate::processors(),
             time_zone: std::env::var("TZ").ok().filter(|zone| !zone.is_empty()),
             environment: own_environment(),
@@ -251,7 +251,7 @@ impl Agent {
         SensorSite {
             names: sensors::self_names(host),
             environment: sensors::environment(&self.layout.root(), host),
-            binaries: self.layout.dir().join("bin").join(::sensors::collector::arch()),
+            binaries: self.layout.dir().join("bin").join(proto::host::arch()),
             user: user.unwrap_or_else(|| SENSOR_USER.to_owned()),
             settings: sensors.clone(),
         }

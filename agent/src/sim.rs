@@ -196,7 +196,7 @@ impl Fleet {
             host: host.clone(),
             root: self.layout.root(),
             cell_name: CELL_NAME.to_owned(),
-            arch: ::sensors::collector::arch().to_owned(),
+            arch: proto::host::arch().to_owned(),
             processors: crate::processors(),
             time_zone: None,
             environment: Vec::new(),

@@ -2,6 +2,7 @@
 
 use crate::backup::restore::Moment;
 use crate::init::{self, DEFAULT_PORT, Plan};
+use crate::verifiers::relay::RelayOptions;
 use lexopt::prelude::*;
 use proto::id::{EventSeq, HostName, UserName};
 use proto::time::Wall;
@@ -48,6 +49,8 @@ pub enum Action {
         /// The mailers that may be run.
         mailers: Vec<String>,
     },
+    /// Run job submission verifiers for the master of another account.
+    Verifiers(RelayOptions),
     /// Write what site scripts look for.
     Tree {
         /// The state directory of a host that has joined.
@@ -79,6 +82,9 @@ struct CommandOptions {
     mailers: Vec<String>,
     until_event: Option<u64>,
     until_ms: Option<i64>,
+    scripts: Vec<String>,
+    master: Option<String>,
+    listen: Option<PathBuf>,
     daemon: bool,
     log_file: bool,
 }
@@ -90,7 +96,7 @@ pub enum ArgsError {
     #[error(transparent)]
     Option(#[from] lexopt::Error),
     /// The first word names no subcommand.
-    #[error("no subcommand {0:?}: init, run, check, tree, part, backup, restore or mail")]
+    #[error("no subcommand {0:?}: init, run, check, tree, part, backup, restore, mail or jsv")]
     UnknownSubcommand(String),
     /// A subcommand needs this option.
     #[error("{0} is missing")]
@@ -132,6 +138,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
         "restore" => &["dir", "until-event", "until-ms"],
         "part" => &["dir", "original"],
         "mail" => &["mailer"],
+        "jsv" => &["script", "for", "listen"],
         other => return Err(ArgsError::UnknownSubcommand(other.to_owned())),
     };
     let Some(given) = options(&mut parser, allowed)? else {
@@ -142,6 +149,13 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Actio
             true => Err(ArgsError::Missing("--mailer PATH")),
             false => Ok(Action::Mail { mailers: given.mailers }),
         };
+    }
+    if subcommand == "jsv" {
+        return Ok(Action::Verifiers(RelayOptions {
+            scripts: given.scripts,
+            master: given.master.ok_or(ArgsError::Missing("--for ACCOUNT"))?,
+            listen: given.listen,
+        }));
     }
     let dir = given.dir.clone().ok_or(ArgsError::Missing("--dir DIR"))?;
     let dir = std::path::absolute(&dir).map_err(|reason| ArgsError::Directory { dir, reason })?;
@@ -189,6 +203,9 @@ fn options(parser: &mut lexopt::Parser, allowed: &[&str]) -> Result<Option<Comma
             "until-event" => given.until_event = Some(parser.value().and_then(|value| value.parse())?),
             "until-ms" => given.until_ms = Some(parser.value().and_then(|value| value.parse())?),
             "mailer" => given.mailers.push(parser.value().and_then(|value| value.string())?),
+            "script" => given.scripts.push(parser.value().and_then(|value| value.string())?),
+            "for" => given.master = Some(parser.value().and_then(|value| value.string())?),
+            "listen" => given.listen = Some(parser.value()?.into()),
             "daemon" => given.daemon = true,
             _ => given.log_file = true,
         }
@@ -277,6 +294,13 @@ mod tests {
             check("restore --dir /d --until-ms 7"),
             Ok(restore(Moment::Time(Wall(7))))
         );
+        let jsv = RelayOptions {
+            scripts: vec!["/opt/a.sh".to_owned(), "/opt/b.sh".to_owned()],
+            master: "gridwright-master".to_owned(),
+            listen: Some("/run/x.sock".into()),
+        };
+        let line = "jsv --for gridwright-master --script /opt/a.sh --script /opt/b.sh --listen /run/x.sock";
+        assert_eq!(check(line), Ok(Action::Verifiers(jsv)));
         assert_eq!(check("run --help"), Ok(Action::Help));
         let Ok(Action::Init(plan)) = check("init --dir /d --port 7000 --slots 3 --host Node1") else {
             panic!("init is read")
@@ -290,6 +314,7 @@ mod tests {
             ("fly", "no subcommand \"fly\""),
             ("run", "--dir DIR is missing"),
             ("mail", "--mailer PATH is missing"),
+            ("jsv --script /opt/a.sh", "--for ACCOUNT is missing"),
             ("run --dir /d --slots 3", "invalid option '--slots'"),
             ("init --dir /d --port 70000", "cannot parse argument"),
             ("init --dir /d --owner-uids 1,2,3", "invalid option '--owner-uids'"),

@@ -27,10 +27,11 @@ use crate::scripts::Scripts;
 use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{Store, StoreError};
+use crate::verifiers::VerifierQueue;
 use master_core::core::Core;
 use master_core::effect::Step;
 use master_core::effect::{Alarm, ConnectionId, Effect, Input, Placer, ReplyTo};
-use master_core::event::Record;
+use master_core::event::{Event, Record};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::time::Now;
@@ -71,6 +72,8 @@ pub struct Outlets {
     pub connections: Arc<Connections>,
     /// Slave tasks and the streams that lead to them.
     pub slaves: Arc<Slaves>,
+    /// The verifier of the cell.
+    pub verifiers: VerifierQueue,
     /// Facts that all threads see at once.
     pub signs: Signs,
     /// Admitted certificates.
@@ -282,7 +285,11 @@ impl Driver {
         if let Some(reply_to) = self.refused(&input) {
             return self.refuse(reply_to, turn);
         }
+        let input = self.with_room(input);
         let input = self.scripts.take_out(input);
+        if let Input::Verified { id, .. } = &input {
+            self.scripts.bring_back(*id);
+        }
         let connected = if let Input::AgentConnected { connection, host, .. } = &input {
             Some((*connection, host.clone()))
         } else {
@@ -290,6 +297,9 @@ impl Driver {
         };
         let now = self.clock.now();
         let (Step { events, effects }, is_set_aside) = self.handled(input, now);
+        if let Some(id) = looked_at.filter(|id| self.core.submission(*id).is_none()) {
+            self.scripts.let_go(id);
+        }
         if let Some((connection, host)) = connected.filter(|_| !is_set_aside) {
             // First on the stream, before anything that the core has to say to the agent.
             turn.add(BatchOutput::Welcome(connection, Box::new(self.welcome(&host))));
@@ -330,6 +340,11 @@ impl Driver {
             out,
             is_urgent: _,
         } = turn;
+        for out in &out {
+            if let BatchOutput::Effect(Effect::Verify(order)) = out {
+                self.scripts.hold(order, &self.store);
+            }
+        }
         if !records.is_empty() {
             let scripts = self.scripts.follow(&records);
             self.make_durable(&records, &scripts)?;
@@ -338,6 +353,13 @@ impl Driver {
                 let _ = self.outlets.revoked.send(serial);
             }
             self.outlets.slaves.apply(&records);
+            if records
+                .iter()
+                .any(|record| matches!(record.event, Event::ObjectsChanged(_)))
+            {
+                let url = self.core.state().config.settings.jsv_url.value();
+                self.outlets.verifiers.set_url(url.map(|url| url.0.clone()));
+            }
             self.to_reader(ReaderInput::Events(records));
         } else {
             self.scripts.forget_refused();
@@ -372,6 +394,7 @@ impl Driver {
                 self.outbox.add(connection, OutgoingMessage::Close(why), self.stored)
             }
             Effect::Joined { to, outcome } => self.outlets.joins.answer(to, outcome),
+            Effect::Verify(order) => self.outlets.verifiers.verify(order),
             Effect::IssueSimulated { to, hosts } => self.outlets.issuer.issue_simulated(to, hosts, &self.runtime),
             Effect::Revoked(host) => {
                 let why = Diagnostic::new(Code::BadCertificate, format!("host {host} was revoked"))
@@ -484,6 +507,7 @@ impl BatchOutput {
                 Effect::Reply { .. }
                 | Effect::Disconnect { .. }
                 | Effect::Joined { .. }
+                | Effect::Verify(_)
                 | Effect::IssueSimulated { .. }
                 | Effect::Revoked(_)
                 | Effect::TriggerScheduling

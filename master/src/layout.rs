@@ -98,16 +98,3 @@ impl Layout {
         self.master("state.db")
     }
 }
-
-/// The name of this machine's kind in Grid Engine's words, such as `lx-amd64`.
-pub fn arch() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "lx-amd64",
-        "x86" => "lx-x86",
-        "aarch64" => "lx-arm64",
-        "riscv64" => "lx-riscv64",
-        "powerpc64" => "lx-ppc64le",
-        "s390x" => "lx-s390x",
-        other => other,
-    }
-}

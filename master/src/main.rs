@@ -42,6 +42,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod tickets;
+mod verifiers;
 mod zone;
 
 use args::{Action, RunOptions};
@@ -108,6 +109,11 @@ fn act(action: Action) -> ExitCode {
         }
         Action::Mail { mailers } => {
             if let Err(error) = followers::mail::relay::serve(&mailers, std::io::stdin(), std::io::stdout()) {
+                return fail(&error);
+            }
+        }
+        Action::Verifiers(options) => {
+            if let Err(error) = verifiers::relay::serve(&options) {
                 return fail(&error);
             }
         }

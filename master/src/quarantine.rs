@@ -193,6 +193,10 @@ fn mark(core: &Core, input: &Input) -> InputMark {
         Input::LoadReport { connection, .. } => format!("load report of host {}", host_of(*connection)),
         // A pass plans on a state, so its first order comes first again.
         Input::Orders { scheduler, orders } => format!("orders of scheduler {scheduler} from {}", first(orders)),
+        Input::Verified { id, .. } => match core.submission(*id) {
+            Some((id, owner, host)) => request(id, owner, host),
+            None => "a job that was verified too late".to_owned(),
+        },
         Input::Join { host, .. } => format!("join of host {host}"),
         Input::CertificateRenewed { host, .. } => format!("renewal of host {host}"),
         Input::Tickets(_) => return InputMark::Words("tickets of running tasks".into()),
@@ -260,6 +264,7 @@ fn instead(input: Input, mark: &str) -> Step {
             std::iter::once(warn).chain(refused).collect()
         }
         Input::AgentLost { .. }
+        | Input::Verified { .. }
         | Input::AgentMessage { .. }
         | Input::LoadReport { .. }
         | Input::CertificateRenewed { .. }

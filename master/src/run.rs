@@ -30,6 +30,7 @@ use crate::signs::Signs;
 use crate::slaves::Slaves;
 use crate::store::{AccountingFormat, Store, StoreError, probe_room};
 use crate::tickets::Tickets;
+use crate::verifiers::VerifierQueue;
 use jiff::tz::TimeZone;
 use master_core::core::Core;
 use master_core::effect::{LoadLimits, MasterHost};
@@ -170,12 +171,13 @@ struct Master {
     threads: Threads,
 }
 
-/// The three threads that are no tokio's.
+/// The three threads that are no tokio's, and the verifier of the cell.
 struct Threads {
     driver: JoinHandle<Result<(), StoreError>>,
     driver_ended: oneshot::Receiver<()>,
     reader: JoinHandle<()>,
     scheduler: JoinHandle<()>,
+    verifiers: VerifierQueue,
 }
 
 /// The receiving ends of the queues between the threads.
@@ -259,6 +261,7 @@ impl Master {
             mut driver_ended,
             reader,
             scheduler,
+            verifiers,
         } = threads;
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: the master ends"),
@@ -268,6 +271,7 @@ impl Master {
         notify::stopping(layout);
         doors.iter().for_each(|door| door.abort());
         desk.signs.stop();
+        verifiers.stop().await;
         // The driver may have ended by itself: then nobody takes this, and nobody has to.
         let _ = desk.inputs.send(DriverInput::Stop).await;
         let outcome = tokio::task::spawn_blocking(move || {
@@ -375,7 +379,12 @@ impl Threads {
         layout: &Layout,
         desk: &Arc<Desk>,
         queues: Queues,
-        start: Start,
+        Start {
+            disk,
+            state,
+            admitted,
+            revoked,
+        }: Start,
     ) -> Result<Self, RunError> {
         let Queues {
             inputs,
@@ -383,12 +392,6 @@ impl Threads {
             from_driver,
             queries,
         } = queues;
-        let Start {
-            disk,
-            state,
-            admitted,
-            revoked,
-        } = start;
         let clock = Clock::continue_from(state.now);
         let naming = naming(layout)?;
         let reader = reader(
@@ -410,7 +413,9 @@ impl Threads {
         );
         let on = runtime.clone();
         let scheduler = spawn("master-sched", move || scheduler.run(scheduler_inputs, &on))?;
+        let verifiers = verifiers(runtime, layout, desk);
         let outlets = Outlets {
+            verifiers: verifiers.clone(),
             reader: to_reader,
             scheduler: to_scheduler,
             joins: desk.joins.clone(),
@@ -436,8 +441,15 @@ impl Threads {
             driver_ended,
             reader,
             scheduler,
+            verifiers,
         })
     }
+}
+
+fn verifiers(runtime: &Handle, layout: &Layout, desk: &Desk) -> VerifierQueue {
+    let (queue, work) = VerifierQueue::new(desk.inputs.clone(), layout.dir().to_owned());
+    runtime.spawn(work);
+    queue
 }
 
 /// How hosts are named. The files are read once: a change of them takes effect with the next start.

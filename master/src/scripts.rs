@@ -7,7 +7,7 @@
 //! jobs of the state alone.
 
 use crate::store::{ScriptChanges, Store, StoreError, script_digest};
-use master_core::effect::Input;
+use master_core::effect::{Input, VerificationId, VerificationOrder};
 use master_core::event::{Event, Record};
 use master_core::state::State;
 use proto::id::SubmitSeq;
@@ -15,6 +15,7 @@ use proto::job::{JobSpec, Program, ScriptDigest, StoredScript};
 use proto::wire::client::Command;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Bytes up to which a script stays with its job: a row of its own would cost more.
@@ -43,6 +44,8 @@ pub struct Scripts {
     /// Scripts that lost their last job. Messages of the same turn may still need them, so their
     /// rows go with the next one.
     unused: BTreeSet<ScriptDigest>,
+    /// Scripts of jobs that the verifier of the cell looks at.
+    held: BTreeMap<VerificationId, (ScriptDigest, Arc<[u8]>)>,
     cache: VecDeque<(ScriptDigest, Arc<[u8]>)>,
     /// Whether rows were dropped whose room the database may still have.
     has_left_room: bool,
@@ -92,6 +95,33 @@ impl Scripts {
             };
         }
         input
+    }
+
+    /// Keeps the script of a job while the verifier of the cell looks at it: the job that it was
+    /// copied from may end meanwhile.
+    pub fn hold(&mut self, order: &VerificationOrder, store: &Store) {
+        let Program::Stored { script, .. } = &order.spec.program else {
+            return;
+        };
+        let fresh = self.fresh.get(&script.digest).cloned();
+        // Of a script that is lost, the job says so where it runs.
+        if let Some(content) = fresh.or_else(|| self.content(&script.digest, store).ok()) {
+            self.held.insert(order.id, (script.digest, content));
+        }
+    }
+
+    /// Has the scripts of a request at hand, one of whose jobs the verifier has looked at.
+    pub fn bring_back(&mut self, id: VerificationId) {
+        let of_request = self.held.range(jobs_of(id)).map(|(_, script)| script.clone());
+        self.fresh.extend(of_request.collect::<Vec<_>>());
+    }
+
+    /// Forgets the scripts of a request that has been decided.
+    pub fn let_go(&mut self, id: VerificationId) {
+        let decided: Vec<_> = self.held.range(jobs_of(id)).map(|(id, _)| *id).collect();
+        for id in decided {
+            self.held.remove(&id);
+        }
     }
 
     /// Returns the scripts that the database stores and drops with these events.
@@ -193,6 +223,11 @@ impl Scripts {
             self.unused.insert(digest);
         }
     }
+}
+
+/// All jobs of the request of one.
+fn jobs_of(id: VerificationId) -> RangeInclusive<VerificationId> {
+    VerificationId { copy: 0, ..id }..=VerificationId { copy: u32::MAX, ..id }
 }
 
 /// Runs in the place of a script that is lost: the job goes into error with the reason in its

@@ -186,9 +186,11 @@ entries! {
     delegated_file_staging: LowerFlag, str::parse::<LowerFlag>, Global, Always, "false";
     /// Whether nice values follow tickets.
     reprioritize: LowerFlag, str::parse::<LowerFlag>, Global, Always, "0";
-    /// The server's job submission verifier.
+    /// The job submission verifier that sees every job before the master accepts it, as
+    /// `[script:][user@]path`; see jsv(5).
     jsv_url: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Global, Always, "none";
-    /// The options of `qalter` that the verifier need not see.
+    /// What `qalter` may change where there is a verifier, which does not see such changes: names
+    /// of parameters as jsv(5) has them, or `none`.
     jsv_allowed_mod: UninterpretedText, str::parse::<UninterpretedText>, Global, Always, "ac,h,i,e,o,j,M,N,p,w";
     /// The Java library of the master; shown and not used.
     libjvm_path: OptionalValue<UninterpretedText>, str::parse::<OptionalValue<UninterpretedText>>, Host, IfSet, "none";

@@ -251,3 +251,19 @@ impl Object for ExecHost {
         self.to_fields()
     }
 }
+
+/// The architecture that this program was built for, in Grid Engine's words: `lx-amd64` for 64-bit
+/// x86.
+pub fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "lx-amd64",
+        "x86" => "lx-x86",
+        "aarch64" => "lx-arm64",
+        "arm" => "lx-armhf",
+        "powerpc64" if cfg!(target_endian = "little") => "lx-ppc64le",
+        "powerpc64" => "lx-ppc64",
+        "riscv64" => "lx-riscv64",
+        "s390x" => "lx-s390x",
+        _ => "lx-unknown",
+    }
+}

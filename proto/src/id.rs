@@ -192,6 +192,25 @@ pub struct SubmitSeq(pub u64);
 #[serde(transparent)]
 pub struct JobNumber(pub u32);
 
+impl JobNumber {
+    /// The last one before they start again at 1.
+    pub const LAST: JobNumber = JobNumber(9_999_999);
+
+    /// Whether this number was given out before another one, of two that are near each other. After
+    /// the last one comes 1.
+    pub fn is_before(self, other: JobNumber) -> bool {
+        let ahead = (i64::from(other.0) - i64::from(self.0)).rem_euclid(i64::from(Self::LAST.0));
+        ahead > 0 && ahead < i64::from(Self::LAST.0 / 2)
+    }
+}
+
+impl Default for JobNumber {
+    /// The one before the first.
+    fn default() -> Self {
+        JobNumber(0)
+    }
+}
+
 impl fmt::Display for JobNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
@@ -305,6 +324,21 @@ mod tests {
     fn host_names_are_lower_case() {
         assert_eq!(HostName::new("Node1.Example.ORG").as_str(), "node1.example.org");
         assert_eq!(HostName::new("Node1.Example.ORG").short(), "node1");
+    }
+
+    #[test]
+    fn job_numbers_start_again_behind_the_last() {
+        for (one, other, expected) in [
+            (0, 1, true),
+            (1, 2, true),
+            (2, 1, false),
+            (5, 5, false),
+            (9_999_999, 1, true),
+            (1, 9_999_999, false),
+            (9_999_000, 7, true),
+        ] {
+            assert_eq!(JobNumber(one).is_before(JobNumber(other)), expected, "{one} {other}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A job as it was submitted, what can be altered in it, and the letters that tell its state.
 
+pub mod lists;
 #[cfg(test)]
 mod tests;
 

@@ -20,6 +20,7 @@ pub mod host;
 pub mod hostgroup;
 pub mod id;
 pub mod job;
+pub mod jsv;
 pub mod launch;
 pub mod limit;
 pub mod load;

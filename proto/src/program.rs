@@ -72,6 +72,7 @@ pub const MASTER: ProgramDef = ProgramDef {
         "backup --dir DIR",
         "restore --dir DIR [--until-event N | --until-ms MS]",
         "mail --mailer PATH [--mailer PATH ...]",
+        "jsv --for ACCOUNT [--script PATH ...] [--listen SOCKET]",
     ],
     commands: &[
         ("init", "makes a new cell in DIR"),
@@ -99,6 +100,10 @@ pub const MASTER: ProgramDef = ProgramDef {
         (
             "mail",
             "runs the mailer for a letter of the master on standard input; systemd starts it (gridwright-mail.socket)",
+        ),
+        (
+            "jsv",
+            "runs job submission verifiers as its own account for a master of another one; systemd starts it (gridwright-jsv@.socket)",
         ),
     ],
     options: &[
@@ -130,6 +135,18 @@ pub const MASTER: ProgramDef = ProgramDef {
         (
             "--mailer PATH",
             "mail: a mailer that may be run; all others are refused",
+        ),
+        (
+            "--for ACCOUNT",
+            "jsv: the account of the master, by name or number; all others are turned away",
+        ),
+        (
+            "--script PATH",
+            "jsv: a verifier that may be run; all others are refused",
+        ),
+        (
+            "--listen SOCKET",
+            "jsv: the socket to make; without it standard input is the socket",
         ),
         DAEMON,
         ("--log-file", "log to DIR/log/master.log instead of standard error"),

@@ -16,6 +16,7 @@ use crate::swap::read_swap;
 use crate::text;
 use crate::topology::{Topology, read_online, read_topology};
 use crate::uptime::read_uptime;
+use proto::host::arch;
 use proto::id::AttributeName;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -226,22 +227,6 @@ pub fn is_static(name: &str) -> bool {
         "m_thread",
     ];
     STATIC.contains(&name)
-}
-
-/// The architecture that this program was built for, in Grid Engine's words: `lx-amd64` for 64-bit
-/// x86.
-pub fn arch() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "lx-amd64",
-        "x86" => "lx-x86",
-        "aarch64" => "lx-arm64",
-        "arm" => "lx-armhf",
-        "powerpc64" if cfg!(target_endian = "little") => "lx-ppc64le",
-        "powerpc64" => "lx-ppc64",
-        "riscv64" => "lx-riscv64",
-        "s390x" => "lx-s390x",
-        _ => "lx-unknown",
-    }
 }
 
 /// Kernels may be built without pressure stall information, and few hosts have the driver that

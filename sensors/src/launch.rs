@@ -37,7 +37,7 @@ pub fn command_line(sensor: &SensorSpec) -> Vec<String> {
 
 /// The whole environment of a sensor; nothing of the daemon's own environment leaks into it.
 pub fn environment(site: &SensorEnvironment<'_>) -> BTreeMap<String, String> {
-    let arch = crate::collector::arch();
+    let arch = proto::host::arch();
     let path = format!(
         "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{}/bin/{arch}",
         site.sge_root

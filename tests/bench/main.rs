@@ -24,6 +24,7 @@ mod scheduling;
 mod talk;
 mod throughput;
 mod usage;
+mod verifier;
 
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
@@ -34,11 +35,12 @@ use std::time::Duration;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What can be measured, in the order in which `all` does it.
-const MEASURES: [&str; 18] = [
+const MEASURES: [&str; 19] = [
     "floor",
     "array",
     "separate",
     "latency",
+    "verifier",
     "reports",
     "idle",
     "node",
@@ -157,6 +159,7 @@ fn run(measure: &str, options: &Options) {
         "array" => throughput::arrays(options.tasks),
         "separate" => throughput::separate(options.jobs),
         "latency" => latency::measure(),
+        "verifier" => verifier::measure(),
         "reports" => reports::measure(options.hosts),
         "objects" => objects::measure(),
         "matching" => matching::measure(),

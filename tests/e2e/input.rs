@@ -308,7 +308,6 @@ fn entries_of_the_configuration_without_effect_are_kept_with_a_warning() {
         ("gid_range", "20000-20100"),
         ("xterm", "/bin/xt"),
         ("execd_spool_dir", "/spool"),
-        ("jsv_allowed_mod", "l"),
     ] {
         let text = edited(
             &cell.admin(GLOBAL).ok().out,

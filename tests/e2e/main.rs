@@ -44,4 +44,5 @@ mod tokens;
 mod tolerances;
 mod units;
 mod usage;
+mod verifiers;
 mod waits;

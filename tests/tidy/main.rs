@@ -17,11 +17,12 @@ const MAX_FILE_LINES: usize = 700;
 const MAX_COMMENT_WIDTH: usize = 100;
 
 /// What each package may import of ours, and of the libraries that the table restricts.
-const IMPORTS: [(&str, &[&str], &[&str]); 12] = [
+const IMPORTS: [(&str, &[&str], &[&str]); 13] = [
     ("proto", &[], &[]),
     ("proto/folder", &[], &["nix"]),
     ("proto/logging", &["proto"], &["nix"]),
     ("proto/quic", &["proto"], &["tokio", "quinn", "rustls"]),
+    ("proto/verifier", &["proto"], &["tokio", "nix"]),
     ("proto/version", &[], &[]),
     ("sensors", &["proto"], &["procfs", "sysinfo"]),
     ("agent/core", &["proto"], &[]),
@@ -38,17 +39,30 @@ const IMPORTS: [(&str, &[&str], &[&str]); 12] = [
     ),
     (
         "master",
-        &["master_core", "proto", "folder", "logging", "quic", "version"],
+        &[
+            "master_core",
+            "proto",
+            "folder",
+            "logging",
+            "quic",
+            "verifier",
+            "version",
+        ],
         &["tokio", "nix", "rusqlite"],
     ),
-    ("master/cli", &["proto", "quic", "version"], &["tokio", "nix", "rustix"]),
+    (
+        "master/cli",
+        &["proto", "quic", "verifier", "version"],
+        &["tokio", "nix", "rustix"],
+    ),
 ];
 
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "proto",
     "folder",
     "logging",
     "quic",
+    "verifier",
     "version",
     "sensors",
     "agent_core",

@@ -6,6 +6,8 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
+/// A job submission verifier that is named on the command line cannot be run.
+pub const BAD_VERIFIER: u8 = 3;
 /// A script cannot be read or is empty.
 pub const SCRIPT_UNREADABLE: u8 = 4;
 /// An option that this command does not have.

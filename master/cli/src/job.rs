@@ -2,13 +2,12 @@
 //! and what they mean.
 
 pub mod aliases;
-pub mod date;
 pub mod description;
 pub mod empty;
 pub mod environment;
 pub mod options;
-pub mod paths;
 pub mod request;
 pub mod script;
 pub mod selection;
 pub mod sources;
+pub mod verifiers;

@@ -3,12 +3,13 @@
 
 use crate::decide::memory::Memory;
 use crate::decide::{self, Caller, Turn};
-use crate::effect::{ConnectionId, Input, MasterHost, Step};
+use crate::effect::{ConnectionId, Input, MasterHost, Step, VerificationId};
 use crate::event::{Actor, Event, StoredObject};
 use crate::observe::Observations;
 use crate::state::State;
 use proto::cell_version::CellVersion;
 use proto::id::{CellId, Epoch, HostName, RequestId};
+use proto::job::Owner;
 use proto::time::{Now, Tick};
 use proto::wire::agent::AgentConfig;
 
@@ -153,6 +154,12 @@ impl Core {
     /// next [`Input::Tick`].
     pub fn bulk_command(&self) -> Option<(RequestId, &Caller)> {
         self.memory.bulk_commands.next()
+    }
+
+    /// The request that a job belongs to which the verifier of the cell looks at, and whose it is.
+    /// None once the request is decided.
+    pub fn submission(&self, id: VerificationId) -> Option<(RequestId, &Owner, &HostName)> {
+        self.memory.submissions.request_of(id)
     }
 
     /// When [`Input::Tick`] is wanted at the latest; none if nothing waits for time to pass.

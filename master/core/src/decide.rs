@@ -51,7 +51,7 @@ pub(crate) fn actor(agents: &Agents, input: &Input) -> Actor {
             .host_of(*connection)
             .map_or(Actor::Master, |host| Actor::Agent(host.clone())),
         Input::Orders { scheduler, .. } => Actor::Scheduler(scheduler.clone()),
-        Input::Tickets(_) | Input::Tick => Actor::Master,
+        Input::Verified { .. } | Input::Tickets(_) | Input::Tick => Actor::Master,
     }
 }
 
@@ -105,6 +105,7 @@ pub(crate) fn input(turn: &mut Turn<'_>, input: Input) {
             serial,
             not_after,
         } => objects::renewed(turn, host, serial, not_after),
+        Input::Verified { id, outcome } => submit::verification::verified(turn, id, outcome),
         Input::Tickets(tickets) => tickets::take(turn, &tickets),
         Input::Tick => bulk_commands::go_on(turn),
     }

@@ -3,8 +3,9 @@
 use crate::event::Record;
 use proto::diagnostic::Diagnostic;
 use proto::host::names::Naming;
-use proto::id::{HostName, RequestId, TaskKey};
-use proto::job::Owner;
+use proto::id::{HostName, JobNumber, RequestId, TaskKey};
+use proto::job::{JobSpec, Owner};
+use proto::jsv::JsvUrl;
 use proto::load::LoadReport;
 use proto::time::Zone;
 use proto::wire::agent::{AgentHello, AgentMessage, MasterMessage};
@@ -80,6 +81,13 @@ pub enum Input {
     /// What a scheduler says that the tasks on hosts are worth: all of them, in millionths of
     /// tickets. Soft.
     Tickets(Vec<(TaskKey, i64)>),
+    /// The verifier of the cell has looked at a job ([`Effect::Verify`]).
+    Verified {
+        /// Which job.
+        id: VerificationId,
+        /// The job as the verifier wants it, or why it is refused.
+        outcome: Result<Box<JobSpec>, Diagnostic>,
+    },
     /// A host asks to join with a token. The shell issues the certificate when told to.
     Join {
         /// Where the answer goes.
@@ -104,6 +112,32 @@ pub enum Input {
     },
     /// Time passed: at the latest when [`Core::next_timer`](crate::core::Core::next_timer) says.
     Tick,
+}
+
+/// A job that waits for the verifier of the cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VerificationId {
+    /// The number of the request, counted since the master started.
+    pub submission: u64,
+    /// The place of the job in the request, from 0.
+    pub copy: u32,
+}
+
+/// What the verifier of the cell is to be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerificationOrder {
+    /// Which job waits for the answer.
+    pub id: VerificationId,
+    /// The verifier.
+    pub verifier: JsvUrl,
+    /// How long one attempt may take, in seconds.
+    pub patience_s: u32,
+    /// From how many milliseconds on the log tells how long it took.
+    pub threshold_ms: u32,
+    /// The number that the job gets if it is accepted.
+    pub number: JobNumber,
+    /// The job.
+    pub spec: Arc<JobSpec>,
 }
 
 /// Who places jobs.
@@ -155,6 +189,9 @@ pub enum Effect {
         /// The outcome.
         outcome: Result<(), Diagnostic>,
     },
+    /// Ask the verifier of the cell about a job. The answer is [`Input::Verified`], in bounded
+    /// time.
+    Verify(Box<VerificationOrder>),
     /// Issue a certificate to each simulated host and answer with them.
     IssueSimulated {
         /// Whom.

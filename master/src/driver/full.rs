@@ -48,6 +48,22 @@ impl Driver {
         (self.room == DiskRoom::Short).then_some(reply_to)
     }
 
+    /// An input, with a job that the verifier has accepted refused where there is no room for it.
+    pub(super) fn with_room(&mut self, input: Input) -> Input {
+        let Input::Verified { id, outcome: Ok(_) } = &input else {
+            return input;
+        };
+        let id = *id;
+        self.look_at_room();
+        match self.room {
+            DiskRoom::Short => Input::Verified {
+                id,
+                outcome: Err(self.reserve.refusal()),
+            },
+            DiskRoom::Enough => input,
+        }
+    }
+
     /// Who waits for the answer of a command that comes for the first time.
     fn new_command(&self, input: &Input) -> Option<ReplyTo> {
         let Input::Command { reply_to, id, .. } = input else {

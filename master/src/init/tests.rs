@@ -104,7 +104,7 @@ fn site_scripts_find_what_they_look_for() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let (root, arch) = (layout.dir().display(), crate::layout::arch());
+    let (root, arch) = (layout.dir().display(), proto::host::arch());
     // The link leads to a program that a test build need not have.
     assert_eq!(
         text.lines().next(),
@@ -154,7 +154,7 @@ fn a_host_that_joined_gets_what_site_scripts_look_for() {
             .contains("SGE_QMASTER_PORT=7001;")
     );
     assert!(!layout.common("accounting").exists() && !layout.master("").exists());
-    let arch = crate::layout::arch();
+    let arch = proto::host::arch();
     assert!(layout.dir().join("bin").join(arch).join("qstat").is_symlink());
     let said = |program: &str, argument: &str| {
         let output = Command::new(layout.dir().join(program)).arg(argument).output().unwrap();

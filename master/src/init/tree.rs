@@ -2,9 +2,10 @@
 //! master's host and on the others.
 
 use super::{InitError, unwritable};
-use crate::layout::{CELL_NAME, Layout, arch};
+use crate::layout::{CELL_NAME, Layout};
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
+use proto::host::arch;
 use proto::id::{HostName, UserName};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -65,6 +66,19 @@ const HELPERS: [(&str, &str); 7] = [
     ("gethostname", GETHOSTNAME),
     ("now", include_str!("utilbin/now")),
     ("uidgid", include_str!("utilbin/uidgid")),
+];
+
+/// What job submission verifiers include, below `util/resources/jsv`, and examples with the rights
+/// of programs.
+pub(super) const JSV_FILES: [(&str, &str, u32); 8] = [
+    ("jsv_include.sh", include_str!("jsv/jsv_include.sh"), 0o644),
+    ("jsv_include.tcl", include_str!("jsv/jsv_include.tcl"), 0o644),
+    ("JSV.pm", include_str!("jsv/JSV.pm"), 0o644),
+    ("JSV.py", include_str!("jsv/JSV.py"), 0o644),
+    ("jsv.sh", include_str!("jsv/jsv.sh"), 0o755),
+    ("jsv.tcl", include_str!("jsv/jsv.tcl"), 0o755),
+    ("jsv.pl", include_str!("jsv/jsv.pl"), 0o755),
+    ("jsv.py", include_str!("jsv/jsv.py"), 0o755),
 ];
 
 /// What the files for site scripts say of a cell.
@@ -147,6 +161,8 @@ fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
         format!("bin/{arch}"),
         format!("{CELL_NAME}/common"),
         format!("utilbin/{arch}"),
+        "util/resources".to_owned(),
+        "util/resources/jsv".to_owned(),
     ];
     below
         .iter()
@@ -222,6 +238,9 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &ClassicFiles<'_>) -
     MPI_TEMPLATES
         .iter()
         .try_for_each(|(name, text)| write(&dir.join("mpi").join(name), text, 0o644))?;
+    JSV_FILES
+        .iter()
+        .try_for_each(|(name, text, mode)| write(&dir.join("util/resources/jsv").join(name), text, *mode))?;
     link_commands(&dir.join("bin").join(arch))
 }
 

@@ -6,6 +6,7 @@ use super::readings::DatabaseReading;
 use super::{Desk, overloaded};
 use crate::messages::{MoreRequest, Question, Stream, SubscribeRequest};
 use crate::query::{Accounting, AnswerPart, Changes};
+use crate::verifiers::url;
 use data_encoding::HEXLOWER;
 use master_core::effect::Input;
 use master_core::state::slaves::task_of;
@@ -239,6 +240,9 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Pendi
 }
 
 async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> PendingAnswer {
+    if let Err(refusal) = url::check(&command).await {
+        return PendingAnswer::Now(Reply::refusal(refusal));
+    }
     #[allow(
         clippy::wildcard_enum_match_arm,
         reason = "the core decides about all other commands"

@@ -107,8 +107,8 @@ const QMASTER: &[(&str, ParameterClass)] = &[
     ("GDI_RETRIES", Unread),
     ("CL_PING", Unread),
     ("SCHEDULER_TIMEOUT", Unread),
-    ("JSV_TIMEOUT", Unread),
-    ("JSV_THRESHOLD", Unread),
+    ("JSV_TIMEOUT", Served),
+    ("JSV_THRESHOLD", Served),
     ("OLD_RESCHEDULE_BEHAVIOR", Unread),
     ("OLD_RESCHEDULE_BEHAVIOR_ARRAY_JOB", Unread),
     ("NO_AUTHENTICATION", Unread),
@@ -321,6 +321,16 @@ impl Default for ExecdParams {
 /// pass gives to a large host.
 const START_FAILURES: u32 = 10;
 
+/// `JSV_TIMEOUT` where it is not set.
+fn jsv_timeout_s() -> u32 {
+    10
+}
+
+/// `JSV_THRESHOLD` where it is not set.
+fn jsv_threshold_ms() -> u32 {
+    5_000
+}
+
 /// What `qmaster_params` says, as far as Gridwright acts on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QmasterParams {
@@ -354,6 +364,13 @@ pub struct QmasterParams {
     pub stree_spool_interval_s: Option<u64>,
     /// `SIMULATE_EXECDS`: hosts and jobs are simulated.
     pub simulate_execds: bool,
+    /// `JSV_TIMEOUT`: seconds that the verifier of the cell may take for a job; 10 unless set.
+    #[serde(default = "jsv_timeout_s")]
+    pub jsv_timeout_s: u32,
+    /// `JSV_THRESHOLD`: milliseconds from which on the log tells how long the verifier took for a
+    /// job; 5000 unless set.
+    #[serde(default = "jsv_threshold_ms")]
+    pub jsv_threshold_ms: u32,
 }
 
 impl ParameterList for QmasterParams {
@@ -375,6 +392,12 @@ impl ParameterList for QmasterParams {
                 .unwrap_or(START_FAILURES),
             stree_spool_interval_s: parameters.seconds("STREE_SPOOL_INTERVAL")?,
             simulate_execds: flag("SIMULATE_EXECDS")?,
+            jsv_timeout_s: parameters
+                .parsed("JSV_TIMEOUT", value::bounded::<1, 600, u32>)?
+                .unwrap_or(jsv_timeout_s()),
+            jsv_threshold_ms: parameters
+                .parsed("JSV_THRESHOLD", value::bounded::<0, 0xffff_ffff, u32>)?
+                .unwrap_or(jsv_threshold_ms()),
         })
     }
 }

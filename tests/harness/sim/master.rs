@@ -329,6 +329,7 @@ impl World {
             }
             Effect::TriggerScheduling | Effect::MonitorScheduling => self.plan_pass(0),
             Effect::Joined { .. }
+            | Effect::Verify(_)
             | Effect::IssueSimulated { .. }
             | Effect::Revoked(_)
             | Effect::Shutdown

@@ -6,7 +6,6 @@ use crate::commands::ask::{self, Format};
 use crate::commands::{Outcome, token};
 use crate::exit;
 use crate::fail::Fail;
-use crate::job::date;
 use crate::output::time::{Clock, now};
 use crate::output::{self, json};
 use jiff::Timestamp;
@@ -16,6 +15,7 @@ use proto::time::Wall;
 use proto::wire::client::{ChangeFilter, Query};
 use proto::wire::view::{ChangeAction, ChangeHistory, ChangeView, Data, LogBeginning};
 use std::fmt::Write as _;
+use verifier::date;
 
 /// The changes that are printed where `--last` says nothing.
 const LAST: u32 = 1000;

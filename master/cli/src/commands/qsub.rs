@@ -13,6 +13,7 @@ use crate::job::options::QSUB;
 use crate::job::request::{AwaitedState, JobRequest, rejected};
 use crate::job::script;
 use crate::job::sources::{self, Origin, Source};
+use crate::job::verifiers;
 use crate::output::time::Clock;
 use crate::{exit, output};
 use proto::diagnostic::{Code, Diagnostic};
@@ -41,6 +42,8 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&build::verification(&spec, &Clock::local()));
         return Ok(exit::OK);
     }
+    let scripts = request.verifiers.as_deref().unwrap_or_default();
+    let spec = verifiers::verify("qsub", scripts, address.dir(), spec).map_err(rejected)?;
     let mut client = Client::connect(&address, "qsub")?;
     // From before the job exists: a Ctrl-C while it is being submitted must not leave it behind.
     let interrupt = if request.immediate || request.sync != AwaitedState::Submitted {

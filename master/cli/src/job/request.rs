@@ -8,17 +8,18 @@ mod values;
 
 use super::options::{JobOption, JobOptionRow, row_of};
 use super::sources::Source;
-use super::{aliases, empty};
+use super::{aliases, empty, verifiers};
 use crate::args::GivenOption;
 use crate::cell_address::CellAddress;
 use crate::exit;
 use crate::fail::Fail;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
-use proto::job::{ContextChange, HostPath, JobChanges};
+use proto::job::{ContextChange, HostPath, JobChanges, lists};
 use proto::request::{ResourceList, ResourceRequest};
 
-pub use values::{list, logical_directory, variables};
+pub use proto::job::lists::list;
+pub use values::{logical_directory, variables};
 
 /// Which slots of a job a `-l` or `-q` is about (`-scope`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub struct JobRequest {
     pub directive_prefix: Option<String>,
     /// `-v`, in order; none takes the value from the environment.
     pub variables: Option<Vec<(String, Option<String>)>>,
+    /// `-jsv`, the weakest source first; the last one sees the job first.
+    pub verifiers: Option<Vec<String>>,
     /// Whether a following `-l` or `-q` is soft.
     soft: bool,
     /// Which slots a following `-l` or `-q` is about.
@@ -217,7 +220,7 @@ impl JobRequest {
             O::MasterQueues => rule().add(&mut self.changes.master_queues, list(value), |a, b| a == b),
             O::Notify => self.changes.notify = Some(true),
             O::Immediate => self.immediate = self.yes_no(name, value)?,
-            O::MailList => rule().add(&mut self.changes.mail_to, values::addresses(value), |a, b| {
+            O::MailList => rule().add(&mut self.changes.mail_to, lists::addresses(value), |a, b| {
                 values::is_at_same_host(a, b)
             }),
             O::Name => self.changes.name = Some(self.job_name(value)?),
@@ -242,8 +245,13 @@ impl JobRequest {
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),
             O::Directory => self.changes.directory = Some(value.to_owned()),
-            // The parser refuses these three, and the command has used those below before.
-            O::Binding | O::Verifier | O::Terminal => return Err(self.invalid(name, value)),
+            O::Verifier => rule().add(
+                &mut self.verifiers,
+                vec![verifiers::script(self.command, value)?],
+                |a, b| a == b,
+            ),
+            // The parser refuses these two, and the command has used those below before.
+            O::Binding | O::Terminal => return Err(self.invalid(name, value)),
             O::Duration | O::End | O::HardError => {}
             O::Help | O::Prefix | O::Users | O::AllUsers | O::OptionFile => {}
         }

@@ -2,6 +2,7 @@
 //! and write them, and the other files that people write or programs read.
 
 mod plain;
+mod verifier;
 
 use super::page::{File, Page};
 use proto::object::ObjectKind;

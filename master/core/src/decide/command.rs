@@ -24,8 +24,8 @@ pub(crate) fn decide(
     }
     .command(&mut command);
     Some(match command {
-        Command::Submit(spec) => submit::submit(turn, caller, *spec),
-        Command::Resubmit { jobs, changes } => resubmit::resubmit(turn, caller, &jobs, &changes),
+        Command::Submit(spec) => return submit::submit(turn, request, caller, *spec),
+        Command::Resubmit { jobs, changes } => return resubmit::resubmit(turn, request, caller, &jobs, &changes),
         Command::Alter { jobs, changes } => return alter::alter(turn, request, caller, &jobs, changes),
         Command::Delete { jobs, force } => return delete::delete(turn, request, caller, &jobs, force),
         Command::Reserve(spec) => reservations::reserve(turn, caller, *spec),

@@ -7,6 +7,7 @@ use super::external::ExternalScheduler;
 use crate::decide::hosts::agents::Agents;
 use crate::decide::hosts::fitness::Fitness;
 use crate::decide::jobs::bulk_commands::BulkCommands;
+use crate::decide::submit::verification::WaitingSubmissions;
 use crate::decide::tasks::limits::StartTemplate;
 use crate::decide::tasks::usage::Checkpoints;
 use proto::time::Wall;
@@ -24,6 +25,8 @@ pub(crate) struct Memory {
     pub(crate) checkpoints: Checkpoints,
     /// Commands that have jobs left to look at.
     pub(crate) bulk_commands: BulkCommands,
+    /// Submissions whose jobs the verifier of the cell looks at.
+    pub(crate) submissions: WaitingSubmissions,
     /// How well hosts start tasks.
     pub(crate) fitness: Fitness,
     /// What was told of the last start.

@@ -32,6 +32,9 @@ pub(crate) fn command(turn: &mut Turn<'_>, request: RequestOrigin, caller: Calle
     if turn.bulk_commands_mut().is_on(request.id, request.reply_to) {
         return;
     }
+    if turn.submissions_mut().is_on(request.id, request.reply_to) {
+        return;
+    }
     turn.set_request(request.id);
     let Some(reply) = command::decide(turn, request, &caller, command) else {
         return;

@@ -7,7 +7,9 @@ pub(super) mod names;
 pub(super) mod paths;
 mod scopes;
 pub(super) mod verdicts;
+pub(super) mod verification;
 
+use super::requests::RequestOrigin;
 use super::{Caller, Turn, verify};
 use crate::decide::jobs::dependency;
 use crate::event::Event;
@@ -18,21 +20,33 @@ use proto::job::{JobSpec, Requests};
 use proto::wire::client::{Answer, Reply};
 use proto::wire::view::Data;
 use std::sync::Arc;
+use verification::{Candidate, SubmissionForm};
 
-/// The last job number before they start again at 1.
-const LAST_NUMBER: u32 = 9_999_999;
+/// Decides a submission. A job that is refused, or only to be verified, takes no number. None if it
+/// is answered later, because the verifier of the cell looks at it first.
+pub(super) fn submit(turn: &mut Turn<'_>, request: RequestOrigin, caller: &Caller, spec: JobSpec) -> Option<Reply> {
+    let candidate = Candidate::Job {
+        spec: Box::new(of_caller(spec, caller)),
+        texts: Vec::new(),
+    };
+    verification::submit_all(turn, request, caller, SubmissionForm::Job, vec![candidate])
+}
 
-/// Decides a submission. A job that is refused, or only to be verified, takes no number.
-pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Reply {
-    // Who submits and from where is what the socket says, whatever the client wrote.
-    let spec = JobSpec {
+/// The job as one of its caller: who submits and from where is what the socket says, whatever the
+/// client or a verifier wrote.
+fn of_caller(spec: JobSpec, caller: &Caller) -> JobSpec {
+    JobSpec {
         owner: caller.owner.clone().into(),
         submit_host: caller.host.clone(),
         ..spec
-    };
-    match accept(turn, caller, spec) {
-        Ok(SubmitOutcome::Verified(answers)) => Reply::answers(answers),
-        Ok(SubmitOutcome::Job { number, answers }) => {
+    }
+}
+
+/// The answer to a submission that was not refused.
+fn submitted(turn: &Turn<'_>, outcome: SubmitOutcome) -> Reply {
+    match outcome {
+        SubmitOutcome::Verified(answers) => Reply::answers(answers),
+        SubmitOutcome::Job { number, answers } => {
             let job = turn.state().job(number).expect("it was accepted just now");
             let data = Data::Submitted {
                 number,
@@ -44,7 +58,6 @@ pub(super) fn submit(turn: &mut Turn<'_>, caller: &Caller, spec: JobSpec) -> Rep
                 ..Reply::data(data)
             }
         }
-        Err(refusals) => Reply::answers(refusals.into_iter().map(Answer::Refused).collect()),
     }
 }
 
@@ -56,7 +69,7 @@ pub(super) enum SubmitOutcome {
     Job { number: JobNumber, answers: Vec<Answer> },
 }
 
-/// Checks a specification and makes it a job.
+/// Checks a specification and makes it a job, with a number that is kept for it or the next one.
 ///
 /// # Errors
 /// With what stands against it.
@@ -64,6 +77,7 @@ pub(super) fn accept(
     turn: &mut Turn<'_>,
     caller: &Caller,
     mut spec: JobSpec,
+    number: Option<JobNumber>,
 ) -> Result<SubmitOutcome, Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
     let mut answers = advice::multiplied_times(&turn.state().config.complex, &spec.requests);
@@ -73,7 +87,10 @@ pub(super) fn accept(
     names::make_canonical(&turn.state().config.complex, &mut spec.requests);
     access::assign_project(&turn.state().config, &mut spec);
     checks::check(turn.state(), caller, &spec).map_err(|refusals| all_as_typed(turn.state(), &typed, refusals))?;
-    let number = next_number(turn.state());
+    let last = turn.submissions_mut().last_number();
+    let number = number
+        .filter(|number| !turn.state().by_number.contains_key(number))
+        .unwrap_or_else(|| next_number(turn.state(), last));
     match verify::verify(turn, number, &spec)? {
         verify::Verdict::OnlyAsked(answer) => return Ok(SubmitOutcome::Verified(vec![answer])),
         verify::Verdict::GoOn(warnings) => answers.extend(warnings),
@@ -137,11 +154,13 @@ pub(super) fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Answer> 
     ))
 }
 
-/// The next number that no job has.
-fn next_number(state: &State) -> JobNumber {
-    let mut number = state.last_number.0;
+/// The next number that no job has, behind the last one of a job and the last one that a verifier
+/// was told of.
+fn next_number(state: &State, told: JobNumber) -> JobNumber {
+    let last = state.last_number;
+    let mut number = if last.is_before(told) { told.0 } else { last.0 };
     loop {
-        number = if number >= LAST_NUMBER { 1 } else { number + 1 };
+        number = if number >= JobNumber::LAST.0 { 1 } else { number + 1 };
         if !state.by_number.contains_key(&JobNumber(number)) {
             return JobNumber(number);
         }

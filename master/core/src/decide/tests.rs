@@ -28,6 +28,7 @@ mod stream;
 mod submission;
 mod tickets;
 mod usage;
+mod verification;
 mod versions;
 
 use cell::{Cell, array, job};

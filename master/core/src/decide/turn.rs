@@ -8,6 +8,7 @@ use crate::decide::hosts::agents::Agents;
 use crate::decide::hosts::fitness::Fitness;
 use crate::decide::jobs::bulk_commands::BulkCommands;
 use crate::decide::memory::Memory;
+use crate::decide::submit::verification::WaitingSubmissions;
 use crate::decide::tasks::limits::StartTemplate;
 use crate::decide::tasks::usage::Checkpoints;
 use crate::effect::{ConnectionId, Effect, MasterHost, Step};
@@ -182,6 +183,11 @@ impl<'a> Turn<'a> {
     /// Commands that have jobs left to look at.
     pub fn bulk_commands_mut(&mut self) -> &mut BulkCommands {
         &mut self.cell.memory.bulk_commands
+    }
+
+    /// Submissions whose jobs the verifier of the cell looks at.
+    pub fn submissions_mut(&mut self) -> &mut WaitingSubmissions {
+        &mut self.cell.memory.submissions
     }
 
     /// Makes room for so many events and effects: growing again and again costs more than one that

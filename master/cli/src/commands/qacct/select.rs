@@ -9,7 +9,6 @@ use crate::args::CommandLine;
 use crate::commands::ask;
 use crate::exit;
 use crate::fail::Fail;
-use crate::job::date;
 use crate::output::time::{self, Clock};
 use nix::unistd::Gid;
 use proto::accounting::AccountingRecord;
@@ -19,6 +18,7 @@ use proto::request::TaskRange;
 use proto::time::Wall;
 use proto::wire::client::AccountingFilter;
 use std::collections::BTreeSet;
+use verifier::date;
 
 /// One option that groups and may select.
 #[derive(Clone, Debug)]

@@ -94,7 +94,7 @@ fn default_name(program: &Program) -> String {
     }
 }
 
-/// Who calls, for `-verify` only: the master believes its socket.
+/// Who calls, for `-verify` and for verifiers: the master believes its socket.
 fn caller() -> Owner {
     let uid = nix::unistd::getuid();
     let user = nix::unistd::User::from_uid(uid).ok().flatten();
@@ -102,12 +102,15 @@ fn caller() -> Owner {
         user: UserName::from(user.map_or_else(|| uid.to_string(), |user| user.name)),
         uid: uid.as_raw(),
         gid: nix::unistd::getgid().as_raw(),
-        group: String::new(),
+        group: nix::unistd::Group::from_gid(nix::unistd::getgid())
+            .ok()
+            .flatten()
+            .map_or_else(String::new, |group| group.name),
         groups: Vec::new(),
     }
 }
 
-/// This host's name, for `-verify` only.
+/// This host's name, for `-verify` and for verifiers.
 fn host() -> HostName {
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     HostName::new(name.as_deref().unwrap_or("localhost"))

@@ -77,6 +77,16 @@ const OF_RESERVATIONS: &[OptionText] = &[
         .default("now.")
         .example("`-a 12240800`."),
     text(
+        O::Verifier,
+        "`[script:]PATH` names a program that sees the job before it is submitted, and accepts, \
+         changes or rejects it; jsv(5) tells how. It runs as the user, here, once. Of several, the \
+         last one sees the job first: those of the command line, then of the script, of \
+         `.sge_request` of the working directory and of the home directory, and of `sge_request` \
+         of the cell. A verifier that takes more than 10 s, or `SGE_JSV_TIMEOUT` seconds, is ended \
+         and asked once more; then the job is refused.",
+    )
+    .example("`-jsv /opt/site/check.sh`."),
+    text(
         O::Resources,
         "The list is `NAME=VALUE`, several with commas; names are those of `qconf -sc`.",
     ),

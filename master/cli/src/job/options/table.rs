@@ -230,12 +230,9 @@ pub const TABLE: &[JobOptionRow] = {
         ),
         row(
             O::Verifier,
-            unsupported(
-                with("-jsv", One, "jsv_url", "job submission verification script to be used"),
-                LATER,
-            ),
+            with("-jsv", One, "jsv_url", "job submission verification script to be used"),
             QSUB_ALONE,
-            Last,
+            ADD_UP,
         ),
         row(
             O::Resources,

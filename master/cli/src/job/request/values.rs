@@ -4,15 +4,15 @@
 use super::{AwaitedState, JobRequest, rejected};
 use crate::exit;
 use crate::fail::Fail;
-use crate::job::{date, paths};
 use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
-use proto::job::{HoldChange, Holds, HostPath, MailEvents, PeRequest, Validation};
+use proto::job::{HoldChange, Holds, HostPath, MailEvents, PeRequest, Validation, lists};
 use proto::pe::AllocationRule;
 use proto::request::{RangeError, SlotRange, TaskRange, split_unquoted};
 use proto::text;
 use proto::time::Wall;
+use verifier::date;
 
 impl JobRequest {
     pub(super) fn invalid(&self, name: &str, value: &str) -> Fail {
@@ -296,36 +296,6 @@ pub fn logical_directory(actual: &std::path::Path) -> String {
     }
 }
 
-/// The parts of a comma separated list.
-pub fn list(text: &str) -> Vec<String> {
-    text.split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// The addresses of `-M`, as 8.1.9 reads them: what is left of the first `@` is the user, and what
-/// is between it and the second is the host. An address without a user has only a user.
-pub fn addresses(text: &str) -> Vec<String> {
-    let address = |part: String| {
-        let mut words = part.split('@').filter(|word| !word.is_empty());
-        let (user, host) = (words.next().unwrap_or_default(), words.next());
-        host.map_or_else(|| user.to_owned(), |host| format!("{user}@{host}"))
-    };
-    let mut addresses: Vec<String> = Vec::new();
-    for address in list(text)
-        .into_iter()
-        .map(address)
-        .filter(|address| !address.is_empty())
-    {
-        if !addresses.contains(&address) {
-            addresses.push(address);
-        }
-    }
-    addresses
-}
-
 /// Whether two addresses have the same host, or neither has one.
 pub fn is_at_same_host(one: &str, other: &str) -> bool {
     let host = |address: &str| address.split_once('@').map(|(_, host)| host.to_owned());
@@ -361,7 +331,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 /// The paths of `-o`, `-e`, `-i` or `-S`. Two for one host in one list are refused here, because
 /// those of two options replace each other.
 pub(super) fn path_list(command: &str, name: &str, value: &str) -> Result<Vec<HostPath>, Fail> {
-    let list = paths::parse(value);
+    let list = lists::paths(value);
     let is_twice = |(at, path): (usize, &HostPath)| list[..at].iter().any(|known| known.host == path.host);
     if !list.iter().enumerate().any(is_twice) {
         return Ok(list);

@@ -6,8 +6,15 @@ use proto::accounting::{FIELDS, JSON_FIELDS, JsonField};
 use proto::reporting;
 
 /// A page for each of them.
-pub fn pages() -> [File; 5] {
-    [accounting(), reporting(), request(), aliases(), load_sensor()]
+pub fn pages() -> [File; 6] {
+    [
+        accounting(),
+        reporting(),
+        request(),
+        aliases(),
+        load_sensor(),
+        super::verifier::page(),
+    ]
 }
 
 fn accounting() -> File {

@@ -3,6 +3,7 @@
 //! What changes concerns tasks that start later: a task on a host goes on as it was started, and
 //! keeps what was booked for it.
 
+mod allowed;
 mod fields;
 mod holds;
 
@@ -14,6 +15,7 @@ use crate::decide::requests::RequestOrigin;
 use crate::decide::submit::{self, access, advice, checks, names, paths};
 use crate::decide::verify::{self, Verdict};
 use crate::decide::{Caller, Turn};
+use crate::effect::Effect;
 use crate::event::Event;
 use crate::state::State;
 use crate::state::job::Job;
@@ -34,6 +36,10 @@ pub(crate) fn alter(
     changes: Box<JobChanges>,
 ) -> Option<Reply> {
     if let Err(refusal) = caller.must_be_on_known_host(turn.state()) {
+        return Some(Reply::refusal(refusal));
+    }
+    if let Err(refusal) = allowed::check(turn.state(), &changes) {
+        turn.effect(Effect::Warn(refusal.clone()));
         return Some(Reply::refusal(refusal));
     }
     let selected = select::select(turn.state(), caller, Owners::Everybody, jobs);

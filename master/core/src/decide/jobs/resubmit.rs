@@ -1,29 +1,34 @@
 //! `qresub`: new jobs that are copies of jobs which are there.
 
 use crate::decide::jobs::alter;
-use crate::decide::jobs::select::{self, MissingTarget, Owners};
-use crate::decide::submit::{self, SubmitOutcome};
+use crate::decide::jobs::select::{self, MissingTarget, Owners, SelectedJob};
+use crate::decide::requests::RequestOrigin;
+use crate::decide::submit::verification::{self, Candidate, SubmissionForm};
 use crate::decide::{Caller, Turn};
 use crate::state::job::changed_holds;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::SubmitSeq;
 use proto::job::{Holds, JobChanges, JobSpec};
-use proto::wire::client::{Answer, JobSelection, Reply};
+use proto::wire::client::{JobSelection, Reply};
 
-/// Decides a resubmission, job by job.
-pub(crate) fn resubmit(turn: &mut Turn<'_>, caller: &Caller, jobs: &JobSelection, changes: &JobChanges) -> Reply {
-    let mut answers = Vec::new();
-    for selected in select::select(turn.state(), caller, Owners::Caller, jobs) {
-        let outcome = match selected {
+/// Decides a resubmission, job by job. None if it is answered later.
+pub(crate) fn resubmit(
+    turn: &mut Turn<'_>,
+    request: RequestOrigin,
+    caller: &Caller,
+    jobs: &JobSelection,
+    changes: &JobChanges,
+) -> Option<Reply> {
+    let selected = select::select(turn.state(), caller, Owners::Caller, jobs);
+    let candidate = |selected: Result<SelectedJob, MissingTarget>| {
+        let copied = match selected {
             Ok(selected) => copy(turn, caller, selected.seq, changes),
-            Err(missing) => Err(vec![unknown(&missing)]),
+            Err(missing) => Err(unknown(&missing)),
         };
-        match outcome {
-            Ok(done) => answers.extend(done),
-            Err(refusals) => answers.extend(refusals.into_iter().map(Answer::Refused)),
-        }
-    }
-    Reply::answers(answers)
+        copied.unwrap_or_else(|refusal| Candidate::Refused(vec![refusal]))
+    };
+    let candidates = selected.into_iter().map(candidate).collect();
+    verification::submit_all(turn, request, caller, SubmissionForm::Copies, candidates)
 }
 
 fn unknown(missing: &MissingTarget) -> Diagnostic {
@@ -37,12 +42,7 @@ fn unknown(missing: &MissingTarget) -> Diagnostic {
     Diagnostic::new(Code::UnknownJob, what)
 }
 
-fn copy(
-    turn: &mut Turn<'_>,
-    caller: &Caller,
-    seq: SubmitSeq,
-    changes: &JobChanges,
-) -> Result<Vec<Answer>, Vec<Diagnostic>> {
+fn copy(turn: &Turn<'_>, caller: &Caller, seq: SubmitSeq, changes: &JobChanges) -> Result<Candidate, Diagnostic> {
     let job = &turn.state().jobs[&seq];
     let owner = &job.spec.owner.user;
     if !caller.may_act_for(owner) {
@@ -50,36 +50,17 @@ fn copy(
             "job rejected: {} is not allowed to resubmit jobs of user {owner}",
             caller.at_host()
         );
-        return Err(vec![Diagnostic::new(Code::NotPermitted, what)]);
+        return Err(Diagnostic::new(Code::NotPermitted, what));
     }
     let original = job.number;
-    let (mut spec, mut texts) = alter::changed(caller, job, changes).map_err(|refusal| vec![refusal])?;
+    let (spec, mut texts) = alter::changed(caller, job, changes)?;
     // A copy starts as its original did when it was new: held only by what the user asks for now.
-    spec = JobSpec {
-        holds: Holds::default(),
-        ..spec
-    };
+    let mut holds = Holds::default();
     if let Some(change) = changes.holds {
-        caller.may_change_holds(change).map_err(|refusal| vec![refusal])?;
-        spec.holds = changed_holds(spec.holds, change);
+        caller.may_change_holds(change)?;
+        holds = changed_holds(holds, change);
         texts.push(format!("modified hold of job {original}"));
     }
-    let array = spec.array;
-    let name = proto::job::confirmed_name(&spec.name).to_owned();
-    let mut answers: Vec<Answer> = texts.into_iter().map(Answer::Done).collect();
-    match submit::accept(turn, caller, spec)? {
-        SubmitOutcome::Verified(verified) => answers.extend(verified),
-        SubmitOutcome::Job {
-            number,
-            answers: warnings,
-        } => {
-            let text = match array {
-                Some(range) => format!("Your job-array {number}.{range} (\"{name}\") has been submitted"),
-                None => format!("Your job {number} (\"{name}\") has been submitted"),
-            };
-            answers.push(Answer::Done(text));
-            answers.extend(warnings);
-        }
-    }
-    Ok(answers)
+    let spec = Box::new(JobSpec { holds, ..spec });
+    Ok(Candidate::Job { spec, texts })
 }

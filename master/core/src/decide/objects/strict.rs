@@ -5,6 +5,7 @@
 
 use super::change::Refusals;
 use proto::diagnostic::{Code, Diagnostic};
+use proto::jsv::JsvUrl;
 use proto::object::value::{Assignments, ProcedureCommand, is_none};
 use proto::object::{Fields, ObjectKind};
 use proto::queue::Setting;
@@ -54,8 +55,29 @@ pub(super) fn check(kind: ObjectKind, before: Option<&Fields>, after: &Fields) -
     if refusals.is_empty() { Ok(()) } else { Err(refusals) }
 }
 
+/// Whether a text names a verifier. Whether there is one, and its account, is asked where it is.
+fn jsv_url(value: &str) -> Option<Diagnostic> {
+    if is_none(value) {
+        return None;
+    }
+    let refuse = |what: String, fix: &str| Some(Diagnostic::new(Code::BadValue, what).fix(fix));
+    match value.parse::<JsvUrl>() {
+        Err(error) => refuse(error.to_string(), "write [script:][user@]path, or none"),
+        Ok(url) if url.user.as_deref() == Some("root") => refuse(
+            "user \"root\" specified in JSV URL is not allowed".to_owned(),
+            "name an account that owns nothing else",
+        ),
+        Ok(url) if !url.path.starts_with('/') => refuse(
+            format!("JSV \"{}\" is not an absolute path", url.path),
+            "write the path from / on",
+        ),
+        Ok(_) => None,
+    }
+}
+
 fn fault(kind: ObjectKind, key: &str, value: &str) -> Option<Diagnostic> {
     match (kind, key) {
+        (ObjectKind::ClusterConf, "jsv_url") => jsv_url(value),
         (ObjectKind::Queue, "qname" | "hostlist") => None,
         (ObjectKind::Queue, _) => unparted(value).or_else(|| queue_values(key, value)),
         (ObjectKind::ExecHost, "complex_values") => host_values(value),

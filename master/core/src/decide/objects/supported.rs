@@ -195,12 +195,6 @@ const TABLE: &[SupportRow] = &[
     ),
     row(
         ObjectKind::ClusterConf,
-        &["jsv_url"],
-        AllowedValues::None,
-        "leave it none and check jobs where they are submitted",
-    ),
-    row(
-        ObjectKind::ClusterConf,
         &["qmaster_params"],
         AllowedValues::Parameters,
         "leave the parameter out",
@@ -228,12 +222,6 @@ const TABLE: &[SupportRow] = &[
         &["execd_spool_dir"],
         AllowedValues::Words(&["/var/lib/gridwright"]),
         "each host keeps its spool in its state directory: gridwright up --dir, join --dir",
-    ),
-    kept(
-        ObjectKind::ClusterConf,
-        &["jsv_allowed_mod"],
-        AllowedValues::Words(&["ac,h,i,e,o,j,M,N,p,w"]),
-        "there are no job submission verifiers: set the options in sge_request",
     ),
     row(
         ObjectKind::SchedulerConf,

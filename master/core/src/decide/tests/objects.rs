@@ -19,7 +19,7 @@ use proto::queue::ClusterQueue;
 use proto::wire::agent::MasterMessage;
 use proto::wire::client::{Answer, AttributeEdit, Command, ObjectAction, ObjectChange, Reply};
 
-fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
+pub(super) fn object_change(kind: ObjectKind, name: &str, action: ObjectAction) -> ObjectChange {
     ObjectChange {
         kind,
         name: name.to_owned(),
@@ -49,7 +49,7 @@ fn group(name: &str, members: &str) -> Fields {
     with(HostGroup::template(name.into()).to_fields(), &[("hostlist", members)])
 }
 
-fn conf(changes: &[(&str, &str)]) -> Fields {
+pub(super) fn conf(changes: &[(&str, &str)]) -> Fields {
     with(ClusterConf::template().to_fields(), changes)
 }
 
@@ -72,7 +72,7 @@ fn attribute(edit: AttributeEdit, attribute: &str, value: &str) -> ObjectAction 
 }
 
 impl Cell {
-    fn change(&mut self, changes: Vec<ObjectChange>) -> Reply {
+    pub(super) fn change(&mut self, changes: Vec<ObjectChange>) -> Reply {
         self.command("boss", Command::Objects(changes))
     }
 
@@ -437,7 +437,7 @@ fn refused_each<const N: usize>(refusals: [(K, &str, Do, Code, &str); N]) {
 fn what_is_not_supported_is_refused_by_name() {
     let mut cell = Cell::ready();
     for (key, value) in [
-        ("jsv_url", "/opt/jsv.sh"),
+        ("shepherd_cmd", "/opt/shepherd"),
         ("execd_params", "KEEP_ACTIVE=true,SIMULATE_JOBS=true"),
         ("qmaster_params", "SIMULATE_EXECDS=true"),
         ("qlogin_command", "/usr/bin/ssh"),

@@ -53,7 +53,11 @@ impl State {
             failed: false,
             ended: SparseBox::default(),
         };
-        (self.last_submit, self.last_number) = (seq, number);
+        self.last_submit = seq;
+        // A job that a verifier looked at for long has a lower number than those that overtook it.
+        if !number.is_before(self.last_number) {
+            self.last_number = number;
+        }
         self.index.add_job(&self.config.complex, &job);
         self.jobs.insert(seq, job);
     }

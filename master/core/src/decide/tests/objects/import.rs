@@ -6,36 +6,36 @@ use proto::wire::client::Import;
 #[test]
 fn what_an_imported_cell_says_is_kept_with_a_warning_until_somebody_changes_it() {
     let mut cell = Cell::ready();
-    let with_url = |url| {
+    let with_command = |command| {
         vec![object_change(
             K::ClusterConf,
             "global",
-            Do::Replace(conf(&[("jsv_url", url)])),
+            Do::Replace(conf(&[("shepherd_cmd", command)])),
         )]
     };
     let said = |place: &str| {
         vec![(
             place.to_owned(),
-            "warning: \"jsv_url\" is stored and has no effect: /opt/jsv.sh".to_owned(),
+            "warning: \"shepherd_cmd\" is stored and has no effect: /opt/shepherd".to_owned(),
         )]
     };
     let imported = cell.command(
         "boss",
         Command::Import(Import {
-            changes: with_url("/opt/jsv.sh"),
+            changes: with_command("/opt/shepherd"),
             ..Import::default()
         }),
     );
     // Among the many objects of an import the warning names the one.
-    assert_eq!(warnings(&imported), said("cluster configuration global: jsv_url"));
-    let same = [("jsv_url", "/opt/jsv.sh"), ("max_jobs", "9")];
+    assert_eq!(warnings(&imported), said("cluster configuration global: shepherd_cmd"));
+    let same = [("shepherd_cmd", "/opt/shepherd"), ("max_jobs", "9")];
     let edited = cell.change(vec![object_change(K::ClusterConf, "global", Do::Replace(conf(&same)))]);
-    assert_eq!(warnings(&edited), said("jsv_url"));
-    let other = cell.change(with_url("/opt/other.sh"));
+    assert_eq!(warnings(&edited), said("shepherd_cmd"));
+    let other = cell.change(with_command("/opt/other.sh"));
     assert!(other.answers.iter().any(Answer::is_refusal), "{other:?}");
     let found = crate::decide::objects::without_effect(&cell.core.state().config);
     let found: Vec<&str> = found.iter().map(|warning| warning.place.as_str()).collect();
-    assert_eq!(found, ["cluster configuration global: jsv_url"]);
+    assert_eq!(found, ["cluster configuration global: shepherd_cmd"]);
     cell.assert_replay_is_live();
 }
 

@@ -1,7 +1,8 @@
-//! `[[CC]YY]MMDDhhmm[.SS]`, read in the time zone of the shell.
+//! `[[CC]YY]MMDDhhmm[.SS]`, read and printed in a time zone.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use proto::time::Wall;
 
 /// The part of a date that does not read, in the words of 8.1.9.
@@ -28,6 +29,40 @@ pub enum DateError {
     /// Seconds above 61.
     #[error("Invalid seconds specification.")]
     Seconds,
+}
+
+/// By which clock dates are read and printed.
+#[derive(Clone, Debug)]
+pub struct LocalCalendar {
+    /// The time zone.
+    pub zone: TimeZone,
+    /// The year of dates without one.
+    pub this_year: i16,
+}
+
+impl LocalCalendar {
+    /// The calendar of this process.
+    pub fn here() -> Self {
+        let now = Zoned::now();
+        Self {
+            this_year: now.year(),
+            zone: now.time_zone().clone(),
+        }
+    }
+
+    /// Reads a date.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(&self, text: &str) -> Result<Wall, DateError> {
+        parse(text, self.this_year, &self.zone)
+    }
+
+    /// Prints a date as `CCYYMMDDhhmm.SS`. A time that no calendar has is printed as the first one.
+    pub fn print(&self, at: Wall) -> String {
+        let time = Timestamp::from_millisecond(at.0).unwrap_or_default();
+        time.to_zoned(self.zone.clone()).strftime("%Y%m%d%H%M.%S").to_string()
+    }
 }
 
 /// Reads a date as `-a`, `-dl`, `-b` and `-e` take it. A missing year is this year, a missing
@@ -102,5 +137,16 @@ mod tests {
             let read = parse(text, 2026, &TimeZone::UTC).map_err(|error| error.to_string());
             assert_eq!(read, expected.map_err(str::to_owned), "{text}");
         }
+    }
+
+    #[test]
+    fn a_printed_date_is_read_as_the_same() {
+        let calendar = LocalCalendar {
+            zone: TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap(),
+            this_year: 2026,
+        };
+        let date = calendar.parse("203001010000").unwrap();
+        assert_eq!(calendar.print(date), "203001010000.00");
+        assert_eq!(calendar.parse("203001010000.00"), Ok(date));
     }
 }

@@ -1,0 +1,22 @@
+#!/usr/bin/perl
+# An example of a job submission verifier in Perl. See jsv(5).
+# It gives jobs without a time limit one of an hour, and rejects those that ask for more than a week.
+
+use strict;
+use warnings;
+use lib "$ENV{SGE_ROOT}/util/resources/jsv";
+use JSV;
+
+jsv_on_verify(sub {
+   my $limit = jsv_sub_get_param('l_hard', 'h_rt');
+   if ($limit eq '') {
+      jsv_sub_add_param('l_hard', 'h_rt', 3600);
+      jsv_correct('h_rt is one hour unless it is asked for');
+   } elsif ($limit =~ /^\d+$/ && $limit > 604800) {
+      jsv_reject('a job may run for a week at most: ask for h_rt=604800 or less');
+   } else {
+      jsv_accept();
+   }
+});
+
+jsv_main();
