@@ -176,6 +176,7 @@ impl Driver {
             tasks: self.core.reports(&now),
             wall_ms: clock::wall().0,
             takes_tickets: self.core.takes_tickets(),
+            binds_cores: true,
             boot_ms: now.boot_ms,
             marks: self
                 .ports

@@ -13,13 +13,14 @@ use crate::users::Counter;
 use crate::{Failure, clock, directory, identity, notify, sensors, slaves, users};
 use agent_core::core::Core;
 use agent_core::host_paths::HostPaths;
+use proto::binding::ProcessorMap;
 use proto::id::TaskKey;
 use proto::wire::agent::AgentConfig;
 use quic::Client;
 use std::ffi::OsString;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -234,6 +235,7 @@ impl Agent {
             cell_name: CELL_NAME.to_owned(),
             arch: proto::host::arch().to_owned(),
             processors: crate::processors(),
+            cores: cores(),
             time_zone: std::env::var("TZ").ok().filter(|zone| !zone.is_empty()),
             environment: own_environment(),
             cgroup_parent: self.config.cgroup_parent.clone(),
@@ -284,6 +286,13 @@ const NOT_INHERITED: &[&str] = &[
     "STATE_DIRECTORY",
     "RUNTIME_DIRECTORY",
 ];
+
+/// The processors of each core of this host. A host that does not tell them reports no topology
+/// either, and gets no task that is bound.
+fn cores() -> ProcessorMap {
+    let found = ::sensors::topology::read_topology(Path::new("/"));
+    found.map(|topology| topology.processors).unwrap_or_default()
+}
 
 /// What jobs inherit where `INHERIT_ENV` is set: what a launch document can carry.
 fn own_environment() -> Vec<(String, String)> {

@@ -198,6 +198,7 @@ impl Fleet {
             cell_name: CELL_NAME.to_owned(),
             arch: proto::host::arch().to_owned(),
             processors: crate::processors(),
+            cores: Default::default(),
             time_zone: None,
             environment: Vec::new(),
             cgroup_parent: None,

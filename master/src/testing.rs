@@ -112,6 +112,7 @@ fn life_of(job: u64) -> [Event; 5] {
             granted: granted(),
             pe: None,
             maps: Vec::new(),
+            binding: Vec::new(),
         },
         Event::TaskStarted {
             key,

@@ -4,6 +4,7 @@ pub mod lists;
 #[cfg(test)]
 mod tests;
 
+use crate::binding::BindingRequest;
 use crate::checkpoint::Occasion;
 use crate::common::Common;
 use crate::complex::Complex;
@@ -137,6 +138,9 @@ pub struct Requests {
     /// `-par`, in place of the rule of the environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_rule: Option<AllocationRule>,
+    /// `-binding`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Box<BindingRequest>>,
 }
 
 impl Requests {
@@ -408,6 +412,9 @@ pub struct JobChanges {
     pub pe: Option<PeRequest>,
     /// `-par`.
     pub allocation_rule: Option<AllocationRule>,
+    /// `-binding`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding: Option<BindingRequest>,
     /// `-t`: only allowed where it changes nothing.
     pub array: Option<TaskRange>,
     /// `-tc`.

@@ -8,6 +8,7 @@
 
 pub mod accounting;
 pub mod amount;
+pub mod binding;
 pub mod calendar;
 pub mod cell_version;
 pub mod checkpoint;

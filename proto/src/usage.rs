@@ -68,7 +68,7 @@ impl Conditions {
 pub struct UnsetLimits(pub u32);
 
 /// The bits of [`UnsetLimits`], and what each says. Their order never changes.
-const UNSET: [(&str, &str); 13] = [
+const UNSET: [(&str, &str); 14] = [
     (
         "memory",
         "h_vmem limits address space, not memory in use: this node cannot limit that",
@@ -85,6 +85,10 @@ const UNSET: [(&str, &str); 13] = [
     ("maxproc", "H_MAXPROC of each user was refused by the kernel"),
     ("memorylocked", "H_MEMORYLOCKED was refused by the kernel"),
     ("locks", "H_LOCKS was refused by the kernel"),
+    (
+        "binding",
+        "the processors of the binding were refused by the kernel: the task runs on all of them",
+    ),
 ];
 
 impl UnsetLimits {

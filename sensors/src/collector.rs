@@ -215,13 +215,14 @@ impl Collector {
 /// Static values survive the silence of a host and may be used to select hosts before any load is
 /// known.
 pub fn is_static(name: &str) -> bool {
-    const STATIC: [&str; 9] = [
+    const STATIC: [&str; 10] = [
         "arch",
         "num_proc",
         "mem_total",
         "swap_total",
         "virtual_total",
         "m_topology",
+        "m_topology_numa",
         "m_socket",
         "m_core",
         "m_thread",
@@ -290,8 +291,12 @@ fn put_topology(values: &mut Values, root: &std::path::Path, known: &mut Option<
     put(values, "m_core", topology.cores.to_string());
     put(values, "m_thread", topology.threads.to_string());
     put(values, "m_topology", topology.text.clone());
-    // Nothing binds jobs to cores yet, so no letter is in lower case.
+    // The master knows which cores tasks have, and marks them.
     put(values, "m_topology_inuse", topology.text.clone());
+    // A host without several nodes in a socket and without two kinds of cores has no more to tell.
+    if topology.detailed != topology.text {
+        put(values, "m_topology_numa", topology.detailed.clone());
+    }
     Ok(())
 }
 

@@ -127,6 +127,7 @@ pub fn hello(n: u32) -> Input {
         tasks: Vec::new(),
         wall_ms: 1_800_000_000_000,
         takes_tickets: true,
+        binds_cores: true,
         boot_ms: 0,
         marks: Vec::new(),
     };

@@ -65,6 +65,7 @@ async fn connect_one(certificate: IssuedCertificate, ca: &str, master: &MasterAd
         tasks: Vec::new(),
         wall_ms: 0,
         takes_tickets: true,
+        binds_cores: true,
         boot_ms: 0,
         marks: Vec::new(),
     };

@@ -310,6 +310,7 @@ pub fn accept(scheduler: &mut Scheduler, order: Order) -> TaskKey {
             granted,
             pe,
             maps: Vec::new(),
+            binding: Vec::new(),
         },
     );
     scheduler.apply(&record);

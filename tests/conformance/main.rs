@@ -71,6 +71,7 @@ const CELLS: [&[&str]; 32] = [
     &["32sched"],
     &["33sched"],
     &["34schedule"],
+    &["35binding"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.

@@ -10,6 +10,7 @@ mod categories;
 mod changes;
 mod checkpoints;
 mod copies;
+mod cores;
 mod crash;
 mod damage;
 mod doctor;

@@ -1,5 +1,6 @@
 //! From a start order to a launch document: what the launcher needs to run one task.
 
+use crate::binding::{HostFileCores, TaskCores};
 use crate::environment::{Paths, environment};
 use crate::host_paths::HostPaths;
 use crate::substitute::{substitute, substitute_in_path};
@@ -49,10 +50,13 @@ pub fn launch_document(
     let [streams, pe_streams] = ["", "p"].map(|letter| streams(host_paths, order, spec, &texts, letter));
     let shell = for_host(&spec.shell, &host_paths.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(host_paths, order);
+    let cores = TaskCores::new(host_paths, order, spec);
+    let binding = cores.variable();
     let paths = Paths {
         tmpdir: &tmpdir,
         shell: &shell,
         host_file: &host_file,
+        binding: &binding,
     };
     // Procedures of the queue are for the job itself.
     let of_job = |text: &Option<String>| {
@@ -88,13 +92,14 @@ pub fn launch_document(
             .filter(|_| config.use_cgroups != Some(false)),
         own_group: Some(config.use_cgroups != Some(false)),
         vmem: Some(config.vmem),
-        host_file: order.pe.as_ref().map(|_| host_lines(order)),
+        host_file: order.pe.as_ref().map(|_| host_lines(order, spec)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),
         checkpoint: order
             .checkpoint
             .as_ref()
             .map(|checkpoint| checkpointing(checkpoint, &texts)),
+        processors: cores.affinity(),
         streams,
     }
 }
@@ -207,7 +212,7 @@ impl Texts {
             ("pe", &self.pe),
             ("pe_slots", &self.slots),
             ("pe_hostfile", &self.host_file),
-            // No processors are bound (`processors` of queue_conf(5) is refused).
+            // `processors` of queue_conf(5) is refused.
             ("processors", "UNDEFINED"),
             ("sge_cell", &self.cell),
             ("sge_root", &self.root),
@@ -233,12 +238,14 @@ fn host_file(host_paths: &HostPaths, order: &StartOrder) -> String {
         .unwrap_or_default()
 }
 
-/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots. No
-/// processors are bound.
-fn host_lines(order: &StartOrder) -> String {
+/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots and the
+/// cores of its host that the environment is to bind.
+fn host_lines(order: &StartOrder, spec: &JobSpec) -> String {
+    let cores = HostFileCores::new(order, spec);
     let line = |granted: &GrantedSlots| {
         let GrantedSlots { instance, slots } = granted;
-        format!("{} {slots} {instance} UNDEFINED\n", instance.host)
+        let cores = cores.column(&instance.host);
+        format!("{} {slots} {instance} {cores}\n", instance.host)
     };
     order
         .granted

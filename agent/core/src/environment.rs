@@ -28,6 +28,8 @@ pub struct Paths<'a> {
     pub shell: &'a str,
     /// The host file of a parallel job; empty for a serial one.
     pub host_file: &'a str,
+    /// `SGE_BINDING`.
+    pub binding: &'a str,
 }
 
 /// The whole environment of a task as `NAME=value`, sorted by name. Facts of the cell replace
@@ -117,7 +119,7 @@ fn facts<'a>(
         Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
         Program::Command { command } => Cow::from(command),
     };
-    all.extend::<[(_, Cow<'a, str>); 27]>([
+    all.extend::<[(_, Cow<'a, str>); 28]>([
         ("ARC", host_paths.arch.as_str().into()),
         ("SGE_ARCH", host_paths.arch.as_str().into()),
         ("ENVIRONMENT", "BATCH".into()),
@@ -133,10 +135,8 @@ fn facts<'a>(
         ("REQUEST", spec.name.as_str().into()),
         ("RESTARTED", order.restarted.to_string().into()),
         ("SGE_ACCOUNT", spec.account.as_deref().unwrap_or("sge").into()),
-        (
-            "SGE_BINARY_PATH",
-            format!("{}/bin/{}", host_paths.root, host_paths.arch).into(),
-        ),
+        ("SGE_BINDING", paths.binding.into()),
+        ("SGE_BINARY_PATH", format!("{}/bin/{}", host_paths.root, host_paths.arch).into()),
         ("SGE_CELL", host_paths.cell_name.as_str().into()),
         ("SGE_ROOT", host_paths.root.as_str().into()),
         ("GRIDWRIGHT_DIR", host_paths.root.as_str().into()),

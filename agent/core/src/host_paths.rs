@@ -1,5 +1,6 @@
 //! What an agent knows about its own machine and cell.
 
+use proto::binding::ProcessorMap;
 use proto::id::HostName;
 
 /// Constant facts that launch documents are made of.
@@ -15,6 +16,8 @@ pub struct HostPaths {
     pub arch: String,
     /// Processors, for `$processors` and the host file.
     pub processors: u32,
+    /// The numbers of the processors of each core, for jobs that are bound to cores.
+    pub cores: ProcessorMap,
     /// The time zone that jobs get where they bring none (`TZ`), if the host names one.
     pub time_zone: Option<String>,
     /// The environment that the agent was started with, without what is about the agent itself; for

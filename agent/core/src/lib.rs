@@ -7,8 +7,9 @@
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+pub mod binding;
 pub mod core;
-pub mod document;
+mod document;
 pub mod environment;
 pub mod host_paths;
 pub mod outcome;

@@ -1,6 +1,7 @@
 //! What the tests of this crate share.
 
 use crate::host_paths::HostPaths;
+use proto::binding::ProcessorMap;
 use proto::id::{CellId, HostName, JobNumber, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, JobSpec, Owner, Program, Requests, Validation};
 use proto::wire::agent::{QueueExecution, StartOrder};
@@ -12,6 +13,7 @@ pub(crate) fn host_paths() -> HostPaths {
         cell_name: "default".to_owned(),
         arch: "lx-amd64".to_owned(),
         processors: 8,
+        cores: ProcessorMap::default(),
         time_zone: Some("UTC".to_owned()),
         environment: vec![
             ("SITE".to_owned(), "here".to_owned()),
@@ -111,6 +113,7 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         .into(),
         restarted: 0,
         maps: Vec::new(),
+        binding: Vec::new(),
         checkpoint: None,
         slave: None,
     }

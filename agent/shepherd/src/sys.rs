@@ -597,6 +597,23 @@ pub fn ignore_broken_pipes() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
+/// Lets this process and what it forks run on these processors alone.
+///
+/// # Errors
+/// EINVAL if this process may use none of them.
+pub fn set_affinity(processors: &[u32]) -> io::Result<()> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    let last = processors.iter().max().copied().unwrap_or(0) as usize;
+    let mut mask: Vec<libc::c_ulong> = vec![0; last / BITS + 1];
+    for processor in processors {
+        let processor = *processor as usize;
+        mask[processor / BITS] |= 1 << (processor % BITS);
+    }
+    // SAFETY: the kernel reads as many bytes of the mask as it is told, which are all of it; 0 is
+    // this process.
+    check(unsafe { libc::sched_setaffinity(0, std::mem::size_of_val(&*mask), mask.as_ptr().cast()) })
+}
+
 /// Sets this process's nice value.
 ///
 /// # Errors

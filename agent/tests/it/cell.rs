@@ -286,6 +286,7 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         .into(),
         restarted: 0,
         maps: Vec::new(),
+        binding: Vec::new(),
         checkpoint: None,
         slave: None,
     };

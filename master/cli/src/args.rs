@@ -16,6 +16,8 @@ pub enum ValueCount {
     Optional,
     /// Exactly one word.
     One,
+    /// One word, and in front of it perhaps one of these (`-binding [set] linear:1`).
+    Led(&'static [&'static str]),
     /// Exactly two words (`-pe NAME RANGE`).
     Two,
     /// At least this many words, up to the next word that begins with `-`.
@@ -262,7 +264,7 @@ impl CommandDef {
         let option = self.options.iter().find(|option| option.name == word);
         match option.map_or(ValueCount::None, |option| option.values) {
             ValueCount::None | ValueCount::Optional => 0,
-            ValueCount::One => 1,
+            ValueCount::One | ValueCount::Led(_) => 1,
             ValueCount::Two => 2,
             ValueCount::AtLeast(least) => least,
         }
@@ -293,6 +295,10 @@ impl CommandDef {
             ValueCount::None => return Ok(Vec::new()),
             ValueCount::Optional => usize::from(words.front().is_some_and(|word| !is_option(word))),
             ValueCount::One => 1,
+            ValueCount::Led(leaders) => {
+                let is_led = words.front().is_some_and(|word| leaders.contains(&word.as_str()));
+                1 + usize::from(is_led && words.get(1).is_some_and(|word| !is_option(word)))
+            }
             ValueCount::Two => 2,
             ValueCount::AtLeast(least) => least,
         };
@@ -405,6 +411,26 @@ mod tests {
             assert!(!refusal.fix.is_empty());
         }
         assert!(QSUB.read(words("-cwe")).unwrap_err().fix.contains("did you mean -cwd"));
+    }
+
+    #[test]
+    fn a_leading_word_is_taken_with_the_value_behind_it() {
+        const BINDING: CommandDef = CommandDef {
+            options: &[
+                with("-binding", ValueCount::Led(&["env", "set"]), "", ""),
+                flag("-cwd", ""),
+            ],
+            ..QSUB
+        };
+        for (line, values, operands) in [
+            ("-binding set linear:1 a b", vec!["set", "linear:1"], vec!["a", "b"]),
+            ("-binding linear:1 a", vec!["linear:1"], vec!["a"]),
+            ("-binding env -cwd", vec!["env"], vec![]),
+        ] {
+            let parsed = BINDING.parse(words(line)).unwrap();
+            assert_eq!(parsed.values("-binding").unwrap(), values, "{line}");
+            assert_eq!(parsed.operands, operands, "{line}");
+        }
     }
 
     #[test]

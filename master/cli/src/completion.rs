@@ -141,7 +141,7 @@ impl CompletionSource {
             ValueCount::None => None,
             ValueCount::Optional | ValueCount::AtLeast(0) => Some(CompletionSource::of_placeholder(option.placeholder))
                 .filter(|source| *source != CompletionSource::Nothing),
-            ValueCount::One | ValueCount::Two | ValueCount::AtLeast(_) => {
+            ValueCount::One | ValueCount::Led(_) | ValueCount::Two | ValueCount::AtLeast(_) => {
                 Some(CompletionSource::of_placeholder(option.placeholder))
             }
         }

@@ -183,7 +183,8 @@ fn bash_completes_commands_options_and_values() {
         ("qstat -fmt j", "json"),
         ("gridwright up --sim", "--sim-hosts --sim-load"),
         ("gridwright token r", "revoke"),
-        ("qsub -binding", ""),
+        ("qsub -bi", "-binding"),
+        ("qsub -pty", ""),
         ("qconf -sq ", "all.q short.q"),
         ("qstat -j -x", "-xml"),
     ] {

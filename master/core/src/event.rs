@@ -7,6 +7,7 @@
 mod feature;
 
 use proto::accounting::AccountingRecord;
+use proto::binding::HostBinding;
 use proto::calendar::CalendarState;
 use proto::cell_version::CellVersion;
 use proto::id::{
@@ -147,6 +148,9 @@ pub enum Event {
         /// The ids that it gets of resource maps.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         maps: Vec<GrantedIds>,
+        /// What came of its request for cores on each of its hosts; empty if it asked for none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        binding: Vec<HostBinding>,
     },
     /// The host confirmed that the job process runs.
     TaskStarted {

@@ -7,6 +7,7 @@
 
 mod booking;
 mod charges;
+mod cores;
 mod ids;
 pub(crate) mod keys;
 mod level;
@@ -26,6 +27,7 @@ use crate::collections::by_host::ByHost;
 use crate::collections::paged::SharedMap;
 use crate::config::Configuration;
 use booking::LevelUse;
+use cores::CoresInUse;
 use ids::IdsInUse;
 use proto::amount::Amount;
 use proto::complex::Complex;
@@ -53,10 +55,10 @@ pub const SLOTS: &str = "slots";
 /// tasks in the scheduler; a [`Cluster`](crate::matching::Cluster) adds up those that count. The
 /// ledger has no capacities and refuses nothing: whether something fits is the matcher's question.
 ///
-/// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots` and `ids` are exactly the
-/// sums over the entries of `tasks`; no total is below zero and none of zero is kept. `quotas`
-/// counts the bookings by the resource quota sets. `takers`, if it is kept, leads to the tasks that
-/// share something. Only `tasks` is stored.
+/// Invariant, checked by [`Ledger::check`]: `global`, `hosts`, `pe_slots`, `ids` and `cores` are
+/// exactly the sums over the entries of `tasks`; no total is below zero and none of zero is kept.
+/// `quotas` counts the bookings by the resource quota sets. `takers`, if it is kept, leads to the
+/// tasks that share something. Only `tasks` is stored.
 ///
 /// The fold of events books and releases; the scheduler does the same in a ledger of planned tasks.
 /// After a change of the complex call [`Ledger::rebook`], after a change of quotas or of what they
@@ -70,6 +72,7 @@ pub struct Ledger {
     hosts: ByHost<HostBookings>,
     pe_slots: BTreeMap<PeName, u32>,
     ids: IdsInUse,
+    cores: CoresInUse,
     quotas: QuotaUsage,
     /// `None` in ledgers whose holders nobody asks for, such as those of the time line.
     takers: Option<Box<Takers>>,
@@ -172,6 +175,7 @@ impl Ledger {
     fn subtract(&mut self, key: TaskKey, booking: &Booking) {
         self.each_level(booking, |there, place| there.leave(place, key, booking));
         booking.maps().iter().for_each(|map| self.ids.take_back(map));
+        booking.cores().iter().for_each(|binding| self.cores.take_back(binding));
         if let Some(takers) = &mut self.takers {
             takers.remove(key, booking);
         }
@@ -329,6 +333,7 @@ impl Ledger {
         }
         self.each_level(&booking, |there, place| there.enter(place, key, &booking));
         booking.maps().iter().for_each(|map| self.ids.give(map));
+        booking.cores().iter().for_each(|binding| self.cores.give(binding));
         if let Some(takers) = &mut self.takers {
             takers.add(key, &booking);
         }
@@ -366,6 +371,7 @@ impl PartialEq for Ledger {
             hosts: _,
             pe_slots,
             ids,
+            cores,
             quotas,
             takers,
         } = self;
@@ -374,6 +380,7 @@ impl PartialEq for Ledger {
             && self.used_hosts().eq(other.used_hosts())
             && *pe_slots == other.pe_slots
             && *ids == other.ids
+            && *cores == other.cores
             && *quotas == other.quotas
             && *takers == other.takers
     }

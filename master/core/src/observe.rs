@@ -3,6 +3,7 @@
 
 use crate::collections::by_host::ByHost;
 use crate::event::{Event, Record};
+use proto::binding::Topology;
 use proto::id::{AttributeName, HostName, TaskKey};
 use proto::load::{LoadReport, SensorStatus};
 use proto::time::Tick;
@@ -213,6 +214,13 @@ impl Observations {
     /// its tasks, and nothing keeps it from starting any.
     pub fn is_ready(&self, host: &HostName) -> bool {
         self.hosts.get(host).is_some_and(HostObservation::is_ready)
+    }
+
+    /// The processors of a host, none marked. `None` if the host reports none, or something else.
+    pub fn topology(&self, host: &HostName) -> Option<Topology> {
+        let reported = self.load.get(host)?.named("m_topology")?;
+        let topology = Topology::parse(&reported.text).ok()?.unmarked();
+        (!topology.cores().is_empty()).then_some(topology)
     }
 
     /// Whether a value is known that this host reported.

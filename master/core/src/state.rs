@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod check;
 pub mod commons;
+mod cores;
 pub mod decay;
 pub mod eligible;
 pub mod index;

@@ -269,6 +269,7 @@ fn task_change(event: &Event) -> Change {
             granted,
             pe,
             maps: _,
+            binding: _,
         } => Change::TaskPlaced {
             task: *key,
             granted: granted.clone(),

@@ -77,6 +77,7 @@ fn place(task: u32) -> Event {
         granted: granted(),
         pe: None,
         maps: Vec::new(),
+        binding: Vec::new(),
     }
 }
 

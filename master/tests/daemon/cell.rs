@@ -257,6 +257,7 @@ impl Agent {
             tasks: Vec::new(),
             wall_ms: 0,
             takes_tickets: true,
+            binds_cores: true,
             boot_ms: 0,
             marks: Vec::new(),
         };

@@ -62,7 +62,7 @@ const EXECD: &[(&str, ParameterClass)] = &[
     ("SET_LIB_PATH", Served),
     ("ENABLE_ADDGRP_KILL", Kept),
     ("PDC_INTERVAL", Served),
-    ("ENABLE_BINDING", Kept),
+    ("ENABLE_BINDING", Served),
     ("SIMULATE_JOBS", Refused),
     ("USE_SYSLOG", Kept),
     ("USE_QIDLE", Served),

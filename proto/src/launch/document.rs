@@ -62,7 +62,7 @@ pub struct LaunchDocument {
     /// What the limits of `vmem` mean. `limits` and `task_limits` hold them as limits of address
     /// space in any case: an older launcher, and a host that cannot limit memory, enforce those.
     pub vmem: Option<VmemMeaning>,
-    /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host UNDEFINED`, one line
+    /// The content of `PE_HOSTFILE` of a parallel job: `host slots queue@host CORES`, one line
     /// each. The shepherd writes it to `tasks/KEY/pe_hostfile`.
     pub host_file: Option<String>,
     /// Keep what the task's directory holds beyond `launch`, `exec` and `result` after its end.
@@ -72,6 +72,10 @@ pub struct LaunchDocument {
     pub sample_interval_ms: u32,
     /// How the state of a checkpointing job is kept.
     pub checkpoint: Option<Checkpointing>,
+    /// The processors that the job is bound to, in the form of the kernel (`0-1,8`). An empty list
+    /// means that the host does not have the cores that the master chose. `None` means that the job
+    /// runs on all processors.
+    pub processors: Option<String>,
 }
 record!(LaunchDocument {
     key,
@@ -101,6 +105,7 @@ record!(LaunchDocument {
     keep_active,
     sample_interval_ms,
     checkpoint,
+    processors,
 });
 
 /// How the state of a checkpointing job is kept. Commands are run as the task's user by

@@ -97,6 +97,7 @@ prop_compose! {
             security: Security { no_new_privs: merge, bounding_set: mask },
             cgroup_parent: None, own_group: Some(merge), vmem: merge.then_some(crate::limit::VmemMeaning::Memory), host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
             checkpoint: merge.then(|| Checkpointing { save: Method::Signal(10), interval_s: u64::from(umask), migrate: Method::Default, clean: None }),
+            processors: merge.then(|| "0-1,8".to_owned()),
         }
     }
 }

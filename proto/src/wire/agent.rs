@@ -8,6 +8,7 @@
 //! a [`Vouch`].
 
 use crate::amount::Type;
+use crate::binding::HostBinding;
 use crate::cell_version::CellVersion;
 use crate::common::Common;
 use crate::diagnostic::Diagnostic;
@@ -48,6 +49,9 @@ pub struct AgentHello {
     /// Whether it takes [`MasterMessage::Tickets`].
     #[serde(default)]
     pub takes_tickets: bool,
+    /// Whether it binds tasks to the cores of [`StartOrder::binding`].
+    #[serde(default)]
+    pub binds_cores: bool,
     /// When it wrote this, in milliseconds since the boot of its machine, so that one which comes
     /// late does not count after a later one of the same instance; 0 of an agent that does not say.
     #[serde(default)]
@@ -306,6 +310,9 @@ pub struct StartOrder {
     /// (`SGE_HGR_name`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<GrantedIds>,
+    /// The cores that the task has on each host, if it asked for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binding: Vec<HostBinding>,
     /// How the state of a checkpointing job is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointOrder>,

@@ -11,6 +11,7 @@ pub use explanation::{
 
 use crate::accounting::AccountingRecord;
 use crate::amount::{Amount, Type};
+use crate::binding::HostBinding;
 use crate::cell_version::CellVersion;
 use crate::checkpoint::CheckpointOccasions;
 use crate::complex::Consumable;
@@ -317,6 +318,9 @@ pub struct TaskRow {
     /// The ids that it has of resource maps; empty once it has left.
     #[serde(default)]
     pub maps: Vec<GrantedIds>,
+    /// The cores that it has on each host, if it asked for any; empty once it has left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binding: Vec<HostBinding>,
     /// When it started; the time of the order while it is transferring.
     pub started: Wall,
     /// Use so far.

@@ -7,5 +7,6 @@
 )]
 
 mod driver;
+mod machines;
 mod misbehaviour;
 mod scripts;

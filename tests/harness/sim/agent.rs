@@ -83,6 +83,7 @@ impl Node {
             cell_name: "default".to_owned(),
             arch: "lx-amd64".to_owned(),
             processors: 8,
+            cores: Default::default(),
             time_zone: None,
             cgroup_parent: None,
         }
@@ -166,6 +167,7 @@ impl World {
             }),
             wall_ms,
             takes_tickets: agent.core.takes_tickets(),
+            binds_cores: true,
             boot_ms,
             marks: Vec::new(),
         };

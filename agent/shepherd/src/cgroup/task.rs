@@ -133,6 +133,16 @@ impl TaskGroup {
         }
     }
 
+    /// Keeps the processes of the group on these processors, whatever they ask for. Without the
+    /// controller, and in the first version, their own affinity alone does.
+    pub fn confine(&self, processors: &str) {
+        let is_second = |directory: &&GroupDirectory| directory.has("cpuset.cpus.effective");
+        if let Some(directory) = self.all().find(is_second) {
+            // The kernel refuses processors that are not those of the group above.
+            let _ = directory.write("cpuset.cpus", processors);
+        }
+    }
+
     /// Whether the kernel can limit the memory of the group.
     pub fn has_memory(&self) -> bool {
         self.with("memory.max")
@@ -145,6 +155,9 @@ impl TaskGroup {
         for directory in self.all() {
             for file in ["memory.max", "memory.high", "memory.swap.max", "pids.max"] {
                 let _ = directory.write(file, "max");
+            }
+            if directory.has("cpuset.cpus.effective") {
+                let _ = directory.write("cpuset.cpus", "\n");
             }
             // The limit of both together is never below the one of memory alone.
             for file in ["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"] {
@@ -556,6 +569,28 @@ mod tests {
                 assert_eq!(place.read(file).as_deref(), Some(word));
             }
         }
+    }
+
+    #[test]
+    fn a_bound_job_is_kept_on_its_processors_by_the_second_version_alone() {
+        let place = FakePlace::new("cpuset");
+        let group = place.group(&["cpuset.cpus"]);
+        group.confine("0-1,4");
+        assert_eq!(
+            place.read("cpuset.cpus").as_deref(),
+            Some(""),
+            "version 1 needs its memory nodes first"
+        );
+        place.write("cpuset.cpus.effective", "0-7");
+        group.confine("0-1,4");
+        assert_eq!(place.read("cpuset.cpus").as_deref(), Some("0-1,4"));
+        place.write("cpuset.cpus", "");
+        group.lift();
+        assert_eq!(
+            place.read("cpuset.cpus").as_deref(),
+            Some("\n"),
+            "the epilog runs on all"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ use caps::CapSet;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, getppid, setgroups, setresgid, setresuid, setsid};
+use proto::binding::ProcessorList;
 use proto::launch::pairs::Record;
 use proto::launch::{BoundValue, ExecRecord, FailedCodes, Failure, Procedure, ProcedureKind, Streams};
 use proto::text;
@@ -117,6 +118,18 @@ struct PreparedChild {
     exec_failure: Vec<u8>,
 }
 
+/// Binds the job to its processors. A job that cannot be bound runs on all of them, as in 8.1.9.
+fn bind(context: &Context, reporter: &Reporter) {
+    let Some(processors) = &context.document.processors else {
+        return;
+    };
+    let list: Result<ProcessorList, _> = processors.parse();
+    let is_bound = list.is_ok_and(|list| sys::set_affinity(list.numbers()).is_ok());
+    if !is_bound {
+        reporter.binding_refused();
+    }
+}
+
 fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) -> Result<PreparedChild, Failure> {
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
@@ -174,6 +187,9 @@ impl PreparedChild {
     fn execute(mut self, context: &Context, reporter: &Reporter, shepherd: i32) {
         if let Err(error) = self.write_record().and_then(|()| self.place_descriptors()) {
             return reporter.failed(&unprepared("cannot finish the set-up", error));
+        }
+        if self.exec.is_some() {
+            bind(context, reporter);
         }
         for (index, limit) in context.document.limits.iter().enumerate() {
             if let Err(errno) = sys::set_limit(limit.resource, limit.soft, limit.hard) {

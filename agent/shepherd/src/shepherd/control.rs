@@ -32,6 +32,8 @@ pub struct TaskControl {
     hard: Option<MemoryLimit>,
     soft: Option<MemoryLimit>,
     processes: Option<u64>,
+    /// The processors of a bound job, in the form of the kernel.
+    processors: Option<String>,
     keeps_memory: bool,
     unset: UnsetLimits,
     is_frozen: Cell<bool>,
@@ -76,6 +78,7 @@ impl TaskControl {
             hard: hard.filter(|_| limits_memory),
             soft: soft.filter(|_| keeps_memory),
             processes,
+            processors: document.processors.clone().filter(|list| !list.is_empty()),
             keeps_memory,
             unset,
             is_frozen: Cell::new(false),
@@ -95,6 +98,9 @@ impl TaskControl {
             },
             processes: self.processes,
         });
+        if let Some(processors) = &self.processors {
+            group.confine(processors);
+        }
         let mut unset = self.unset;
         // Memory that the kernel of the first version does not limit, because the task has more
         // already, is limited by the samples.

@@ -2,7 +2,7 @@
 //!
 //! `U`: the user's own files come next. `W`: one of them is a named pipe, and its other end is
 //! waited for. `S` bytes (eight): so long is standard error. `L` index errno (four bytes each): a
-//! limit was refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve
+//! limit was refused. `A`: the processors of the binding were refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve
 //! comes next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and
 //! silence that the child died. The writer allocates nothing, since an address-space limit may be
 //! in force already.
@@ -53,6 +53,11 @@ impl Reporter {
         self.write(&[b'L', e, f, g, h, a, b, c, d]);
     }
 
+    /// The kernel refused the processors of the binding.
+    pub fn binding_refused(&self) {
+        self.write(b"A");
+    }
+
     /// The next call is execve.
     pub fn executing(&self) {
         self.write(b"G");
@@ -82,6 +87,8 @@ impl Reporter {
 pub struct SetupReport {
     /// Limits that were refused.
     pub refused: Vec<HostRefusedLimit>,
+    /// Whether the processors of the binding were refused.
+    pub unbound: bool,
     /// Why the program does not run; `None` if it does.
     pub failure: Option<Failure>,
     /// Whether the child died without a word about why.
@@ -110,6 +117,10 @@ pub fn parse(mut bytes: &[u8], limits: &[ProcessLimit]) -> SetupReport {
                 bytes = rest;
             }
             (b'U' | b'W', rest) => bytes = rest,
+            (b'A', rest) => {
+                report.unbound = true;
+                bytes = rest;
+            }
             (b'S', [a, b, c, d, e, f, g, h, rest @ ..]) => {
                 report.error_file_bytes = Some(u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]));
                 bytes = rest;

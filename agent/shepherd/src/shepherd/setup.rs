@@ -29,6 +29,14 @@ impl Setup {
         }
     }
 
+    /// Whether the processors of the binding were refused, as far as is known now.
+    pub(super) fn is_unbound(&self) -> bool {
+        match self {
+            Setup::Done(report) => report.unbound,
+            Setup::Waits(..) => false,
+        }
+    }
+
     /// The limits that the kernel refused, as far as is known now.
     pub(super) fn refused(&self) -> &[HostRefusedLimit] {
         match self {

@@ -354,7 +354,11 @@ impl<'a> Supervisor<'a> {
         let setup = self.await_setup(pid, setup, command.setup_ms());
         let is_job = matches!(command, ChildCommand::Job);
         if is_job && setup.has_begun() {
-            self.sampler.note_unset(self.context.control.limit(), setup.refused());
+            let mut unset = self.context.control.limit();
+            if setup.is_unbound() {
+                unset.insert("binding");
+            }
+            self.sampler.note_unset(unset, setup.refused());
             self.job_started(pid);
         }
         let deadline = timeout_ms.map(|ms| sys::boot_ms() + ms);
@@ -365,6 +369,7 @@ impl<'a> Supervisor<'a> {
             failure,
             died,
             error_file_bytes,
+            unbound: _,
         } = setup.end(&self.context.document.limits);
         if is_job {
             self.refused = refused;

@@ -232,6 +232,7 @@ impl Cell {
             host_file: None,
             keep_active: false,
             checkpoint: None,
+            processors: None,
             sample_interval_ms: 200,
         }
     }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod account;
+mod binding;
 mod cell;
 mod deaths;
 mod groups;

@@ -80,6 +80,7 @@ pub fn task(job: &JobRow, number: u32, queue: &str, slots: u32, started: Wall) -
             slots,
         }],
         maps: Vec::new(),
+        binding: Vec::new(),
         pe: job.requests.pe.as_ref().map(|pe| pe.name.clone()),
         started,
         usage: Usage {

@@ -197,6 +197,7 @@ impl JobRequest {
             O::AddContext => self.change_context(ContextChange::Add(self.pairs(name, value)?)),
             O::Reservation => self.changes.reservation = Some(self.reservation(value)?),
             O::Account => self.changes.account = Some(self.account(value)?),
+            O::Binding => self.changes.binding = Some(self.binding(value, second)?),
             O::Binary => self.binary = self.yes_no(name, value)?,
             O::Occasion => self.changes.occasion = Some(self.occasion(value)?),
             O::Checkpoint => self.changes.checkpoint = Some(value.to_owned()),
@@ -250,8 +251,8 @@ impl JobRequest {
                 vec![verifiers::script(self.command, value)?],
                 |a, b| a == b,
             ),
-            // The parser refuses these two, and the command has used those below before.
-            O::Binding | O::Terminal => return Err(self.invalid(name, value)),
+            // The parser refuses this one, and the command has used those below before.
+            O::Terminal => return Err(self.invalid(name, value)),
             O::Duration | O::End | O::HardError => {}
             O::Help | O::Prefix | O::Users | O::AllUsers | O::OptionFile => {}
         }

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::ledger::Grant;
 use crate::matching::Demand;
 use crate::state::eligible::eligible;
+use proto::binding::{BindingObstacle, BindingOutcome};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, JobSpec};
@@ -130,6 +131,12 @@ fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) ->
     let state = turn.state();
     let maps = state.choose_ids(&state.jobs[&seq].spec, grant);
     let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free"))?;
+    let mut binding = state.choose_cores(turn.observations(), &state.jobs[&seq].spec, grant);
+    for here in &mut binding {
+        if !turn.agents().binds_cores(&here.host) {
+            here.outcome = BindingOutcome::Unbound(BindingObstacle::OldAgent);
+        }
+    }
     let attempts = state.jobs[&seq].tasks.get(&task).map_or(0, |task| task.attempts);
     let key = TaskKey {
         cell: state.cell,
@@ -143,6 +150,7 @@ fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) ->
         granted: grant.slots.to_vec(),
         pe: grant.pe.cloned(),
         maps,
+        binding,
     });
     tasks::send_start(turn, key);
     Ok(())

@@ -5,6 +5,7 @@ use super::{CountRule, Level, LevelRef};
 use crate::config::Configuration;
 use crate::ledger::quota::JobOwner;
 use proto::amount::{Amount, Type};
+use proto::binding::HostBinding;
 use proto::complex::Complex;
 use proto::id::{AttributeName, HostName, PeName, QueueInstanceName};
 use proto::job::GrantedSlots;
@@ -29,17 +30,20 @@ pub struct Booking {
     who: Option<Arc<JobOwner>>,
 }
 
-/// The ids of resource maps that a task has.
+/// The units with names that a task has: ids of resource maps, and cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ids {
     maps: Vec<GrantedIds>,
+    cores: Vec<HostBinding>,
     /// The amounts of attributes of which it has ids. They count, whatever is charged.
     held: Vec<Entry>,
 }
 
 impl Ids {
-    fn new(maps: Vec<GrantedIds>, held: Vec<Entry>) -> Option<Box<Ids>> {
-        (!maps.is_empty()).then(|| Box::new(Ids { maps, held }))
+    fn new(maps: Vec<GrantedIds>, mut cores: Vec<HostBinding>, held: Vec<Entry>) -> Option<Box<Ids>> {
+        cores.retain(|binding| binding.bound().is_some());
+        let has_any = !maps.is_empty() || !cores.is_empty();
+        has_any.then(|| Box::new(Ids { maps, cores, held }))
     }
 }
 
@@ -55,6 +59,8 @@ struct StoredBooking {
     pe: Option<PeUse>,
     #[serde(default)]
     maps: Vec<GrantedIds>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cores: Vec<HostBinding>,
     #[serde(default)]
     held: Vec<Entry>,
     #[serde(default)]
@@ -72,6 +78,7 @@ impl From<StoredBooking> for Booking {
             granted,
             pe,
             maps,
+            cores,
             held,
             who,
             requested_apart,
@@ -82,7 +89,7 @@ impl From<StoredBooking> for Booking {
             charges,
             granted: granted.into(),
             pe: pe.map(Box::new),
-            ids: Ids::new(maps, held),
+            ids: Ids::new(maps, cores, held),
             who,
         }
     }
@@ -98,7 +105,7 @@ impl From<Booking> for StoredBooking {
             ids,
             who,
         } = booking;
-        let (maps, held) = ids.map_or_else(Default::default, |ids| (ids.maps, ids.held));
+        let (maps, cores, held) = ids.map_or_else(Default::default, |ids| (ids.maps, ids.cores, ids.held));
         let (granted, pe) = (granted.into(), pe.map(|pe| *pe));
         let (requested, taken) = (charges.requests().to_vec(), charges.taken().to_vec());
         let requested_apart = charges.requests_apart().to_vec();
@@ -109,6 +116,7 @@ impl From<Booking> for StoredBooking {
             granted,
             pe,
             maps,
+            cores,
             held,
             who,
             requested_apart,
@@ -169,12 +177,19 @@ pub struct Grant<'a> {
     pub pe: Option<&'a PeName>,
     /// The ids that it has of resource maps.
     pub maps: &'a [GrantedIds],
+    /// What came of its request for cores.
+    pub binding: &'a [HostBinding],
 }
 
 impl<'a> Grant<'a> {
     /// Slots without ids, as they are planned.
     pub fn of_slots(slots: &'a [GrantedSlots], pe: Option<&'a PeName>) -> Grant<'a> {
-        Grant { slots, pe, maps: &[] }
+        Grant {
+            slots,
+            pe,
+            maps: &[],
+            binding: &[],
+        }
     }
 }
 
@@ -195,7 +210,8 @@ impl Booking {
         {
             master.slots += 1;
         }
-        let ids = Ids::new(grant.maps.to_vec(), held(&config.complex, grant.maps));
+        let held = held(&config.complex, grant.maps);
+        let ids = Ids::new(grant.maps.to_vec(), grant.binding.to_vec(), held);
         Booking {
             at,
             charges,
@@ -211,7 +227,7 @@ impl Booking {
         let charges = &self.charges;
         let charges = Charges::from_requests(complex, charges.requests().to_vec(), charges.requests_apart().to_vec());
         let held = held(complex, self.maps());
-        let ids = self.ids.and_then(|ids| Ids::new(ids.maps, held));
+        let ids = self.ids.and_then(|ids| Ids::new(ids.maps, ids.cores, held));
         Booking {
             charges: Arc::new(charges),
             ids,
@@ -362,6 +378,11 @@ impl Booking {
     /// The ids that it has of resource maps.
     pub fn maps(&self) -> &[GrantedIds] {
         self.ids.as_ref().map_or(&[], |ids| &ids.maps)
+    }
+
+    /// The cores that it has, on each host where it is bound.
+    pub fn cores(&self) -> &[HostBinding] {
+        self.ids.as_ref().map_or(&[], |ids| &ids.cores)
     }
 
     fn held(&self) -> &[Entry] {

@@ -1,7 +1,7 @@
 //! Load values as the matcher counts them: scaled, adjusted for jobs that have just started, and
 //! reduced by later bookings (ALGORITHMS.md section 6).
 
-use super::{Cluster, LevelView};
+use super::{Cluster, LevelView, Share};
 use crate::ledger::sum;
 use crate::ledger::{CountRule, LevelBookings, LevelRef};
 use crate::observe::LoadEntry;
@@ -25,6 +25,7 @@ pub fn is_static_load(name: &str) -> bool {
             | "m_socket"
             | "m_thread"
             | "m_topology"
+            | "m_topology_numa"
             | "mem_total"
             | "num_proc"
             | "swap_total"
@@ -57,7 +58,8 @@ impl Cluster<'_> {
         if !self.mode.counts_load() && !is_static {
             return Some(Load::Presumed);
         }
-        let reported = Value::read(attribute, &entry.text)?;
+        let in_use = self.topology_in_use(view, attribute);
+        let reported = Value::read(attribute, in_use.as_deref().unwrap_or(&entry.text))?;
         let Value::Amount(amount) = reported else {
             return Some(Load::Known {
                 value: reported,
@@ -75,6 +77,27 @@ impl Cluster<'_> {
             value: Value::Amount(left),
             corrected: expected != amount,
         })
+    }
+
+    /// `m_topology_inuse` of a host of which tasks have cores: the master gives the cores out, and
+    /// the host does not know of them. `None` for all else, which is as reported.
+    fn topology_in_use(&self, view: &LevelView<'_, '_>, attribute: &Attribute) -> Option<String> {
+        let LevelRef::Host(host) = view.level else { return None };
+        if attribute.name.as_str() != "m_topology_inuse" || !self.mode.counts_bookings() {
+            return None;
+        }
+        let is_bound = match self.share {
+            Share::InUse(state) => state.has_cores(host),
+            Share::Open | Share::Within(_) => self.ledgers().any(|ledger| ledger.has_cores(host)),
+        };
+        let mut topology = is_bound.then(|| self.observations.topology(host))??;
+        match self.share {
+            Share::InUse(state) => state.mark_cores(host, &mut topology),
+            Share::Open | Share::Within(_) => {
+                self.ledgers().for_each(|ledger| ledger.mark_cores(host, &mut topology));
+            }
+        }
+        Some(topology.to_string())
     }
 
     /// The load value as reported, whatever the mode. `None` for a host that is not heard.

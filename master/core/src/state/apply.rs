@@ -146,13 +146,20 @@ impl State {
     #[allow(clippy::wildcard_enum_match_arm, reason = "`apply_event` sorts the events")]
     fn apply_to_task(&mut self, event: &Event) {
         match event {
-            Event::TaskPlaced { key, granted, pe, maps } => {
+            Event::TaskPlaced {
+                key,
+                granted,
+                pe,
+                maps,
+                binding,
+            } => {
                 self.place_task(
                     *key,
                     Grant {
                         slots: granted,
                         pe: pe.as_ref(),
                         maps,
+                        binding,
                     },
                 );
             }

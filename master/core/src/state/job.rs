@@ -5,6 +5,7 @@ use super::slaves::Slaves;
 use crate::collections::paged::SharedMap;
 use crate::collections::ranges::TaskRanges;
 use crate::collections::seldom::SparseBox;
+use proto::binding::HostBinding;
 use proto::id::{HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskId, TaskKey};
 use proto::job::{GrantedSlots, HoldChange, Holds, JobSpec};
 use proto::request::TaskRange;
@@ -124,6 +125,9 @@ pub struct Placement {
     /// The ids that it has of resource maps.
     #[serde(default)]
     pub maps: Vec<GrantedIds>,
+    /// What came of its request for cores on each of its hosts; empty if it asked for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub binding: Vec<HostBinding>,
     /// When it was placed.
     pub placed: Wall,
     /// The same on the monotone clock.

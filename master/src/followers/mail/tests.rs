@@ -81,7 +81,8 @@ impl MailCell {
                 key: key(job, 1),
                 granted: granted(),
                 pe: None,
-                maps: Vec::new()
+                maps: Vec::new(),
+                binding: Vec::new(),
             }),
             [""; 0]
         );

@@ -80,6 +80,7 @@ impl ReportingCell {
             granted: granted(),
             pe: None,
             maps: Vec::new(),
+            binding: Vec::new(),
         });
         self.event(Event::TaskStarted {
             key: key(1, 1),

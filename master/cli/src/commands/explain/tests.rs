@@ -236,6 +236,7 @@ fn a_running_task_tells_its_state_place_and_start() {
         granted: vec![GrantedSlots { instance, slots: 2 }],
         pe: None,
         maps: Vec::new(),
+        binding: Vec::new(),
         started: Wall::from_seconds(1_795_223_395),
         usage: Default::default(),
         priority: Default::default(),
@@ -251,6 +252,14 @@ fn a_running_task_tells_its_state_place_and_start() {
     };
     let expected = "job 5: It runs.\n  state r on all.q@vm, 2 slots, since 11/21/2026 01:09:55\n";
     assert_eq!(text::explanation(&explained, &style()), expected);
+    let mut unbound = explained;
+    let why = proto::binding::BindingObstacle::TooFew { wanted: 3, free: 2 };
+    unbound.tasks[0].binding = vec![proto::binding::HostBinding {
+        host: "vm".into(),
+        outcome: proto::binding::BindingOutcome::Unbound(why),
+    }];
+    let line = "    not bound to cores on vm: it asks for 3 free cores, and the host has 2\n";
+    assert_eq!(text::explanation(&unbound, &style()), format!("{expected}{line}"));
 }
 
 /// A task of job 14 that ran for ten seconds; task 0 is that of a job that is no array.

@@ -4,6 +4,7 @@ use super::Style;
 use crate::output::time::Clock;
 use crate::output::value::millionths;
 use proto::amount::Millionths;
+use proto::binding::BindingOutcome;
 use proto::wire::view::{
     Comparison, Explanation, Holder, OrderPosition, Predecessor, PriorityTerm, TaskRow, WaitReason,
 };
@@ -76,7 +77,19 @@ fn task_text(task: &TaskRow, is_array: bool, clock: &Clock) -> String {
         String::new()
     };
     let (state, since) = (task.condition.letters(), clock.slashes(task.started));
-    format!("  {name}state {state} on {place}{others}{slots}, since {since}\n")
+    format!(
+        "  {name}state {state} on {place}{others}{slots}, since {since}\n{}",
+        unbound_text(task)
+    )
+}
+
+/// `    not bound to cores on node1: it asks for 3 free cores, and the host has 2`, for each such host.
+fn unbound_text(task: &TaskRow) -> String {
+    let lines = task.binding.iter().filter_map(|binding| match &binding.outcome {
+        BindingOutcome::Bound(_) => None,
+        BindingOutcome::Unbound(why) => Some(format!("    not bound to cores on {}: {why}\n", binding.host)),
+    });
+    lines.collect()
 }
 
 fn reason_text(reason: &WaitReason, clock: &Clock) -> String {

@@ -1,5 +1,6 @@
 //! `qstat -j LIST`: everything about jobs, a line for each field.
 
+use super::requests::binding_text;
 use super::shown;
 use crate::job::description::{Block, Description, if_set};
 use crate::output::json;
@@ -70,7 +71,7 @@ fn block(detail: &JobDetail, binding: bool, clock: &Clock) -> String {
     description.project(&mut block);
     description.tasks(&mut block);
     if binding {
-        block.put("binding", "NONE");
+        block.put("binding", binding_text(row));
     }
     description.kind(&mut block);
     tasks(&mut block, detail, binding);
@@ -106,10 +107,24 @@ fn tasks(block: &mut Block, detail: &JobDetail, binding: bool) {
         put_task(block, "resource_map", task.task, maps.join(","));
     }
     for task in on_hosts().filter(|_| binding) {
-        put_task(block, "binding", task.task, "NONE");
+        put_task(block, "binding", task.task, cores(task));
     }
     for (task, reason) in &detail.errors {
         let _ = writeln!(block.text, "error reason {task:>10}:      {reason}");
+    }
+}
+
+/// The processors of each host of a task that is bound, those of the task in lower case; `NONE` if
+/// it has no cores. Hosts are named where there are several.
+fn cores(task: &TaskRow) -> String {
+    let bound = || task.binding.iter().filter_map(|here| Some((&here.host, here.bound()?)));
+    let texts: Vec<String> = match task.binding.as_slice() {
+        [_] => bound().map(|(_, cores)| cores.to_owned()).collect(),
+        _ => bound().map(|(host, cores)| format!("{host}={cores}")).collect(),
+    };
+    match texts.is_empty() {
+        true => "NONE".to_owned(),
+        false => texts.join(","),
     }
 }
 

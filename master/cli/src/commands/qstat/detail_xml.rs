@@ -1,11 +1,13 @@
 //! `qstat -j LIST -xml`: the elements of 8.1.9 in its order, which is that of its lists in memory.
 
+mod binding;
 mod resources;
 
 use super::reasons::Reasons;
 use crate::job::description::{self, interval_s};
 use crate::output::value::{fraction, millionths};
 use crate::output::xml::{XmlDocument, escape};
+use proto::binding::HostBinding;
 use proto::checkpoint::{CheckpointOccasions, Occasion};
 use proto::id::{JobNumber, TaskId};
 use proto::job::{HostPath, JobSpec, Phase, Program, Requests, VariableOrigin};
@@ -269,7 +271,7 @@ fn tasks(document: &mut XmlDocument, detail: &JobDetail) {
             },
         );
         document.leaf("JAT_task_number", task.task);
-        usage(document, &task.usage);
+        usage(document, &task.usage, &task.binding);
         document.leaf("JAT_start_time", task.started.seconds());
         document.leaf("JAT_ntix", millionths(task.priority.ntckts, 6));
         granted_resources(document, &task.maps);
@@ -330,10 +332,11 @@ fn failed_task(document: &mut XmlDocument, task: TaskId, reason: &str, ntckts: &
     document.close();
 }
 
-fn usage(document: &mut XmlDocument, usage: &Usage) {
+fn usage(document: &mut XmlDocument, usage: &Usage, cores: &[HostBinding]) {
     let seconds = |ms: u64| fraction(i128::from(ms), 1000, 6);
     let bytes = |bytes: u64| fraction(i128::from(bytes), 1, 6);
     document.open("JAT_scaled_usage_list");
+    binding::in_use(document, cores);
     for (name, value) in [
         ("cpu", seconds(usage.cpu_ms)),
         ("mem", fraction(i128::from(usage.mem_kib_ms), 1024 * 1024 * 1000, 6)),
@@ -430,21 +433,7 @@ fn structure(document: &mut XmlDocument, detail: &JobDetail) {
         0
     };
     document.leaf("JB_type", binary + if spec.array.is_some() { 128 } else { 0 });
-    document.open("JB_binding");
-    document.open("element");
-    document.leaf("BN_strategy", "no_job_binding");
-    for name in [
-        "BN_type",
-        "BN_parameter_n",
-        "BN_parameter_socket_offset",
-        "BN_parameter_core_offset",
-        "BN_parameter_striding_step_size",
-    ] {
-        document.leaf(name, 0);
-    }
-    document.leaf("BN_parameter_explicit", "no_explicit_binding");
-    document.close();
-    document.close();
+    binding::request(document, spec.requests.binding.as_deref());
     document.leaf("JB_ja_task_concurrency", spec.task_concurrency.unwrap_or_default());
     document.leaf("JB_nurg", millionths(detail.row.priority.nurg, 6));
 }

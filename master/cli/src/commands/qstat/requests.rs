@@ -59,9 +59,15 @@ pub fn text(shown: &JobLine<'_>, binding: bool) -> String {
         }
     }
     if binding {
-        put(&mut text, "Binding:", "NONE");
+        put(&mut text, "Binding:", &binding_text(job));
     }
     text
+}
+
+/// The request for cores; `NONE` if there is none.
+pub fn binding_text(job: &JobRow) -> String {
+    let request = job.requests.binding.as_ref();
+    request.map_or_else(|| "NONE".to_owned(), ToString::to_string)
 }
 
 /// The hard requests, each with what it contributes to the urgency.

@@ -2,7 +2,7 @@
 
 use super::columns::ColumnSet;
 use super::options::Options;
-use super::requests::{contributions, granted_pe};
+use super::requests::{binding_text, contributions, granted_pe};
 use super::shown::{self, JobLine};
 use crate::output::time::Clock;
 use crate::output::value::{self, Form, fraction, memory_seconds, millionths, transferred};
@@ -235,6 +235,6 @@ fn requests(document: &mut XmlDocument, line: &JobLine<'_>, binding: bool) {
         document.leaf("ad_predecessor_jobs", number);
     }
     if binding {
-        document.leaf("binding", "NONE");
+        document.leaf("binding", binding_text(row));
     }
 }

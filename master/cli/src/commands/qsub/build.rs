@@ -49,6 +49,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
             slave_queues: changes.slave_queues.unwrap_or_default(),
             pe: changes.pe,
             allocation_rule: changes.allocation_rule,
+            binding: changes.binding.map(Box::new),
         }
         .into(),
         array: changes.array,

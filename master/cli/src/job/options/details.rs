@@ -120,6 +120,17 @@ const OF_JOBS: &[OptionText] = &[
         .default("`n`, the first word is a script.")
         .example("`qsub -b y sleep 60`."),
     text(
+        O::Binding,
+        "`linear[:N[:SOCKET,CORE]]` asks for N cores next to one another, `linear` and `linear:slots` for as many as \
+         the job has slots on the host; `striding:N:STEP[:SOCKET,CORE]` for N cores, each STEP behind the one before; \
+         `explicit:SOCKET,CORE[:…]` for these. Numbers begin with 0. Without a first core the master finds one. With \
+         `set` the host binds the job, with `env` the job does so by SGE_BINDING, with `pe` the parallel environment by \
+         the fourth column of PE_HOSTFILE. Cores that a job has, no other bound job gets. A job that cannot be bound \
+         runs unbound: `gridwright explain` says why.",
+    )
+    .default("`set`; jobs are not bound.")
+    .example("`-binding linear:2`."),
+    text(
         O::Occasion,
         "`n`: never; `s`: when the agent is shut down; `m`: at the interval of the queue; `x`: \
          when the job is suspended; a time: at this interval.",

@@ -13,6 +13,8 @@ const fn row(option: JobOption, def: OptionDef, takers: &'static [Taker], rule: 
     }
 }
 
+/// Who binds a job, in front of the strategy of `-binding`.
+const BINDING_INSTANCES: &[&str] = &["env", "pe", "set"];
 const LATER: &str = "it is planned; leave it out";
 const BOTH: &[Taker] = &[Taker::Qsub, Taker::Qalter];
 const QSUB_ALONE: &[Taker] = &[Taker::Qsub];
@@ -26,7 +28,7 @@ const ALL: &[Taker] = &[Taker::Qsub, Taker::Qalter, Taker::Qresub, Taker::Qrsub]
 pub const TABLE: &[JobOptionRow] = {
     use JobOption as O;
     use Rule::{Clear, Command, InOrder, Last, Letters, Mark, Once, Requests};
-    use ValueCount::{One, Two};
+    use ValueCount::{Led, One, Two};
     const ADD_UP: Rule = Rule::List(ListRule::AddUp);
     const LAST_PER_HOST: Rule = Rule::List(ListRule::LastPer("host"));
     const LAST_PER_VARIABLE: Rule = Rule::List(ListRule::LastPer("variable"));
@@ -64,14 +66,11 @@ pub const TABLE: &[JobOptionRow] = {
         ),
         row(
             O::Binding,
-            unsupported(
-                with(
-                    "-binding",
-                    One,
-                    "[env|pe|set] exp|lin|str",
-                    "binds job to processor cores",
-                ),
-                LATER,
+            with(
+                "-binding",
+                Led(BINDING_INSTANCES),
+                "[env|pe|set] exp|lin|str",
+                "binds job to processor cores",
             ),
             BOTH,
             Last,

@@ -4,6 +4,7 @@
 use super::{AwaitedState, JobRequest, rejected};
 use crate::exit;
 use crate::fail::Fail;
+use proto::binding::{BindingError, BindingInstance, BindingRequest};
 use proto::checkpoint::{BadOccasion, Occasion};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::ReservationId;
@@ -108,6 +109,22 @@ impl JobRequest {
             "p" => Ok(Validation::Poke),
             _ => Err(self.invalid("-w", value).fix("write one of e, w, n, v, p")),
         }
+    }
+
+    /// The request for cores of `-binding`: a strategy, perhaps behind the word that says who
+    /// binds.
+    pub(super) fn binding(&self, first: &str, second: &str) -> Result<BindingRequest, Fail> {
+        let instance = BindingInstance::ALL.into_iter().find(|known| known.as_str() == first);
+        let strategy = if instance.is_some() { second } else { first };
+        let strategy = strategy.parse().map_err(|error: BindingError| {
+            let what = format!("{}: -binding option contains errors: {error}", self.command);
+            let refusal = Diagnostic::new(Code::BadSyntax, what).at("-binding").fix(
+                "write linear[:N[:S,C]], striding:N:STEP[:S,C] or explicit:S,C[:S,C…], perhaps behind env, pe or set",
+            );
+            Fail::new(exit::USAGE, refusal)
+        })?;
+        let instance = instance.unwrap_or_default();
+        Ok(BindingRequest { instance, strategy })
     }
 
     pub(super) fn occasion(&self, value: &str) -> Result<Occasion, Fail> {

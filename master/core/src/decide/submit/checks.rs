@@ -38,10 +38,24 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
         )
         .at("-p")));
     }
+    check_binding(spec).map_err(one)?;
     access::check_project(&state.config, spec).map_err(one)?;
     access::check_deadline(&state.config, spec).map_err(one)?;
     paths::check_spec(&state.config, spec).map_err(one)?;
     check_spec(state, spec)
+}
+
+/// A request for no cores. `qalter` may make one of it, as in 8.1.9.
+fn check_binding(spec: &JobSpec) -> Result<(), Diagnostic> {
+    let request = spec.requests.binding.as_ref();
+    if request.is_none_or(|request| !request.strategy.is_empty()) {
+        return Ok(());
+    }
+    Err(
+        rejected("binding parameter not consistent with strategy (BN_parameter_n is 0)")
+            .at("-binding")
+            .fix("ask for at least one core, or leave -binding out"),
+    )
 }
 
 /// What holds for every version of a specification.

@@ -6,6 +6,7 @@ use crate::state::State;
 use crate::state::job::{Job, Placement, Task};
 use crate::state::slaves::Slave;
 use proto::amount::Amount;
+use proto::binding::{BindingInstance, HostBinding};
 use proto::checkpoint::{CkptCommand, Occasion};
 use proto::common::Common;
 use proto::complex::Complex;
@@ -109,6 +110,7 @@ pub(crate) fn start_order(
             u8::from(task.restarted)
         },
         maps: placement.maps.clone(),
+        binding: binding_for(job, placement, placement.host()),
         checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
         slave: None,
     }
@@ -131,12 +133,22 @@ pub(crate) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         queue: queue_execution(&state.config, &slave.instance).into(),
         restarted: 0,
         maps: placement.maps.clone(),
+        binding: binding_for(job, placement, &slave.instance.host),
         checkpoint: None,
         slave: Some(SlaveOrder {
             instance: slave.instance.clone(),
             spec: slave.spec.clone(),
         }),
     }
+}
+
+/// The cores that a host needs to know: its own, and those of all hosts for a parallel environment
+/// that binds.
+fn binding_for(job: &Job, placement: &Placement, host: &HostName) -> Vec<HostBinding> {
+    let request = job.spec.requests.binding.as_ref();
+    let needs_all = request.is_some_and(|request| request.instance == BindingInstance::Pe);
+    let needed = placement.binding.iter().filter(|here| needs_all || here.host == *host);
+    needed.cloned().collect()
 }
 
 /// How the state of a checkpointing job is kept: by the commands of its environment, or by a signal

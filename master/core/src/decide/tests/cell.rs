@@ -357,6 +357,7 @@ impl Cell {
             tasks,
             wall_ms: self.now.wall.0,
             takes_tickets: true,
+            binds_cores: true,
             boot_ms: self.now.tick.0,
             marks: marks.iter().map(|mark| TasksMark((*mark).to_owned())).collect(),
         };

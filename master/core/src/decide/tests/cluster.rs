@@ -290,6 +290,7 @@ impl TestCluster {
             tasks,
             wall_ms: 0,
             takes_tickets: true,
+            binds_cores: true,
             boot_ms: 0,
             marks: Vec::new(),
         };
@@ -444,6 +445,7 @@ fn a_contact_is_observed_only_after_the_tasks_are_agreed_on() {
         tasks: Vec::new(),
         wall_ms: 0,
         takes_tickets: true,
+        binds_cores: true,
         boot_ms: 0,
         marks: Vec::new(),
     };

@@ -119,6 +119,7 @@ fn an_agent_that_has_obeyed_a_newer_master_is_turned_away() {
         tasks: Vec::new(),
         wall_ms: cell.now.wall.0,
         takes_tickets: true,
+        binds_cores: true,
         boot_ms: 0,
         marks: Vec::new(),
     };
@@ -157,6 +158,7 @@ fn what_an_agent_said_before_it_connected_again_does_not_count() {
         tasks: Vec::new(),
         wall_ms: 0,
         takes_tickets: true,
+        binds_cores: true,
         boot_ms,
         marks: Vec::new(),
     };

@@ -393,6 +393,8 @@ impl Lab {
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
                 let grant = Grant::of_slots(granted, pe.as_ref());
                 let maps = state.choose_ids(&job.spec, grant).expect("what fits has free ids");
+                let observations = self.scheduler.model().observations();
+                let binding = state.choose_cores(observations, &job.spec, grant);
                 let name = if job.spec.array.is_some() {
                     format!("{}.{task}", seq.0)
                 } else {
@@ -412,6 +414,7 @@ impl Lab {
                     granted: granted.clone(),
                     pe: pe.clone(),
                     maps,
+                    binding,
                 });
             }
             Order::RejectImmediate { seq } => {

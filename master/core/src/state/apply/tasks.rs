@@ -74,6 +74,7 @@ impl State {
             granted: grant.slots.to_vec(),
             pe: grant.pe.cloned(),
             maps: grant.maps.to_vec(),
+            binding: grant.binding.to_vec(),
             placed: now.wall,
             placed_tick: now.tick,
             started: None,

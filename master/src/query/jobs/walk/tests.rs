@@ -57,6 +57,7 @@ impl ModelCell {
             granted: testing::granted(),
             pe: None,
             maps: Vec::new(),
+            binding: Vec::new(),
         });
         self.happens(Event::TaskStarted { key, at: Wall(0) });
         self.happens(ended_task(0, job, 1).event);
@@ -148,6 +149,7 @@ fn tasks_in_one_condition_are_one_group_whatever_their_errors_say() {
             granted: testing::granted(),
             pe: None,
             maps: Vec::new(),
+            binding: Vec::new(),
         });
         let then = TaskFate::Error {
             reason: format!("11/26/2026 05:20:0{task} [58001:{task}]: no such file"),
@@ -212,6 +214,7 @@ fn held_tasks_on_hosts_are_shown_with_their_hold_whatever_their_state() {
             granted: testing::granted(),
             pe: None,
             maps,
+            binding: Vec::new(),
         });
         cell.happens(Event::TaskStarted { key, at: Wall(0) });
     }

@@ -4,6 +4,7 @@ use super::utc;
 use crate::commands::captured;
 use crate::commands::qstat::{detail, detail_xml, reasons};
 use crate::output::xml::tests::assert_well_formed;
+use proto::binding::{BindingInstance, BindingObstacle, BindingOutcome, BindingRequest, HostBinding};
 use proto::id::{HostName, JobNumber, TaskId, UserName};
 use proto::job::{HostPath, JobSpec, Owner, Program};
 use proto::rsmap::GrantedIds;
@@ -443,6 +444,100 @@ fn ids_of_resource_maps_are_told_of_each_task() {
         document.contains("<RESL_amount>2</RESL_amount>"),
         "with how often the task has it\n{document}"
     );
+}
+
+/// Job 4 runs with this request for cores, and with what came of it on each host.
+fn bound(instance: BindingInstance, strategy: &str, cores: &[(&str, Option<&str>)]) -> JobDetail {
+    let request = BindingRequest {
+        instance,
+        strategy: strategy.parse().unwrap(),
+    };
+    let mut detail = detail_of(4, |spec| spec.requests.binding = Some(Box::new(request.clone())));
+    detail.row.requests.binding = Some(Box::new(request));
+    let outcome = |cores: Option<&str>| match cores {
+        Some(cores) => BindingOutcome::Bound(cores.to_owned()),
+        None => BindingOutcome::Unbound(BindingObstacle::NoTopology),
+    };
+    let hosts = cores.iter().map(|(host, cores)| HostBinding {
+        host: HostName::new(host),
+        outcome: outcome(*cores),
+    });
+    detail.row.tasks[0].binding = hosts.collect();
+    detail
+}
+
+#[test]
+fn requests_for_cores_and_the_cores_of_tasks_are_shown_as_recorded() {
+    use BindingInstance::{Env, Pe, Set};
+    for (instance, strategy, cores, request, task) in [
+        (Set, "linear:1", vec![("vm", Some("ScC"))], "set linear:1", "ScC"),
+        (
+            Env,
+            "explicit:0,1",
+            vec![("vm", Some("SCc"))],
+            "env explicit:0,1",
+            "SCc",
+        ),
+        (Pe, "linear:5", vec![("vm", None)], "pe linear:5", "NONE"),
+        (
+            Set,
+            "linear",
+            vec![("a", Some("ScC")), ("b", Some("Sc"))],
+            "set linear:slots",
+            "a=ScC,b=Sc",
+        ),
+        (
+            Set,
+            "striding:2:1:0,0",
+            vec![("a", None), ("b", Some("Scc"))],
+            "set striding:2:1:0,0",
+            "b=Scc",
+        ),
+    ] {
+        let detail = bound(instance, strategy, &cores);
+        let text = detail::render(std::slice::from_ref(&detail), true, &utc());
+        assert!(
+            text.contains(&format!("binding:                    {request}\n")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("binding       1:            {task}\n")),
+            "{text}"
+        );
+        assert!(!detail::render(&[detail], false, &utc()).contains("binding"), "-ncb");
+    }
+}
+
+#[test]
+fn requests_for_cores_are_numbers_in_xml_as_recorded() {
+    let cores = [("vm", Some("ScC"))];
+    use BindingInstance::{Env, Pe, Set};
+    for (instance, strategy, values) in [
+        (Set, "linear:2", ["linear_automatic", "3", "2", "0", "0", "0"]),
+        (Set, "linear", ["linear_automatic", "3", "2147483647", "0", "0", "0"]),
+        (Set, "linear:2:1,1", ["linear", "3", "2", "1", "1", "0"]),
+        (Pe, "striding:2:1", ["striding_automatic", "1", "2", "0", "0", "1"]),
+        (Set, "striding:2:1:0,0", ["striding", "3", "2", "0", "0", "1"]),
+        (Env, "explicit:0,0:0,1", ["explicit", "2", "0", "0", "0", "0"]),
+    ] {
+        let document = detail_xml::render(&[bound(instance, strategy, &cores)]);
+        assert_well_formed(&document);
+        let names = [
+            "strategy",
+            "type",
+            "parameter_n",
+            "parameter_socket_offset",
+            "parameter_core_offset",
+            "parameter_striding_step_size",
+        ];
+        for (name, value) in names.into_iter().zip(values) {
+            let leaf = format!("<BN_{name}>{value}</BN_{name}>");
+            assert!(document.contains(&leaf), "{leaf} in\n{document}");
+        }
+        assert!(document.contains("<UA_name>binding_inuse!ScC</UA_name>"), "{document}");
+        let list = "<BN_parameter_explicit>explicit:0,0:0,1</BN_parameter_explicit>";
+        assert_eq!(document.contains(list), strategy.starts_with("explicit"));
+    }
 }
 
 #[test]

@@ -67,6 +67,8 @@ struct Agent {
     asked: Option<Tick>,
     /// The tickets of its tasks as it was told; none if it does not take any.
     tickets: Option<Vec<(TaskKey, i64)>>,
+    /// Whether it binds tasks to cores.
+    binds_cores: bool,
     /// Jobs that it was told about, with the version.
     described: BTreeMap<SubmitSeq, u32>,
     /// Orders without an answer, with the time of the repeat.
@@ -119,6 +121,12 @@ impl Agents {
         self.agents.get(host).map(|agent| agent.instance)
     }
 
+    /// Whether the agent of a host binds tasks to cores. One that is not connected counts as one
+    /// that does.
+    pub(crate) fn binds_cores(&self, host: &HostName) -> bool {
+        self.agents.get(host).is_none_or(|agent| agent.binds_cores)
+    }
+
     /// Whether an agent of the same instance has said hello later than this.
     pub(crate) fn is_outdated(&self, host: &HostName, hello: &AgentHello) -> bool {
         let known = self
@@ -152,6 +160,7 @@ impl Agents {
             config,
             asked: None,
             tickets,
+            binds_cores: hello.binds_cores,
             described,
             waiting,
         };

@@ -179,6 +179,9 @@ impl Alteration {
         self.set_some(number, "allocation rule", &changes.allocation_rule, |spec| {
             &mut requests(spec).allocation_rule
         });
+        self.set_some(number, "binding", &changes.binding.clone().map(Box::new), |spec| {
+            &mut requests(spec).binding
+        });
         if changes.pe.is_some() {
             self.texts.push(format!("modified slot range of job {number}"));
         }
