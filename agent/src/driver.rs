@@ -8,11 +8,11 @@
 use crate::launcher_link::LauncherQueue;
 use crate::launcher_process::LauncherProcess;
 use crate::messages::{Attachment, ConnectionStart, DriverInput, LauncherRequest};
-use crate::slaves::Slaves;
+use crate::slaves::{InputKind, Slaves};
 use crate::{clock, directory};
 use agent_core::core::{Core, Effect, Input, Now};
 use proto::cell_version::CellVersion;
-use proto::id::{Epoch, HostName, TaskKey};
+use proto::id::{Epoch, HostName, TaskKey, UserName};
 use proto::launch::{Request, Start};
 use proto::usage::Usage;
 use proto::wire::agent::{AgentConfig, AgentHello, AgentMessage, PROTOCOL_VERSION};
@@ -204,7 +204,11 @@ impl Driver {
                 AgentMessage::Task(_) | AgentMessage::Sensors(_) | AgentMessage::Refused(_) => self.send(*message),
             },
             Effect::Launcher { request, script } => {
-                let attached = script.map_or_else(|| self.streams_for(&request), Attachment::Script);
+                let attached = match (script, self.streams_for(&request)) {
+                    (None, attached) => attached,
+                    (Some(script), Attachment::Streams(streams)) => Attachment::Session(streams, script),
+                    (Some(script), _) => Attachment::Script(script),
+                };
                 self.ports.launcher.push(LauncherRequest {
                     request: *request,
                     attached,
@@ -246,14 +250,21 @@ impl Driver {
     fn streams_for(&self, request: &Request) -> Attachment {
         match (request, &self.ports.slaves) {
             (Request::Launch(document), Some(slaves)) => {
-                let Start::Connected { has_input, .. } = document.start else {
-                    return Attachment::Nothing;
+                let pipe = |has_input| if has_input { InputKind::Pipe } else { InputKind::None };
+                let owner = || Some(UserName::from(document.account.user.as_str()));
+                let (owner, input) = match document.start {
+                    Start::Connected { has_input, .. } => (None, pipe(has_input)),
+                    Start::Session { terminal: Some(_), .. } => (owner(), InputKind::Terminal),
+                    Start::Session { has_input, .. } => (owner(), pipe(has_input)),
+                    Start::Script { .. } | Start::Command { .. } | Start::Starter { .. } | Start::Direct { .. } => {
+                        return Attachment::Nothing;
+                    }
                 };
-                match slaves.begin(document.key, has_input) {
+                match slaves.begin(document.key, owner, input) {
                     Ok(streams) => Attachment::Streams(streams),
                     Err(error) => {
                         // The launcher refuses it without them.
-                        tracing::error!("no pipes can be made for slave task {}: {error}", document.key);
+                        tracing::error!("no pipes can be made for task {}: {error}", document.key);
                         Attachment::Nothing
                     }
                 }

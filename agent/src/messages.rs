@@ -65,8 +65,10 @@ pub enum Attachment {
     Nothing,
     /// The script of a job, which is passed as a sealed memory file.
     Script(Arc<[u8]>),
-    /// Standard input, output and error of a sensor.
+    /// Standard input, output and error of a sensor or a task.
     Streams([OwnedFd; 3]),
+    /// Those of an interactive job, and its script.
+    Session([OwnedFd; 3], Arc<[u8]>),
 }
 
 /// A notice of the launcher about sensors.

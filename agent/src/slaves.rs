@@ -1,5 +1,5 @@
-//! Slave tasks of parallel jobs: what they read and write, between their processes, the commands
-//! that started them, and the master.
+//! Slave tasks of parallel jobs, and interactive jobs: what they read and write, between their
+//! processes, the commands that started them, and the master.
 //!
 //! On the host of a slave task its three streams are named pipes below `agent/slaves`, which its
 //! shepherd holds open: an agent that comes after this one opens them again, and the task notices
@@ -10,11 +10,11 @@ mod flow;
 pub mod link;
 mod pipes;
 
-pub use pipes::Pipes;
+pub use pipes::{InputKind, Pipes};
 
 use crate::messages::DriverInput;
 use flow::Flow;
-use proto::id::TaskKey;
+use proto::id::{TaskKey, UserName};
 use proto::wire::slave::{Message, SlaveMessage};
 use std::collections::BTreeMap;
 use std::io;
@@ -51,10 +51,23 @@ struct SlavesState {
 /// The ends of both kinds.
 #[derive(Debug, Default)]
 struct StreamEnds {
-    tasks: BTreeMap<TaskKey, mpsc::Sender<SlaveMessage>>,
-    commands: BTreeMap<TaskKey, mpsc::Sender<SlaveMessage>>,
+    tasks: BTreeMap<TaskKey, TaskEnd>,
+    /// By task and, for an interactive job, by the user of the command: the master says whether
+    /// that is the job's owner.
+    commands: BTreeMap<CommandEnd, mpsc::Sender<SlaveMessage>>,
     /// Tasks that are forgotten and still listed, oldest first.
     forgotten: Vec<TaskKey>,
+}
+
+/// A command of this host: the task that it talks to, and its user for an interactive job.
+pub type CommandEnd = (TaskKey, Option<UserName>);
+
+/// A task of this host.
+#[derive(Clone, Debug)]
+struct TaskEnd {
+    /// The owner of an interactive job, whose commands alone it hears. `None` for a slave task.
+    owner: Option<UserName>,
+    inbox: mpsc::Sender<SlaveMessage>,
 }
 
 impl Slaves {
@@ -77,13 +90,14 @@ impl Slaves {
     }
 
     /// Makes the streams of a task that is about to be started, and gives those that are the
-    /// task's.
+    /// task's. `owner` is that of an interactive job.
     ///
     /// # Errors
     /// The system's.
-    pub fn begin(&self, key: TaskKey, has_input: bool) -> io::Result<[OwnedFd; 3]> {
-        let (pipes, streams) = Pipes::make(&self.shared.folder, key, has_input)?;
-        self.spawn(key, pipes);
+    pub fn begin(&self, key: TaskKey, owner: Option<UserName>, input: InputKind) -> io::Result<[OwnedFd; 3]> {
+        let (pipes, streams) = Pipes::make(&self.shared.folder, key, input)?;
+        pipes::write_owner(&self.shared.folder, key, owner.as_ref())?;
+        self.spawn(key, owner, pipes);
         Ok(streams)
     }
 
@@ -99,27 +113,30 @@ impl Slaves {
                 continue;
             }
             match Pipes::open(&self.shared.folder, key) {
-                Ok(pipes) => self.spawn(key, pipes),
+                Ok(pipes) => self.spawn(key, pipes::owner(&self.shared.folder, key)?, pipes),
                 Err(error) => tracing::warn!("the output of slave task {key} is lost: {error}"),
             }
         }
         Ok(())
     }
 
-    fn spawn(&self, key: TaskKey, pipes: Pipes) {
+    fn spawn(&self, key: TaskKey, owner: Option<UserName>, pipes: Pipes) {
         let (sender, inbox) = mpsc::channel(INBOX);
         let own = sender.downgrade();
-        self.ends().tasks.insert(key, sender);
-        let flow = Flow::new(key, pipes, self.shared.to_master.clone(), self.shared.driver.clone());
+        let is_session = owner.is_some();
+        self.ends().tasks.insert(key, TaskEnd { owner, inbox: sender });
+        let wires = (self.shared.to_master.clone(), self.shared.driver.clone());
+        let flow = Flow::new(key, pipes, wires.0, wires.1, is_session);
         let slaves = self.clone();
         tokio::spawn(async move {
             flow.run(inbox).await;
             let mut ends = slaves.ends();
             // A start that is repeated has pipes of its own.
-            if own
-                .upgrade()
-                .is_some_and(|own| ends.tasks.get(&key).is_some_and(|present| present.same_channel(&own)))
-            {
+            if own.upgrade().is_some_and(|own| {
+                ends.tasks
+                    .get(&key)
+                    .is_some_and(|present| present.inbox.same_channel(&own))
+            }) {
                 ends.tasks.remove(&key);
             }
         });
@@ -128,12 +145,12 @@ impl Slaves {
     /// The host forgets a task: its pipes need no name any more. What its command has not read yet
     /// stays for a while.
     pub fn forget(&self, key: TaskKey) {
-        if key.pe_task == 0 {
+        let mut ends = self.ends();
+        let StreamEnds { tasks, forgotten, .. } = &mut *ends;
+        if key.pe_task == 0 && !tasks.contains_key(&key) {
             return;
         }
         pipes::remove(&self.shared.folder, key);
-        let mut ends = self.ends();
-        let StreamEnds { tasks, forgotten, .. } = &mut *ends;
         if !tasks.contains_key(&key) {
             return;
         }
@@ -146,19 +163,19 @@ impl Slaves {
 
     /// A command of this host is there; the parts that are for it come out of the receiver. It
     /// takes the place of an earlier one.
-    pub fn enter(&self, key: TaskKey) -> mpsc::Receiver<SlaveMessage> {
+    pub fn enter(&self, command: CommandEnd) -> mpsc::Receiver<SlaveMessage> {
         let (sender, parts) = mpsc::channel(INBOX);
-        self.ends().commands.insert(key, sender);
+        self.ends().commands.insert(command, sender);
         parts
     }
 
     /// A command has gone.
-    pub fn leave(&self, key: TaskKey, parts: mpsc::Receiver<SlaveMessage>) {
+    pub fn leave(&self, command: &CommandEnd, parts: mpsc::Receiver<SlaveMessage>) {
         drop(parts);
         let mut ends = self.ends();
         // Another one may have taken its place meanwhile.
-        if ends.commands.get(&key).is_some_and(mpsc::Sender::is_closed) {
-            ends.commands.remove(&key);
+        if ends.commands.get(command).is_some_and(mpsc::Sender::is_closed) {
+            ends.commands.remove(command);
         }
     }
 
@@ -170,12 +187,18 @@ impl Slaves {
 
     /// Takes a message of the master.
     fn deliver(&self, message: Message) {
-        let Message { key, part } = message;
+        let Message { key, user, part } = message;
         let ends = self.ends();
         let end = if is_for_the_task(&part) {
-            ends.tasks.get(&key)
+            let task = ends.tasks.get(&key);
+            if let Some(task) = task.filter(|task| task.owner != user) {
+                let owner = task.owner.as_ref().map_or("no user", UserName::as_str);
+                tracing::warn!("task {key} of {owner}: a message of another user ({user:?}) is dropped");
+                return;
+            }
+            task.map(|task| &task.inbox)
         } else {
-            ends.commands.get(&key)
+            ends.commands.get(&(key, user))
         };
         if end.is_some_and(|end| matches!(end.try_send(part), Err(mpsc::error::TrySendError::Full(_)))) {
             tracing::warn!("slave task {key}: {INBOX} messages wait already, one is dropped");
@@ -194,6 +217,7 @@ impl Slaves {
             .keys()
             .map(|key| Message {
                 key: *key,
+                user: None,
                 part: SlaveMessage::Present,
             })
             .collect()
@@ -215,12 +239,15 @@ fn is_for_the_task(part: &SlaveMessage) -> bool {
     match part {
         SlaveMessage::Attach { .. }
         | SlaveMessage::Left
+        | SlaveMessage::Window(_)
+        | SlaveMessage::CommandAlive
         | SlaveMessage::Data {
             stream: Stream::Input, ..
         } => true,
         SlaveMessage::Have { stream, .. } => *stream != Stream::Input,
         SlaveMessage::Attached { .. }
         | SlaveMessage::Present
+        | SlaveMessage::TaskAlive
         | SlaveMessage::Data { .. }
         | SlaveMessage::Over { .. }
         | SlaveMessage::Refused(_) => false,

@@ -352,7 +352,7 @@ impl Driver {
                 // The receiver ends with the process.
                 let _ = self.outlets.revoked.send(serial);
             }
-            self.outlets.slaves.apply(&records);
+            self.outlets.slaves.apply(&records, self.core.state());
             if records
                 .iter()
                 .any(|record| matches!(record.event, Event::ObjectsChanged(_)))

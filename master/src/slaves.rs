@@ -1,18 +1,20 @@
-//! The streams of slave tasks of parallel jobs, passed on between the agents of their hosts.
+//! The streams of slave tasks of parallel jobs and of interactive jobs, passed on between the
+//! agents of their hosts.
 //!
-//! Each agent has one stream for all slave tasks. The master stores nothing: a message whose
+//! Each agent has one stream for all of them. The master stores nothing: a message whose
 //! receiver is away is dropped, and when it is back the two ends say how far they have got
 //! (`proto::wire::slave`). The events decide who may talk to whom.
 
 use master_core::event::{Event, Record};
 use master_core::state::State;
+use master_core::state::job::{Job, Placement};
 use master_core::state::slaves::{ENDED_SLAVES_KEPT, task_of};
 use proto::diagnostic::{Code, Diagnostic};
-use proto::id::{HostName, TaskKey};
+use proto::id::{HostName, TaskKey, UserName};
 use proto::wire::frame::Kind;
 use proto::wire::slave::{Message, SlaveMessage, Stream};
 use quic::{StreamReceiver, StreamSender};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
@@ -29,18 +31,48 @@ pub struct Slaves {
 #[derive(Debug, Default)]
 struct SlaveRoutes {
     routes: BTreeMap<TaskKey, Route>,
+    /// Interactive jobs that have ended, oldest first: at most [`ENDED_SESSIONS`].
+    ended_sessions: VecDeque<TaskKey>,
     outboxes: BTreeMap<HostName, mpsc::Sender<Message>>,
 }
 
-/// The two ends of a slave task.
+/// How many ends of interactive jobs are kept for commands that were away. A command that comes
+/// later asks for the end of its job.
+const ENDED_SESSIONS: usize = 1000;
+
+/// The two ends of a slave task or of an interactive job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Route {
+    /// The owner of an interactive job, who alone may talk to it. `None` for a slave task.
+    user: Option<UserName>,
     /// Where it runs.
     host: HostName,
     /// Where the command is that started it.
     from: HostName,
     /// Its exit status once its end is on record.
     status: Option<u32>,
+}
+
+impl Route {
+    fn of_slave(host: HostName, from: HostName, status: Option<u32>) -> Self {
+        Self {
+            user: None,
+            host,
+            from,
+            status,
+        }
+    }
+
+    /// The route of an interactive job that has been placed; `None` for a batch job.
+    fn of_session(job: &Job, placement: &Placement) -> Option<Self> {
+        job.spec.session.as_ref()?;
+        Some(Self {
+            user: Some(job.spec.owner.user.clone()),
+            host: placement.host().clone(),
+            from: job.spec.submit_host.clone(),
+            status: None,
+        })
+    }
 }
 
 /// Who sends a part.
@@ -53,8 +85,10 @@ enum PartSender {
 
 fn sender(part: &SlaveMessage) -> PartSender {
     match part {
-        SlaveMessage::Attach { .. } | SlaveMessage::Left => PartSender::Command,
-        SlaveMessage::Attached { .. } | SlaveMessage::Present => PartSender::Task,
+        SlaveMessage::Attach { .. } | SlaveMessage::Left | SlaveMessage::Window(_) | SlaveMessage::CommandAlive => {
+            PartSender::Command
+        }
+        SlaveMessage::Attached { .. } | SlaveMessage::Present | SlaveMessage::TaskAlive => PartSender::Task,
         SlaveMessage::Data {
             stream: Stream::Input, ..
         } => PartSender::Command,
@@ -77,41 +111,36 @@ impl Slaves {
     /// The slave tasks of a state.
     pub fn of_state(state: &State) -> Self {
         let mut routes = BTreeMap::new();
-        for (_, placement) in state.jobs.values().flat_map(|job| job.placements()) {
+        let placed = state
+            .jobs
+            .values()
+            .flat_map(|job| job.placements().map(move |(_, placement)| (job, placement)));
+        for (job, placement) in placed {
+            if let Some(route) = Route::of_session(job, placement) {
+                routes.insert(placement.key, route);
+            }
             let key = |number: u32| TaskKey {
                 pe_task: number,
                 ..placement.key
             };
             for (number, slave) in &placement.slaves().live {
                 let (host, from) = (slave.instance.host.clone(), slave.from.clone());
-                routes.insert(
-                    key(*number),
-                    Route {
-                        host,
-                        from,
-                        status: None,
-                    },
-                );
+                routes.insert(key(*number), Route::of_slave(host, from, None));
             }
             for (number, from, status) in &placement.slaves().ended {
-                let route = Route {
-                    host: from.clone(),
-                    from: from.clone(),
-                    status: Some(*status),
-                };
-                routes.insert(key(*number), route);
+                routes.insert(key(*number), Route::of_slave(from.clone(), from.clone(), Some(*status)));
             }
         }
         Self {
             inner: Mutex::new(SlaveRoutes {
                 routes,
-                outboxes: BTreeMap::new(),
+                ..SlaveRoutes::default()
             }),
         }
     }
 
-    /// Follows durable events: a command learns of the end of its task.
-    pub fn apply(&self, records: &[Arc<Record>]) {
+    /// Follows durable events, which `state` has folded: a command learns of the end of its task.
+    pub fn apply(&self, records: &[Arc<Record>], state: &State) {
         for record in records {
             #[allow(clippy::wildcard_enum_match_arm, reason = "routes begin and end with slave tasks")]
             match &record.event {
@@ -119,14 +148,15 @@ impl Slaves {
                     key, instance, from, ..
                 } => {
                     let (host, from) = (instance.host.clone(), from.clone());
-                    self.inner().routes.insert(
-                        *key,
-                        Route {
-                            host,
-                            from,
-                            status: None,
-                        },
-                    );
+                    self.inner().routes.insert(*key, Route::of_slave(host, from, None));
+                }
+                Event::TaskPlaced { key, .. } => {
+                    let route = state
+                        .placed(*key)
+                        .and_then(|(job, _, placement)| Route::of_session(job, placement));
+                    if let Some(route) = route {
+                        self.inner().routes.insert(*key, route);
+                    }
                 }
                 Event::SlaveEnded {
                     key,
@@ -134,18 +164,33 @@ impl Slaves {
                     reason,
                     ..
                 } => {
-                    self.inner().ended(*key, *exit_status, reason.clone());
+                    self.inner().slave_ended(*key, *exit_status, reason.clone());
                 }
-                Event::TaskEnded { key, .. } => self.inner().routes.retain(|slave, _| task_of(*slave) != *key),
+                Event::TaskEnded { key, record, .. } => {
+                    let mut inner = self.inner();
+                    inner
+                        .routes
+                        .retain(|slave, _| slave.pe_task == 0 || task_of(*slave) != *key);
+                    if let Some(record) = record {
+                        inner.session_ended(*key, record.exit_status, record.reason.clone());
+                    } else {
+                        inner.routes.remove(key);
+                    }
+                }
                 _ => {}
             }
         }
     }
 
-    /// The receiver of a host's message, and the answer to the host itself.
-    fn route(&self, host: &HostName, message: &Message) -> (Option<mpsc::Sender<Message>>, Option<SlaveMessage>) {
+    /// The receiver of a host's message, and the answer to the host itself. The message gets the
+    /// owner whose command it is for, where that is an interactive job's.
+    fn route(&self, host: &HostName, message: &mut Message) -> (Option<mpsc::Sender<Message>>, Option<SlaveMessage>) {
         let inner = self.inner();
-        let Some(route) = inner.routes.get(&message.key) else {
+        let route = inner
+            .routes
+            .get(&message.key)
+            .filter(|route| sender(&message.part) != PartSender::Command || route.user == message.user);
+        let Some(route) = route else {
             return (
                 None,
                 (sender(&message.part) == PartSender::Command).then(|| SlaveMessage::Refused(unknown())),
@@ -159,6 +204,7 @@ impl Slaves {
         if !is_right {
             return (None, None);
         }
+        message.user.clone_from(&route.user);
         let status = route
             .status
             .filter(|_| matches!(message.part, SlaveMessage::Attach { .. }));
@@ -204,6 +250,7 @@ impl SlaveRoutes {
         let from = route.from.clone();
         let message = Message {
             key,
+            user: route.user.clone(),
             part: SlaveMessage::Over { status, reason },
         };
         if self
@@ -214,6 +261,24 @@ impl SlaveRoutes {
             // Its stream ends with the outbox.
             self.outboxes.remove(&from);
         }
+    }
+
+    /// The route of an interactive job stays for a while: its command may be away at the moment.
+    fn session_ended(&mut self, key: TaskKey, status: u32, reason: String) {
+        if !self.routes.contains_key(&key) {
+            return;
+        }
+        self.ended(key, status, reason);
+        self.ended_sessions.push_back(key);
+        if self.ended_sessions.len() > ENDED_SESSIONS
+            && let Some(oldest) = self.ended_sessions.pop_front()
+        {
+            self.routes.remove(&oldest);
+        }
+    }
+
+    fn slave_ended(&mut self, key: TaskKey, status: u32, reason: String) {
+        self.ended(key, status, reason);
         let forgotten = key
             .pe_task
             .checked_sub(u32::try_from(ENDED_SLAVES_KEPT).unwrap_or(u32::MAX));
@@ -229,9 +294,9 @@ impl SlaveRoutes {
 fn unknown() -> Diagnostic {
     Diagnostic::new(
         Code::UnknownJob,
-        "error: the slave task of this command is not known any more",
+        "error: the task of this command is not known any more",
     )
-    .why("its job has ended, or it ended long ago")
+    .why("its job has ended, or it ended long ago, or it belongs to another user")
 }
 
 /// Serves the stream of one agent until it ends.
@@ -254,21 +319,21 @@ async fn read(slaves: &Slaves, host: &HostName, mut from: StreamReceiver, own: &
             Ok(None) => return "it ended".to_owned(),
             Err(error) => return crate::error_chain(&error),
         };
-        let message = match message {
+        let mut message = match message {
             Ok(message) => message,
             Err(error) => {
                 tracing::info!("a message about a slave task of {host} is refused: {error}");
                 continue;
             }
         };
-        let (to, answer) = slaves.route(host, &message);
-        let key = message.key;
+        let (to, answer) = slaves.route(host, &mut message);
+        let (key, user) = (message.key, message.user.clone());
         if let Some(to) = to {
             // A receiver that was away says how far it has got when it is back.
             let _ = to.send(message).await;
         }
         if let (Some(part), Some(own)) = (answer, own.upgrade()) {
-            let _ = own.send(Message { key, part }).await;
+            let _ = own.send(Message { key, user, part }).await;
         }
     }
 }
@@ -298,11 +363,7 @@ mod tests {
     /// Slave task 1 of a job runs on `h2`; its command is on `h1`.
     fn slaves() -> Slaves {
         let slaves = Slaves::default();
-        let route = Route {
-            host: "h2".into(),
-            from: "h1".into(),
-            status: None,
-        };
+        let route = Route::of_slave("h2".into(), "h1".into(), None);
         slaves.inner().routes.insert(KEY, route);
         slaves
     }
@@ -320,7 +381,14 @@ mod tests {
         let slaves = slaves();
         let streams = ["h1", "h2", "h3"].map(|host| slaves.enter(&host.into()));
         let goes_to = |host: &str, part: SlaveMessage| {
-            let (to, answer) = slaves.route(&host.into(), &Message { key: KEY, part });
+            let (to, answer) = slaves.route(
+                &host.into(),
+                &mut Message {
+                    key: KEY,
+                    user: None,
+                    part,
+                },
+            );
             assert_eq!(answer, None);
             let is_its =
                 |own: &mpsc::WeakSender<Message>| to.as_ref().is_some_and(|to| own.upgrade().unwrap().same_channel(to));
@@ -376,7 +444,7 @@ mod tests {
     fn a_command_that_comes_late_is_told_the_end() {
         let slaves = slaves();
         let (_, mut told) = slaves.enter(&"h1".into());
-        slaves.inner().ended(KEY, 3, "why".to_owned());
+        slaves.inner().slave_ended(KEY, 3, "why".to_owned());
         assert_eq!(
             told.try_recv().unwrap().part,
             SlaveMessage::Over {
@@ -386,9 +454,10 @@ mod tests {
         );
         let message = |key| Message {
             key,
+            user: None,
             part: SlaveMessage::Attach { output: 0, error: 0 },
         };
-        let (_, again) = slaves.route(&"h1".into(), &message(KEY));
+        let (_, again) = slaves.route(&"h1".into(), &mut message(KEY));
         assert_eq!(
             again,
             Some(SlaveMessage::Over {
@@ -396,8 +465,50 @@ mod tests {
                 reason: String::new()
             })
         );
-        let (_, unknown) = slaves.route(&"h1".into(), &message(TaskKey { pe_task: 2, ..KEY }));
+        let (_, unknown) = slaves.route(&"h1".into(), &mut message(TaskKey { pe_task: 2, ..KEY }));
         assert!(matches!(unknown, Some(SlaveMessage::Refused(_))));
+    }
+
+    #[test]
+    fn an_interactive_job_hears_its_owner_on_the_host_of_submission_alone() {
+        let slaves = Slaves::default();
+        let key = TaskKey { pe_task: 0, ..KEY };
+        let route = Route {
+            user: Some("alice".into()),
+            host: "h2".into(),
+            from: "h1".into(),
+            status: None,
+        };
+        slaves.inner().routes.insert(key, route);
+        let _streams = ["h1", "h2", "h3"].map(|host| slaves.enter(&host.into()));
+        let attach = SlaveMessage::Attach { output: 0, error: 0 };
+        for (host, user, is_heard, is_refused) in [
+            ("h1", Some("alice"), true, false),
+            ("h1", Some("bob"), false, true),
+            ("h1", None, false, true),
+            ("h2", Some("alice"), false, false),
+            ("h3", Some("alice"), false, false),
+        ] {
+            let part = attach.clone();
+            let user = user.map(UserName::from);
+            let (to, answer) = slaves.route(
+                &host.into(),
+                &mut Message {
+                    key,
+                    user: user.clone(),
+                    part,
+                },
+            );
+            let refused = matches!(answer, Some(SlaveMessage::Refused(_)));
+            assert_eq!((to.is_some(), refused), (is_heard, is_refused), "{user:?} on {host}");
+        }
+        let mut output = Message {
+            key,
+            user: None,
+            part: data(Stream::Output),
+        };
+        assert!(slaves.route(&"h2".into(), &mut output).0.is_some());
+        assert_eq!(output.user, Some("alice".into()), "the master says for whom it is");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::checkpoint::Occasion;
 use crate::common::Common;
 use crate::complex::Complex;
 use crate::id::{HostName, QueueInstanceName, ReservationId, UserName};
+use crate::launch::terminal::WindowSize;
 use crate::pe::AllocationRule;
 use crate::request::{ResourceRequest, SlotRange, TaskRange, make_canonical};
 use crate::time::Wall;
@@ -314,6 +315,23 @@ pub struct JobSpec {
     /// `-C`, which is only shown: the lines of the script are read where it is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directive_prefix: Option<String>,
+    /// What an interactive job is (`qrsh`, `qlogin`, `qsh`). `None` means a batch job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<SessionSpec>>,
+}
+
+/// An interactive job: its standard streams are those of the command that submitted it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSpec {
+    /// Whether it is a login shell of its owner, in place of a command.
+    pub is_login: bool,
+    /// The size of the terminal that it has on its host. Its output and its errors are one stream
+    /// then. `None` means pipes.
+    pub terminal: Option<WindowSize>,
+    /// Whether it reads the standard input of the command that submitted it. Without it, its input
+    /// is `/dev/null`.
+    pub has_input: bool,
 }
 
 /// The variable with which the variables of the submission end. `SGE_O_…` behind it are the user's

@@ -13,10 +13,11 @@ pub mod document;
 pub mod message;
 pub mod pairs;
 pub mod result;
+pub mod terminal;
 
 pub use document::{
     Account, BoundValue, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource,
-    Security, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
+    Security, SessionShell, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 pub use message::{FRAME_PREFIX_BYTES, Notice, Request, SensorSpec, TaskOrder, TaskState, TaskSummary, frame, unframe};
 pub use pairs::{DecodeError, MAX_DOCUMENT_BYTES, VERSION};

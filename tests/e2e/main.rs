@@ -36,6 +36,7 @@ mod quotas;
 mod reservations;
 mod scopes;
 mod sensors;
+mod sessions;
 mod shares;
 mod shown;
 mod sick;

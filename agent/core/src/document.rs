@@ -6,10 +6,10 @@ use crate::host_paths::HostPaths;
 use crate::substitute::{substitute, substitute_in_path};
 use proto::amount::Amount;
 use proto::id::HostName;
-use proto::job::{GrantedSlots, HostPath, JobSpec, Program};
+use proto::job::{GrantedSlots, HostPath, JobSpec, Program, SessionSpec};
 use proto::launch::{
     Account, BoundValue, Checkpointing, LaunchDocument, Method, OutputPath, Procedure, ProcessLimit, Resource,
-    Security, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
+    Security, SessionShell, Start, StartMode, Streams, TaskLimits, Termination, TmpDir,
 };
 use proto::limit::{LimitKind, LimitSet};
 use proto::wire::agent::{AgentConfig, CheckpointOrder, SlaveOrder, StartOrder};
@@ -323,6 +323,9 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
             argv: spec.command.clone(),
         };
     }
+    if let Some(session) = &spec.session {
+        return session_start(session, order, spec, texts);
+    }
     if let Some(starter) = &order.queue.starter_method {
         return by_starter(texts.in_command(starter), order, spec);
     }
@@ -349,6 +352,35 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
                 Start::Direct { argv }
             }
         }
+    }
+}
+
+/// An interactive job: its command runs in the shell of its account or, if the queue has one, in its
+/// starter. A login does not, and nor does `-noshell`.
+fn session_start(session: &SessionSpec, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Start {
+    let made = |shell, script_at, argv| Start::Session {
+        shell,
+        has_input: session.has_input,
+        terminal: session.terminal,
+        script_at,
+        argv,
+    };
+    if session.is_login {
+        return made(SessionShell::Login, None, Vec::new());
+    }
+    let (command, has_script) = match &spec.program {
+        Program::Command { command } => (command, false),
+        Program::Script { path, .. } | Program::Stored { path, .. } => (path, true),
+    };
+    let words = [command].into_iter().chain(&spec.args).cloned();
+    let is_direct = spec.use_shell == Some(false);
+    match order.queue.starter_method.as_deref().filter(|_| !is_direct) {
+        Some(starter) => {
+            let argv = [texts.in_command(starter)].into_iter().chain(words).collect();
+            made(SessionShell::None, has_script.then_some(1), argv)
+        }
+        None if is_direct => made(SessionShell::None, has_script.then_some(0), words.collect()),
+        None => made(SessionShell::Command, has_script.then_some(0), words.collect()),
     }
 }
 

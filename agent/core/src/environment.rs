@@ -119,6 +119,10 @@ fn facts<'a>(
         Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
         Program::Command { command } => Cow::from(command),
     };
+    let script = match &spec.session {
+        Some(_) => Cow::from("QRSH"),
+        None => script,
+    };
     all.extend::<[(_, Cow<'a, str>); 28]>([
         ("ARC", host_paths.arch.as_str().into()),
         ("SGE_ARCH", host_paths.arch.as_str().into()),

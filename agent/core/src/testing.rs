@@ -85,6 +85,7 @@ pub(crate) fn spec() -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }
 

@@ -25,6 +25,14 @@ pub struct Identity {
     pub shell: String,
 }
 
+/// The login shell of an account; `/bin/sh` where the name service names none (passwd(5)).
+pub fn shell_of(identity: &Identity) -> &str {
+    match identity.shell.as_str() {
+        "" => "/bin/sh",
+        shell => shell,
+    }
+}
+
 /// Checks that name, uid and group of a task's account agree on this host, and takes the group: the
 /// host's own rules were asked about that one and no other.
 ///

@@ -22,6 +22,7 @@ mod saving;
 mod setup;
 mod streams;
 mod supervisor;
+mod terminal;
 pub(crate) mod tmpdir;
 
 use crate::account::Identity;
@@ -38,7 +39,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use proto::id::TaskKey;
-use proto::launch::{LaunchDocument, Notice, Request};
+use proto::launch::{LaunchDocument, Notice, Request, Start};
 use std::cell::{Cell, RefCell};
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -46,6 +47,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use terminal::Terminal;
 
 /// The name of the environment entry by which processes of a task are recognised when their
 /// shepherd is dead.
@@ -97,6 +99,8 @@ pub struct Context {
     script: Option<Script>,
     /// Standard input, output and error of a task that got them from elsewhere.
     connected: Option<[OwnedFd; 3]>,
+    /// The terminal of an interactive job, whose end is all three of `connected`.
+    terminal: Option<RefCell<Terminal>>,
     login_limits: Vec<LoginLimit>,
     boot_id: String,
     control: TaskControl,
@@ -251,6 +255,7 @@ fn prepare(
     let script = script.map(|memory| spool(host, &dir, &document, memory)).transpose()?;
     dir.spool()
         .create(&document, script.as_ref().map(|script| script.path.as_str()))?;
+    let (connected, terminal) = connect(&document, attached)?;
     let control = TaskControl::create(host, &mut document);
     let login_limits = unlisted(&host.login_limits, &document);
     let context = Context {
@@ -259,7 +264,8 @@ fn prepare(
         folder: host.folder.clone(),
         dir,
         script,
-        connected: attached.try_into().ok(),
+        connected,
+        terminal,
         login_limits,
         boot_id: host.boot_id.clone(),
         control,
@@ -269,6 +275,28 @@ fn prepare(
         job_status: Cell::new(None),
     };
     Ok((lock, context))
+}
+
+/// The streams of a task that came beside its document. A terminal stands between them and an
+/// interactive job that asks for one.
+fn connect(
+    document: &LaunchDocument,
+    attached: Vec<OwnedFd>,
+) -> io::Result<(Option<[OwnedFd; 3]>, Option<RefCell<Terminal>>)> {
+    let attached: Option<[OwnedFd; 3]> = attached.try_into().ok();
+    match (&document.start, attached) {
+        (
+            Start::Session {
+                terminal: Some(size), ..
+            },
+            Some([input, output, _]),
+        ) => {
+            let (terminal, slave) = Terminal::make(input, output, *size)?;
+            let ends = [slave.try_clone()?, slave.try_clone()?, slave];
+            Ok((Some(ends), Some(RefCell::new(terminal))))
+        }
+        (_, attached) => Ok((attached, None)),
+    }
 }
 
 fn unlisted(limits: &[LoginLimit], document: &LaunchDocument) -> Vec<LoginLimit> {

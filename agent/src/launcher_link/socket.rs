@@ -20,6 +20,7 @@ pub(super) fn descriptors(attached: Attachment) -> io::Result<Vec<OwnedFd>> {
         Attachment::Nothing => Vec::new(),
         Attachment::Script(content) => vec![sealed(&content)?],
         Attachment::Streams(streams) => streams.into(),
+        Attachment::Session(streams, script) => Vec::from(streams).into_iter().chain([sealed(&script)?]).collect(),
     })
 }
 

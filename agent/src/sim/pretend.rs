@@ -204,9 +204,13 @@ fn summary(key: TaskKey, task: &Task) -> TaskSummary {
 /// How long what is started would run if it were.
 fn duration(start: &Start, attached: &Attachment) -> Duration {
     let slept = match (start, attached) {
-        (Start::Command { argv, .. } | Start::Direct { argv } | Start::Connected { argv, .. }, _) => {
-            sleep_of(argv.iter().map(String::as_str))
-        }
+        (
+            Start::Command { argv, .. }
+            | Start::Direct { argv }
+            | Start::Connected { argv, .. }
+            | Start::Session { argv, .. },
+            _,
+        ) => sleep_of(argv.iter().map(String::as_str)),
         (Start::Script { .. } | Start::Starter { .. }, Attachment::Script(script)) => {
             let text = String::from_utf8_lossy(script);
             let first = text
@@ -215,7 +219,10 @@ fn duration(start: &Start, attached: &Attachment) -> Duration {
                 .find(|line| !line.is_empty() && !line.starts_with('#'));
             sleep_of(first.unwrap_or_default().split_whitespace())
         }
-        (Start::Script { .. } | Start::Starter { .. }, Attachment::Nothing | Attachment::Streams(_)) => None,
+        (
+            Start::Script { .. } | Start::Starter { .. },
+            Attachment::Nothing | Attachment::Streams(_) | Attachment::Session(..),
+        ) => None,
     };
     slept.unwrap_or(SHORT)
 }

@@ -3,9 +3,10 @@
 use super::Pipes;
 use crate::messages::DriverInput;
 use proto::id::TaskKey;
+use proto::launch::terminal::{MAX_TYPED_BYTES, TerminalInput, WindowSize};
 use proto::wire::agent::{MasterMessage, TaskSignal};
 use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE};
-use proto::wire::slave::{Message, SlaveMessage, Stream};
+use proto::wire::slave::{Message, SILENCE, SlaveMessage, Stream};
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -26,6 +27,12 @@ pub(super) struct Flow {
     output: OutputSource,
     error: OutputSource,
     input: Option<Sender>,
+    /// Whether the input is written in pieces of [`TerminalInput`].
+    is_terminal: bool,
+    /// A new size of the terminal that is not written yet.
+    window: Option<WindowSize>,
+    /// Whether the end of a terminal's input is written.
+    is_end_typed: bool,
     received: IncomingStream,
     unwritten: VecDeque<u8>,
     /// Whether a command has said how far it has got: nothing is read before.
@@ -34,6 +41,8 @@ pub(super) struct Flow {
     has_left: bool,
     /// When it is ended, if it has not ended by then.
     end_at: Option<Instant>,
+    /// Whether it is an interactive job, which ends after [`SILENCE`] without its command.
+    is_session: bool,
 }
 
 /// One stream of the task's output.
@@ -67,8 +76,15 @@ impl Flow {
         pipes: Pipes,
         to_master: mpsc::Sender<Message>,
         driver: mpsc::Sender<DriverInput>,
+        is_session: bool,
     ) -> Self {
-        let Pipes { input, output, error } = pipes;
+        let Pipes {
+            input,
+            is_terminal,
+            is_resumed,
+            output,
+            error,
+        } = pipes;
         Self {
             key,
             to_master,
@@ -76,11 +92,19 @@ impl Flow {
             output: OutputSource::new(output, Stream::Output),
             error: OutputSource::new(error, Stream::Error),
             input,
-            received: IncomingStream::default(),
+            is_terminal,
+            window: None,
+            is_end_typed: false,
+            received: if is_resumed && is_terminal {
+                IncomingStream::resumed()
+            } else {
+                IncomingStream::default()
+            },
             unwritten: VecDeque::new(),
             is_attached: false,
             has_left: false,
-            end_at: None,
+            end_at: is_session.then(|| Instant::now() + SILENCE),
+            is_session,
         }
     }
 
@@ -90,6 +114,8 @@ impl Flow {
         while !self.is_over() {
             let reads = |source: &OutputSource| source.outgoing.room() > 0;
             let may_read = self.is_attached || self.has_left;
+            let piece = self.next_typed();
+            let may_write = piece.is_some() || !self.is_terminal && !self.unwritten.is_empty();
             tokio::select! {
                 part = inbox.recv() => match part {
                     Some(part) => self.take(part).await,
@@ -98,9 +124,10 @@ impl Flow {
                 () = self.output.read(), if may_read && reads(&self.output) => {}
                 () = self.error.read(), if may_read && reads(&self.error) => {}
                 () = until(self.end_at) => self.end().await,
-                written = write(&mut self.input, &self.unwritten), if !self.unwritten.is_empty() => {
-                    self.wrote(written).await;
-                }
+                written = write(&mut self.input, &self.unwritten, piece.as_ref()), if may_write => match piece {
+                    Some(piece) => self.typed(written, piece).await,
+                    None => self.wrote(written).await,
+                },
             }
             self.send_output().await;
         }
@@ -115,6 +142,9 @@ impl Flow {
     }
 
     async fn take(&mut self, part: SlaveMessage) {
+        if self.is_session && !self.has_left {
+            self.end_at = Some(Instant::now() + SILENCE);
+        }
         match part {
             SlaveMessage::Attach { output, error } => {
                 self.is_attached = true;
@@ -142,19 +172,23 @@ impl Flow {
                 self.has_left = true;
                 self.end_at = Some(Instant::now() + GRACE);
             }
+            SlaveMessage::Window(size) => self.window = Some(size),
+            SlaveMessage::CommandAlive => self.send(SlaveMessage::TaskAlive).await,
             // Said by this end, or by none.
             SlaveMessage::Data { .. }
             | SlaveMessage::Have { .. }
             | SlaveMessage::Attached { .. }
             | SlaveMessage::Present
+            | SlaveMessage::TaskAlive
             | SlaveMessage::Over { .. }
             | SlaveMessage::Refused(_) => {}
         }
     }
 
     async fn end(&mut self) {
-        tracing::info!("the command of slave task {} has gone: the task is ended", self.key);
+        tracing::info!("the command of task {} has gone: the task is ended", self.key);
         self.end_at = None;
+        self.has_left = true;
         let signal = MasterMessage::Signal {
             key: self.key,
             signal: TaskSignal::Terminate,
@@ -195,7 +229,38 @@ impl Flow {
         self.end_input_if_written();
     }
 
+    /// What is to be written to a terminal next: its size, the next bytes, or the end.
+    fn next_typed(&self) -> Option<TerminalInput> {
+        if !self.is_terminal || self.input.is_none() {
+            return None;
+        }
+        if let Some(size) = self.window {
+            return Some(TerminalInput::Window(size));
+        }
+        if !self.unwritten.is_empty() {
+            let bytes = self.unwritten.iter().take(MAX_TYPED_BYTES).copied().collect();
+            return Some(TerminalInput::Bytes(bytes));
+        }
+        (self.received.has_ended() && !self.is_end_typed).then_some(TerminalInput::End)
+    }
+
+    /// A piece is in the pipe as a whole, or the terminal is gone.
+    async fn typed(&mut self, written: io::Result<usize>, piece: TerminalInput) {
+        if written.is_err() {
+            self.input = None;
+            self.unwritten.clear();
+        }
+        match piece {
+            TerminalInput::Bytes(bytes) => self.wrote(Ok(bytes.len().min(self.unwritten.len()))).await,
+            TerminalInput::Window(_) => self.window = None,
+            TerminalInput::End => self.is_end_typed = true,
+        }
+    }
+
     fn end_input_if_written(&mut self) {
+        if self.is_terminal {
+            return;
+        }
         if self.received.has_ended() && self.unwritten.is_empty() {
             self.input = None;
         }
@@ -224,8 +289,13 @@ impl Flow {
     }
 
     async fn send(&self, part: SlaveMessage) {
+        let message = Message {
+            key: self.key,
+            user: None,
+            part,
+        };
         // The receiver ends with the agent.
-        let _ = self.to_master.send(Message { key: self.key, part }).await;
+        let _ = self.to_master.send(message).await;
     }
 }
 
@@ -236,9 +306,12 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-async fn write(input: &mut Option<Sender>, bytes: &VecDeque<u8>) -> io::Result<usize> {
-    match input {
-        Some(input) => input.write(bytes.as_slices().0).await,
-        None => Ok(bytes.len()),
+/// Writes to the task: bytes, or a piece for its terminal, which is shorter than what a pipe takes at
+/// once and is written as a whole.
+async fn write(input: &mut Option<Sender>, bytes: &VecDeque<u8>, piece: Option<&TerminalInput>) -> io::Result<usize> {
+    match (input, piece) {
+        (Some(input), Some(piece)) => input.write(&piece.encode()).await,
+        (Some(input), None) => input.write(bytes.as_slices().0).await,
+        (None, _) => Ok(bytes.len()),
     }
 }

@@ -1,14 +1,15 @@
-//! A command that talks to its slave task (`qrsh -inherit`): messages are passed on in both
-//! directions until it goes.
+//! A command that talks to its slave task (`qrsh -inherit`) or to its interactive job: messages are
+//! passed on in both directions until it goes.
 
 use crate::slaves::Slaves;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
 use proto::wire::agent::Vouch;
 use proto::wire::frame::{Frame, Kind};
-use proto::wire::slave::{Message, SlaveMessage};
+use proto::wire::slave::{HEARTBEAT, Message, SlaveMessage};
 use quic::{FrameReceiver, FrameSender};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{MissedTickBehavior, interval};
 
 /// Serves one command, whose first message is `first`.
 ///
@@ -23,44 +24,52 @@ pub(super) async fn attend(
 ) -> Result<(), Diagnostic> {
     let message: Message = first.message().map_err(|error| error.diagnostic())?;
     let key = message.key;
-    if vouch.task.is_none_or(|task| {
-        TaskKey {
-            pe_task: key.pe_task,
-            ..task
-        } != key
-    }) {
+    let is_session = key.pe_task == 0;
+    // The master and the host of an interactive job compare the user with the job's owner.
+    let user = is_session.then(|| vouch.owner.user.clone());
+    if !is_session
+        && vouch.task.is_none_or(|task| {
+            TaskKey {
+                pe_task: key.pe_task,
+                ..task
+            } != key
+        })
+    {
         let what = "error: this command is no process of the job of that slave task";
         return Err(Diagnostic::new(Code::NotPermitted, what));
     }
-    let mut parts = slaves.enter(key);
-    slaves.send(message).await;
+    let vouched = |part| Message {
+        key,
+        user: user.clone(),
+        part,
+    };
+    let mut parts = slaves.enter((key, user.clone()));
+    slaves.send(vouched(message.part)).await;
     let mut is_over = false;
+    let mut heartbeat = interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             frame = from.recv() => match frame.ok().flatten().map(|frame| frame.message::<Message>()) {
-                Some(Ok(message)) if message.key == key => slaves.send(message).await,
+                Some(Ok(message)) if message.key == key => slaves.send(vouched(message.part)).await,
                 Some(Ok(_) | Err(_)) => {}
                 None => break,
             },
             part = parts.recv() => {
                 let Some(part) = part else { break };
                 is_over |= matches!(part, SlaveMessage::Over { .. });
-                if to.send(Kind::Slave, 0, &Message { key, part }).await.is_err() {
+                if to.send(Kind::Slave, 0, &vouched(part)).await.is_err() {
                     break;
                 }
             }
+            _ = heartbeat.tick(), if is_session => slaves.send(vouched(SlaveMessage::CommandAlive)).await,
         }
     }
     // One that another connection has replaced has not left.
     let is_replaced = parts.is_closed();
-    slaves.leave(key, parts);
+    slaves.leave(&(key, user.clone()), parts);
     if !is_over && !is_replaced {
-        slaves
-            .send(Message {
-                key,
-                part: SlaveMessage::Left,
-            })
-            .await;
+        slaves.send(vouched(SlaveMessage::Left)).await;
     }
     Ok(())
 }

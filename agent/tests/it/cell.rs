@@ -349,5 +349,6 @@ fn spec() -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }

@@ -185,7 +185,9 @@ impl CommandDef {
     fn voice(&self) -> (String, u8) {
         match self.name {
             "qstat" | "qselect" | "qmod" => (String::new(), exit::FAILED),
-            "qhost" | "qacct" | "qquota" | "qrstat" | "qrdel" => ("error: ".to_owned(), exit::FAILED),
+            "qhost" | "qacct" | "qquota" | "qrstat" | "qrdel" | "qrsh" | "qlogin" | "qsh" => {
+                ("error: ".to_owned(), exit::FAILED)
+            }
             "qdel" | "qping" | "qrsub" => (format!("{}: ", self.name), exit::FAILED),
             "qhold" | "qrls" | "qresub" => ("qalter: ".to_owned(), exit::USAGE),
             name => (format!("{name}: "), exit::USAGE),

@@ -272,6 +272,18 @@ pub const COMMANDS: &[CommandEntry] = &[
         "shows what is kept for tasks that wait",
     ),
     entry(
+        "qlogin",
+        qrsh::run_qlogin,
+        || vec![&qrsh::QLOGIN],
+        "runs a login shell as a job",
+    ),
+    entry(
+        "qsh",
+        qrsh::run_qsh,
+        || vec![&qrsh::QSH],
+        "runs a terminal window as a job",
+    ),
+    entry(
         "qrsh",
         qrsh::run,
         || vec![&qrsh::QRSH],

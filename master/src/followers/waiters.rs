@@ -10,7 +10,7 @@ use proto::accounting::AccountingRecord;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{EventSeq, JobNumber, SubmitSeq, TaskId};
 use proto::wire::client::Reply;
-use proto::wire::view::{Data, EndedTask};
+use proto::wire::view::{Data, EndedTask, SessionPlace};
 use std::collections::BTreeMap;
 
 /// The open answers, by job.
@@ -47,9 +47,7 @@ impl Waiters {
     /// Answers when a task of the job is on a host, or the job has been given up.
     pub fn wait_placed(&mut self, job: JobNumber, answer: Answer, model: &Model, store: &Store) {
         match find(model, store, job) {
-            JobLookup::Present(seq) if model.state.jobs[&seq].active > 0 => {
-                give(answer, Reply::data(Data::Ended(Vec::new())))
-            }
+            JobLookup::Present(seq) if model.state.jobs[&seq].active > 0 => give(answer, placed(model, seq)),
             JobLookup::Present(seq) => add(self.placed.entry(seq).or_default(), Waiter { job, answer }),
             JobLookup::Finished(seq) => give(answer, ended(model, store, seq, job)),
             JobLookup::Unknown => give(answer, unknown(job)),
@@ -60,7 +58,7 @@ impl Waiters {
     pub(super) fn after(&mut self, model: &Model, store: &Store, record: &Record) {
         if let Event::TaskPlaced { key, .. } = &record.event {
             for waiting in self.placed.remove(&key.seq).into_iter().flatten() {
-                give(waiting.answer, Reply::data(Data::Ended(Vec::new())));
+                give(waiting.answer, placed(model, key.seq));
             }
         } else if let Event::JobFinished { seq } = &record.event {
             let waiting = [self.ended.remove(seq), self.placed.remove(seq)];
@@ -79,6 +77,18 @@ impl Waiters {
 fn add(waiting: &mut Vec<Waiter>, new: Waiter) {
     waiting.retain(|other| !other.answer.is_closed());
     waiting.push(new);
+}
+
+/// The answer about a job that is on a host: of an interactive job, which host and attempt.
+fn placed(model: &Model, seq: SubmitSeq) -> Reply {
+    let job = model.state.jobs.get(&seq).filter(|job| job.spec.session.is_some());
+    let placement = job.and_then(|job| job.placements().next());
+    Reply::data(placement.map_or(Data::Ended(Vec::new()), |(_, placement)| {
+        Data::Session(SessionPlace {
+            key: placement.key,
+            host: placement.host().clone(),
+        })
+    }))
 }
 
 fn give(answer: Answer, reply: Reply) {

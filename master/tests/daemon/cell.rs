@@ -422,6 +422,7 @@ pub fn job(name: &str, tasks: Option<&str>) -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }
 

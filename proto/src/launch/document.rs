@@ -1,6 +1,7 @@
 //! The launch document: everything a shepherd has to know to run one task to its end alone.
 
 use super::pairs::{DecodeError, PairReader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
+use super::terminal::WindowSize;
 use crate::id::TaskKey;
 use crate::limit::VmemMeaning;
 
@@ -203,7 +204,39 @@ pub enum Start {
         /// The command and its arguments, joined by blanks for the shell.
         argv: Vec<String>,
     },
+    /// An interactive job. Its standard input, output and error come beside the document, as three
+    /// descriptors.
+    Session {
+        /// Who runs the command.
+        shell: SessionShell,
+        /// Whether the first descriptor is more than `/dev/null`.
+        has_input: bool,
+        /// The terminal that it gets. The first descriptor is read for
+        /// [`TerminalInput`](super::terminal::TerminalInput) then, and the third is not used.
+        terminal: Option<WindowSize>,
+        /// The place among the words where the path of a script stands, which came as a fourth
+        /// descriptor. `None` without a script.
+        script_at: Option<u32>,
+        /// The command and its arguments, joined by blanks for a shell. Empty for a login.
+        argv: Vec<String>,
+    },
 }
+
+/// Who runs the command of an interactive job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionShell {
+    /// Nobody: the program is found by the job's `PATH` (`-noshell`).
+    None,
+    /// The shell of the account, with `-c`.
+    Command,
+    /// The shell of the account as a login shell, without arguments.
+    Login,
+}
+words!(SessionShell {
+    None = "none",
+    Command = "command",
+    Login = "login",
+});
 
 impl Record for Start {
     fn write_pairs(&self, writer: &mut Writer) {
@@ -242,6 +275,20 @@ impl Record for Start {
                 has_input.write("input", writer);
                 argv.write("arg", writer);
             }
+            Start::Session {
+                shell,
+                has_input,
+                terminal,
+                script_at,
+                argv,
+            } => {
+                put_kind(writer, "session");
+                shell.write("shell", writer);
+                has_input.write("input", writer);
+                terminal.write("terminal", writer);
+                script_at.write("script_at", writer);
+                argv.write("arg", writer);
+            }
         }
     }
 
@@ -271,6 +318,13 @@ impl Record for Start {
                 has_input: Slot::read("input", reader)?,
                 argv: Slot::read("arg", reader)?,
             }),
+            "session" => Ok(Start::Session {
+                shell: Slot::read("shell", reader)?,
+                has_input: Slot::read("input", reader)?,
+                terminal: Slot::read("terminal", reader)?,
+                script_at: Slot::read("script_at", reader)?,
+                argv: Slot::read("arg", reader)?,
+            }),
             _ => Err(DecodeError::BadValue("start")),
         }
     }
@@ -282,17 +336,19 @@ impl Start {
     pub fn has_script(&self) -> bool {
         match self {
             Start::Script { .. } | Start::Starter { .. } => true,
+            Start::Session { script_at, .. } => script_at.is_some(),
             Start::Command { .. } | Start::Direct { .. } | Start::Connected { .. } => false,
         }
     }
 
     /// How many descriptors come beside the document: a script, or standard input, output and
-    /// error.
+    /// error. An interactive job may have all four, the script behind the others.
     pub fn descriptors(&self) -> usize {
         match self {
             Start::Script { .. } | Start::Starter { .. } => 1,
             Start::Command { .. } | Start::Direct { .. } => 0,
             Start::Connected { .. } => 3,
+            Start::Session { script_at, .. } => 3 + usize::from(script_at.is_some()),
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::pairs::Record;
+use super::terminal::WindowSize;
 use super::*;
 use crate::id::{CellId, SubmitSeq, TaskId, TaskKey};
 use proptest::prelude::*;
@@ -37,6 +38,20 @@ fn start() -> impl Strategy<Value = Start> {
             has_input,
             argv
         }),
+        (
+            proptest::sample::select(SessionShell::ALL),
+            any::<bool>(),
+            proptest::option::of((any::<u32>(), any::<u32>())),
+            proptest::option::of(any::<u32>()),
+            args()
+        )
+            .prop_map(|(shell, has_input, size, script_at, argv)| Start::Session {
+                shell,
+                has_input,
+                terminal: size.map(|(rows, columns)| WindowSize { rows, columns }),
+                script_at,
+                argv
+            }),
     ]
 }
 

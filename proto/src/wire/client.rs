@@ -368,7 +368,8 @@ pub enum Query {
         job: JobNumber,
     },
     /// Answered with [`Data::Ended`] of no task once a task of the job is on a host, or of the
-    /// deleted tasks once the job has been given up (`-now y`).
+    /// deleted tasks once the job has been given up (`-now y`). For an interactive job that is on a
+    /// host, answered with [`Data::Session`].
     WaitPlaced {
         /// The job.
         job: JobNumber,

@@ -1,5 +1,6 @@
 //! Slave tasks of parallel jobs: what `qrsh -inherit` asks for, and the bytes that travel between
-//! that command and its task.
+//! that command and its task. The bytes of an interactive job travel in the same way between the
+//! command that submitted it and the job.
 //!
 //! The command talks to the agent of its own host, that agent to the master, and the master to the
 //! agent of the slave task's host; the three pass messages on and keep none. Between an agent and
@@ -10,8 +11,17 @@
 pub mod flow;
 
 use crate::diagnostic::Diagnostic;
-use crate::id::TaskKey;
+use crate::id::{TaskKey, UserName};
+use crate::launch::terminal::WindowSize;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How often the agent of a command's host says that the command of an interactive job is there.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// After this time without a sign of the other end, an interactive job is ended, and its command
+/// gives up.
+pub const SILENCE: Duration = Duration::from_secs(80);
 
 /// What a slave task is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +52,13 @@ pub enum Stream {
 /// Something that one end says to the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// The slave task.
+    /// The slave task, or the interactive job.
     pub key: TaskKey,
+    /// The owner of the interactive job at whose command the message begins or ends, as the agent
+    /// of that command's host vouches. `None` for a slave task, whose command is one of its job's
+    /// processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserName>,
     /// What is said.
     pub part: SlaveMessage,
 }
@@ -66,6 +81,13 @@ pub enum SlaveMessage {
     },
     /// The agent of the task has a new connection: a command that is there attaches again.
     Present,
+    /// The window of the command's terminal has another size.
+    Window(WindowSize),
+    /// The command of an interactive job is still connected to the agent of its host, which says so
+    /// at intervals of [`HEARTBEAT`]. The agent of the task answers with `TaskAlive`.
+    CommandAlive,
+    /// The agent of the task has heard of the command.
+    TaskAlive,
     /// A piece of a stream.
     Data {
         /// Which stream.

@@ -71,6 +71,8 @@ pub enum Data {
     Quotas(Vec<QuotaRow>),
     /// How the tasks of a job ended.
     Ended(Vec<EndedTask>),
+    /// Where an interactive job has been placed.
+    Session(SessionPlace),
     /// Why a job waits.
     Explanation(Box<Explanation>),
     /// Nodes of the share tree, a parent before its children.
@@ -530,6 +532,15 @@ pub struct HostGroupTree {
     pub hosts: Vec<HostName>,
     /// Groups that it names.
     pub groups: Vec<HostGroupTree>,
+}
+
+/// The attempt of an interactive job that a command talks to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPlace {
+    /// The attempt.
+    pub key: TaskKey,
+    /// The host that it is on.
+    pub host: HostName,
 }
 
 /// The end of one task, for `-sync y`.

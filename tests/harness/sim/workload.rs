@@ -117,6 +117,7 @@ pub(super) fn job(user: &str, name: &str) -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }
 

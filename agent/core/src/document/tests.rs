@@ -311,7 +311,11 @@ fn what_is_started_follows_b_shell_and_s() {
     let mut given = spec();
     let mode = |made: LaunchDocument| match made.start {
         Start::Script { mode, .. } => Some(mode),
-        Start::Command { .. } | Start::Direct { .. } | Start::Connected { .. } | Start::Starter { .. } => None,
+        Start::Command { .. }
+        | Start::Direct { .. }
+        | Start::Connected { .. }
+        | Start::Session { .. }
+        | Start::Starter { .. } => None,
     };
     assert_eq!(mode(document(&order(key(1, 1)), &given)), Some(StartMode::UnixBehavior));
     given.shell = vec![HostPath {

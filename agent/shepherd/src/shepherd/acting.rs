@@ -5,7 +5,7 @@ use super::ending::Action;
 use super::supervisor::{Supervisor, everyone, signal_all, spawn};
 use crate::proc;
 use crate::sys;
-use proto::launch::{Method, Start};
+use proto::launch::{Method, SessionShell, Start};
 
 /// The command of a suspend, resume or terminate method that runs: a child that is not reaped yet,
 /// so that its number is no other process's.
@@ -57,7 +57,15 @@ impl Supervisor<'_> {
     fn announce(&self, signal: i32) {
         let mut processes = everyone();
         let start = &self.context.document.start;
-        let is_wrapped = matches!(start, Start::Command { .. } | Start::Connected { shell: Some(_), .. });
+        let is_wrapped = matches!(
+            start,
+            Start::Command { .. }
+                | Start::Connected { shell: Some(_), .. }
+                | Start::Session {
+                    shell: SessionShell::Command,
+                    ..
+                }
+        );
         if let Some(job) = self
             .job
             .filter(|job| is_wrapped && processes.len() > 1 && !proc::catches(job.pid, signal))

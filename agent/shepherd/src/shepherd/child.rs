@@ -13,6 +13,7 @@ use super::evidence;
 use super::plan::{self, Invocation, ScriptPlace};
 use super::report::Reporter;
 use super::streams::{self, StandardStreams};
+use super::terminal;
 use super::tmpdir;
 use crate::account::{self, Identity};
 use crate::proc;
@@ -134,6 +135,9 @@ fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) ->
     setsid().map_err(|errno| unprepared("cannot make a session", errno.into()))?;
     let identity = identity_for(context, errand)?;
     let is_job = matches!(errand, ChildCommand::Job);
+    if is_job {
+        own_terminal(context, &identity)?;
+    }
     let exec = if is_job { Some(open_exec(context)?) } else { None };
     let record = if is_job {
         exec_record(context, &identity).encode()
@@ -165,7 +169,7 @@ fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) ->
     if is_job && let Some(bytes) = evidence::length_of_file(&streams.stderr) {
         reporter.error_file(bytes);
     }
-    let (invocation, script) = invocation_for(context, errand, &places)?;
+    let (invocation, script) = invocation_for(context, errand, &places, &identity)?;
     let mut environment = environment::process_environment(context, &identity, &places);
     if let (Some(planned), Some(made)) = (planned, &made) {
         environment::name_directory(&mut environment, planned, made);
@@ -181,6 +185,16 @@ fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) ->
         record,
         exec_failure,
     })
+}
+
+/// Gives the job its terminal.
+fn own_terminal(context: &Context, identity: &Identity) -> Result<(), Failure> {
+    let (Some(_), Some([slave, ..])) = (&context.terminal, &context.connected) else {
+        return Ok(());
+    };
+    terminal::give_to(slave, identity)
+        .and_then(|()| sys::take_terminal(slave.as_raw_fd()))
+        .map_err(|error| unprepared("cannot give the job its terminal", error))
 }
 
 impl PreparedChild {
@@ -474,6 +488,7 @@ fn invocation_for(
     context: &Context,
     errand: &ChildCommand<'_>,
     places: &Places,
+    identity: &Identity,
 ) -> Result<(Invocation, Option<OwnedFd>), Failure> {
     let given = environment::given(context);
     let path_variable = environment::search_path(&given);
@@ -481,7 +496,12 @@ fn invocation_for(
         ChildCommand::Job => {
             let (place, kept) = place_script(context)?;
             Ok((
-                plan::invocation(&context.document.start, place.as_ref(), path_variable)?,
+                plan::invocation(
+                    &context.document.start,
+                    place.as_ref(),
+                    path_variable,
+                    account::shell_of(identity),
+                )?,
                 kept,
             ))
         }

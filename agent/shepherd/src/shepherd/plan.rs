@@ -4,7 +4,7 @@ use super::environment::Places;
 use crate::account::{self, Identity};
 use crate::sys::Program;
 use crate::trusted::TrustedFile;
-use proto::launch::{FailedCodes, Failure, Start, StartMode};
+use proto::launch::{FailedCodes, Failure, SessionShell, Start, StartMode};
 use proto::text;
 use std::ffi::CString;
 
@@ -30,11 +30,16 @@ pub struct Invocation {
     pub script_on_stdin: bool,
 }
 
-/// What is executed for a start.
+/// What is executed for a start. `account_shell` is the shell of the task's account.
 ///
 /// # Errors
 /// [`FailedCodes::NO_SHELL`] for a `#!` line that names no program, such as one that ends in CR LF.
-pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &str) -> Result<Invocation, Failure> {
+pub fn invocation(
+    start: &Start,
+    script: Option<&ScriptPlace>,
+    path_variable: &str,
+    account_shell: &str,
+) -> Result<Invocation, Failure> {
     match start {
         Start::Script {
             shell,
@@ -64,8 +69,42 @@ pub fn invocation(start: &Start, script: Option<&ScriptPlace>, path_variable: &s
             Ok(by_shell(shell, false, args))
         }
         Start::Direct { argv } | Start::Connected { shell: None, argv, .. } => direct(argv, path_variable),
+        Start::Session {
+            shell, argv, script_at, ..
+        } => {
+            let words = session_words(argv, *script_at, script)?;
+            match shell {
+                SessionShell::None => direct(&words, path_variable),
+                SessionShell::Command => Ok(by_shell(account_shell, false, vec!["-c".to_owned(), words.join(" ")])),
+                SessionShell::Login => Ok(by_shell(account_shell, true, Vec::new())),
+            }
+        }
     }
 }
+
+/// The words of an interactive job, with its script in its place. One that is the command stands
+/// behind its interpreter: the spooled file is not executed itself.
+fn session_words(
+    argv: &[String],
+    script_at: Option<u32>,
+    script: Option<&ScriptPlace>,
+) -> Result<Vec<String>, Failure> {
+    let at = script_at.and_then(|at| usize::try_from(at).ok());
+    let Some(at) = at.filter(|at| *at < argv.len()) else {
+        return Ok(argv.to_vec());
+    };
+    let script = script.ok_or_else(|| no_shell("the launch document has a script start but no script".into()))?;
+    let interpreter = match at {
+        0 => interpreter(&script.head)?.unwrap_or_else(|| (SCRIPT_SHELL.to_owned(), None)),
+        _ => return Ok([&argv[..at], std::slice::from_ref(&script.path), &argv[at + 1..]].concat()),
+    };
+    let (program, argument) = interpreter;
+    let before = [program].into_iter().chain(argument).chain([script.path.clone()]);
+    Ok(before.chain(argv[1..].iter().cloned()).collect())
+}
+
+/// The interpreter of an interactive job's script without a `#!` line, as execvp(3) has it.
+const SCRIPT_SHELL: &str = "/bin/sh";
 
 fn script_invocation(
     shell: &str,
@@ -300,6 +339,24 @@ mod tests {
     }
 
     #[test]
+    fn the_script_of_an_interactive_job_stands_behind_its_interpreter_or_its_starter() {
+        let words = |argv: &[&str], at: u32, head: &str| {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            let place = ScriptPlace {
+                path: "/spool/7".to_owned(),
+                head: head.as_bytes().to_vec(),
+            };
+            session_words(&argv, Some(at), Some(&place)).expect("words").join(" ")
+        };
+        assert_eq!(words(&["x.sh", "a"], 0, "#!/bin/bash -e\n"), "/bin/bash -e /spool/7 a");
+        assert_eq!(words(&["x.sh", "a"], 0, "echo\n"), "/bin/sh /spool/7 a");
+        assert_eq!(
+            words(&["/starter", "x.sh", "a"], 1, "#!/bin/bash\n"),
+            "/starter /spool/7 a"
+        );
+    }
+
+    #[test]
     fn a_path_that_looks_like_a_variable_is_not_replaced() {
         let places = ["/", "/in/$stdout_path", "/out", "/err"].map(str::to_owned);
         let [folder, stdin, stdout, stderr] = places;
@@ -326,7 +383,7 @@ mod tests {
             mode,
             args: vec!["a b".into()],
         };
-        let invocation = invocation(&start, Some(&script(head)), "").expect("a program");
+        let invocation = invocation(&start, Some(&script(head)), "", "/bin/sh").expect("a program");
         (invocation.paths[0].clone(), invocation.argv)
     }
 
@@ -394,7 +451,7 @@ mod tests {
         let start = Start::Direct {
             argv: vec!["tool".into()],
         };
-        let found = invocation(&start, None, "/a::/b").expect("a program");
+        let found = invocation(&start, None, "/a::/b", "/bin/sh").expect("a program");
         assert_eq!(found.paths, ["/a/tool", "./tool", "/b/tool"]);
     }
 

@@ -30,6 +30,7 @@ use proto::launch::{
     EndCause, FailedCodes, Failure, HostLimitHit, HostRefusedLimit, Notice, Procedure, ProcedureEnd, ProcedureKind,
     Request, TaskOrder, TaskUsage,
 };
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -44,6 +45,9 @@ pub(super) const FIRST_SAMPLE_MS: u64 = 100;
 /// A task that lives this long gets a socket for later launchers, which ask again until it is
 /// there.
 const LISTEN_AFTER_MS: u64 = 100;
+
+/// How long the last output of a terminal may wait for its reader after the end of its job.
+const DRAIN_MS: u64 = 10_000;
 
 /// The exit code by which a job says that it is in error.
 const APPLICATION_ERROR: u8 = 100;
@@ -244,6 +248,7 @@ impl<'a> Supervisor<'a> {
         self.await_saved()?;
         let seen = GroupFacts::of_control(&self.context.control);
         self.end_remains()?;
+        self.drain_terminal()?;
         let started = self.job.map_or(0, |job| job.started_boot_ms);
         let wallclock_ms = sys::boot_ms().saturating_sub(started);
         let cause = self.unless_shut_down(cause_of(main.status));
@@ -262,6 +267,20 @@ impl<'a> Supervisor<'a> {
             self.notes.push(stamp(nix::unistd::Uid::effective().as_raw(), &text));
         }
         Ok((cause, usage, wallclock_ms))
+    }
+
+    /// Waits until the agent's pipe holds all that the job has written to its terminal, for a while:
+    /// a reader that has stopped must not hold the slot.
+    fn drain_terminal(&mut self) -> io::Result<()> {
+        let context = self.context;
+        let Some(terminal) = &context.terminal else {
+            return Ok(());
+        };
+        let end = sys::boot_ms() + DRAIN_MS;
+        while !terminal.borrow_mut().is_drained() && sys::boot_ms() < end {
+            self.sleep_until(end)?;
+        }
+        Ok(())
     }
 
     /// A job that ended because its host shuts down is lost, as in a crash of the host: it runs
@@ -480,6 +499,9 @@ impl<'a> Supervisor<'a> {
         }
         let at = self.listen_at.map_or(at, |listen_at| at.min(listen_at));
         self.wait_until(at)?;
+        if let Some(terminal) = &self.context.terminal {
+            terminal.borrow_mut().pump();
+        }
         self.take_signals();
         Ok(())
     }
@@ -487,7 +509,13 @@ impl<'a> Supervisor<'a> {
     /// Waits for an event, for the clock, or until many processes appeared.
     fn wait_until(&mut self, at: u64) -> io::Result<()> {
         let fds = [self.signals.as_fd()].into_iter().chain(self.peers.descriptors());
-        let mut wait: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let terminal = self.context.terminal.as_ref().map(RefCell::borrow);
+        let of_terminal = terminal.iter().flat_map(|terminal| terminal.descriptors());
+        let mut wait: Vec<PollFd<'_>> = fds
+            .map(|fd| (fd, PollFlags::POLLIN))
+            .chain(of_terminal)
+            .map(|(fd, flags)| PollFd::new(fd, flags))
+            .collect();
         loop {
             let until = self.probe.as_ref().map_or(at, |probe| at.min(probe.next_ms()));
             let left = until.saturating_sub(sys::boot_ms()).min(LONGEST_SLEEP_MS);

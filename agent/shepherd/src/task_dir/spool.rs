@@ -9,7 +9,9 @@
 
 use crate::sys;
 use nix::unistd::Uid;
-use proto::launch::{BoundValue, LaunchDocument, OutputPath, Procedure, Resource, Start, StartMode, TaskUsage};
+use proto::launch::{
+    BoundValue, LaunchDocument, OutputPath, Procedure, Resource, SessionShell, Start, StartMode, TaskUsage,
+};
 use proto::text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -364,6 +366,7 @@ impl<'a> StartConfig<'a> {
                 argv.as_slice(),
             ),
             Start::Direct { argv } => (None, false, "raw_exec", argv.as_slice()),
+            Start::Session { shell, argv, .. } => (None, *shell == SessionShell::Login, "raw_exec", argv.as_slice()),
             Start::Connected { shell, argv, .. } => (shell.as_deref(), false, "raw_exec", argv.as_slice()),
         };
         let is_command = !start.has_script();

@@ -7,14 +7,6 @@ use proto::diagnostic::{Code, Diagnostic};
 /// Each name with what does a similar thing today.
 const INSTEAD: &[(&str, &str)] = &[
     (
-        "qlogin",
-        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
-    ),
-    (
-        "qsh",
-        "interactive jobs are planned; qsub -sync y runs a batch job and waits for its end",
-    ),
-    (
         "qtcsh",
         "it is a tcsh that sends some commands away unseen, and will not come; write qrsh or qsub before these commands, as an alias if you like",
     ),
@@ -44,7 +36,7 @@ mod tests {
 
     #[test]
     fn commands_that_are_planned_are_refused_by_name_with_a_remedy() {
-        for name in ["qlogin", "qsh"] {
+        for name in ["qmake", "qtcsh"] {
             let refusal = refusal(name).unwrap();
             assert_eq!(refusal.what, format!("gridwright: {name} is not supported yet"));
             assert!(!refusal.fix.is_empty());

@@ -659,16 +659,59 @@ pub const WORDS: &[PageTexts] = &[
     PageTexts {
         name: "qrsh",
         description: &[
-            "Interactive jobs are not supported. MPI libraries that know Grid Engine call this command by \
-             themselves.",
+            "The words of the command are joined by blanks and run by the login shell of the user on the execution \
+             host; with `-noshell` they are a program and its arguments. Standard input, output and errors are those \
+             of this command. Without a command a login shell is run, with a terminal if standard input is one.",
+            "The job starts at once or is given up, unless `-now n` is said. Its queue has `INTERACTIVE` in its \
+             `qtype`, with `-now n` `BATCH`.",
+            "A session goes on over a restart of the master and over 80 s without a network. `~.` at the beginning of \
+             a line leaves a session with a terminal; its job is deleted.",
+            "With `-inherit` the command is a task of the parallel job that it is called in. MPI libraries that know \
+             Grid Engine call it in this way by themselves.",
         ],
-        examples: &[(
-            "qrsh -inherit node2 hostname",
-            "In a parallel job: a command on another of its hosts.",
-        )],
-        environment: &[("JOB_ID, SGE_TASK_ID", "The job that the command belongs to.")],
+        examples: &[
+            ("qrsh -l h_vmem=2G make", "A command as a job, its output here."),
+            ("qrsh -pty y top", "A program that needs a terminal."),
+            (
+                "qrsh -inherit node2 hostname",
+                "In a parallel job: a command on another of its hosts.",
+            ),
+        ],
+        environment: &[
+            (
+                "JOB_ID, SGE_TASK_ID",
+                "With `-inherit`: the job that the command belongs to.",
+            ),
+            (
+                "GRIDWRIGHT_QRSH_ESCAPE",
+                "The character in the place of `~` in `~.`, or `none`.",
+            ),
+            ("TERM", "The kind of terminal, which the job gets."),
+        ],
         files: &[],
-        see_also: &["qsub(1)", "sge_pe(5)"],
+        see_also: &["qlogin(1)", "qsub(1)", "sge_pe(5)"],
+    },
+    PageTexts {
+        name: "qlogin",
+        description: &["What qrsh(1) without a command does, with a word about each step."],
+        examples: &[("qlogin -l h_rt=3600", "A login shell for an hour.")],
+        environment: &[(
+            "GRIDWRIGHT_QRSH_ESCAPE",
+            "The character in the place of `~` in `~.`, or `none`.",
+        )],
+        files: &[],
+        see_also: &["qrsh(1)", "qsub(1)"],
+    },
+    PageTexts {
+        name: "qsh",
+        description: &[
+            "The program is `xterm` of sge_conf(5). The execution host connects to the display by itself: nothing is \
+             forwarded.",
+        ],
+        examples: &[("qsh -display desk7:0", "A window on another machine's screen.")],
+        environment: &[("DISPLAY", "The display, unless `-display` names it.")],
+        files: &[],
+        see_also: &["qrsh(1)", "sge_conf(5)"],
     },
     PageTexts {
         name: "qmake",

@@ -24,6 +24,7 @@ mod replay;
 mod requests;
 mod rights;
 mod scopes;
+mod sessions;
 mod slaves;
 mod stream;
 mod submission;

@@ -110,9 +110,20 @@ impl OutgoingStream {
 pub struct IncomingStream {
     have: u64,
     has_ended: bool,
+    /// Whether the next piece says how much came before it.
+    takes_count: bool,
 }
 
 impl IncomingStream {
+    /// Goes on with a stream whose count an earlier life of this end has lost: the other end sends
+    /// from what was last confirmed to it.
+    pub fn resumed() -> Self {
+        Self {
+            takes_count: true,
+            ..Self::default()
+        }
+    }
+
     /// How many bytes have come.
     pub fn have(&self) -> u64 {
         self.have
@@ -125,6 +136,9 @@ impl IncomingStream {
 
     /// What is new in a piece. One that lies behind a gap is dropped: it comes again.
     pub fn accept<'a>(&mut self, at: u64, bytes: &'a [u8]) -> &'a [u8] {
+        if std::mem::take(&mut self.takes_count) {
+            self.have = at;
+        }
         let known = usize::try_from(self.have.saturating_sub(at)).unwrap_or(usize::MAX);
         if at > self.have || self.has_ended {
             return &[];
@@ -181,6 +195,23 @@ mod tests {
         assert_eq!(from.room(), 10);
         from.end();
         assert_eq!(from.room(), 0);
+    }
+
+    #[test]
+    fn a_receiver_that_lost_count_takes_it_from_the_next_piece() {
+        let (mut from, mut to, mut out) = (
+            OutgoingStream::new(Stream::Input),
+            IncomingStream::default(),
+            Vec::new(),
+        );
+        from.push(b"before");
+        deliver(&mut from, &mut to, &mut out);
+        from.confirm(to.have());
+        let mut later = IncomingStream::resumed();
+        from.rewind(later.have());
+        from.push(b" after");
+        deliver(&mut from, &mut later, &mut out);
+        assert_eq!((out.as_slice(), later.have()), (&b"before after"[..], 12));
     }
 
     #[test]

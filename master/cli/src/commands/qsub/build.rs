@@ -76,6 +76,7 @@ pub fn specification(request: &JobRequest, program: Program, args: Vec<String>) 
         occasion: changes.occasion,
         reservation: changes.reservation.filter(|id| id.0 > 0),
         directive_prefix: request.directive_prefix.clone().filter(|prefix| !prefix.is_empty()),
+        session: None,
     }
 }
 

@@ -53,6 +53,10 @@ fn copy(turn: &Turn<'_>, caller: &Caller, seq: SubmitSeq, changes: &JobChanges) 
         return Err(Diagnostic::new(Code::NotPermitted, what));
     }
     let original = job.number;
+    if job.spec.session.is_some() {
+        let what = format!("job rejected: job {original} is interactive: a copy of it would have no streams");
+        return Err(Diagnostic::new(Code::NotSupported, what).fix("call qrsh or qlogin again"));
+    }
     let (spec, mut texts) = alter::changed(caller, job, changes)?;
     // A copy starts as its original did when it was new: held only by what the user asks for now.
     let mut holds = Holds::default();

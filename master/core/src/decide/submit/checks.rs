@@ -32,6 +32,7 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
     access::check_user(&state.config, spec).map_err(one)?;
     check_program(spec).map_err(one)?;
     check_array(&state.config, spec).map_err(one)?;
+    check_session(spec).map_err(one)?;
     if spec.priority > 0 && !caller.is_operator() {
         return Err(one(rejected(
             "positive submission priority requires operator privileges",
@@ -269,6 +270,18 @@ fn check_array(config: &Configuration, spec: &JobSpec) -> Result<(), Diagnostic>
         Some(range) if limit > 0 && range.count() > limit => {
             Err(rejected(&format!("you tried to submit a job with more than {limit} tasks")).at("-t"))
         }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A session is one task that is never run again: its command talks to that attempt alone.
+fn check_session(spec: &JobSpec) -> Result<(), Diagnostic> {
+    let is_batch = spec.array.is_some() || spec.checkpoint.is_some() || spec.rerunnable != Some(false);
+    match spec.session {
+        Some(_) if is_batch => Err(
+            rejected("an interactive job has no tasks, no checkpoints and no second run")
+                .fix("leave -t, -ckpt and -r out"),
+        ),
         Some(_) | None => Ok(()),
     }
 }

@@ -45,6 +45,26 @@ enum Fault {
 
 /// Decides about an end.
 pub(crate) fn outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> AttemptOutcome {
+    let outcome = batch_outcome(state, job, placement, result);
+    if job.spec.session.is_none() {
+        return outcome;
+    }
+    AttemptOutcome {
+        then: session_fate(outcome.then, outcome.failed),
+        ..outcome
+    }
+}
+
+/// An interactive job does not run again: its command has ended with the attempt. As in 8.1.9 only
+/// exit status 100 leaves it behind, in error.
+fn session_fate(then: TaskFate, failed: FailedCode) -> TaskFate {
+    match then {
+        TaskFate::Error { .. } if failed == FailedCode::APPLICATION_ERROR => then,
+        TaskFate::Done | TaskFate::Requeued | TaskFate::Error { .. } => TaskFate::Done,
+    }
+}
+
+fn batch_outcome(state: &State, job: &Job, placement: &Placement, result: &TaskResult) -> AttemptOutcome {
     let plain = |then, failed| AttemptOutcome {
         then,
         failed,

@@ -84,6 +84,7 @@ pub(super) fn job() -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }
 

@@ -75,6 +75,7 @@ fn spec(name: &str) -> JobSpec {
         occasion: None,
         reservation: None,
         directive_prefix: None,
+        session: None,
     }
 }
 

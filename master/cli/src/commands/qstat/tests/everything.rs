@@ -57,6 +57,7 @@ fn ask_for_everything(spec: &mut JobSpec) {
         notify: true,
         validation: Validation::Warn,
         directive_prefix: Some("#X".to_owned()),
+        session: None,
         stdout: path(Some("vm"), "/tmp/o"),
         stderr: path(None, "/tmp/e"),
         stdin: path(None, "/dev/null"),
