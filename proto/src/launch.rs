@@ -26,6 +26,7 @@ pub use result::{
     ProcedureEnd, ProcedureKind, TaskUsage,
 };
 
+pub use crate::container::{Container, ContainerRuntime};
 pub use crate::usage::Blame;
 
 /// The largest script of a job, in bytes: `qsub` takes no larger one, and no launcher does.

@@ -15,6 +15,8 @@ pub mod checkpoint;
 pub mod common;
 pub mod complex;
 pub mod conf;
+pub mod container;
+pub mod device;
 pub mod diagnostic;
 pub mod directory;
 pub mod host;

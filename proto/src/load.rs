@@ -5,6 +5,11 @@ use crate::id::{AttributeName, HostName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The load value by which a sensor says which devices are ill: `NAME=REASON;NAME=REASON…`. A name
+/// is the `uuid` or a file of an id of a resource map, or `ATTRIBUTE:ID`. The complex does not list
+/// it.
+pub const DEVICES_ILL: &str = "devices_ill";
+
 /// One report of one agent. The first after a connection is full; later ones hold what changed.
 ///
 /// Values are texts as Grid Engine transports them (`23196.035156M`, `0.250000`); the master reads

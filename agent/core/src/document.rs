@@ -58,6 +58,7 @@ pub fn launch_document(
         host_file: &host_file,
         binding: &binding,
     };
+    let devices = order.devices.as_deref().cloned().unwrap_or_default();
     // Procedures of the queue are for the job itself.
     let of_job = |text: &Option<String>| {
         let text = text.as_deref().filter(|_| order.slave.is_none());
@@ -100,6 +101,9 @@ pub fn launch_document(
             .as_ref()
             .map(|checkpoint| checkpointing(checkpoint, &texts)),
         processors: cores.affinity(),
+        devices_granted: devices.granted.iter().map(ToString::to_string).collect(),
+        devices_withheld: devices.withheld,
+        container: order.container.as_deref().filter(|_| order.slave.is_none()).cloned(),
         streams,
     }
 }

@@ -58,6 +58,8 @@ pub fn environment(
     facts(&mut all, host_paths, order, spec, paths);
     let maps: Vec<_> = resource_maps(host_paths, order).collect();
     all.extend(borrowed(&maps));
+    let devices = order.devices.as_ref().map_or(&[][..], |devices| &devices.variables);
+    all.extend(borrowed(devices));
     let path = format!("{}:{}", paths.tmpdir, all.get("PATH").map_or("", |path| path));
     all.insert("PATH", path.into());
     if config.set_lib_path {

@@ -115,6 +115,8 @@ pub(crate) fn order(key: TaskKey) -> StartOrder {
         restarted: 0,
         maps: Vec::new(),
         binding: Vec::new(),
+        devices: None,
+        container: None,
         checkpoint: None,
         slave: None,
     }

@@ -7,14 +7,16 @@
 
 mod abilities;
 mod around;
+mod devices;
 mod directory;
 mod place;
 mod task;
 
 pub use abilities::{Abilities, MemoryVersion};
 pub use around::{GroupKills, InheritedCgroup};
+pub use devices::{DeviceRule, DeviceWall, WallError, rules, verify};
 pub use directory::GroupDirectory;
-pub use place::{GroupPlace, Hierarchies, OwnGroups};
+pub use place::{GroupPlace, Hierarchies, NeededHierarchies, OwnGroups};
 pub use task::{GroupLimits, MemoryBounds, TaskGroup, UnsetInGroup};
 
 /// The directory that the hierarchies of control groups are mounted in.

@@ -7,6 +7,7 @@
 mod acting;
 pub mod burial;
 mod child;
+mod container;
 pub mod control;
 mod ending;
 mod enforcing;

@@ -2,6 +2,10 @@
 //!
 //! Nothing here decides anything. Every wrapper turns -1 into an error with errno.
 
+mod bpf;
+
+pub use bpf::{BpfInstruction, attach_device_program, load_device_program};
+
 use crate::trusted::TrustedFile;
 use nix::errno::Errno;
 use proto::launch::{BoundValue, Resource};

@@ -287,6 +287,8 @@ pub(crate) fn job(seq: u64) -> [MasterMessage; 2] {
         restarted: 0,
         maps: Vec::new(),
         binding: Vec::new(),
+        devices: None,
+        container: None,
         checkpoint: None,
         slave: None,
     };

@@ -36,6 +36,7 @@ mod qsched;
 mod qselect;
 mod qstat;
 mod qsub;
+mod resources;
 mod restore;
 mod sensor;
 mod shares;
@@ -159,6 +160,12 @@ pub const COMMANDS: &[CommandEntry] = &[
         sensor::run,
         || vec![&sensor::STATUS, &sensor::CHECK],
         "shows the load sensors, or tries a script that is to be one",
+    ),
+    entry(
+        "resources",
+        resources::run,
+        || vec![&resources::RESOURCES],
+        "prints the resource map of this host's GPUs",
     ),
     entry(
         "shares",

@@ -19,6 +19,7 @@ mod fail;
 mod folder;
 #[cfg(test)]
 mod fuzz;
+mod host_devices;
 mod interrupt;
 mod job;
 mod keys;

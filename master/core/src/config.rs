@@ -2,7 +2,9 @@
 
 mod access;
 mod causes;
+mod containers;
 mod derived;
+mod devices;
 mod global_attributes;
 mod kinds;
 pub mod pattern;

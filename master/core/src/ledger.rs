@@ -19,7 +19,7 @@ pub mod timeline;
 
 pub use booking::{Booking, Entry, Grant, PeUse};
 pub use charges::{Charges, CountRule, RequestScope, default_apart};
-pub use ids::choose_ids;
+pub use ids::{choose_ids, free_ids, ill_and_idle};
 pub(crate) use level::Total;
 pub use level::{HostBookings, Level, LevelBookings, LevelRef};
 

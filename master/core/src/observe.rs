@@ -1,6 +1,10 @@
 //! Observations: soft facts, latest wins, never logged, brought again by the agents after a restart
 //! (ARCHITECTURE.md "One input").
 
+mod ill;
+
+pub use ill::IllIds;
+
 use crate::collections::by_host::ByHost;
 use crate::event::{Event, Record};
 use proto::binding::Topology;

@@ -6,11 +6,12 @@ use master_core::event::JoinGrant;
 use master_core::ledger::Level;
 use master_core::matching::{Cluster, Mode};
 use master_core::observe::{HostObservation, Loads};
+use proto::amount::Type;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::HostName;
 use proto::load::SensorStatus;
 use proto::wire::client::{HostFilter, Reply};
-use proto::wire::view::{Data, HostView, TokenView};
+use proto::wire::view::{Data, HostView, ResourceView, TokenView};
 use std::collections::BTreeMap;
 
 /// The answer to [`proto::wire::client::Query::Hosts`]: a request is asked of hosts, so the cluster
@@ -84,8 +85,21 @@ fn view(model: &Model, cluster: &Cluster<'_>, host: &HostName, attributes: Optio
             .certificates
             .get(host)
             .and_then(|own| own.values().max().copied()),
-        resources: attributes.map_or_else(Vec::new, |names| cluster.resources(&level(host), names)),
+        resources: attributes.map_or_else(Vec::new, |names| resources(model, cluster, host, names)),
     }
+}
+
+/// The attributes of a host, with the ids that are free of its resource maps.
+fn resources(model: &Model, cluster: &Cluster<'_>, host: &HostName, names: &[String]) -> Vec<ResourceView> {
+    let mut found = cluster.resources(&level(host), names);
+    for resource in found.iter_mut().filter(|resource| resource.r#type == Type::RsMap) {
+        let place = match resource.dominance.level {
+            'g' => HostName::global(),
+            _ => host.clone(),
+        };
+        resource.free_ids = model.state.free_ids(&model.observations, &resource.name, &place);
+    }
+    found
 }
 
 /// How much of a token's hash names it: more than any two tokens of a cell have in common.

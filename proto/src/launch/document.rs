@@ -1,6 +1,10 @@
 //! The launch document: everything a shepherd has to know to run one task to its end alone.
 
-use super::pairs::{DecodeError, PairReader, Record, Slot, Value, Writer, nested, put_kind, read_kind, record, words};
+use super::pairs::{
+    DecodeError, FIRST_VERSION, PairReader, Record, Slot, VERSION, Value, Writer, nested, put_kind, read_kind, record,
+    words,
+};
+use crate::container::{Container, ContainerRuntime};
 use super::terminal::WindowSize;
 use crate::id::TaskKey;
 use crate::limit::VmemMeaning;
@@ -77,6 +81,12 @@ pub struct LaunchDocument {
     /// means that the host does not have the cores that the master chose. `None` means that the job
     /// runs on all processors.
     pub processors: Option<String>,
+    /// Device files with a mode, `/dev/nvidia0:rw`: they can be opened in that way alone.
+    pub devices_granted: Vec<String>,
+    /// Device files that no process of the task can open.
+    pub devices_withheld: Vec<String>,
+    /// The container that the job runs in. Its procedures and methods run outside.
+    pub container: Option<Container>,
 }
 record!(LaunchDocument {
     key,
@@ -107,7 +117,25 @@ record!(LaunchDocument {
     sample_interval_ms,
     checkpoint,
     processors,
+    devices_granted,
+    devices_withheld,
+    container,
+} where |document| if document.needs_wall() || document.container.is_some() { VERSION } else { FIRST_VERSION });
+
+impl LaunchDocument {
+    /// Whether devices are to be kept from the task: an older launcher must not start it.
+    pub fn needs_wall(&self) -> bool {
+        !self.devices_withheld.is_empty() || !self.devices_granted.is_empty()
+    }
+}
+
+words!(ContainerRuntime {
+    Apptainer = "apptainer",
+    Singularity = "singularity",
+    Podman = "podman",
+    Enroot = "enroot",
 });
+record!(Container { runtime, image });
 
 /// How the state of a checkpointing job is kept. Commands are run as the task's user by
 /// `/bin/sh -c`; `$job_pid` in them is replaced by the shepherd.

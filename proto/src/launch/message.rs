@@ -6,7 +6,8 @@
 
 use super::document::LaunchDocument;
 use super::pairs::{
-    DecodeError, MAX_DOCUMENT_BYTES, PairReader, Record, Slot, Writer, put_kind, read_kind, record, words,
+    DecodeError, FIRST_VERSION, MAX_DOCUMENT_BYTES, PairReader, Record, Slot, Writer, put_kind, read_kind, record,
+    words,
 };
 use super::result::{LaunchResult, TaskUsage};
 use crate::id::TaskKey;
@@ -278,6 +279,19 @@ pub enum TaskState {
 words!(TaskState { Preparing = "preparing", Running = "running", Ended = "ended" });
 
 impl Record for Request {
+    fn version(&self) -> u8 {
+        match self {
+            Request::Launch(document) => document.version(),
+            Request::Signal { .. }
+            | Request::Reprioritize { .. }
+            | Request::List
+            | Request::Examine
+            | Request::Forget { .. }
+            | Request::StartSensor(_)
+            | Request::StopSensor { .. } => FIRST_VERSION,
+        }
+    }
+
     fn write_pairs(&self, writer: &mut Writer) {
         match self {
             Request::Launch(document) => {

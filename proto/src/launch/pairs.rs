@@ -8,8 +8,11 @@
 use crate::id::TaskKey;
 use std::collections::BTreeMap;
 
-/// Raised when a reader must not ignore what a newer writer says.
-pub const VERSION: u8 = 1;
+/// The newest version that is read. Raised when a reader must not ignore what a newer writer says.
+pub const VERSION: u8 = 2;
+
+/// The version of documents that say nothing which an older reader must not ignore.
+pub const FIRST_VERSION: u8 = 1;
 
 /// The longest document and the longest message that is read: environments and argument lists fit
 /// many times.
@@ -26,7 +29,7 @@ pub enum DecodeError {
     /// The bytes do not begin with the magic.
     #[error("not a launch document")]
     NotADocument,
-    /// Another version than [`VERSION`].
+    /// A newer version than [`VERSION`].
     #[error("launch document of version {0}, this program reads version {VERSION}")]
     Version(u8),
     /// Longer than [`MAX_DOCUMENT_BYTES`], or more than [`MAX_PAIRS`] pairs in a record.
@@ -75,13 +78,18 @@ pub trait Record: Sized {
     /// The first field that is missing, repeated or malformed.
     fn read_pairs(reader: &mut PairReader<'_>) -> Result<Self, DecodeError>;
 
+    /// The version that a reader must know at least to understand this record.
+    fn version(&self) -> u8 {
+        FIRST_VERSION
+    }
+
     /// The record as a document of its own, with magic and version.
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer {
             out: Vec::with_capacity(512),
         };
         writer.out.extend_from_slice(MAGIC);
-        writer.out.push(VERSION);
+        writer.out.push(self.version());
         self.write_pairs(&mut writer);
         writer.out
     }
@@ -96,7 +104,7 @@ pub trait Record: Sized {
         }
         let rest = bytes.strip_prefix(MAGIC).ok_or(DecodeError::NotADocument)?;
         let (&version, rest) = rest.split_first().ok_or(DecodeError::NotADocument)?;
-        if version != VERSION {
+        if !(FIRST_VERSION..=VERSION).contains(&version) {
             return Err(DecodeError::Version(version));
         }
         Self::read_pairs(&mut PairReader::new(rest)?)
@@ -296,7 +304,14 @@ pub(super) fn body<R: Record>(record: &R) -> Vec<u8> {
 /// cannot disagree. The key is the field's name.
 macro_rules! record {
     ($type:ident { $($field:ident),* $(,)? }) => {
+        record!($type { $($field),* } where |_record| $crate::launch::pairs::FIRST_VERSION);
+    };
+    ($type:ident { $($field:ident),* $(,)? } where |$record:ident| $version:expr) => {
         impl $crate::launch::pairs::Record for $type {
+            fn version(&self) -> u8 {
+                let $record = self;
+                $version
+            }
             fn write_pairs(&self, writer: &mut $crate::launch::pairs::Writer) {
                 let $type { $($field),* } = self;
                 $($crate::launch::pairs::Slot::write($field, stringify!($field), writer);)*

@@ -113,6 +113,8 @@ prop_compose! {
             cgroup_parent: None, own_group: Some(merge), vmem: merge.then_some(crate::limit::VmemMeaning::Memory), host_file: merge.then(|| "node1 2 all.q@node1 UNDEFINED\n".to_owned()), keep_active: merge, sample_interval_ms: umask,
             checkpoint: merge.then(|| Checkpointing { save: Method::Signal(10), interval_s: u64::from(umask), migrate: Method::Default, clean: None }),
             processors: merge.then(|| "0-1,8".to_owned()),
+            container: (!merge).then(|| Container { runtime: ContainerRuntime::Podman, image: "x".to_owned() }),
+            devices_granted: Vec::new(), devices_withheld: merge.then(|| "/dev/nvidia0".to_owned()).into_iter().collect(),
         }
     }
 }
@@ -365,7 +367,7 @@ fn every_other_notice_reads_back() {
 #[test]
 fn refusals_name_what_is_wrong() {
     assert_eq!(Request::decode(b"nonsense"), Err(DecodeError::NotADocument));
-    assert_eq!(Request::decode(b"GWL\x02"), Err(DecodeError::Version(2)));
+    assert_eq!(Request::decode(b"GWL\x03"), Err(DecodeError::Version(3)));
     assert_eq!(
         Request::decode(b"GWL\x01\x04kind\xff\xff\xff\xff"),
         Err(DecodeError::Damaged)

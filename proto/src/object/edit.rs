@@ -9,6 +9,7 @@ use super::{Fields, ObjectKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hostgroup::HostOrGroup;
 use crate::queue::{QueueType, brackets, split_default};
+use crate::rsmap::split_at_commas;
 use serde::{Deserialize, Serialize};
 
 /// What is done with the given value.
@@ -419,8 +420,14 @@ fn split(shape: Shape, text: &str) -> Vec<&str> {
             .map(|(at, letter)| &text[at..at + letter.len_utf8()])
             .collect();
     }
-    let is_between = |letter: char| letter == ',' || (shape == Shape::Names && letter.is_ascii_whitespace());
-    text.split(is_between)
+    let is_between = |letter: char| letter == ',' || letter.is_ascii_whitespace();
+    let elements: Vec<&str> = match shape {
+        Shape::Names => text.split(is_between).collect(),
+        Shape::Assignments => split_at_commas(text),
+        Shape::Single | Shape::Letters => text.split(',').collect(),
+    };
+    elements
+        .into_iter()
         .map(str::trim_ascii)
         .filter(|element| !element.is_empty())
         .collect()

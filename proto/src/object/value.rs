@@ -16,6 +16,7 @@ use crate::complex::Complex;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::id::AttributeName;
 use crate::request::canonical_text;
+use crate::rsmap::{split_at_commas, without_blanks_in_brackets};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
@@ -531,7 +532,8 @@ impl FromStr for Assignments {
         if is_none(text) {
             return Ok(Assignments(pairs));
         }
-        for element in text.split(',').map(str::trim_ascii) {
+        let text = without_blanks_in_brackets(text);
+        for element in split_at_commas(&text).into_iter().map(str::trim_ascii) {
             let (attribute, value) = assignment(element)?;
             if pairs.iter().any(|(earlier, _)| *earlier == attribute) {
                 return Err(MalformedValue::new(format!("a list that sets \"{attribute}\" once")));

@@ -11,6 +11,8 @@ use crate::amount::Type;
 use crate::binding::HostBinding;
 use crate::cell_version::CellVersion;
 use crate::common::Common;
+use crate::container::Container;
+use crate::device::DeviceOrder;
 use crate::diagnostic::Diagnostic;
 use crate::id::{AttributeName, CellId, Epoch, HostName, JobNumber, PeName, QueueInstanceName, SubmitSeq, TaskKey};
 use crate::job::{GrantedSlots, JobSpec, Owner};
@@ -313,6 +315,13 @@ pub struct StartOrder {
     /// The cores that the task has on each host, if it asked for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub binding: Vec<HostBinding>,
+    /// The devices of the host that the task may open and those that it may not. `None` where no
+    /// map of the host names devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<Box<DeviceOrder>>,
+    /// The container that the job runs in, if it asks for one. Slave tasks run outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Box<Container>>,
     /// How the state of a checkpointing job is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointOrder>,

@@ -408,6 +408,9 @@ pub struct ResourceView {
     pub dominance: Dominance,
     /// The value.
     pub value: ResourceValue,
+    /// The ids of a resource map that a task could get, where `qhost -F` shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_ids: Option<Vec<String>>,
 }
 
 /// A resolved value.

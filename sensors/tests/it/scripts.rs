@@ -154,6 +154,65 @@ fn nvidia_reports_all_gpus_and_which_are_free() {
     );
 }
 
+/// A stand-in that knows all figures. The second GPU is hot, the third has errors and is divided,
+/// the fourth is lost.
+const NVIDIA_SMI_OF_ILL: &str = "#!/bin/sh\ncase $1 in\n\
+    --query-gpu=index,uuid,memory.free*) for n in 0 1 2; do echo \"$n, GPU-$n, 1000, 0, NVIDIA A100\"; done\n\
+    echo '3, GPU-3, [GPU is lost], [GPU is lost], NVIDIA A100';;\n\
+    --query-gpu=*) echo '0, GPU-0, 40960, 40, 0, 0000:3B:00.0'; echo '1, GPU-1, 40960, 96, [N/A], 0000:3C:00.0'\n\
+    echo '2, GPU-2, 40960, 40, 2, 0000:3D:00.0';;\n\
+    -L) echo 'GPU 1: NVIDIA A100 (UUID: GPU-1)'; echo 'GPU 2: NVIDIA A100 (UUID: GPU-2)'\n\
+    echo '  MIG 1g.5gb      Device  0: (UUID: MIG-x)'; echo '  MIG 1g.5gb      Device  1: (UUID: MIG-y)';;\nesac\n";
+
+#[test]
+fn nvidia_names_the_gpus_that_are_ill_with_the_reason() {
+    let of = |arguments: &[&str]| {
+        let case = Case {
+            script: "nvidia.sh",
+            arguments,
+            stand_ins: &[("nvidia-smi", NVIDIA_SMI_OF_ILL)],
+        };
+        values(&case)
+    };
+    let found = of(&[]);
+    for (name, value) in [
+        ("gpu_free", "1"),
+        ("gpu.1.temp", "96"),
+        ("gpu.2.ecc", "2"),
+        ("gpu.2.mig", "MIG-x;MIG-y"),
+        ("gpu.2.mem_total", "40960M"),
+        (
+            "devices_ill",
+            "GPU-1=96 degrees Celsius;GPU-2=2 uncorrected ECC errors;MIG-x=2 uncorrected ECC errors;\
+             MIG-y=2 uncorrected ECC errors;GPU-3=the driver cannot ask it",
+        ),
+    ] {
+        assert_eq!(
+            found.get(&format!("this:{name}")).map(String::as_str),
+            Some(value),
+            "{name}"
+        );
+    }
+    let found = of(&["hot=100", "ecc=3"]);
+    let ill = found.get("this:devices_ill").map(String::as_str);
+    assert_eq!(ill, Some("GPU-3=the driver cannot ask it"));
+}
+
+#[test]
+fn nvidia_calls_a_gpu_ill_that_the_driver_no_longer_lists() {
+    let falling = "#!/bin/sh\nmarker=$(dirname \"$0\")/asked\ncase $1 in\n\
+        --query-gpu=index,uuid,memory.free*) echo '0, GPU-a, 1000, 0, A'\n\
+        [ -e \"$marker\" ] || echo '1, GPU-b, 1000, 0, A'; : >\"$marker\";;\nesac\n";
+    let found = values(&Case {
+        script: "nvidia.sh",
+        arguments: &[],
+        stand_ins: &[("nvidia-smi", falling)],
+    });
+    let ill = found.get("this:devices_ill").map(String::as_str);
+    assert_eq!(ill, Some("GPU-b=the driver no longer lists it"));
+    assert_eq!(found.get("this:gpu_count").map(String::as_str), Some("1"));
+}
+
 #[test]
 fn nvidia_reports_no_gpu_where_the_driver_fails_or_is_missing() {
     let broken =

@@ -4,7 +4,10 @@ use proto::amount::Amount;
 use proto::binding::{
     BindingInstance, BindingObstacle, BindingOutcome, BindingRequest, CorePlace, HostBinding, ProcessorMap,
 };
+use proto::device::{DeviceFile, DeviceOrder};
 use proto::id::QueueInstanceName;
+use proto::launch::Request;
+use proto::launch::pairs::{FIRST_VERSION, Record, VERSION};
 use proto::limit::Bounds;
 use proto::request::TaskRange;
 use proto::rsmap::GrantedIds;
@@ -202,6 +205,32 @@ fn the_ids_of_resource_maps_on_this_host_are_told_in_variables() {
     );
     assert_eq!(variable(&made, "SGE_HGR_gpu"), Some("0 3"));
     assert_eq!(variable(&made, "SGE_HGR_lic"), Some("seat-1"));
+}
+
+#[test]
+fn devices_are_told_to_the_launcher_and_to_the_programs_of_their_maker() {
+    let granted = DeviceFile::parse("/dev/nvidia0:rw").unwrap();
+    let devices = DeviceOrder {
+        granted: vec![granted],
+        withheld: vec!["/dev/nvidia1".to_owned()],
+        variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "GPU-1".to_owned())],
+    };
+    let mut given = spec();
+    given.environment = vec![("CUDA_VISIBLE_DEVICES".to_owned(), "all".to_owned())].into();
+    let with_devices = StartOrder {
+        devices: Some(Box::new(devices)),
+        ..order(key(1, 1))
+    };
+    let made = document(&with_devices, &given);
+    assert_eq!(made.devices_granted, ["/dev/nvidia0:rw"]);
+    assert_eq!(made.devices_withheld, ["/dev/nvidia1"]);
+    assert_eq!(variable(&made, "CUDA_VISIBLE_DEVICES"), Some("GPU-1"));
+    // A launcher that knows nothing of devices must not start the task.
+    let request = Request::Launch(Box::new(made));
+    assert_eq!((request.version(), Request::List.version()), (VERSION, FIRST_VERSION));
+    assert_eq!(Request::decode(&request.encode()), Ok(request));
+    let plain = document(&order(key(1, 1)), &given);
+    assert_eq!(Request::Launch(Box::new(plain)).version(), FIRST_VERSION);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What the kernel of this host can do with the groups of tasks: found by trying.
 
+use super::devices::{self, DeviceWall};
 use super::directory::GroupDirectory;
-use super::place::GroupPlace;
+use super::place::{GroupPlace, NeededHierarchies};
 use crate::sys::{self, Fork};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -34,6 +35,8 @@ pub struct Abilities {
     pub processes: bool,
     /// A share of the processor.
     pub weight: bool,
+    /// What keeps devices from tasks.
+    pub devices: Option<DeviceWall>,
 }
 
 impl Abilities {
@@ -43,7 +46,7 @@ impl Abilities {
     /// No group can be made there, or no process can enter it.
     pub fn find(place: &GroupPlace) -> io::Result<Self> {
         let mut found = Abilities::default();
-        for path in place.directories(true) {
+        for path in place.directories(NeededHierarchies::ALL) {
             let parent = GroupDirectory::open(path)?;
             // One that a launcher left which was killed.
             parent.remove(PROBE);
@@ -62,6 +65,9 @@ impl Abilities {
         self.freeze |= group.has("cgroup.freeze") || group.has("freezer.state");
         self.processes |= group.has("pids.max");
         self.weight |= group.has("cpu.weight") || group.has("cpu.shares");
+        if self.devices.is_none() {
+            self.devices = devices::build(std::iter::once(group), &[]).ok();
+        }
         if group.has("memory.max") {
             self.memory = Some(MemoryVersion::Second);
         } else if group.has("memory.limit_in_bytes") {
@@ -76,6 +82,11 @@ impl Abilities {
             Some(MemoryVersion::Second) => "the whole task, by the kernel (memory.max)",
             Some(MemoryVersion::First) => "the whole task, by the kernel (memory.limit_in_bytes)",
             None => "not possible here: h_vmem limits address space instead, by setrlimit and by samples",
+        };
+        let devices = match self.devices {
+            Some(DeviceWall::Program) => "kept from other tasks by a program of the group (eBPF)",
+            Some(DeviceWall::First) => "kept from other tasks by devices.deny",
+            None => "cannot be kept from other tasks: where a map names device files, no task starts",
         };
         vec![
             format!("h_vmem, h_rss under H_VMEM=memory: {memory}"),
@@ -114,6 +125,7 @@ impl Abilities {
                     "the nice value"
                 )
             ),
+            format!("devices of resource maps: {devices}"),
         ]
     }
 }
@@ -150,6 +162,7 @@ mod tests {
             "by setrlimit and by samples",
             "SIGSTOP",
             "found by descent",
+            "no task starts",
         ] {
             assert!(nothing.contains(words), "{words}: {nothing}");
         }
@@ -160,9 +173,10 @@ mod tests {
             memory: Some(MemoryVersion::Second),
             processes: true,
             weight: true,
+            devices: Some(DeviceWall::Program),
         };
         let all = all.lines().join("\n");
-        for words in ["memory.max", "pids.max", "cgroup.kill", "frozen", "cpu.weight"] {
+        for words in ["memory.max", "pids.max", "cgroup.kill", "frozen", "cpu.weight", "eBPF"] {
             assert!(all.contains(words), "{words}: {all}");
         }
     }

@@ -103,6 +103,11 @@ impl GroupDirectory {
         &self.path
     }
 
+    /// The open directory.
+    pub fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
     /// Whether the kernel offers a file in this group.
     pub fn has(&self, file: &str) -> bool {
         self.open_file(file, OFlag::O_PATH).is_ok()

@@ -17,8 +17,28 @@ pub struct GroupPlace {
     /// In the memory hierarchy of the first version, where the unified one has no memory
     /// controller. Only tasks whose memory is limited get a group there.
     memory: Option<PathBuf>,
+    /// In the devices hierarchy of the first version. Only tasks that devices are kept from get a
+    /// group there.
+    devices: Option<PathBuf>,
     /// Whether shepherds leave the launcher's group, which its service manager owns.
     moves_shepherds: bool,
+}
+
+/// The hierarchies of the first version in which a task needs a group too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NeededHierarchies {
+    /// Its memory is limited.
+    pub memory: bool,
+    /// Devices are kept from it.
+    pub devices: bool,
+}
+
+impl NeededHierarchies {
+    /// Every one that there is.
+    pub const ALL: NeededHierarchies = NeededHierarchies {
+        memory: true,
+        devices: true,
+    };
 }
 
 impl GroupPlace {
@@ -35,8 +55,13 @@ impl GroupPlace {
         GroupPlace {
             main,
             memory,
-            moves_shepherds: false,
+            ..GroupPlace::default()
         }
+    }
+
+    /// The same, with a place in the devices hierarchy.
+    pub fn with_devices(self, devices: Option<PathBuf>) -> Self {
+        GroupPlace { devices, ..self }
     }
 
     /// The same, for a launcher in a group that a service manager owns.
@@ -54,13 +79,14 @@ impl GroupPlace {
 
     /// Whether every directory is still there.
     pub fn is_there(&self) -> bool {
-        self.directories(true).all(Path::is_dir)
+        self.directories(NeededHierarchies::ALL).all(Path::is_dir)
     }
 
     /// The directories in which a task gets a group.
-    pub fn directories(&self, needs_memory: bool) -> impl Iterator<Item = &Path> {
-        let memory = self.memory.iter().filter(move |_| needs_memory);
-        self.main.iter().chain(memory).map(PathBuf::as_path)
+    pub fn directories(&self, needed: NeededHierarchies) -> impl Iterator<Item = &Path> {
+        let memory = self.memory.iter().filter(move |_| needed.memory);
+        let devices = self.devices.iter().filter(move |_| needed.devices);
+        self.main.iter().chain(memory).chain(devices).map(PathBuf::as_path)
     }
 
     /// Moves this process, a shepherd, out of the launcher's group.
@@ -83,6 +109,8 @@ pub struct Hierarchies {
     pub unified: Option<PathBuf>,
     /// Memory of version 1, where version 2 does not have it.
     pub memory: Option<PathBuf>,
+    /// Devices of version 1. Version 2 has programs for that.
+    pub devices: Option<PathBuf>,
 }
 
 impl Hierarchies {
@@ -102,7 +130,12 @@ impl Hierarchies {
             .unwrap_or_default();
         let has_memory = controllers.split_ascii_whitespace().any(|name| name == "memory");
         let memory = Some(root.join("memory")).filter(|path| !has_memory && path.join("memory.stat").is_file());
-        Hierarchies { unified, memory }
+        let devices = Some(root.join("devices")).filter(|path| path.join("devices.list").is_file());
+        Hierarchies {
+            unified,
+            memory,
+            devices,
+        }
     }
 }
 
@@ -113,6 +146,8 @@ pub struct OwnGroups {
     pub unified: Option<String>,
     /// In the memory hierarchy of the first version.
     pub memory: Option<String>,
+    /// In the devices hierarchy of the first version.
+    pub devices: Option<String>,
 }
 
 impl OwnGroups {
@@ -133,10 +168,15 @@ impl OwnGroups {
                 continue;
             }
             let path = Some(path.trim_start_matches('/').to_owned());
+            let has = |wanted: &str| controllers.split(',').any(|name| name == wanted);
             if controllers.is_empty() {
-                found.unified = path;
-            } else if controllers.split(',').any(|name| name == "memory") {
-                found.memory = path;
+                found.unified = path.clone();
+            }
+            if has("memory") {
+                found.memory = path.clone();
+            }
+            if has("devices") {
+                found.devices = path;
             }
         }
         found
@@ -150,10 +190,11 @@ mod tests {
 
     #[test]
     fn the_groups_of_a_process_are_read_by_controller() {
-        let text = "9:name=systemd:/x\n4:cpu,memory:/box/a:b\n3:cpuset:/\n0::/gridwright-jobs.service/holder\n";
+        let text = "9:name=systemd:/x\n4:cpu,memory:/box/a:b\n3:cpuset,devices:/\n0::/gridwright-jobs.service/holder\n";
         let found = OwnGroups::parse(text);
         assert_eq!(found.unified.as_deref(), Some("gridwright-jobs.service/holder"));
         assert_eq!(found.memory.as_deref(), Some("box/a:b"));
+        assert_eq!(found.devices.as_deref(), Some(""));
         assert_eq!(OwnGroups::parse("0::/../other\nx\n"), OwnGroups::default());
     }
 
@@ -169,6 +210,10 @@ mod tests {
         let mixed = Hierarchies::below(&root);
         assert_eq!(mixed.unified, Some(root.join("unified")));
         assert_eq!(mixed.memory, Some(root.join("memory")));
+        assert_eq!(mixed.devices, None);
+        fs::create_dir_all(root.join("devices")).unwrap();
+        fs::write(root.join("devices/devices.list"), "a *:* rwm\n").unwrap();
+        assert_eq!(Hierarchies::below(&root).devices, Some(root.join("devices")));
         fs::write(root.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
         let new = Hierarchies::below(&root);
         assert_eq!((new.unified, new.memory), (Some(root.clone()), None));
@@ -176,11 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn only_tasks_with_a_limit_get_a_group_in_the_memory_hierarchy() {
-        let place = GroupPlace::new(Some("/a".into()), Some("/b".into()));
-        let names = |needs_memory| place.directories(needs_memory).map(Path::to_owned).collect::<Vec<_>>();
-        assert_eq!(names(false), [PathBuf::from("/a")]);
-        assert_eq!(names(true), [PathBuf::from("/a"), PathBuf::from("/b")]);
+    fn only_tasks_that_need_it_get_a_group_in_a_hierarchy_of_the_first_version() {
+        let place = GroupPlace::new(Some("/a".into()), Some("/b".into())).with_devices(Some("/c".into()));
+        let names = |memory, devices| {
+            let needed = NeededHierarchies { memory, devices };
+            place
+                .directories(needed)
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(names(false, false), "/a");
+        assert_eq!(names(true, false), "/a /b");
+        assert_eq!(names(false, true), "/a /c");
         assert!(GroupPlace::default().is_nowhere() && !place.is_nowhere());
     }
 }

@@ -1,8 +1,9 @@
 //! The group of one task: its limits, what it uses, and its end.
 
 use super::abilities::try_to_enter;
+use super::devices::{self, DeviceRule, DeviceWall, WallError};
 use super::directory::GroupDirectory;
-use super::place::GroupPlace;
+use super::place::{GroupPlace, NeededHierarchies};
 use crate::proc::{self, ProcessStat};
 use proto::id::TaskKey;
 use std::collections::BTreeSet;
@@ -56,13 +57,13 @@ impl TaskGroup {
     ///
     /// # Errors
     /// The host has a place for groups, but not for this one.
-    pub fn create(place: &GroupPlace, key: &TaskKey, needs_memory: bool) -> io::Result<Self> {
+    pub fn create(place: &GroupPlace, key: &TaskKey, needed: NeededHierarchies) -> io::Result<Self> {
         let name = key.to_string();
         let mut made = TaskGroup {
             name,
             directories: Vec::new(),
         };
-        for path in place.directories(needs_memory) {
+        for path in place.directories(needed) {
             let outcome = GroupDirectory::open(path)
                 .and_then(|parent| parent.make(&made.name).map(|directory| (directory, parent)));
             match outcome {
@@ -86,7 +87,7 @@ impl TaskGroup {
             let parent = GroupDirectory::open(path).ok()?;
             Some((parent.child(&name).ok()?, parent))
         };
-        let directories: Vec<_> = place.directories(true).filter_map(pair).collect();
+        let directories: Vec<_> = place.directories(NeededHierarchies::ALL).filter_map(pair).collect();
         (!directories.is_empty()).then_some(TaskGroup { name, directories })
     }
 
@@ -148,6 +149,14 @@ impl TaskGroup {
         self.with("memory.max")
             .or_else(|| self.with("memory.limit_in_bytes"))
             .is_some()
+    }
+
+    /// Keeps devices from the processes of the group.
+    ///
+    /// # Errors
+    /// The kernel can do it in no way.
+    pub fn wall(&self, rules: &[DeviceRule]) -> Result<DeviceWall, WallError> {
+        devices::build(self.directories.iter().map(|(directory, _)| directory), rules)
     }
 
     /// Takes all limits away.

@@ -4,7 +4,7 @@
 //! Elsewhere a launcher of root makes a group below its own one. Groups of others stay as they are.
 
 use super::holder::{self, RunningHolder};
-use crate::cgroup::{Abilities, GroupDirectory, GroupPlace, Hierarchies, OwnGroups};
+use crate::cgroup::{Abilities, GroupDirectory, GroupPlace, Hierarchies, NeededHierarchies, OwnGroups};
 use folder::Folder;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -45,7 +45,10 @@ impl FoundGroups {
             .and_then(|place| Ok((Abilities::find(&place).map_err(unusable)?, place)))
         {
             Ok((abilities, place)) => {
-                let paths: Vec<String> = place.directories(true).map(|path| path.display().to_string()).collect();
+                let paths: Vec<String> = place
+                    .directories(NeededHierarchies::ALL)
+                    .map(|path| path.display().to_string())
+                    .collect();
                 let summary = format!("each task gets a group of its own below {}", paths.join(" and "));
                 FoundGroups {
                     place,
@@ -173,7 +176,13 @@ fn of_holder(hierarchies: &Hierarchies, groups: &OwnGroups) -> io::Result<GroupP
         .as_ref()
         .zip(memory)
         .map(|(root, path)| root.join(path));
-    let place = GroupPlace::new(main, memory);
+    let devices = groups.devices.as_deref().filter(|path| path.ends_with(holder::UNIT));
+    let devices = hierarchies
+        .devices
+        .as_ref()
+        .zip(devices)
+        .map(|(root, path)| root.join(path));
+    let place = GroupPlace::new(main, memory).with_devices(devices);
     if place.is_nowhere() {
         return Err(io::Error::other(format!(
             "the holder is not in a group named {}",
@@ -191,7 +200,9 @@ fn own_place(hierarchies: &Hierarchies, own: &OwnGroups, name: &str) -> io::Resu
     // Without the right to one of its own in the memory hierarchy, limits of memory hold for the
     // address space.
     let memory = memory.and_then(|(root, path)| make_in(&root.join(path), name).ok());
-    let place = GroupPlace::new(main, memory);
+    let devices = hierarchies.devices.as_ref().zip(own.devices.as_ref());
+    let devices = devices.and_then(|(root, path)| make_in(&root.join(path), name).ok());
+    let place = GroupPlace::new(main, memory).with_devices(devices);
     if place.is_nowhere() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "there are no control groups"));
     }
@@ -237,7 +248,11 @@ pub fn remove_own(folder: &Path) {
     let Ok(name) = name(folder) else { return };
     let hierarchies = Hierarchies::find();
     let own = OwnGroups::of_process(std::process::id() as i32);
-    let parents = [(hierarchies.unified, own.unified), (hierarchies.memory, own.memory)];
+    let parents = [
+        (hierarchies.unified, own.unified),
+        (hierarchies.memory, own.memory),
+        (hierarchies.devices, own.devices),
+    ];
     for (root, path) in parents {
         let parent = root
             .zip(path)
@@ -257,6 +272,7 @@ mod tests {
         Hierarchies {
             unified: Some(root.join("unified")),
             memory: Some(root.join("memory")),
+            devices: None,
         }
     }
 
@@ -265,14 +281,14 @@ mod tests {
         let hierarchies = hierarchies(Path::new("/cg"));
         let unified = |path: &str| OwnGroups {
             unified: Some(path.to_owned()),
-            memory: None,
+            ..OwnGroups::default()
         };
         let found = of_holder(
             &hierarchies,
             &unified("gridwright.slice/gridwright-jobs.service/holder"),
         )
         .unwrap();
-        let directories: Vec<&Path> = found.directories(true).collect();
+        let directories: Vec<&Path> = found.directories(NeededHierarchies::ALL).collect();
         assert_eq!(
             directories,
             [Path::new("/cg/unified/gridwright.slice/gridwright-jobs.service")]
@@ -312,11 +328,12 @@ mod tests {
         let own = OwnGroups {
             unified: Some("mine".to_owned()),
             memory: Some("box".to_owned()),
+            devices: None,
         };
         let first = own_place(&hierarchies(&root), &own, "gridwright-1-2").unwrap();
         let again = own_place(&hierarchies(&root), &own, "gridwright-1-2").unwrap();
         assert_eq!(first, again);
-        let directories: Vec<&Path> = first.directories(true).collect();
+        let directories: Vec<&Path> = first.directories(NeededHierarchies::ALL).collect();
         assert_eq!(
             directories,
             [

@@ -8,6 +8,7 @@
 //! closes.
 
 use super::Context;
+use super::container;
 use super::environment::{self, Places};
 use super::evidence;
 use super::plan::{self, Invocation, ScriptPlace};
@@ -174,6 +175,11 @@ fn prepare(context: &Context, errand: &ChildCommand<'_>, reporter: &Reporter) ->
     if let (Some(planned), Some(made)) = (planned, &made) {
         environment::name_directory(&mut environment, planned, made);
     }
+    let invocation = if is_job {
+        container::around_job(context, invocation, &environment, &places.folder, script.is_some())?
+    } else {
+        invocation
+    };
     let program = plan::program(&invocation, &environment, root_file(context, errand)?)?;
     let streams = with_script_input(context, &invocation, streams)?;
     let exec_failure = exec_failure(&invocation).encode();
@@ -331,6 +337,9 @@ fn become_user(context: &Context, identity: &Identity, is_beside: bool) -> Resul
     // tree of processes then.
     if !context.rules.single_user {
         entered.map_err(|error| unprepared("cannot enter the task's control group", error))?;
+    }
+    if !is_beside {
+        context.control.check_wall(document)?;
     }
     if context.oom_score_adjusted {
         // Fails only downwards, and then the launcher's own value stays.

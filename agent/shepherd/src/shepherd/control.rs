@@ -1,8 +1,8 @@
 //! Which limits the task's control group keeps, and which are left to setrlimit(2) and to samples.
 
 use super::Host;
-use crate::cgroup::{GroupLimits, GroupPlace, MemoryBounds, TaskGroup};
-use proto::launch::{LaunchDocument, ProcessLimit, Resource};
+use crate::cgroup::{self, GroupLimits, GroupPlace, MemoryBounds, NeededHierarchies, TaskGroup, WallError};
+use proto::launch::{Failure, LaunchDocument, ProcessLimit, Resource};
 use proto::limit::VmemMeaning;
 use proto::usage::UnsetLimits;
 use std::cell::Cell;
@@ -37,6 +37,8 @@ pub struct TaskControl {
     keeps_memory: bool,
     unset: UnsetLimits,
     is_frozen: Cell<bool>,
+    /// Why devices are not kept from the task that are to be kept from it.
+    wall_fault: Option<WallError>,
 }
 
 impl TaskControl {
@@ -44,6 +46,38 @@ impl TaskControl {
     /// setrlimit(2) nor a sample is to enforce them too. A task for which no group can be made has
     /// the limits that need none.
     pub fn create(host: &Host, document: &mut LaunchDocument) -> Self {
+        let mut made = Self::with_limits(host, document);
+        if document.needs_wall() {
+            made.wall_fault = made.wall(document).err();
+        }
+        made
+    }
+
+    /// Keeps devices from the task.
+    fn wall(&self, document: &LaunchDocument) -> Result<(), WallError> {
+        let rules = cgroup::rules(&document.devices_granted, &document.devices_withheld)?;
+        if rules.is_empty() {
+            return Ok(());
+        }
+        self.group.as_ref().ok_or(WallError::NoGroup)?.wall(&rules).map(drop)
+    }
+
+    /// Checks, in the group, that no device can be opened that is kept from the task.
+    ///
+    /// # Errors
+    /// One can be opened, or the host could not keep it from the task.
+    pub fn check_wall(&self, document: &LaunchDocument) -> Result<(), Failure> {
+        let found = match &self.wall_fault {
+            Some(fault) => Some(fault.to_string()),
+            None => {
+                let seen = cgroup::verify(&document.devices_granted, &document.devices_withheld);
+                seen.err().map(|fault| fault.to_string())
+            }
+        };
+        found.map_or(Ok(()), |fault| Err(Failure::of_host(fault, 0)))
+    }
+
+    fn with_limits(host: &Host, document: &mut LaunchDocument) -> Self {
         let Some(place) = place(host, document) else {
             return Self::without_group(document);
         };
@@ -53,8 +87,12 @@ impl TaskControl {
         // limits of address space.
         let is_named = document.cgroup_parent.is_some();
         let needs_memory = is_memory && soft.is_some() || (is_memory || is_named) && hard.is_some();
-        let made = TaskGroup::create(&place, &document.key, needs_memory)
-            .and_then(|group| usable(group, host.rules.single_user));
+        let needed = NeededHierarchies {
+            memory: needs_memory,
+            devices: document.needs_wall(),
+        };
+        let made =
+            TaskGroup::create(&place, &document.key, needed).and_then(|group| usable(group, host.rules.single_user));
         let group = match made {
             Ok(group) => group,
             Err(error) => {
@@ -82,6 +120,7 @@ impl TaskControl {
             keeps_memory,
             unset,
             is_frozen: Cell::new(false),
+            wall_fault: None,
         }
     }
 

@@ -167,7 +167,8 @@ fn told(given: &[String], names: &[&str]) -> Vec<String> {
     given.iter().filter(is_told).cloned().collect()
 }
 
-fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {
+/// The value of a variable.
+pub fn variable<'a>(environment: &'a [String], name: &str) -> Option<&'a str> {
     environment
         .iter()
         .find_map(|entry| entry.strip_prefix(name)?.strip_prefix('='))

@@ -233,6 +233,9 @@ impl Cell {
             keep_active: false,
             checkpoint: None,
             processors: None,
+            devices_granted: Vec::new(),
+            devices_withheld: Vec::new(),
+            container: None,
             sample_interval_ms: 200,
         }
     }

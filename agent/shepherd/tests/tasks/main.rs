@@ -7,7 +7,9 @@
 mod account;
 mod binding;
 mod cell;
+mod containers;
 mod deaths;
+mod devices;
 mod groups;
 mod leftovers;
 mod limits;

@@ -252,6 +252,7 @@ pub fn resource(name: &str, r#type: Type, dominance: (char, char), units: i64) -
             source: dominance.1,
         },
         value: ResourceValue::Amount(Amount::from_base(units)),
+        free_ids: None,
     }
 }
 

@@ -3,7 +3,15 @@
 use proto::text;
 
 /// Variables that say what one job was granted, where the job has it at all.
-const GRANTS: [&str; 3] = ["PE", "PE_HOSTFILE", "SGE_RSH_COMMAND"];
+const GRANTS: [&str; 7] = [
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "PE",
+    "PE_HOSTFILE",
+    "ROCR_VISIBLE_DEVICES",
+    "SGE_RSH_COMMAND",
+];
 
 /// How further names of grants begin.
 const GRANT_PREFIXES: [&str; 3] = ["SGE_CKPT_", "SGE_HGR_", "SGE_STARTER_"];
@@ -58,6 +66,7 @@ mod tests {
             "SGE_STARTER_SHELL_PATH",
             "SGE_STARTER_USE_LOGIN_SHELL",
             "SGE_HGR_gpu",
+            "CUDA_VISIBLE_DEVICES",
         ];
         let others = ["PEER", "SGE_HGROUP", "SGE_O_HOME", "PATH"];
         let all = || {

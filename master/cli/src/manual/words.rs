@@ -1,6 +1,7 @@
 //! What the pages of commands say beyond the tables of options.
 
 mod cells;
+mod hosts;
 
 /// The texts of one page.
 #[derive(Debug)]
@@ -261,6 +262,7 @@ pub const WORDS: &[PageTexts] = &[
         files: &[],
         see_also: &["gridwright-events(1)", "qconf(1)", "qmod(1)", "gridwright-master(8)"],
     },
+    hosts::RESOURCES,
     PageTexts {
         name: "sensor",
         description: &["`check` needs no cell. If the cell answers, names and types of the values are checked too."],

@@ -129,8 +129,8 @@ fn stale(why: &str) -> Diagnostic {
 
 fn place(turn: &mut Turn<'_>, seq: SubmitSeq, task: TaskId, grant: Grant<'_>) -> Result<(), Diagnostic> {
     let state = turn.state();
-    let maps = state.choose_ids(&state.jobs[&seq].spec, grant);
-    let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free"))?;
+    let maps = state.choose_ids(turn.observations(), &state.jobs[&seq].spec, grant);
+    let maps = maps.ok_or_else(|| stale("too few ids of a resource map are free and well"))?;
     let mut binding = state.choose_cores(turn.observations(), &state.jobs[&seq].spec, grant);
     for here in &mut binding {
         if !turn.agents().binds_cores(&here.host) {

@@ -12,6 +12,7 @@ mod changes;
 mod checkpoints;
 mod clones;
 mod cluster;
+mod containers;
 mod cores;
 mod external;
 mod fitness;

@@ -8,7 +8,7 @@ use crate::ledger::Level;
 use crate::matching::{Barrier, Cluster, Demand, pe_barrier};
 use crate::reason::{Obstacle, Overload, PartialRoom, QuotaDenial, Reason, Shortage};
 use proto::calendar::{Calendar, CalendarState};
-use proto::id::{PeName, QueueInstanceName};
+use proto::id::{HostName, PeName, QueueInstanceName};
 use proto::quota::{QuotaSet, Rule};
 use proto::time::{Now, Wall, Zone};
 use std::sync::Arc;
@@ -28,11 +28,33 @@ pub(super) struct ReasonWriter<'a> {
 }
 
 impl ReasonWriter<'_> {
+    /// The ids of a resource map that nobody gets, because a sensor calls their devices ill.
+    fn ill(&self, level: &Level, shortage: &Shortage) -> String {
+        let host = match level {
+            Level::Host(host) => host.clone(),
+            Level::Global => HostName::global(),
+            Level::Instance(_) => return String::new(),
+        };
+        let config = self.cluster.config;
+        let ill = config
+            .complex
+            .lookup(shortage.attribute.as_str())
+            .and_then(|attribute| {
+                let text = config.exec_hosts.get(&host)?.complex_values.value(&attribute.name)?;
+                self.cluster.observations.ill_of(&host, attribute, text)
+            });
+        let words = ill.iter().flat_map(|(_, ill)| ill);
+        words.map(|(id, why)| format!("; {id} is ill: {why}")).collect()
+    }
+
     /// A reason as one sentence.
     pub(super) fn sentence(&self, reason: &Reason) -> String {
         let level = &reason.level;
         match &reason.what {
-            Obstacle::Offers(shortage) => format!("{}cannot run {}", self.asked(), self.offer(level, shortage)),
+            Obstacle::Offers(shortage) => {
+                let offer = self.offer(level, shortage);
+                format!("{}cannot run {offer}{}", self.asked(), self.ill(level, shortage))
+            }
             Obstacle::NoMore(no_more) => format!("{}{}", self.asked(), self.no_more(level, no_more)),
             Obstacle::InUse {
                 attribute,

@@ -2,6 +2,7 @@
 
 use super::{Booking, Charges, Grant, Ledger, Level};
 use crate::config::Configuration;
+use crate::observe::{IllIds, Observations};
 use proto::amount::Type;
 use proto::complex::Attribute;
 use proto::id::{AttributeName, HostName};
@@ -39,13 +40,15 @@ impl IdsInUse {
 }
 
 /// The ids that a task gets with these slots: at the cluster and at each of its hosts that has a
-/// map of what the task takes, the first ids of the map that are free in all these ledgers.
+/// map of what the task takes, the first ids of the map that are well and free in all these
+/// ledgers.
 ///
 /// `None` if too few are free. That never happens where the amounts fit: at least as much is booked
 /// as there are ids in use.
 pub fn choose_ids<'l>(
     ledgers: impl Iterator<Item = &'l Ledger> + Clone,
     config: &Configuration,
+    observations: &Observations,
     spec: &JobSpec,
     grant: Grant<'_>,
 ) -> Option<Vec<GrantedIds>> {
@@ -61,14 +64,12 @@ pub fn choose_ids<'l>(
             continue;
         };
         let count = usize::try_from(entry.amount.finite()?).ok()?;
-        let mut used = BTreeMap::new();
-        for (id, times) in ledgers
-            .clone()
-            .flat_map(|ledger| ledger.ids_in_use(&entry.attribute, &host))
-        {
-            *used.entry(id).or_default() += times;
+        let used = ids_in_use(ledgers.clone(), &entry.attribute, &host);
+        let ill = observations.ill_ids(&host, &entry.attribute, &map);
+        let ids = free(used, &map, &ill).take(count).cloned().collect::<Vec<_>>();
+        if ids.len() < count {
+            return None;
         }
-        let ids = first_free(used, &map, count)?;
         chosen.push(GrantedIds {
             attribute: entry.attribute.clone(),
             host,
@@ -78,16 +79,56 @@ pub fn choose_ids<'l>(
     Some(chosen)
 }
 
-fn first_free(mut used: BTreeMap<String, u32>, map: &IdMap, count: usize) -> Option<Vec<String>> {
-    let is_free = |id: &&String| match used.get_mut(*id) {
+/// The ids of a resource map of a host, or of the cluster, that are well and free in all these
+/// ledgers. `None` if it has no such map.
+pub fn free_ids<'l>(
+    ledgers: impl Iterator<Item = &'l Ledger>,
+    config: &Configuration,
+    observations: &Observations,
+    attribute: &AttributeName,
+    host: &HostName,
+) -> Option<Vec<String>> {
+    let (host, map) = map_at(config, &Level::of_host(host), attribute)?;
+    let ill = observations.ill_ids(&host, attribute, &map);
+    let used = ids_in_use(ledgers, attribute, &host);
+    Some(free(used, &map, &ill).cloned().collect())
+}
+
+/// How many ids of a map are ill and not in use.
+pub fn ill_and_idle<'l>(
+    ledgers: impl Iterator<Item = &'l Ledger>,
+    attribute: &AttributeName,
+    host: &HostName,
+    map: &IdMap,
+    ill: &IllIds,
+) -> usize {
+    let used = ids_in_use(ledgers, attribute, host);
+    let well = IllIds::new();
+    let idle = free(used, map, &well);
+    idle.filter(|id| ill.contains_key(*id)).count()
+}
+
+fn ids_in_use<'l>(
+    ledgers: impl Iterator<Item = &'l Ledger>,
+    attribute: &AttributeName,
+    host: &HostName,
+) -> BTreeMap<String, u32> {
+    let mut used = BTreeMap::new();
+    for (id, times) in ledgers.flat_map(|ledger| ledger.ids_in_use(attribute, host)) {
+        *used.entry(id).or_default() += times;
+    }
+    used
+}
+
+/// The units that are free, in the order in which they are given out.
+fn free<'a>(mut used: BTreeMap<String, u32>, map: &'a IdMap, ill: &'a IllIds) -> impl Iterator<Item = &'a String> + 'a {
+    map.ids().iter().filter(move |id| match used.get_mut(*id) {
         Some(times) if *times > 0 => {
             *times -= 1;
             false
         }
-        Some(_) | None => true,
-    };
-    let free: Vec<String> = map.ids().iter().filter(is_free).take(count).cloned().collect();
-    (free.len() == count).then_some(free)
+        Some(_) | None => !ill.contains_key(*id),
+    })
 }
 
 impl Ledger {

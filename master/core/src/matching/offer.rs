@@ -3,11 +3,11 @@
 use super::demand::Demand;
 use super::load::Load;
 use super::{Cluster, InstanceView, LevelView, Mode};
-use crate::ledger::{CountRule, LevelRef, SLOTS};
+use crate::ledger::{CountRule, LevelRef, SLOTS, ill_and_idle};
 use crate::reason::Value;
 use proto::amount::Amount;
 use proto::complex::{Attribute, Relop};
-use proto::id::QueueInstanceName;
+use proto::id::{HostName, QueueInstanceName};
 use proto::queue::QueueInstanceSettings;
 use proto::wire::view::Dominance;
 use std::sync::Arc;
@@ -191,10 +191,28 @@ impl<'a> Cluster<'a> {
     fn configured(&self, view: &LevelView<'_, '_>, attribute: &Attribute, text: &str) -> Option<Offer> {
         match Value::read(attribute, text)? {
             Value::Amount(capacity) if attribute.consumable.is_consumable() => {
+                let capacity = capacity
+                    .checked_sub(self.ill(view, attribute, text))
+                    .unwrap_or(capacity);
                 Some(self.left(view, attribute, capacity))
             }
             value @ (Value::Amount(_) | Value::Text(_)) => Some(Offer::fixed(value)),
         }
+    }
+
+    /// How many ids of a resource map nobody gets because their devices are ill. An id that a task
+    /// still has is booked already.
+    fn ill(&self, view: &LevelView<'_, '_>, attribute: &Attribute, text: &str) -> Amount {
+        let host = match view.level {
+            LevelRef::Host(host) => host.clone(),
+            LevelRef::Global => HostName::global(),
+            LevelRef::Instance(_) => return Amount::ZERO,
+        };
+        let Some((map, ill)) = self.observations.ill_of(&host, attribute, text) else {
+            return Amount::ZERO;
+        };
+        let count = ill_and_idle(self.ledgers(), &attribute.name, &host, &map, &ill);
+        Amount::from_base(i64::try_from(count).expect("a map has at most IDS_MAX ids"))
     }
 
     /// The free part of a capacity. It is negative where more is booked than there is.

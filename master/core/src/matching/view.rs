@@ -127,6 +127,7 @@ impl Cluster<'_> {
             r#type: attribute.r#type,
             dominance,
             value,
+            free_ids: None,
         })
     }
 

@@ -10,9 +10,10 @@ use super::requests::kept_reservation;
 use crate::config::Configuration;
 use crate::event::InstanceState;
 use crate::ledger::keys::block_key;
-use crate::ledger::{Booking, Charges, Grant, Ledger, Level, LevelRef, choose_ids};
+use crate::ledger::{Booking, Charges, Grant, Ledger, Level, LevelRef, choose_ids, free_ids};
+use crate::observe::Observations;
 use proto::amount::Amount;
-use proto::id::{PeName, QueueInstanceName, ReservationId, SubmitSeq};
+use proto::id::{AttributeName, HostName, PeName, QueueInstanceName, ReservationId, SubmitSeq};
 use proto::job::{GrantedSlots, JobSpec};
 use proto::reservation::{ReservationSpec, ReservationState};
 use proto::rsmap::GrantedIds;
@@ -126,9 +127,24 @@ impl State {
     /// The ids of resource maps that a task of this description gets with these slots. `None` if
     /// too few are free. A reservation keeps an amount: the ids of its jobs are found when they
     /// start.
-    pub fn choose_ids(&self, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
+    pub fn choose_ids(&self, observations: &Observations, spec: &JobSpec, grant: Grant<'_>) -> Option<Vec<GrantedIds>> {
+        choose_ids(self.ledgers(), &self.config, observations, spec, grant)
+    }
+
+    /// The ids of a resource map of a host, or of the cluster, that a task could get now. `None` if
+    /// it has no such map.
+    pub fn free_ids(
+        &self,
+        observations: &Observations,
+        attribute: &AttributeName,
+        host: &HostName,
+    ) -> Option<Vec<String>> {
+        free_ids(self.ledgers(), &self.config, observations, attribute, host)
+    }
+
+    fn ledgers(&self) -> impl Iterator<Item = &Ledger> + Clone {
         let within = self.reservations.values().map(|reservation| &reservation.ledger);
-        choose_ids(std::iter::once(&self.ledger).chain(within), &self.config, spec, grant)
+        std::iter::once(&self.ledger).chain(within)
     }
 
     /// The slots of a level that tasks have.

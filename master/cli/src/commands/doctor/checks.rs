@@ -1,6 +1,7 @@
 //! The examinations, each of which says what it found and, where that is bad, what to do.
 
 mod boundary;
+mod devices;
 mod limits;
 mod place;
 
@@ -66,6 +67,7 @@ pub fn all(dir: &Path) -> Vec<Finding> {
     findings.extend(reach(dir));
     findings.extend(reports(dir));
     findings.extend(limits::all(dir));
+    findings.extend(devices::all(dir));
     findings.push(name_service());
     findings.push(space(dir));
     findings.extend(reserve(dir));

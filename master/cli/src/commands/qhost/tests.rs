@@ -157,6 +157,19 @@ fn resources_are_listed_and_labelled_where_they_were_named() {
     assert!(document.contains("   <resourcevalue name='num_proc' dominance='hl'>2.000000</resourcevalue>\n </host>\n"));
 }
 
+#[test]
+fn the_free_ids_of_a_resource_map_stand_behind_their_number() {
+    let mut shown = shown(PLAIN);
+    let mut map = captured::resource("gpu", Type::RsMap, ('h', 'c'), 2);
+    map.free_ids = Some(["gpu0", "gpu3"].map(str::to_owned).to_vec());
+    shown.hosts[1].resources = vec![map];
+    let all = text::render(&shown, PLAIN, &utc());
+    assert!(all.ends_with("\n   hc:gpu=2.000000 (gpu0 gpu3)\n"), "{all}");
+    let document = xml::render(&shown, PLAIN);
+    let expected = "<resourcevalue name='gpu' dominance='hc' free_ids='gpu0 gpu3'>2.000000</resourcevalue>";
+    assert!(document.contains(expected), "{document}");
+}
+
 /// `qhost -q -j -xml` of the captures, up to the first job.
 const DOCUMENT_HEAD: &str = r##"<?xml version='1.0'?>
 <qhost xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qhost/qhost.xsd">

@@ -81,7 +81,14 @@ fn resources(text: &mut String, host: &HostView, parts: Parts) {
             "   "
         };
         let shown = value::resource(resource, Form::Qhost);
-        let _ = writeln!(text, "{label}{}:{}={shown}", value::dominance(resource), resource.name);
+        let free = resource.free_ids.as_ref().map(|ids| format!(" ({})", ids.join(" ")));
+        let free = free.unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{label}{}:{}={shown}{free}",
+            value::dominance(resource),
+            resource.name
+        );
     }
 }
 

@@ -46,9 +46,14 @@ fn values(text: &mut String, host: &HostView, parts: Parts) {
     for resource in &host.resources {
         let (name, dominance) = (escape(resource.name.as_str()), value::dominance(resource));
         let shown = escape(&value::resource(resource, Form::Qhost));
+        let free = resource
+            .free_ids
+            .as_ref()
+            .map(|ids| format!(" free_ids='{}'", escape(&ids.join(" "))));
+        let free = free.unwrap_or_default();
         let _ = writeln!(
             text,
-            "   <resourcevalue name='{name}' dominance='{dominance}'>{shown}</resourcevalue>"
+            "   <resourcevalue name='{name}' dominance='{dominance}'{free}>{shown}</resourcevalue>"
         );
     }
 }

@@ -1,5 +1,6 @@
 //! References between objects: what an object names exists, and what is named stays.
 
+mod resource_maps;
 mod subordinates;
 
 use super::access;
@@ -8,6 +9,7 @@ use super::quotas;
 use crate::config::Configuration;
 use proto::amount::{Amount, Type};
 use proto::complex::{Attribute, Complex};
+use proto::container::{ContainerRuntime, is_container};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::host::ExecHost;
 use proto::hostgroup::{HostGroup, HostList, HostOrGroup};
@@ -16,13 +18,18 @@ use proto::object::suggest::nearest;
 use proto::object::value::Assignments;
 use proto::policy::SchedulerConf;
 use proto::queue::ClusterQueue;
-use proto::rsmap::IdMap;
 
 /// What a host names and does not exist or fit.
 pub(super) fn of_host(config: &Configuration, host: &ExecHost) -> Refusals {
     let place = format!("complex_values of host {}", host.name);
     let complex = &config.complex;
-    let mut refusals = values_or(complex, &host.complex_values, &place, not_in_complex, bad_capacity);
+    let mut refusals = values_or(
+        complex,
+        &host.complex_values,
+        &place,
+        not_in_complex,
+        resource_maps::bad_capacity,
+    );
     let scaled = host.load_scaling.iter();
     refusals.extend(scaled.filter_map(|(name, _)| unknown(complex, name.as_str(), "load_scaling", not_in_complex)));
     let reported = host.report_variables.iter();
@@ -222,7 +229,11 @@ pub(super) fn to_attribute(config: &Configuration, name: &str) -> Result<(), Ref
     let is_in = |list: &Assignments| list.iter().any(|(used, _)| is_meant(used.as_str()));
     let mut users: Vec<String> = Vec::new();
     for host in config.exec_hosts.values() {
-        if is_in(&host.complex_values) || host.load_scaling.iter().any(|(used, _)| is_meant(used.as_str())) {
+        let is_listed = is_in(&host.complex_values);
+        if is_listed
+            || resource_maps::is_characteristic(config, host, is_meant)
+            || host.load_scaling.iter().any(|(used, _)| is_meant(used.as_str()))
+        {
             users.push(format!("host \"{}\"", host.name));
         }
     }
@@ -362,30 +373,19 @@ fn values_or(
     list: &Assignments,
     place: &str,
     said: fn(&str) -> String,
-    bad: fn(&Attribute, &str) -> Option<Diagnostic>,
+    bad: fn(&Complex, &Attribute, &str) -> Option<Diagnostic>,
 ) -> Refusals {
     let check = |(name, value): &(proto::id::AttributeName, String)| match complex.lookup(name.as_str()) {
         None => unknown(complex, name.as_str(), place, said),
-        Some(attribute) => bad(attribute, value).map(|refusal| refusal.at(place)),
+        Some(attribute) => bad(complex, attribute, value).map(|refusal| refusal.at(place)),
     };
     list.iter().filter_map(check).collect()
 }
 
-/// Of a resource map, hosts and the cluster list the ids.
-fn bad_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
-    if attribute.r#type != Type::RsMap {
-        return bad_value(attribute, value);
-    }
-    let error = IdMap::parse(value).err()?;
-    let what = format!("denied: invalid value \"{value}\" of attribute \"{}\"", attribute.name);
-    let fix = "write the number of ids and the ids, such as 4(0-3) or 2(left right)";
-    Some(Diagnostic::new(Code::BadValue, what).why(error.to_string()).fix(fix))
-}
-
 /// Ids belong to a machine or to the cluster: two queues of one host would give out the same.
-fn bad_queue_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+fn bad_queue_capacity(complex: &Complex, attribute: &Attribute, value: &str) -> Option<Diagnostic> {
     if attribute.r#type != Type::RsMap {
-        return bad_value(attribute, value);
+        return bad_value(complex, attribute, value);
     }
     let what = format!(
         "denied: attribute \"{}\" is a resource map, which a queue cannot have",
@@ -394,7 +394,16 @@ fn bad_queue_capacity(attribute: &Attribute, value: &str) -> Option<Diagnostic> 
     Some(Diagnostic::new(Code::BadValue, what).fix("set it in complex_values of the host (qconf -me) or of global"))
 }
 
-fn bad_value(attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+pub(super) fn bad_value(_: &Complex, attribute: &Attribute, value: &str) -> Option<Diagnostic> {
+    if is_container(attribute) && ContainerRuntime::parse(value).is_none() {
+        let runtimes: Vec<&str> = ContainerRuntime::ALL.iter().map(|runtime| runtime.as_str()).collect();
+        let what = format!("denied: \"{value}\" is not a container runtime");
+        let fix = format!(
+            "name the program of the host that runs containers: {}",
+            runtimes.join(", ")
+        );
+        return Some(Diagnostic::new(Code::BadValue, what).fix(fix));
+    }
     if !attribute.r#type.is_numeric() {
         return None;
     }

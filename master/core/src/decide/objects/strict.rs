@@ -132,7 +132,9 @@ fn queue_values(key: &str, value: &str) -> Option<Diagnostic> {
 /// `arch==x` would give the host an architecture called `=x`.
 fn host_values(value: &str) -> Option<Diagnostic> {
     let list: Assignments = value.parse().ok()?;
-    let (attribute, value) = list.iter().find(|(_, value)| value.contains('='))?;
+    // Ids of a resource map have characteristics, `gpu=1(a[memory=80G])`.
+    let is_behind = |value: &str| value.split(['(', '[']).next().is_some_and(|head| head.contains('='));
+    let (attribute, value) = list.iter().find(|(_, value)| is_behind(value))?;
     let what = format!("denied: attribute \"{attribute}={value}\" is not a complex attribute");
     let why = "the value of an attribute holds no equals sign";
     Some(

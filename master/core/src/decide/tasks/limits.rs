@@ -111,6 +111,8 @@ pub(crate) fn start_order(
         },
         maps: placement.maps.clone(),
         binding: binding_for(job, placement, placement.host()),
+        devices: state.config.devices_at(placement.host(), &placement.maps),
+        container: state.config.container_of(&job.spec, placement.master()).map(Box::new),
         checkpoint: checkpoint_order(&state.config, &job.spec, task, placement),
         slave: None,
     }
@@ -134,6 +136,8 @@ pub(crate) fn slave_order(state: &State, job: &Job, placement: &Placement, key: 
         restarted: 0,
         maps: placement.maps.clone(),
         binding: binding_for(job, placement, &slave.instance.host),
+        devices: state.config.devices_at(&slave.instance.host, &placement.maps),
+        container: None,
         checkpoint: None,
         slave: Some(SlaveOrder {
             instance: slave.instance.clone(),

@@ -2,10 +2,12 @@
 
 use super::cell::{job, resources, texts};
 use super::{Cell, array};
+use crate::effect::Input;
 use crate::state::State;
 use proto::complex::Complex;
 use proto::id::{QueueInstanceName, ReservationId, TaskId};
 use proto::job::{GrantedSlots, JobSpec, PeRequest, Requests};
+use proto::load::LoadReport;
 use proto::object::{Object, ObjectKind};
 use proto::pe::ParallelEnvironment;
 use proto::request::SlotRange;
@@ -292,4 +294,129 @@ fn an_advance_reservation_keeps_as_many_and_its_jobs_get_those_that_are_free() {
     assert!(cell.order(third, 1, "h1").is_err(), "its job has them until it is gone");
     cell.run(third, 1, "h2");
     cell.assert_replay_is_live();
+}
+
+/// A map whose ids have device files and names.
+const CARDS: &str = "gpu=2(left[devices=/dev/nvidia0:rw;/dev/nvidiactl:r,uuid=GPU-11111111-2222-3333-4444-555555555555] \
+                     right[devices=/dev/nvidia1:rw;/dev/nvidiactl:r,uuid=GPU-61111111-2222-3333-4444-555555555555])";
+
+fn described_cell() -> Cell {
+    let mut cell = cell("YES");
+    let text = "STRING == NO NO NONE 0";
+    complex(
+        &mut cell,
+        &format!(
+            "gpu gpu RSMAP <= YES YES 0 0\ndevices devices {text}\nuuid uuid {text}\nruntime runtime {text}\nroom room MEMORY <= NO NO 0 0"
+        ),
+    );
+    values(&mut cell, ObjectKind::ExecHost, "h2", CARDS);
+    cell
+}
+
+#[test]
+fn the_host_is_told_which_devices_a_task_has_and_which_it_has_not() {
+    let mut cell = described_cell();
+    cell.submit(asking("gpu=1"));
+    cell.submit(job());
+    let mut told = |number| {
+        cell.order(number, 1, "h2").unwrap();
+        let start = cell.sent().into_iter().rev().find_map(|message| match message {
+            MasterMessage::Start(order) => Some(order),
+            _ => None,
+        });
+        *start
+            .expect("a start was sent")
+            .devices
+            .clone()
+            .expect("the host has devices")
+    };
+    let of_first = told(1);
+    let granted: Vec<String> = of_first.granted.iter().map(ToString::to_string).collect();
+    assert_eq!(granted, ["/dev/nvidia0:rw", "/dev/nvidiactl:r"]);
+    assert_eq!(of_first.withheld, ["/dev/nvidia1"]);
+    let variable = (
+        "CUDA_VISIBLE_DEVICES".to_owned(),
+        "GPU-11111111-2222-3333-4444-555555555555".to_owned(),
+    );
+    assert!(of_first.variables.contains(&variable), "{:?}", of_first.variables);
+    let of_second = told(2);
+    assert_eq!(of_second.withheld, ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]);
+    assert!(of_second.granted.is_empty() && of_second.variables.is_empty());
+    cell.submit(job());
+    cell.order(3, 1, "h1").unwrap();
+    let is_free = cell.sent().into_iter().any(|message| match message {
+        MasterMessage::Start(order) => order.devices.is_none(),
+        _ => false,
+    });
+    assert!(is_free, "the maps of h1 name no devices");
+}
+
+#[test]
+fn characteristics_are_attributes_with_values_of_their_types() {
+    let mut cell = described_cell();
+    for (value, expected) in [
+        ("gpu=1(a[devices=/dev/nvidia0:rw,room=80G,runtime=cuda])", ""),
+        (
+            "gpu=1(a[color=red])",
+            "denied: attribute \"color\" is not a complex attribute",
+        ),
+        (
+            "gpu=1(a[gpu=1])",
+            "denied: attribute \"gpu\" is a resource map, which no id can have",
+        ),
+        (
+            "gpu=1(a[room=big])",
+            "denied: invalid value \"big\" of attribute \"room\"",
+        ),
+        (
+            "gpu=1(a[devices=nvidia0])",
+            "denied: invalid characteristic \"nvidia0\"",
+        ),
+        ("gpu=1(a[runtime=opencl])", "denied: invalid characteristic \"runtime\""),
+        (
+            "gpu=1(a[room=1G)",
+            "denied: invalid value \"1(a[room=1G)\" of attribute \"gpu\"",
+        ),
+    ] {
+        let said = values(&mut cell, ObjectKind::ExecHost, "h2", value);
+        assert!(
+            said.contains(expected) && said.contains("denied") != expected.is_empty(),
+            "{value}: {said}"
+        );
+    }
+    values(&mut cell, ObjectKind::ExecHost, "h2", CARDS);
+    let without = complex(&mut cell, "gpu gpu RSMAP <= YES YES 0 0");
+    assert!(
+        without.contains("devices"),
+        "an attribute that an id has stays: {without}"
+    );
+    cell.assert_replay_is_live();
+}
+
+/// A report of `h2` with which devices are ill.
+fn report_ill(cell: &mut Cell, sequence: u64, devices: &str) {
+    let values = [("h2".into(), [("devices_ill".into(), devices.to_owned())].into())].into();
+    let report = Box::new(LoadReport {
+        sequence,
+        values,
+        ..LoadReport::default()
+    });
+    let connection = cell.connection("h2");
+    cell.input(Input::LoadReport { connection, report });
+}
+
+#[test]
+fn an_id_whose_device_is_ill_is_given_to_nobody() {
+    let mut cell = described_cell();
+    for _ in 0..2 {
+        cell.submit(asking("gpu=1"));
+    }
+    report_ill(&mut cell, 100, "/dev/nvidia0=it is too hot");
+    cell.run(1, 1, "h2");
+    assert_eq!(maps(&cell, 1), "gpu=h2=(right)");
+    let refusal = cell.order(2, 1, "h2").unwrap_err();
+    assert!(refusal.contains("hc:gpu=0"), "{refusal}");
+    report_ill(&mut cell, 101, "");
+    cell.run(2, 1, "h2");
+    assert_eq!(maps(&cell, 2), "gpu=h2=(left)");
 }

@@ -392,8 +392,10 @@ impl Lab {
                 let job = &state.jobs[seq];
                 let attempt = job.tasks.get(task).map_or(0, |task| task.attempts) + 1;
                 let grant = Grant::of_slots(granted, pe.as_ref());
-                let maps = state.choose_ids(&job.spec, grant).expect("what fits has free ids");
                 let observations = self.scheduler.model().observations();
+                let maps = state
+                    .choose_ids(observations, &job.spec, grant)
+                    .expect("what fits has free ids");
                 let binding = state.choose_cores(observations, &job.spec, grant);
                 let name = if job.spec.array.is_some() {
                     format!("{}.{task}", seq.0)
