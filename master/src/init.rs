@@ -5,6 +5,7 @@
 //! master's database is complete before that.
 
 mod identity;
+mod library;
 mod objects;
 #[cfg(test)]
 mod tests;

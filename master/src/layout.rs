@@ -23,6 +23,8 @@
 //! DIR/run/master/ready       exists while the master answers
 //! DIR/log/master.log         its log, where asked for; master.log.1 and .2 are what was before
 //! DIR/bin/ARCH/              links of the q* names to the gridwright program
+//! DIR/lib/ARCH/              libdrmaa.so, if this host has it, and pkgconfig/drmaa.pc
+//! DIR/include/drmaa.h        its header
 //! DIR/default/common/        settings.sh settings.csh bootstrap act_qmaster accounting reporting
 //!                            schedd_runlog schedule; accounting is a link to the one above
 //! DIR/mpi/                   parallel environments for message passing libraries, for qconf -Ap

@@ -225,3 +225,12 @@ fn readers_are_listed_and_cut_off() {
         .refused(&["no event client known with id 11 to shutdown"]);
     assert!(!listed().contains("mirror"));
 }
+
+#[test]
+fn a_reader_that_names_complete_is_told_that_its_stream_has_begun() {
+    let cell = Cell::up();
+    let events = stream(&cell, "now", &["--kind", "complete,job-added"]);
+    wait_until(|| events.printed(), || count(&events, "complete") == 1);
+    cell.submit(&["-h", "-b", "y", "true"]);
+    wait_until(|| events.printed(), || count(&events, "job-added") == 1);
+}

@@ -16,6 +16,7 @@ mod crash;
 mod damage;
 mod devices;
 mod doctor;
+mod drmaa;
 mod endings;
 mod explained;
 mod external;

@@ -55,6 +55,7 @@ const IMPORTS: [(&str, &[&str], &[&str]); 13] = [
         &["proto", "quic", "verifier", "version"],
         &["tokio", "nix", "rustix"],
     ),
+    ("master/drmaa", &["proto", "cli"], &["nix"]),
 ];
 
 const OURS: [&str; 10] = [
@@ -68,6 +69,7 @@ const OURS: [&str; 10] = [
     "agent_core",
     "master_core",
     "shepherd",
+    "cli",
 ];
 
 const RESTRICTED: [&str; 10] = [
@@ -332,16 +334,40 @@ fn no_comment_is_wider_than_a_hundred_characters() {
     assert_none("comments that are too wide", &offences);
 }
 
+/// Packages with `unsafe`, and the files that may have it: all of the package, or one.
+const UNSAFE: [(&str, Option<&str>); 2] = [
+    ("agent/shepherd", None),
+    ("master/drmaa", Some("master/drmaa/src/ffi.rs")),
+];
+
 #[test]
-fn unsafe_code_is_in_the_shepherd_alone() {
+fn unsafe_code_is_in_the_shepherd_and_one_file_of_the_drmaa_library() {
     let mut offences = Vec::new();
-    for (package, _, _) in IMPORTS.iter().filter(|(package, _, _)| *package != "agent/shepherd") {
+    for (package, _, _) in IMPORTS {
         let text = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
-        if !text.contains("[lints]\nworkspace = true") {
-            offences.push(format!(
+        match UNSAFE.iter().find(|(known, _)| *known == package) {
+            None if !text.contains("[lints]\nworkspace = true") => offences.push(format!(
                 "{package}/Cargo.toml does not take the workspace's lints, which forbid unsafe code"
-            ));
+            )),
+            Some(_) if !text.contains("undocumented_unsafe_blocks = \"deny\"") => {
+                offences.push(format!(
+                    "{package}/Cargo.toml does not ask for a reason on each unsafe block"
+                ));
+            }
+            Some((_, Some(_))) if !text.contains("unsafe_code = \"deny\"") => {
+                offences.push(format!(
+                    "{package}/Cargo.toml does not deny unsafe code outside of one file"
+                ));
+            }
+            None | Some(_) => {}
         }
+    }
+    for (package, only) in UNSAFE {
+        let Some(only) = only else { continue };
+        let of_package = |path: &&PathBuf| shown(path).starts_with(&format!("{package}/")) && shown(path) != only;
+        let allows = |path: &&PathBuf| std::fs::read_to_string(path).unwrap().contains("allow(unsafe_code");
+        let all = sources();
+        offences.extend(all.iter().filter(of_package).filter(allows).map(|path| shown(path)));
     }
     assert_none("unsafe code could be in", &offences);
 }

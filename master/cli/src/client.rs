@@ -137,6 +137,18 @@ impl Client {
         }
     }
 
+    /// Returns the connection, for a thread that ends it with `shutdown(2)` while another thread
+    /// reads an answer. `None` if it is closed.
+    ///
+    /// # Errors
+    /// `SystemRefused` without a free descriptor.
+    pub fn connection(&self) -> Result<Option<UnixStream>, Diagnostic> {
+        let copied = self.stream.as_ref().map(UnixStream::try_clone).transpose();
+        copied.map_err(|error| {
+            Diagnostic::new(Code::SystemRefused, "error: cannot copy a connection").why(error.to_string())
+        })
+    }
+
     /// Asks, and returns the whole answer.
     ///
     /// # Errors

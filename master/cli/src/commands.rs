@@ -44,6 +44,8 @@ mod token;
 mod unsupported;
 mod up;
 
+pub use qsub::template::JobTemplate;
+
 use crate::args::CommandDef;
 use crate::fail::Fail;
 use crate::job::options;

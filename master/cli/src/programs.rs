@@ -20,6 +20,9 @@ const ALL: [&str; 4] = [
     "gridwright-shepherd",
 ];
 
+/// The library that lies beside them where it was built.
+const LIBRARY: &str = "libdrmaa.so";
+
 /// A directory with all programs that everybody can reach: the one of this program, or else a
 /// directory below `dir`, filled from there. `below` names it, one directory in the other. Whoever
 /// is not root reaches what they run themselves, and nobody else has to.
@@ -43,7 +46,8 @@ pub fn reachable(dir: &Path, below: &[&str]) -> Result<PathBuf, Fail> {
         return Ok(home);
     }
     let spare = make_ours(dir, below).map_err(|(place, error)| refuse(&place, &error))?;
-    for name in ALL {
+    let library = Some(LIBRARY).filter(|name| home.join(name).is_file());
+    for name in ALL.into_iter().chain(library) {
         let (from, to) = (home.join(name), spare.join(name));
         put(&from, &to).map_err(|error| refuse(&from, &error))?;
     }

@@ -359,7 +359,7 @@ fn beginning(model: &Model, start: StreamStart) -> Result<StreamPrelude, Diagnos
             Box::new(model.state.clone()),
             Box::new(model.observations.clone()),
         )),
-        StreamStart::Now => Ok(StreamPrelude::Nothing),
+        StreamStart::Now => Ok(StreamPrelude::Nothing { last }),
         StreamStart::From(first) if first.0 == 0 || first.0 > last.0 + 1 => {
             let what = format!("denied: there is no event {} to begin with", first.0);
             Err(Diagnostic::new(Code::BadValue, what)

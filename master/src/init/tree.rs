@@ -172,7 +172,7 @@ fn make_classic_directories(layout: &Layout) -> Result<(), InitError> {
 
 /// Makes a directory, or takes one that this user made: in another's, files could be links to
 /// anywhere.
-fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
+pub(super) fn make_directory(path: &Path, mode: u32) -> Result<(), InitError> {
     match DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(unwritable(path)(error)),
         Ok(()) | Err(_) => {}
@@ -241,6 +241,7 @@ pub(super) fn write_classic_files(layout: &Layout, classic: &ClassicFiles<'_>) -
     JSV_FILES
         .iter()
         .try_for_each(|(name, text, mode)| write(&dir.join("util/resources/jsv").join(name), text, *mode))?;
+    super::library::link_library(dir)?;
     link_commands(&dir.join("bin").join(arch))
 }
 
@@ -283,11 +284,16 @@ fn link_commands(bin: &Path) -> Result<(), InitError> {
 /// Makes a link to a program that lies beside this one.
 fn link(path: &Path, program: &str) -> Result<(), InitError> {
     let own = std::env::current_exe().map_err(unwritable(path))?;
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(path)(source)),
+    relink(path, &own.with_file_name(program))
+}
+
+/// Makes a link, in place of an older one.
+pub(super) fn relink(link: &Path, target: &Path) -> Result<(), InitError> {
+    match fs::remove_file(link) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(link)(source)),
         Ok(()) | Err(_) => {}
     }
-    symlink(own.with_file_name(program), path).map_err(unwritable(path))
+    symlink(target, link).map_err(unwritable(link))
 }
 
 const GETHOSTNAME: &str = "\

@@ -71,6 +71,11 @@ impl StreamFilter {
         is_theirs && (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == change.kind()))
     }
 
+    /// Whether the client names a kind.
+    pub fn names(&self, kind: &str) -> bool {
+        self.kinds.iter().any(|wanted| wanted == kind)
+    }
+
     fn is_of_owners(&mut self, change: &Change) -> bool {
         #[allow(clippy::wildcard_enum_match_arm, reason = "a change knows which job it is about")]
         match change {
@@ -99,8 +104,11 @@ pub enum StreamPrelude {
         /// The soft facts.
         soft: Vec<Item>,
     },
-    /// Nothing.
-    Nothing,
+    /// Nothing but the word that the stream has begun, for clients that name its kind.
+    Nothing {
+        /// The last event before the news.
+        last: EventSeq,
+    },
 }
 
 /// One piece of news.

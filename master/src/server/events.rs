@@ -145,7 +145,8 @@ impl<W: AsyncWrite + Unpin> Writer<'_, W> {
 impl<W: AsyncWrite + Unpin> StreamWriter<'_, '_, W> {
     async fn beginning(&mut self, beginning: StreamPrelude, database: PathBuf) -> Result<(), StreamEnd> {
         let (last, soft) = match beginning {
-            StreamPrelude::Nothing => return Ok(()),
+            StreamPrelude::Nothing { last } if self.filter.names(Change::Complete {}.kind()) => (last, Vec::new()),
+            StreamPrelude::Nothing { .. } => return Ok(()),
             StreamPrelude::Full(state, observations) => {
                 for item in stream::full(&state) {
                     self.add(item).await?;

@@ -11,6 +11,9 @@ const NAMES: [&str; 4] = [
     "gridwright-shepherd",
 ];
 
+/// The library that lies beside them.
+const LIBRARY: &str = "libdrmaa.so";
+
 /// The directory that holds them.
 #[derive(Debug)]
 pub struct Programs(PathBuf);
@@ -70,5 +73,7 @@ fn link(from: &Path, to: &Path) -> PathBuf {
             .or_else(|_| std::fs::copy(from.join(name), to.join(name)).map(drop))
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
+    // The library of DRMAA programs; tests of other things do without it.
+    let _ = std::fs::copy(from.join(LIBRARY), to.join(LIBRARY));
     to.to_owned()
 }

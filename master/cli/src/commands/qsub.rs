@@ -1,6 +1,7 @@
 //! `qsub`: submits a job.
 
 pub mod build;
+pub mod template;
 mod wait;
 
 use crate::args::CommandLine;
