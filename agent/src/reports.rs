@@ -32,7 +32,7 @@ const FAULTS_LOGGED: usize = 1000;
 /// Where a host's own values come from.
 pub enum Source {
     /// This machine, asked for each report.
-    Machine(MachineValues),
+    Machine(Box<MachineValues>),
     /// Values that many simulated hosts share.
     Shared(watch::Receiver<Arc<Values>>),
 }

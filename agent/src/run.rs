@@ -6,7 +6,7 @@ use crate::launcher_link::{self, LauncherLink, LauncherQueue};
 use crate::layout::{CELL_NAME, DaemonLock, Layout};
 use crate::link::Link;
 use crate::messages::{DriverInput, SensorNotice};
-use crate::reports::{LoggedFaults, MachineValues, Reporter, Source};
+use crate::reports::{LoggedFaults, Reporter, Source};
 use crate::sensors::{SensorSite, Sensors};
 use crate::slaves::Slaves;
 use crate::users::Counter;
@@ -189,7 +189,7 @@ impl Agent {
         let (sensors, answers, asks) = Sensors::new(self.sensor_site(), wires.launcher.clone());
         let reporter = Reporter {
             host: self.config.host.clone(),
-            source: Source::Machine(MachineValues::default()),
+            source: Source::Machine(Box::default()),
             sensors: Some(answers),
             online: wires.online.subscribe(),
             config: wires.config.clone(),

@@ -233,6 +233,12 @@ impl Slaves {
     }
 }
 
+/// Whether a part may come from a command: of the kinds that a command sends, and no larger than a
+/// command sends it. Others would speak for the task.
+pub(crate) fn is_of_a_command(part: &SlaveMessage) -> bool {
+    is_for_the_task(part) && !part.is_oversized()
+}
+
 /// Whether a part comes from a command.
 fn is_for_the_task(part: &SlaveMessage) -> bool {
     use proto::wire::slave::Stream;
@@ -251,5 +257,56 @@ fn is_for_the_task(part: &SlaveMessage) -> bool {
         | SlaveMessage::Data { .. }
         | SlaveMessage::Over { .. }
         | SlaveMessage::Refused(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::id::{CellId, SubmitSeq, TaskId};
+
+    const KEY: TaskKey = TaskKey {
+        cell: CellId(1),
+        seq: SubmitSeq(1),
+        task: TaskId(1),
+        pe_task: 0,
+        attempt: 1,
+    };
+
+    /// What the next message to the master says.
+    async fn next(messages: &mut mpsc::Receiver<Message>) -> SlaveMessage {
+        messages.recv().await.expect("a message").part
+    }
+
+    #[tokio::test]
+    async fn an_interactive_job_hears_its_owner_alone_also_under_the_next_agent() {
+        let folder = std::env::temp_dir().join(format!("gridwright-sessions-{}", std::process::id()));
+        let (driver, _orders) = mpsc::channel(1);
+        let (slaves, mut messages) = Slaves::new(folder.clone(), driver.clone());
+        let _streams = slaves
+            .begin(KEY, Some("alice".into()), InputKind::Terminal)
+            .expect("made");
+        let attach = |user: Option<&str>| Message {
+            key: KEY,
+            user: user.map(UserName::from),
+            part: SlaveMessage::Attach { output: 0, error: 0 },
+        };
+        let heard = SlaveMessage::Attached { input: 0 };
+        assert_eq!(next(&mut messages).await, SlaveMessage::Present);
+        for user in [Some("bob"), None, Some("alice")] {
+            slaves.deliver(attach(user));
+        }
+        assert_eq!(next(&mut messages).await, heard);
+        tokio::task::yield_now().await;
+        assert!(messages.try_recv().is_err(), "one was heard");
+        let (later, mut messages) = Slaves::new(folder.clone(), driver);
+        later.recover(|_| true).expect("found");
+        assert_eq!(next(&mut messages).await, SlaveMessage::Present);
+        later.deliver(attach(Some("bob")));
+        later.deliver(attach(Some("alice")));
+        assert_eq!(next(&mut messages).await, heard);
+        tokio::task::yield_now().await;
+        assert!(messages.try_recv().is_err(), "one was heard");
+        std::fs::remove_dir_all(&folder).expect("cleaned");
     }
 }

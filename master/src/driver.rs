@@ -287,9 +287,12 @@ impl Driver {
         }
         let input = self.with_room(input);
         let input = self.scripts.take_out(input);
-        if let Input::Verified { id, .. } = &input {
+        let looked_at = if let Input::Verified { id, .. } = &input {
             self.scripts.bring_back(*id);
-        }
+            Some(*id)
+        } else {
+            None
+        };
         let connected = if let Input::AgentConnected { connection, host, .. } = &input {
             Some((*connection, host.clone()))
         } else {

@@ -5,6 +5,8 @@
 //! master's database is complete before that.
 
 mod identity;
+#[cfg(test)]
+mod libraries;
 mod library;
 mod objects;
 #[cfg(test)]

@@ -374,6 +374,7 @@ pub fn is_trigger(event: &Event) -> bool {
         | Event::TaskThresholdSuspended { .. }
         | Event::TaskMigrationRequested { .. }
         | Event::TaskPreempted { .. }
+        | Event::TaskRebooked { .. }
         | Event::ErrorCleared { .. }
         | Event::JobFinished { .. }
         | Event::InstanceChanged { .. }

@@ -198,7 +198,8 @@ impl Slaves {
         };
         let (is_right, to) = match sender(&message.part) {
             PartSender::Command => (route.from == *host, &route.host),
-            PartSender::Task => (route.host == *host, &route.from),
+            // An agent vouches for users alone: what comes from a user is not the task's.
+            PartSender::Task => (route.host == *host && message.user.is_none(), &route.from),
             PartSender::Master => (false, host),
         };
         if !is_right {
@@ -326,6 +327,10 @@ async fn read(slaves: &Slaves, host: &HostName, mut from: StreamReceiver, own: &
                 continue;
             }
         };
+        if message.part.is_oversized() {
+            tracing::info!("a message about a slave task of {host} is refused: it is too long");
+            continue;
+        }
         let (to, answer) = slaves.route(host, &mut message);
         let (key, user) = (message.key, message.user.clone());
         if let Some(to) = to {

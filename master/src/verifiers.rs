@@ -2,8 +2,8 @@
 //!
 //! Neither the core thread nor a reader waits for a verifier: orders come into a queue, a few
 //! processes work on them, and each answer goes back to the core as an input. The queue has no
-//! limit of its own, because the core lets a limited number of jobs wait. Each job is answered in bounded
-//! time: those for which no process becomes free are refused.
+//! limit of its own, because the core lets a limited number of jobs wait. Each job is answered in
+//! bounded time: those for which no process becomes free are refused.
 //!
 //! A verifier runs as the account of the master, within what its unit allows. For one that has
 //! another account, a [relay](relay) runs as that account.
@@ -96,7 +96,8 @@ struct Pool {
     inputs: mpsc::UnboundedReceiver<PoolInput>,
     answers: mpsc::Sender<DriverInput>,
     root: PathBuf,
-    url: Option<String>,
+    /// The verifier that the configuration names, once it was told.
+    url: Option<Option<String>>,
     /// The one that was used last is the last one.
     idle: Vec<Seat>,
     busy: usize,
@@ -154,9 +155,9 @@ impl Pool {
     }
 
     fn change(&mut self, url: Option<String>) {
-        if self.url != url {
+        if self.url.as_ref() != Some(&url) {
             self.idle.drain(..).for_each(|seat| drop(seat.quit()));
-            self.url = url;
+            self.url = Some(url);
         }
     }
 

@@ -1,11 +1,10 @@
 //! The version of a cell: how new the events in its log may be.
 //!
 //! A release that writes something which the release before it cannot read, or would lose without a
-//! word, adds a row to [`Feature`] with the next version. A cell keeps its version when its programs
-//! are replaced, so that the older release can be put back and opens the same log. `gridwright
-//! finalize` raises the version, and only then may the features of the new one be used. A new cell
-//! begins with [`CellVersion::NEWEST`]. master/EVENTS.md, section "The version of a cell", says how
-//! to add a feature.
+//! word, adds a row to [`Feature`] with the next version. A cell keeps its version when its
+//! programs are replaced, so that the older release can be put back and opens the same log.
+//! `gridwright finalize` raises the version, and only then may the features of the new one be used.
+//! A new cell begins with [`CellVersion::NEWEST`]. CONTRIBUTING.md says how to add a feature.
 
 use crate::diagnostic::{Code, Diagnostic};
 use serde::{Deserialize, Serialize};
@@ -65,6 +64,18 @@ macro_rules! features {
 features! {
     /// `H_VMEM=memory` of `execd_params`. An older release limits address space without a word.
     MemoryLimits = 2, "H_VMEM=memory";
+    /// Interactive jobs. An older release would start them without their streams.
+    InteractiveJobs = 2, "an interactive job";
+    /// `-binding`. An older release would forget which cores are in use.
+    CoreBinding = 2, "-binding";
+    /// `qalter -when now`: tasks that are booked anew while they run.
+    RunningChanges = 2, "qalter -when now";
+    /// Device files of resource maps. An older agent would leave all of them open.
+    Devices = 2, "a resource map with characteristics";
+    /// Containers. An older agent would run the job outside.
+    Containers = 2, "the attribute container";
+    /// `jsv_url`. An older release would take jobs that nobody has verified.
+    ServerVerifiers = 2, "jsv_url";
 }
 
 impl Feature {

@@ -1,4 +1,4 @@
-//! Device files of the ids of resource maps, and the variables by which programs find their devices.
+//! Device files of the ids of resource maps, and the variables by which programs find devices.
 //!
 //! The characteristic `devices` has the grammar of sge_rsmap(5) of Open Cluster Scheduler.
 

@@ -467,6 +467,8 @@ pub struct JobChanges {
     pub occasion: Option<Occasion>,
     /// `-ar`: another advance reservation; 0 is none.
     pub reservation: Option<ReservationId>,
+    /// `-when now`: whether running tasks give back what the job no longer asks for.
+    pub for_running: bool,
 }
 
 /// One change of the context of a job.

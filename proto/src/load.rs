@@ -7,8 +7,14 @@ use std::collections::BTreeMap;
 
 /// The load value by which a sensor says which devices are ill: `NAME=REASON;NAME=REASON…`. A name
 /// is the `uuid` or a file of an id of a resource map, or `ATTRIBUTE:ID`. The complex does not list
-/// it.
+/// it. A value has a limited length, so there may be several: `devices_ill.1` and so on.
 pub const DEVICES_ILL: &str = "devices_ill";
+
+/// Whether a load value of this name lists ill devices.
+pub fn lists_ill_devices(name: &str) -> bool {
+    let rest = name.strip_prefix(DEVICES_ILL);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
 
 /// One report of one agent. The first after a connection is full; later ones hold what changed.
 ///

@@ -12,7 +12,7 @@
 #           HOST:gpu.I.temp:DEGREES        degrees Celsius
 #           HOST:gpu.I.ecc:NUMBER          uncorrected ECC errors since the driver was loaded
 #           HOST:gpu.I.mig:UUID;UUID...    its MIG instances
-#           HOST:devices_ill:UUID=REASON;...    GPUs that no job is to get, with their MIG instances
+#           HOST:devices_ill.N:UUID=REASON;...    each GPU that no job is to get, with its MIG instances
 # Ill:      a GPU of at least 95 degrees (hot=), with an uncorrected ECC error (ecc=), which the driver cannot
 #           ask, or which this sensor has seen and the driver no longer lists. Ids of resource maps with such
 #           a uuid are not given to jobs; running jobs keep theirs.
@@ -20,7 +20,7 @@
 #           gpu_free      gpuf  INT     <=  YES  NO  0  0
 #           gpu_mem_free  gpum  MEMORY  <=  YES  NO  0  0
 #           gpu_util      gpuu  DOUBLE  >=  YES  NO  0  0
-#           and one line for each per-GPU value that you use; devices_ill needs none
+#           and one line for each per-GPU value that you use; devices_ill.N needs none
 # Attach:   qconf -mconf HOST of a host with GPUs, load_sensor /path/to/nvidia.sh
 
 host=`uname -n`
@@ -71,9 +71,11 @@ report() {
         function call_ill(uuid, why,    count, parts, i) {
             if (uuid in reason) return
             reason[uuid] = why
-            ill = ill (ill == "" ? "" : ";") uuid "=" why
+            ill = uuid "=" why
             count = split(parts_of[uuid], parts, ";")
             for (i = 1; i <= count; i++) ill = ill ";" parts[i] "=" why
+            # A value each: the length of a value is limited.
+            print host ":devices_ill." ++ill_count ":" ill
         }
         $1 == "known" { seen[++seen_count] = $2; next }
         $1 == "busy" { used[$2] = 1; next }
@@ -119,7 +121,6 @@ report() {
                 print host ":gpu_mem_free:" most + 0 "M"
             }
             if (measured > 0) printf "%s:gpu_util:%.1f\n", host, sum / measured
-            if (ill != "") print host ":devices_ill:" ill
         }'
     known=`{ echo "$known" | tr ' ' '\n'; echo "$list" | awk -F ', *' '$1 ~ /^[0-9]+$/ { print $2 }'
         echo "$parts" | awk -F ', *' 'NF == 2 { print $2 }'; } | sort -u | tr '\n' ' '`

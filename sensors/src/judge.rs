@@ -5,7 +5,7 @@ use crate::host::HostSpec;
 use crate::report::HostValues;
 use proto::amount::{Amount, Type};
 use proto::id::{AttributeName, HostName};
-use proto::load::{DEVICES_ILL, ValueFaults};
+use proto::load::{ValueFaults, lists_ill_devices};
 use proto::rsmap::IdMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ pub fn judge<'a>(values: &'a HostValues, types: &AttributeTypes) -> Verdicts<'a>
 /// Returns the fault of a value, if it has one.
 pub fn fault(name: &AttributeName, text: &str, types: &AttributeTypes) -> Option<ValueFault> {
     // Ill devices concern ids of resource maps; the complex does not list the name.
-    if types.is_empty() || name.as_str() == DEVICES_ILL {
+    if types.is_empty() || lists_ill_devices(name.as_str()) {
         return None;
     }
     let Some(r#type) = types.get(name) else {

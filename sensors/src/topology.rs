@@ -35,8 +35,8 @@ pub struct Topology {
     /// `m_topology`: `S` for a socket, followed by `C` for each of its cores, followed by `T` for
     /// each thread of a core that has more than one: `SCC`, `SCTTCTT`.
     pub text: String,
-    /// `m_topology_numa`: the same with `N` in front of the cores of each NUMA node of a socket that
-    /// has several, and `E` in place of `C` for cores that save energy.
+    /// `m_topology_numa`: the same with `N` in front of the cores of each NUMA node of a socket
+    /// that has several, and `E` in place of `C` for cores that save energy.
     pub detailed: String,
     /// The numbers of the processors of each core, by its place in the text.
     pub processors: ProcessorMap,

@@ -176,8 +176,8 @@ fn start_of(cell: &Cell, tasks: u32) -> f64 {
     })
 }
 
-/// Microseconds of CPU for each task of an array of `/bin/true`, of the launcher and of the children
-/// that it has waited for: shepherds, and what they ran.
+/// Microseconds of CPU for each task of an array of `/bin/true`, of the launcher and of the
+/// children that it has waited for: shepherds, and what they ran.
 fn launcher_us(cell: &Cell, tasks: u32) -> f64 {
     let launcher = cell.pid("launcher");
     let before = family_ms(launcher);

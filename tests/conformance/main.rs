@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of captures. Those in one row share a cell, as the later one takes up what the
 /// earlier one left.
-const CELLS: [&[&str]; 32] = [
+const CELLS: [&[&str]; 34] = [
     &["02conf"],
     &["03load"],
     &["09mc"],
@@ -72,6 +72,7 @@ const CELLS: [&[&str]; 32] = [
     &["33sched"],
     &["34schedule"],
     &["35binding"],
+    &["35jsv"],
 ];
 
 /// The folders whose jobs run on four simulated hosts.

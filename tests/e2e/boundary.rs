@@ -188,9 +188,13 @@ fn links_that_a_daemon_puts_in_place_of_its_names_harm_no_file_of_others() {
     }
     let cell = Cell::up();
     cell.down(&[]).ok();
-    for (daemon, others) in [
-        ("agent", ["master/ca.key", "etc/accounts.toml"]),
-        ("master", ["agent/host.key", "etc/launcher.conf"]),
+    for (daemon, others, folders) in [
+        ("agent", ["master/ca.key", "etc/accounts.toml"], ["agent"].as_slice()),
+        (
+            "master",
+            ["agent/host.key", "etc/launcher.conf"],
+            ["master", "accounting"].as_slice(),
+        ),
     ] {
         let attacker = Attacker::of_daemon(&cell, daemon);
         let mut victims: Vec<Victim> = others.map(|name| Victim::at(cell.dir().join(name))).into();
@@ -198,8 +202,10 @@ fn links_that_a_daemon_puts_in_place_of_its_names_harm_no_file_of_others() {
         for victim in &victims {
             let planted = attacker.plant(cell.dir(), &victim.path);
             assert!(planted.len() > NAMES.len(), "{daemon} has names to plant");
-            let own = [cell.dir().join("run").join(daemon), cell.dir().join(daemon)];
-            let is_own = |path: &PathBuf| own.iter().any(|folder| path.starts_with(folder));
+            let run = cell.dir().join("run").join(daemon);
+            let is_own = |path: &PathBuf| {
+                path.starts_with(&run) || folders.iter().any(|folder| path.starts_with(cell.dir().join(folder)))
+            };
             assert!(
                 planted.iter().all(is_own),
                 "{daemon} can make names elsewhere: {planted:?}"

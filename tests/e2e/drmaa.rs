@@ -1,5 +1,5 @@
-//! `libdrmaa.so` in real cells: C programs that are compiled against `drmaa.h` of the cell and linked
-//! with the library of the cell.
+//! `libdrmaa.so` in real cells: C programs that are compiled against `drmaa.h` of the cell and
+//! linked with the library of the cell.
 
 use gridwright_tests::cell::{Cell, CellPlan, CommandOutput, CommandUser, Process, wait_until};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn each_job_of_several_threads_is_reaped_once_though_the_master_is_killed() {
     while status.is_none() {
         let before = process.printed().len();
         wait_until(
-            || format!("progress of the threads: {}", process.printed()),
+            || format!("progress of the threads beyond {before} bytes"),
             || {
                 status = process.ended();
                 status.is_some() || process.printed().len() > before

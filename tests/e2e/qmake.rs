@@ -27,6 +27,9 @@ fn the_lines_of_a_make_run_in_all_slots_of_its_job() {
     }
     for first_task in ["TRUE", "FALSE"] {
         let cluster = MpiCluster::new(&["h1", "h2"], &[("job_is_first_task", first_task)]);
+        // A master that is no task takes a slot beside those of the tasks.
+        let slots = ["qconf", "-mattr", "queue", "slots", "3", "all.q"];
+        cluster.master.admin(&slots).ok();
         let script = format!(
             "cd \"$SGE_O_WORKDIR\" && mkdir -m 755 build && cd build || exit 1\n\
              cat >Makefile <<'END'\n{MAKEFILE}END\n\

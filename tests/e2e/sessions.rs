@@ -294,8 +294,10 @@ fn a_login_has_a_terminal_of_the_size_of_the_window_and_gives_this_one_back() {
     login.type_line("PS1=; stty -echo; echo begun; tty; stty size\n");
     login.read_until("begun\r\n");
     login.read_until("/dev/pts/");
-    login.type_line("echo $0 $JOB_NAME $TERM; trap 'echo interrupted' INT; sleep 600\n");
+    login.type_line("echo $0 $JOB_NAME $TERM\n");
     login.read_until("QLOGIN xterm\r\n");
+    login.type_line("sh -c 'trap \"echo interrupted\" INT; echo trapped; sleep 600'\n");
+    login.read_until("trapped\r\n");
     cell.wait_for_state("1", "r");
     login.type_line("\x03");
     login.read_until("interrupted\r\n");

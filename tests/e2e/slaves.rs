@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A master on `h1` and further hosts, two slots each, and the parallel environment `mpi` with two
 /// slots on a host and these settings.
 pub(crate) struct MpiCluster {
-    master: Cell,
+    pub(crate) master: Cell,
     others: Vec<Cell>,
 }
 

@@ -283,6 +283,17 @@ fn the_verifier_of_a_cell_sees_every_job_once() {
     submit_named(&cell, "bad").ok();
 }
 
+/// Long scripts lie in the database, and wait for the verifier in memory.
+#[test]
+fn a_long_script_runs_after_the_verifier_has_seen_it() {
+    let cell = Cell::up();
+    let path = verifier_of_the_cell(&cell);
+    cell.set_global("jsv_url", &path.display().to_string());
+    let text = format!("#!/bin/sh\n# {}\necho ran\n", "x".repeat(10_000));
+    let record = cell.run_script(&text, &[]);
+    assert_eq!(cell.output(&record), "ran\n");
+}
+
 #[test]
 fn a_verifier_of_a_cell_that_fails_refuses_the_job_and_no_other() {
     let cell = Cell::up();

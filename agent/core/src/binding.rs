@@ -45,7 +45,8 @@ impl TaskCores {
     }
 }
 
-/// The fourth column of `PE_HOSTFILE`: the cores of each host, for a parallel environment that binds.
+/// The fourth column of `PE_HOSTFILE`: the cores of each host, for a parallel environment that
+/// binds.
 pub(crate) struct HostFileCores<'a>(BTreeMap<&'a HostName, Topology>);
 
 impl<'a> HostFileCores<'a> {

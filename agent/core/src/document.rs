@@ -36,17 +36,9 @@ pub fn launch_document(
     spec: &JobSpec,
 ) -> LaunchDocument {
     let texts = Texts::from_order(host_paths, order, spec);
-    // Slave tasks of one host have one each, which goes with it.
-    let slave = order
-        .slave
-        .as_ref()
-        .map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
-    let tmp_name = format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue);
+    let tmp_name = tmp_name(order, &texts);
     let tmpdir = format!("{}/{tmp_name}", order.queue.tmpdir);
-    let mapped = for_host(&spec.directory_on, &host_paths.host).map(str::to_owned);
-    let directory = mapped
-        .or_else(|| spec.directory.clone())
-        .map_or_else(String::new, |path| texts.in_path(&path));
+    let directory = working_directory(host_paths, spec, &texts);
     let [streams, pe_streams] = ["", "p"].map(|letter| streams(host_paths, order, spec, &texts, letter));
     let shell = for_host(&spec.shell, &host_paths.host).map_or_else(|| order.queue.shell.clone(), str::to_owned);
     let host_file = host_file(host_paths, order);
@@ -74,7 +66,7 @@ pub fn launch_document(
         working_directory: directory,
         tmpdir: Some(TmpDir {
             base: order.queue.tmpdir.clone(),
-            name: tmp_name.clone(),
+            name: tmp_name,
         }),
         umask: UMASK,
         nice: order.queue.nice,
@@ -96,16 +88,30 @@ pub fn launch_document(
         host_file: order.pe.as_ref().map(|_| host_lines(order, spec)),
         keep_active: config.keep_active,
         sample_interval_ms: config.sample_interval_ms.unwrap_or(SAMPLE_INTERVAL_MS),
-        checkpoint: order
-            .checkpoint
-            .as_ref()
-            .map(|checkpoint| checkpointing(checkpoint, &texts)),
+        checkpoint: order.checkpoint.as_ref().map(|of| checkpointing(of, &texts)),
         processors: cores.affinity(),
         devices_granted: devices.granted.iter().map(ToString::to_string).collect(),
         devices_withheld: devices.withheld,
         container: order.container.as_deref().filter(|_| order.slave.is_none()).cloned(),
         streams,
     }
+}
+
+/// The name of the temporary directory. Slave tasks of one host have one each, which goes with it.
+fn tmp_name(order: &StartOrder, texts: &Texts) -> String {
+    let slave = order
+        .slave
+        .as_ref()
+        .map_or_else(String::new, |_| format!(".{}", order.key.pe_task));
+    format!("{}.{}.{}{slave}", order.number, order.key.task, texts.queue)
+}
+
+/// The directory on this host. An empty text means the home directory.
+fn working_directory(host_paths: &HostPaths, spec: &JobSpec, texts: &Texts) -> String {
+    let mapped = for_host(&spec.directory_on, &host_paths.host).map(str::to_owned);
+    mapped
+        .or_else(|| spec.directory.clone())
+        .map_or_else(String::new, |path| texts.in_path(&path))
 }
 
 /// What pseudo variables of file staging stand for where no file is staged, as ever
@@ -242,8 +248,8 @@ fn host_file(host_paths: &HostPaths, order: &StartOrder) -> String {
         .unwrap_or_default()
 }
 
-/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots and the
-/// cores of its host that the environment is to bind.
+/// `PE_HOSTFILE` (sge_pe(5)): each queue instance that was granted for tasks, with its slots and
+/// the cores of its host that the environment is to bind.
 fn host_lines(order: &StartOrder, spec: &JobSpec) -> String {
     let cores = HostFileCores::new(order, spec);
     let line = |granted: &GrantedSlots| {
@@ -359,8 +365,8 @@ fn start(order: &StartOrder, spec: &JobSpec, shell: &str, texts: &Texts) -> Star
     }
 }
 
-/// An interactive job: its command runs in the shell of its account or, if the queue has one, in its
-/// starter. A login does not, and nor does `-noshell`.
+/// An interactive job: its command runs in the shell of its account or, if the queue has one, in
+/// its starter. A login does not, and nor does `-noshell`.
 fn session_start(session: &SessionSpec, order: &StartOrder, spec: &JobSpec, texts: &Texts) -> Start {
     let made = |shell, script_at, argv| Start::Session {
         shell,

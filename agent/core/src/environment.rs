@@ -117,14 +117,7 @@ fn facts<'a>(
     hosts.sort();
     hosts.dedup();
     let directory = host_paths.task_directory(&order.key);
-    let script = match &spec.program {
-        Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
-        Program::Command { command } => Cow::from(command),
-    };
-    let script = match &spec.session {
-        Some(_) => Cow::from("QRSH"),
-        None => script,
-    };
+    let script = job_script(order, spec, &directory);
     all.extend::<[(_, Cow<'a, str>); 28]>([
         ("ARC", host_paths.arch.as_str().into()),
         ("SGE_ARCH", host_paths.arch.as_str().into()),
@@ -142,7 +135,10 @@ fn facts<'a>(
         ("RESTARTED", order.restarted.to_string().into()),
         ("SGE_ACCOUNT", spec.account.as_deref().unwrap_or("sge").into()),
         ("SGE_BINDING", paths.binding.into()),
-        ("SGE_BINARY_PATH", format!("{}/bin/{}", host_paths.root, host_paths.arch).into()),
+        (
+            "SGE_BINARY_PATH",
+            format!("{}/bin/{}", host_paths.root, host_paths.arch).into(),
+        ),
         ("SGE_CELL", host_paths.cell_name.as_str().into()),
         ("SGE_ROOT", host_paths.root.as_str().into()),
         ("GRIDWRIGHT_DIR", host_paths.root.as_str().into()),
@@ -170,6 +166,17 @@ fn facts<'a>(
         if order.control_slaves {
             all.insert("SGE_RSH_COMMAND", "builtin".into());
         }
+    }
+}
+
+/// `JOB_SCRIPT`: where the script is, or the command.
+fn job_script<'a>(order: &StartOrder, spec: &'a JobSpec, directory: &str) -> Cow<'a, str> {
+    if spec.session.is_some() {
+        return "QRSH".into();
+    }
+    match &spec.program {
+        Program::Script { .. } | Program::Stored { .. } => format!("{directory}/job_scripts/{}", order.number).into(),
+        Program::Command { command } => command.into(),
     }
 }
 

@@ -278,12 +278,12 @@ fn prepare(
     Ok((lock, context))
 }
 
+/// The ends of the streams for the task, and the terminal between them and the session.
+type ConnectedStreams = (Option<[OwnedFd; 3]>, Option<RefCell<Terminal>>);
+
 /// The streams of a task that came beside its document. A terminal stands between them and an
 /// interactive job that asks for one.
-fn connect(
-    document: &LaunchDocument,
-    attached: Vec<OwnedFd>,
-) -> io::Result<(Option<[OwnedFd; 3]>, Option<RefCell<Terminal>>)> {
+fn connect(document: &LaunchDocument, attached: Vec<OwnedFd>) -> io::Result<ConnectedStreams> {
     let attached: Option<[OwnedFd; 3]> = attached.try_into().ok();
     match (&document.start, attached) {
         (

@@ -5,7 +5,7 @@ use crate::messages::DriverInput;
 use proto::id::TaskKey;
 use proto::launch::terminal::{MAX_TYPED_BYTES, TerminalInput, WindowSize};
 use proto::wire::agent::{MasterMessage, TaskSignal};
-use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE};
+use proto::wire::slave::flow::{IncomingStream, OutgoingStream, PIECE, WINDOW};
 use proto::wire::slave::{Message, SILENCE, SlaveMessage, Stream};
 use std::collections::VecDeque;
 use std::io;
@@ -198,6 +198,10 @@ impl Flow {
     }
 
     async fn take_input(&mut self, at: u64, bytes: &[u8]) {
+        // An honest end sends no more than there is room for; what it repeats is beyond that.
+        if self.unwritten.len() + bytes.len() > 2 * WINDOW {
+            return;
+        }
         let new = self.received.accept(at, bytes);
         if self.input.is_some() {
             self.unwritten.extend(new);
@@ -306,8 +310,8 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// Writes to the task: bytes, or a piece for its terminal, which is shorter than what a pipe takes at
-/// once and is written as a whole.
+/// Writes to the task: bytes, or a piece for its terminal, which is shorter than what a pipe takes
+/// at once and is written as a whole.
 async fn write(input: &mut Option<Sender>, bytes: &VecDeque<u8>, piece: Option<&TerminalInput>) -> io::Result<usize> {
     match (input, piece) {
         (Some(input), Some(piece)) => input.write(&piece.encode()).await,

@@ -1,7 +1,7 @@
 //! A command that talks to its slave task (`qrsh -inherit`) or to its interactive job: messages are
 //! passed on in both directions until it goes.
 
-use crate::slaves::Slaves;
+use crate::slaves::{Slaves, is_of_a_command};
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::TaskKey;
 use proto::wire::agent::Vouch;
@@ -43,6 +43,10 @@ pub(super) async fn attend(
         user: user.clone(),
         part,
     };
+    if !is_of_a_command(&message.part) {
+        let what = "error: a command sends no messages of a task";
+        return Err(Diagnostic::new(Code::BadSyntax, what));
+    }
     let mut parts = slaves.enter((key, user.clone()));
     slaves.send(vouched(message.part)).await;
     let mut is_over = false;
@@ -51,7 +55,9 @@ pub(super) async fn attend(
     loop {
         tokio::select! {
             frame = from.recv() => match frame.ok().flatten().map(|frame| frame.message::<Message>()) {
-                Some(Ok(message)) if message.key == key => slaves.send(vouched(message.part)).await,
+                Some(Ok(message)) if message.key == key && is_of_a_command(&message.part) => {
+                    slaves.send(vouched(message.part)).await;
+                }
                 Some(Ok(_) | Err(_)) => {}
                 None => break,
             },

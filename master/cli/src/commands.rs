@@ -296,7 +296,7 @@ pub const COMMANDS: &[CommandEntry] = &[
         "qrsh",
         qrsh::run,
         || vec![&qrsh::QRSH],
-        "inside of a parallel job: runs a command on another host of it",
+        "runs a command as an interactive job, or in a parallel job",
     ),
     entry(
         "qmake",

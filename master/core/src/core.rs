@@ -60,8 +60,8 @@ impl Core {
         Self { site, ..self }
     }
 
-    /// A new cell with its first objects, of the newest version: no older release has ever opened it.
-    /// `cell` is drawn at random by the shell.
+    /// A new cell with its first objects, of the newest version: no older release has ever opened
+    /// it. `cell` is drawn at random by the shell.
     pub fn create(cell: CellId, objects: Vec<StoredObject>, now: Now) -> (Self, Step) {
         let mut core = Self::new(State::new());
         let step = core.turn(now, Actor::Master, |turn| {

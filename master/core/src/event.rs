@@ -6,6 +6,8 @@
 
 mod feature;
 
+pub use feature::feature_of_job;
+
 use proto::accounting::AccountingRecord;
 use proto::binding::HostBinding;
 use proto::calendar::CalendarState;
@@ -87,8 +89,8 @@ pub enum Event {
         #[serde(default)]
         version: CellVersion,
     },
-    /// The cell may use the features of a later version (`gridwright finalize`). Older releases stop
-    /// here, so it is the first event that they do not know.
+    /// The cell may use the features of a later version (`gridwright finalize`). Older releases
+    /// stop here, so it is the first event that they do not know.
     CellVersionRaised {
         /// The new version.
         version: CellVersion,
@@ -286,6 +288,11 @@ pub enum Event {
         /// Whether it is suspended now.
         suspended: bool,
     },
+    /// A task on a host takes what its job asks for now, which is less than before.
+    TaskRebooked {
+        /// The attempt.
+        key: TaskKey,
+    },
     /// The error state of tasks was cleared.
     ErrorCleared {
         /// The job.
@@ -409,6 +416,7 @@ impl Event {
             | Event::TaskDeletionRequested { key }
             | Event::TaskRescheduleRequested { key }
             | Event::TaskMigrationRequested { key }
+            | Event::TaskRebooked { key }
             | Event::TaskSuspended { key, .. }
             | Event::TaskThresholdSuspended { key, .. }
             | Event::TaskPreempted { key, .. } => EventSubject::Task(*key),

@@ -225,6 +225,12 @@ impl State {
         self.index.commons.booking(&self.config, spec, grant, at)
     }
 
+    /// What a placed task takes.
+    pub fn booked_for(&self, key: TaskKey) -> Option<&Arc<Booking>> {
+        let within = || self.reservations.values().find_map(|within| within.ledger.booking(key));
+        self.ledger.booking(key).or_else(within)
+    }
+
     /// The job of that number, if it is not finished.
     pub fn job(&self, number: JobNumber) -> Option<&Job> {
         self.by_number.get(&number).map(|seq| &self.jobs[seq])

@@ -188,6 +188,7 @@ fn change(event: &Event) -> Change {
         Event::CellVersionRaised { .. } => other("cell-version-raised"),
         Event::EpochRaised { .. } => other("epoch-raised"),
         Event::WallJumped { .. } => other("wall-jumped"),
+        Event::TaskRebooked { .. } => other("task-rebooked"),
         Event::SlavePlaced { .. } => other("slave-placed"),
         Event::SlaveStarted { .. } => other("slave-started"),
         Event::SlaveEnded { .. } => other("slave-ended"),

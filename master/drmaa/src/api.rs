@@ -12,8 +12,8 @@ use std::ffi::c_long;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// The name of the system, for `drmaa_get_DRM_system` and `drmaa_get_DRMAA_implementation`: programs
-/// look for its first three letters.
+/// The name of the system, for `drmaa_get_DRM_system` and `drmaa_get_DRMAA_implementation`.
+/// Programs look for its first three letters.
 pub const SYSTEM: &str = "SGE 8.1.9";
 
 /// The version of the binding.

@@ -1,9 +1,11 @@
-//! The thread that reads the event stream of a session and keeps its table of jobs current. A master
-//! that goes away is looked for; once it is back, the session's jobs are compared with what it knows.
+//! The thread that reads the event stream of a session and keeps its table of jobs current.
+//!
+//! A master that goes away is looked for. Once it is back, the session's jobs are compared with
+//! those that it has.
 
 use crate::ended::TaskEnd;
 use crate::requests::{PAUSE, PROGRAM, Requests};
-use crate::session::{SESSION_VARIABLE, Shared};
+use crate::session::{SESSION_VARIABLE, SharedSession};
 use cli::library::Client;
 use proto::accounting::AccountingRecord;
 use proto::diagnostic::Diagnostic;
@@ -33,7 +35,7 @@ const JOBS_AT_ONCE: usize = 500;
 /// The reader of one session.
 pub struct Reader {
     /// The session.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedSession>,
     /// The connections for questions.
     pub requests: Arc<Requests>,
     /// The user of this process.

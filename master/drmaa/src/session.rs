@@ -47,7 +47,7 @@ const EVENT_DELAY: Duration = Duration::from_secs(2);
 pub type Deadline = Option<Instant>;
 
 /// The session as its threads share it.
-pub struct Shared {
+pub struct SharedSession {
     /// The key of the contact string.
     pub key: String,
     state: Mutex<SessionState>,
@@ -74,7 +74,7 @@ enum MasterLink {
     Down { since: Instant, why: Option<Diagnostic> },
 }
 
-impl Shared {
+impl SharedSession {
     fn new(key: String) -> Self {
         let state = SessionState {
             table: JobTable::default(),
@@ -233,7 +233,7 @@ enum SessionOrigin {
 
 /// A session.
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSession>,
     requests: Arc<Requests>,
     user: UserName,
     origin: SessionOrigin,
@@ -260,7 +260,7 @@ impl Session {
             return Err(DrmaaError::new(Errno::InitFailed, text));
         }
         let session = Self {
-            shared: Arc::new(Shared::new(key)),
+            shared: Arc::new(SharedSession::new(key)),
             requests: Arc::new(Requests::new(address)),
             user: user(),
             origin,
@@ -296,6 +296,8 @@ impl Session {
 
     /// Waits until the stream has begun, or the master has refused it.
     fn wait_for_link(&self) -> Result<(), DrmaaError> {
+        let give_up = Some(Instant::now() + LOOK_FOR);
+        let mut is_over = false;
         let mut state = self.shared.lock();
         loop {
             match &state.link {
@@ -303,9 +305,11 @@ impl Session {
                 MasterLink::Down { why: Some(why), .. } if why.code != Code::NoMaster => {
                     return Err(DrmaaError::new(Errno::InitFailed, why.what.clone()));
                 }
-                MasterLink::Opening | MasterLink::Down { .. } => state.must_be_linked()?,
+                // It is away, or was reached and says nothing.
+                MasterLink::Opening | MasterLink::Down { .. } if is_over => return Err(Errno::Communication.into()),
+                MasterLink::Opening | MasterLink::Down { .. } => {}
             }
-            state = wait_on(&self.shared.changed, state, None).0;
+            (state, is_over) = wait_on(&self.shared.changed, state, give_up);
         }
     }
 

@@ -189,8 +189,9 @@ impl AccountingFile {
         true
     }
 
-    /// Makes durable what was written, notes it, and puts the file aside if that is due. Of what could not be written before it writes
-    /// a part: as long as the file [is behind](Self::is_behind), it is to be called again.
+    /// Makes durable what was written, notes it, and puts the file aside if that is due. Of what
+    /// could not be written before it writes a part: as long as the file
+    /// [is behind](Self::is_behind), it is to be called again.
     ///
     /// # Errors
     /// As [`AccountingError`].

@@ -3,7 +3,7 @@
 
 use super::InitError;
 use super::tree::{make_directory, relink, write};
-use crate::layout::arch;
+use proto::host::arch;
 use std::path::{Path, PathBuf};
 
 /// The header.

@@ -13,7 +13,7 @@ use master_core::state::slaves::task_of;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::id::{HostName, RequestId, TaskKey};
 use proto::job::{Owner, Program};
-use proto::wire::client::{ClientHello, ClientMessage, Command, Query, Reply};
+use proto::wire::client::{Answer, ClientHello, ClientMessage, Command, Query, Reply};
 use proto::wire::frame::{Frame, Kind};
 use proto::wire::stream::Subscription;
 use proto::wire::view::Data;
@@ -240,8 +240,17 @@ async fn begin(desk: &Arc<Desk>, caller: &Caller, frame: &Frame) -> Option<Pendi
 }
 
 async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Command) -> PendingAnswer {
-    if let Err(refusal) = url::check(&command).await {
-        return PendingAnswer::Now(Reply::refusal(refusal));
+    let verifiers = url::named_in(&command);
+    if !verifiers.is_empty() {
+        // Only those who may make the change learn whether there is such a file.
+        match rehearse(desk, caller, id, &command).await {
+            Some(reply) if reply.answers.iter().any(Answer::is_refusal) => return PendingAnswer::Now(reply),
+            Some(_) => {}
+            None => return PendingAnswer::Now(Reply::refusal(ending())),
+        }
+        if let Err(refusal) = url::check(verifiers).await {
+            return PendingAnswer::Now(Reply::refusal(refusal));
+        }
     }
     #[allow(
         clippy::wildcard_enum_match_arm,
@@ -275,6 +284,26 @@ async fn change(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: Comma
         Ok(()) => PendingAnswer::Change(answer, token),
         Err(super::CoreExit) => PendingAnswer::Now(Reply::refusal(ending())),
     }
+}
+
+/// What the core would answer to a change of objects. `None` means that it is gone.
+async fn rehearse(desk: &Arc<Desk>, caller: &Caller, id: RequestId, command: &Command) -> Option<Reply> {
+    let rehearsal = if matches!(command, Command::DryRun(_)) {
+        command.clone()
+    } else {
+        Command::DryRun(Box::new(command.clone()))
+    };
+    let (reply_to, answer) = desk.replies.expect();
+    let input = Input::Command {
+        reply_to,
+        id,
+        owner: caller.owner.clone(),
+        host: caller.host.clone(),
+        entropy: [0; 32],
+        command: Box::new(rehearsal),
+    };
+    desk.input(input).await.ok()?;
+    answer.await.ok()
 }
 
 /// A token, and the hash of it as the core gets it.

@@ -170,10 +170,8 @@ impl<'a> StoredEvent<'a> {
 
     /// With all that an event brings in its body.
     pub(super) fn whole(record: &'a Record) -> Self {
-        let version = match record.event {
-            Event::CellCreated { version, .. } if version > CellVersion::FIRST => LATER_CELL,
-            _ => WHOLE,
-        };
+        let is_later = matches!(record.event, Event::CellCreated { version, .. } if version > CellVersion::FIRST);
+        let version = if is_later { LATER_CELL } else { WHOLE };
         Self::from_record(record, version, &record.event)
     }
 
@@ -351,6 +349,7 @@ kinds! {
     TaskMigrationRequested = "task-migration-requested",
     TaskThresholdSuspended = "task-threshold-suspended",
     TaskPreempted = "task-preempted",
+    TaskRebooked = "task-rebooked",
     ErrorCleared = "error-cleared",
     JobFinished = "job-finished",
     InstanceChanged = "instance-changed",

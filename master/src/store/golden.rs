@@ -1,4 +1,5 @@
-//! The golden logs: one of each version of a cell, whose replay must give for ever what it gave then.
+//! The golden logs: one of each version of a cell, whose replay must give for ever what it gave
+//! then.
 //!
 //! A log is a text, one event a line: seq, tick, wall, kind, version, actor, request, body, the
 //! last three in hexadecimal, `-` for none. Beside it lies what its replay gives, as a text too, so

@@ -150,6 +150,7 @@ fn an_array() -> Vec<Event> {
             key: key(3, 1),
             suspended: true,
         },
+        Event::TaskRebooked { key: key(3, 1) },
         place(2),
         start(2),
         Event::TaskThresholdSuspended {

@@ -22,7 +22,7 @@ pub(super) struct JobInput<'a> {
 
 /// Where the process is.
 enum Occupant {
-    Here(Verifier),
+    Here(Box<Verifier>),
     Relayed(RelayClient),
 }
 
@@ -45,11 +45,10 @@ impl Seat {
         if self.occupant.as_ref().is_some_and(|(url, _)| url != input.url) {
             drop(self.take());
         }
-        let occupant = match self.occupant.take() {
+        let mut occupant = match self.occupant.take() {
             Some((_, occupant)) => occupant,
             None => occupant(&input)?,
         };
-        let mut occupant = occupant;
         let answered = match &mut occupant {
             Occupant::Here(verifier) => {
                 verifier.set_patience(input.patience);
@@ -90,5 +89,5 @@ fn occupant(input: &JobInput<'_>) -> Result<Occupant, Diagnostic> {
         return Err(Diagnostic::new(Code::NotPermitted, what).fix("name an account in jsv_url: user@path"));
     }
     let launch = account::launch(&input.url.path, input.root, input.patience);
-    Ok(Occupant::Here(Verifier::new(launch)))
+    Ok(Occupant::Here(Box::new(Verifier::new(launch))))
 }

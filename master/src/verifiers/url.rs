@@ -15,34 +15,34 @@ use tokio::time::timeout;
 /// How long the file system and the name service may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Refuses a change of the configuration that names a verifier which is not there.
+/// The verifiers that a change of the configuration names.
+pub fn named_in(command: &Command) -> Vec<JsvUrl> {
+    if let Command::DryRun(inner) = command {
+        return named_in(inner);
+    }
+    let Command::Objects(changes) = command else {
+        return Vec::new();
+    };
+    changes.iter().filter_map(named).collect()
+}
+
+/// Refuses verifiers that are not there. Whoever asks this learns which files there are.
 ///
 /// # Errors
 /// In the words of 8.1.9.
-pub async fn check(command: &Command) -> Result<(), Diagnostic> {
-    let changes: &[ObjectChange] = match command {
-        Command::Objects(changes) => changes,
-        Command::DryRun(inner) => match &**inner {
-            Command::Objects(changes) => changes,
-            _ => return Ok(()),
-        },
-        _ => return Ok(()),
-    };
-    for url in changes.iter().filter_map(named) {
-        let checked = tokio::task::spawn_blocking(move || exists(&url));
-        match timeout(PATIENCE, checked).await {
-            Ok(Ok(checked)) => checked?,
-            Ok(Err(_)) | Err(_) => {
-                let what = "it cannot be found out whether the program and the account of jsv_url exist";
-                let why = format!(
-                    "the file system or the name service did not answer within {} s",
-                    PATIENCE.as_secs()
-                );
-                return Err(Diagnostic::new(Code::SystemRefused, what).at("jsv_url").why(why));
-            }
+pub async fn check(urls: Vec<JsvUrl>) -> Result<(), Diagnostic> {
+    let checked = tokio::task::spawn_blocking(move || urls.iter().try_for_each(exists));
+    match timeout(PATIENCE, checked).await {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(_)) | Err(_) => {
+            let what = "it cannot be found out whether the program and the account of jsv_url exist";
+            let why = format!(
+                "the file system or the name service did not answer within {} s",
+                PATIENCE.as_secs()
+            );
+            Err(Diagnostic::new(Code::SystemRefused, what).at("jsv_url").why(why))
         }
     }
-    Ok(())
 }
 
 /// The verifier that a change names. What cannot be read as one is refused by the core.

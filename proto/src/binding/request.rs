@@ -279,6 +279,20 @@ impl fmt::Display for BindingRequest {
 }
 
 impl BindingStrategy {
+    /// Whether the numbers are those that a command line may have: a program may send others.
+    pub fn is_bearable(&self) -> bool {
+        match self {
+            Self::Linear { amount, first: _ } => match amount {
+                CoreAmount::Slots => true,
+                CoreAmount::Cores(cores) => *cores <= MAX_BOUND_CORES,
+            },
+            Self::Striding { amount, step, first: _ } => *amount <= MAX_BOUND_CORES && *step <= MAX_BOUND_CORES,
+            Self::Explicit(places) => {
+                places.len() <= MAX_BOUND_CORES as usize && places.iter().collect::<BTreeSet<_>>().len() == places.len()
+            }
+        }
+    }
+
     /// Whether it counts cores and counts none. Grid Engine 8.1.9 refuses that at the submission.
     pub fn is_empty(&self) -> bool {
         match self {

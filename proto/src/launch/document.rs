@@ -4,8 +4,8 @@ use super::pairs::{
     DecodeError, FIRST_VERSION, PairReader, Record, Slot, VERSION, Value, Writer, nested, put_kind, read_kind, record,
     words,
 };
-use crate::container::{Container, ContainerRuntime};
 use super::terminal::WindowSize;
+use crate::container::{Container, ContainerRuntime};
 use crate::id::TaskKey;
 use crate::limit::VmemMeaning;
 

@@ -118,3 +118,10 @@ pub enum SlaveMessage {
     /// There is no such task, or not for this command.
     Refused(Diagnostic),
 }
+
+impl SlaveMessage {
+    /// Whether the part holds more bytes of a stream than an honest sender puts into one.
+    pub fn is_oversized(&self) -> bool {
+        matches!(self, Self::Data { bytes, .. } if bytes.len() > flow::PIECE)
+    }
+}

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::binding::BindingParameters;
 use crate::date::LocalCalendar;
 use crate::dialog::JsvChange;
 use proto::checkpoint::Occasion;
@@ -30,6 +31,7 @@ pub fn corrected(mut spec: JobSpec, changes: &[JsvChange], calendar: &LocalCalen
         requests: (*spec.requests).clone(),
         calendar,
         numbers: Numbers::default(),
+        binding: BindingParameters::default(),
     };
     for change in changes {
         match change {
@@ -78,6 +80,7 @@ struct Correction<'a> {
     requests: Requests,
     calendar: &'a LocalCalendar,
     numbers: Numbers,
+    binding: BindingParameters,
 }
 
 impl Correction<'_> {
@@ -143,10 +146,12 @@ impl Correction<'_> {
             "t_max" => numbers.last_task = Some(number(value, name)?),
             "t_step" => numbers.task_step = Some(number(value, name)?),
             "CMDARGS" => numbers.args = Some(number(value, name)? as usize),
-            _ => match name.strip_prefix("CMDARG").and_then(|index| index.parse().ok()) {
-                Some(index) => numbers.arg.push((index, value.to_owned())),
-                None => {}
-            },
+            _ if self.binding.take(name, value) => {}
+            _ => {
+                if let Some(index) = name.strip_prefix("CMDARG").and_then(|index| index.parse().ok()) {
+                    numbers.arg.push((index, value.to_owned()));
+                }
+            }
         }
         Ok(())
     }
@@ -154,10 +159,15 @@ impl Correction<'_> {
     /// Puts together what several parameters make.
     fn finish(self, spec: &mut JobSpec) -> Result<(), Diagnostic> {
         let Self {
-            mut requests, numbers, ..
+            mut requests,
+            numbers,
+            binding,
+            calendar: _,
         } = self;
         numbers.change_args(&mut spec.args)?;
         numbers.change_pe(&mut requests)?;
+        let changed = binding.change(requests.binding.as_deref());
+        requests.binding = changed.map_err(|error| refusal(error.to_string()))?.map(Box::new);
         if let Some(tasks) = spec.array {
             spec.array = Some(numbers.tasks(tasks)?);
         }
@@ -174,7 +184,7 @@ impl Correction<'_> {
         let date = self
             .calendar
             .parse(value)
-            .map_err(|reason| refusal(reason.to_owned()))?;
+            .map_err(|reason| refusal(reason.to_string()))?;
         Ok(Some(date).filter(|date| date.0 > 0))
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Which verifier sees which job, and in which order, is deliberately not known here.
 
+pub mod binding;
 pub mod correction;
 pub mod date;
 pub mod dialog;

@@ -91,7 +91,7 @@ impl JsvOffer {
     /// From `a` to `js`.
     fn put_first_half(&mut self, side: JsvSide, spec: &JobSpec, calendar: &LocalCalendar) {
         self.put_some("a", spec.start_after.map(|at| calendar.print(at)));
-        self.put_list("ac", spec.context.iter().map(|pair| assignment(pair)));
+        self.put_list("ac", spec.context.iter().map(assignment));
         self.put_some("ar", spec.reservation.map(|id| id.0.to_string()));
         let default = match side {
             JsvSide::Client(_) => None,
@@ -142,6 +142,9 @@ impl JsvOffer {
     /// The parallel environment, queues, and what 8.1.9 does not have.
     fn put_requests(&mut self, spec: &JobSpec) {
         let requests = &spec.requests;
+        if let Some(binding) = &requests.binding {
+            self.parameters.extend(crate::binding::parameters(binding));
+        }
         if let Some(pe) = &requests.pe {
             self.put("pe_name", &pe.name);
             self.put("pe_min", pe.slots.least().to_string());

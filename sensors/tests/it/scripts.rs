@@ -181,11 +181,12 @@ fn nvidia_names_the_gpus_that_are_ill_with_the_reason() {
         ("gpu.2.ecc", "2"),
         ("gpu.2.mig", "MIG-x;MIG-y"),
         ("gpu.2.mem_total", "40960M"),
+        ("devices_ill.1", "GPU-1=96 degrees Celsius"),
         (
-            "devices_ill",
-            "GPU-1=96 degrees Celsius;GPU-2=2 uncorrected ECC errors;MIG-x=2 uncorrected ECC errors;\
-             MIG-y=2 uncorrected ECC errors;GPU-3=the driver cannot ask it",
+            "devices_ill.2",
+            "GPU-2=2 uncorrected ECC errors;MIG-x=2 uncorrected ECC errors;MIG-y=2 uncorrected ECC errors",
         ),
+        ("devices_ill.3", "GPU-3=the driver cannot ask it"),
     ] {
         assert_eq!(
             found.get(&format!("this:{name}")).map(String::as_str),
@@ -194,8 +195,9 @@ fn nvidia_names_the_gpus_that_are_ill_with_the_reason() {
         );
     }
     let found = of(&["hot=100", "ecc=3"]);
-    let ill = found.get("this:devices_ill").map(String::as_str);
+    let ill = found.get("this:devices_ill.1").map(String::as_str);
     assert_eq!(ill, Some("GPU-3=the driver cannot ask it"));
+    assert!(!found.contains_key("this:devices_ill.2"), "{found:?}");
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn nvidia_calls_a_gpu_ill_that_the_driver_no_longer_lists() {
         arguments: &[],
         stand_ins: &[("nvidia-smi", falling)],
     });
-    let ill = found.get("this:devices_ill").map(String::as_str);
+    let ill = found.get("this:devices_ill.1").map(String::as_str);
     assert_eq!(ill, Some("GPU-b=the driver no longer lists it"));
     assert_eq!(found.get("this:gpu_count").map(String::as_str), Some("1"));
 }

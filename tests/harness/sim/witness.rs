@@ -112,6 +112,7 @@ impl Witness {
             | Event::TaskConfirmedGone { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
+            | Event::TaskRebooked { .. }
             | Event::TaskMigrationRequested { .. }
             | Event::TaskPreempted { .. }
             | Event::ErrorCleared { .. }

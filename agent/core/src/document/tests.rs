@@ -1,9 +1,9 @@
+mod binding;
+mod checkpoints;
+
 use super::*;
 use crate::testing::{host_paths, key, order, spec};
 use proto::amount::Amount;
-use proto::binding::{
-    BindingInstance, BindingObstacle, BindingOutcome, BindingRequest, CorePlace, HostBinding, ProcessorMap,
-};
 use proto::device::{DeviceFile, DeviceOrder};
 use proto::id::QueueInstanceName;
 use proto::launch::Request;
@@ -388,7 +388,7 @@ fn methods_are_signals_or_commands() {
         "/x/prolog 7.0"
     );
     assert_eq!(
-        procedure(Some("root@$sge_root/$sge_cell/prolog"), &texts)
+        procedure(Some("root@$sge_root/$sge_cell/prolog"), &texts, &config)
             .unwrap()
             .command,
         "/cell/default/prolog"
@@ -633,7 +633,7 @@ fn timeouts_of_procedures_and_methods_are_configured() {
         method_timeout_s: Some(30),
         ..AgentConfig::default()
     };
-    let made = launch_document(&site(), &config, &wanted, &spec());
+    let made = launch_document(&host_paths(), &config, &wanted, &spec());
     assert_eq!(
         (made.prolog.unwrap().timeout_s, made.termination.method_timeout_s),
         (600, Some(30))
@@ -642,117 +642,4 @@ fn timeouts_of_procedures_and_methods_are_configured() {
         panic!("a path is a command")
     };
     assert!(command.starts_with("/x/stop $job_pid "), "{command}");
-}
-
-fn checkpoint() -> CheckpointOrder {
-    CheckpointOrder {
-        name: "ck".to_owned(),
-        directory: "/states".to_owned(),
-        save: Some("/ck/save $job_id $ja_task_id $job_pid $ckpt_dir $ckpt_signal".to_owned()),
-        migrate: Some("/ck/move $host $queue $job_owner $job_name".to_owned()),
-        restart: None,
-        clean: Some("/ck/clean $sge_cell $sge_root".to_owned()),
-        signal: "usr1".to_owned(),
-        save_signal: None,
-        interval_s: Some(5),
-        saved_pid: None,
-    }
-}
-
-#[test]
-fn commands_of_a_checkpointing_environment_are_told_about_the_job() {
-    let order = StartOrder {
-        checkpoint: Some(checkpoint()),
-        ..order(key(1, 1))
-    };
-    let made = document(&order, &spec());
-    assert_eq!(
-        (variable(&made, "SGE_CKPT_ENV"), variable(&made, "SGE_CKPT_DIR")),
-        (Some("ck"), Some("/states"))
-    );
-    let expected = Checkpointing {
-        save: Method::Command("/ck/save 7 0 $job_pid /states usr1".to_owned()),
-        interval_s: 5,
-        migrate: Method::Command("/ck/move node1 all.q u1 job.sh".to_owned()),
-        clean: Some("/ck/clean default /cell".to_owned()),
-    };
-    assert_eq!(made.checkpoint, Some(expected));
-    assert!(made.start.has_script());
-}
-
-#[test]
-fn a_job_whose_state_was_written_is_started_by_its_command() {
-    let restart = Some("/ck/again $job_pid".to_owned());
-    let saved = CheckpointOrder {
-        restart,
-        saved_pid: Some(77),
-        ..checkpoint()
-    };
-    let made = document(
-        &StartOrder {
-            checkpoint: Some(saved),
-            restarted: 2,
-            ..order(key(1, 1))
-        },
-        &spec(),
-    );
-    let argv = vec!["/ck/again 77".to_owned()];
-    assert_eq!(
-        made.start,
-        Start::Command {
-            shell: "/bin/sh".to_owned(),
-            login: false,
-            argv
-        }
-    );
-}
-
-#[test]
-fn a_bound_task_is_told_its_processors_and_bound_by_whom_it_asked_for() {
-    let here = site().host;
-    let second = CorePlace { socket: 0, core: 1 };
-    let site = HostPaths {
-        cores: ProcessorMap::new([(CorePlace { socket: 0, core: 0 }, vec![0, 2]), (second, vec![1, 3])]),
-        ..site()
-    };
-    let bound = |cores: &str| HostBinding {
-        host: here.clone(),
-        outcome: BindingOutcome::Bound(cores.to_owned()),
-    };
-    let none = HostBinding {
-        host: here.clone(),
-        outcome: BindingOutcome::Unbound(BindingObstacle::NoTopology),
-    };
-    use BindingInstance::{Env, Pe, Set};
-    for (instance, binding, variable_text, processors, column) in [
-        (Set, bound("SCTTctt"), "1 3", Some("1,3"), "UNDEFINED"),
-        (Set, bound("Scttctt"), "0 2 1 3", Some("0-3"), "UNDEFINED"),
-        (Env, bound("ScttCTT"), "0 2", None, "UNDEFINED"),
-        (Pe, bound("Scttctt"), "0 2 1 3", None, "0,0:0,1"),
-        (Pe, none.clone(), "", None, "UNDEFINED"),
-        (Set, none, "", None, "UNDEFINED"),
-        // The host came back with fewer cores than the master chose from: the shepherd says so.
-        (Set, bound("SCTTCTTctt"), "", Some(""), "UNDEFINED"),
-    ] {
-        let mut given = spec();
-        given.requests.binding = Some(Box::new(BindingRequest {
-            instance,
-            strategy: "linear:1".parse().unwrap(),
-        }));
-        let order = StartOrder {
-            binding: vec![binding],
-            pe: Some("mpi".into()),
-            ..order(key(1, 1))
-        };
-        let made = launch_document(&site, &AgentConfig::default(), &order, &given);
-        assert_eq!(variable(&made, "SGE_BINDING"), Some(variable_text), "{order:?}");
-        assert_eq!(made.processors.as_deref(), processors, "{order:?}");
-        let lines = made.host_file.unwrap();
-        assert!(lines.ends_with(&format!(" {column}\n")), "{lines}");
-    }
-    let unbound = launch_document(&site, &AgentConfig::default(), &order(key(1, 1)), &spec());
-    assert_eq!(
-        (variable(&unbound, "SGE_BINDING"), unbound.processors),
-        (Some(""), None)
-    );
 }

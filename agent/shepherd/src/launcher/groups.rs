@@ -123,7 +123,11 @@ fn place(holder: Option<RunningHolder>, folder: &Path, single_user: bool) -> io:
 
 /// Notes the group of the unit for launchers that find no holder.
 fn keep_unit_group(folder: &Path, place: &GroupPlace) {
-    let Some(path) = place.directories(false).next().filter(|path| is_unit_group(path)) else {
+    let Some(path) = place
+        .directories(NeededHierarchies::default())
+        .next()
+        .filter(|path| is_unit_group(path))
+    else {
         return;
     };
     let kept = Folder::open(&folder.join("run/launcher"))

@@ -158,7 +158,7 @@ impl Shepherds {
             self.all.remove(&token);
         }
         for own in self.all.values_mut().filter_map(|shepherd| shepherd.own.as_mut()) {
-            own.known = None;
+            own.identity = None;
         }
     }
 

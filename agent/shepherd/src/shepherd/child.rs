@@ -199,7 +199,7 @@ fn own_terminal(context: &Context, identity: &Identity) -> Result<(), Failure> {
         return Ok(());
     };
     terminal::give_to(slave, identity)
-        .and_then(|()| sys::take_terminal(slave.as_raw_fd()))
+        .and_then(|()| sys::terminal::take_terminal(slave.as_raw_fd()))
         .map_err(|error| unprepared("cannot give the job its terminal", error))
 }
 

@@ -2,10 +2,10 @@
 //!
 //! `U`: the user's own files come next. `W`: one of them is a named pipe, and its other end is
 //! waited for. `S` bytes (eight): so long is standard error. `L` index errno (four bytes each): a
-//! limit was refused. `A`: the processors of the binding were refused. `F` failure: the set-up failed. `Y` errno: a last step failed. `G`: execve
-//! comes next. `X` errno failure: execve failed. So `G` at the end means that the program runs, and
-//! silence that the child died. The writer allocates nothing, since an address-space limit may be
-//! in force already.
+//! limit was refused. `A`: the processors of the binding were refused. `F` failure: the set-up
+//! failed. `Y` errno: a last step failed. `G`: execve comes next. `X` errno failure: execve failed.
+//! So `G` at the end means that the program runs, and silence that the child died. The writer
+//! allocates nothing, since an address-space limit may be in force already.
 
 use proto::launch::pairs::Record;
 use proto::launch::{FailedCodes, Failure, HostRefusedLimit, ProcessLimit};

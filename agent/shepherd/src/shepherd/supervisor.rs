@@ -269,8 +269,8 @@ impl<'a> Supervisor<'a> {
         Ok((cause, usage, wallclock_ms))
     }
 
-    /// Waits until the agent's pipe holds all that the job has written to its terminal, for a while:
-    /// a reader that has stopped must not hold the slot.
+    /// Waits until the agent's pipe holds all that the job has written to its terminal, for a
+    /// while: a reader that has stopped must not hold the slot.
     fn drain_terminal(&mut self) -> io::Result<()> {
         let context = self.context;
         let Some(terminal) = &context.terminal else {

@@ -127,7 +127,7 @@ impl Terminal {
 
     fn resize(&self, size: WindowSize) {
         // A terminal that has hung up has no size.
-        let _ = crate::sys::set_window_size(&self.master, &winsize(size));
+        let _ = crate::sys::terminal::set_window_size(&self.master, &winsize(size));
     }
 
     /// Types the character that ends an input, behind a line that is not ended twice: the first one
@@ -251,7 +251,7 @@ mod tests {
         let piece = TerminalInput::Window(WindowSize { rows: 40, columns: 120 });
         write(&agent_writes, &piece.encode()).expect("written");
         terminal.pump();
-        let size = crate::sys::window_size(&slave.as_raw_fd()).expect("a terminal");
+        let size = crate::sys::terminal::window_size(&slave.as_raw_fd()).expect("a terminal");
         assert_eq!((size.ws_row, size.ws_col), (40, 120));
     }
 

@@ -1,5 +1,5 @@
-//! `gridwright finalize`: the cell may use the features of the release that now runs, and the release
-//! before it can no longer open the cell.
+//! `gridwright finalize`: the cell may use the features of the release that now runs, and the
+//! release before it can no longer open the cell.
 
 use crate::args::{CommandDef, Operands, ValueCount, flag, with};
 use crate::cell_address::CellAddress;

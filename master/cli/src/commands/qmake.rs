@@ -1,4 +1,5 @@
-//! `qmake`: GNU make whose recipe lines run on the hosts of a parallel job, or as jobs of their own.
+//! `qmake`: GNU make whose recipe lines run on the hosts of a parallel job, or as jobs of their
+//! own.
 //!
 //! Make itself is the one of the host. It is told that its shell is this program, which gives each
 //! recipe line a slot: see [`recipe`].

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn commands_that_are_planned_are_refused_by_name_with_a_remedy() {
-        for name in ["qmake", "qtcsh"] {
+        for name in ["qtcsh", "qmon"] {
             let refusal = refusal(name).unwrap();
             assert_eq!(refusal.what, format!("gridwright: {name} is not supported yet"));
             assert!(!refusal.fix.is_empty());

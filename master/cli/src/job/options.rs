@@ -91,6 +91,8 @@ pub enum JobOption {
     Name,
     /// `-o`.
     Stdout,
+    /// `-when`.
+    When,
     /// `-ot`.
     OverrideTickets,
     /// `-P`.

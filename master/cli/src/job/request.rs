@@ -192,6 +192,7 @@ impl JobRequest {
         use JobOption as O;
         let rule = || row.list_rule();
         let files = || values::path_list(self.command, name, value);
+        let verifier = || verifiers::script(self.command, value).map(|path| vec![path]);
         match row.option {
             O::StartTime => self.changes.start_after = Some(self.moment(name, value)?),
             O::AddContext => self.change_context(ContextChange::Add(self.pairs(name, value)?)),
@@ -225,6 +226,7 @@ impl JobRequest {
                 values::is_at_same_host(a, b)
             }),
             O::Name => self.changes.name = Some(self.job_name(value)?),
+            O::When => self.changes.for_running = self.is_now(name, value)?,
             O::OverrideTickets => self.changes.override_tickets = Some(self.number(value, "override tickets")?),
             O::Project => self.changes.project = Some(value.to_owned()),
             O::Priority => self.changes.priority = Some(self.priority(value)?),
@@ -246,11 +248,7 @@ impl JobRequest {
             O::ExportAll => self.export_all = true,
             O::Validation => self.changes.validation = Some(self.validation(value)?),
             O::Directory => self.changes.directory = Some(value.to_owned()),
-            O::Verifier => rule().add(
-                &mut self.verifiers,
-                vec![verifiers::script(self.command, value)?],
-                |a, b| a == b,
-            ),
+            O::Verifier => rule().add(&mut self.verifiers, verifier()?, |a, b| a == b),
             // The parser refuses this one, and the command has used those below before.
             O::Terminal => return Err(self.invalid(name, value)),
             O::Duration | O::End | O::HardError => {}

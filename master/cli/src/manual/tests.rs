@@ -225,7 +225,7 @@ fn references_lead_to_pages_of_ours_or_of_the_system() {
         .filter_map(|page| page.path.rsplit('/').next()?.rsplit_once('.'))
         .map(|(name, section)| format!("{name}({section})"))
         .collect();
-    let of_system = ["man(1)", "bash(1)", "setrlimit(2)"];
+    let of_system = ["man(1)", "bash(1)", "getrusage(2)", "gzip(1)", "setrlimit(2)"];
     for page in &pages {
         let text = page.text.replace("\\-", "-").replace("\\fB", " ").replace("\\fR", " ");
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

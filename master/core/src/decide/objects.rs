@@ -118,6 +118,7 @@ fn may_decide(turn: &Turn<'_>, caller: &Caller, command: &Command) -> Result<(),
         | Command::SimulatedHosts { .. }
         | Command::Shutdown { .. }
         | Command::ClearUsage { .. }
+        | Command::Finalize { .. }
         | Command::TriggerScheduling
         | Command::Orders(_)
         | Command::StartSlave(_) => must_administer(turn, caller),

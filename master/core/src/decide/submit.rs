@@ -158,7 +158,8 @@ pub(super) fn vain_reservation(state: &State, spec: &JobSpec) -> Option<Answer> 
 /// was told of.
 fn next_number(state: &State, told: JobNumber) -> JobNumber {
     let last = state.last_number;
-    let mut number = if last.is_before(told) { told.0 } else { last.0 };
+    let is_behind = told != JobNumber::default() && last.is_before(told);
+    let mut number = if is_behind { told.0 } else { last.0 };
     loop {
         number = if number >= JobNumber::LAST.0 { 1 } else { number + 1 };
         if !state.by_number.contains_key(&JobNumber(number)) {

@@ -2,6 +2,8 @@
 
 use super::{Event, StoredObject};
 use proto::cell_version::Feature;
+use proto::container::{CONTAINER, ContainerRuntime};
+use proto::job::JobSpec;
 use proto::object::value::Parameters;
 use proto::object::{Fields, ObjectKind};
 
@@ -16,10 +18,10 @@ impl Event {
             Event::ObjectsChanged(objects) => objects.iter().find_map(StoredObject::feature),
             // The change to a version is allowed in the version before it.
             Event::CellCreated { .. } | Event::CellVersionRaised { .. } => None,
+            Event::JobSubmitted { spec, .. } | Event::JobAltered { spec, .. } => feature_of_job(spec),
+            Event::TaskRebooked { .. } => Some(Feature::RunningChanges),
             Event::EpochRaised { .. }
             | Event::WallJumped { .. }
-            | Event::JobSubmitted { .. }
-            | Event::JobAltered { .. }
             | Event::HoldsChanged { .. }
             | Event::TaskPlaced { .. }
             | Event::TaskStarted { .. }
@@ -56,13 +58,46 @@ impl Event {
     }
 }
 
+/// The feature of a later version of the cell that a job uses, as in [`Event::feature`].
+pub fn feature_of_job(spec: &JobSpec) -> Option<Feature> {
+    let session = spec.session.as_ref().map(|_| Feature::InteractiveJobs);
+    session.or_else(|| spec.requests.binding.as_ref().map(|_| Feature::CoreBinding))
+}
+
 impl StoredObject {
     /// The feature of a later version of the cell that the object uses, as in [`Event::feature`].
     pub fn feature(&self) -> Option<Feature> {
         let fields = self.fields.as_ref()?;
-        let limits_memory = self.kind == ObjectKind::ClusterConf && limits_memory(fields);
-        limits_memory.then_some(Feature::MemoryLimits)
+        if let Some(values) = fields.value("complex_values") {
+            return feature_of_values(values);
+        }
+        if self.kind != ObjectKind::ClusterConf {
+            return None;
+        }
+        let verifies = fields
+            .value("jsv_url")
+            .is_some_and(|url| !url.trim().eq_ignore_ascii_case("none"));
+        match (limits_memory(fields), verifies) {
+            (true, _) => Some(Feature::MemoryLimits),
+            (false, true) => Some(Feature::ServerVerifiers),
+            (false, false) => None,
+        }
     }
+}
+
+/// What the values of a host or queue need: characteristics of ids, or a runtime of containers.
+fn feature_of_values(values: &str) -> Option<Feature> {
+    let names_runtime = |pair: &str| {
+        let (name, value) = pair.trim().rsplit(['[', ' ']).next()?.split_once('=')?;
+        (name.trim() == CONTAINER).then(|| ContainerRuntime::parse(value.trim_end_matches(']').trim()))?
+    };
+    if values.contains("devices=") || values.contains("uuid=") {
+        return Some(Feature::Devices);
+    }
+    values
+        .split(',')
+        .any(|pair| names_runtime(pair).is_some())
+        .then_some(Feature::Containers)
 }
 
 /// Whether a configuration says `H_VMEM=memory`.

@@ -1,11 +1,11 @@
 //! Ids of resource maps whose device a sensor calls ill: nobody gets them.
 
-use super::Observations;
+use super::{Loads, Observations};
 use proto::amount::Type;
 use proto::complex::Attribute;
 use proto::device::{DEVICES, DeviceFile, UUID};
 use proto::id::{AttributeName, HostName};
-use proto::load::DEVICES_ILL;
+use proto::load::{DEVICES_ILL, lists_ill_devices};
 use proto::rsmap::{Characteristics, IdMap};
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ impl Observations {
     ///
     /// A sensor names a device by its `uuid`, by one of its files, or as `ATTRIBUTE:ID`.
     pub fn ill_ids(&self, host: &HostName, attribute: &AttributeName, map: &IdMap) -> IllIds {
-        let Some(value) = self.load.get(host).and_then(|loads| loads.named(DEVICES_ILL)) else {
+        let Some(loads) = self.load.get(host) else {
             return IllIds::new();
         };
-        let reported: BTreeMap<&str, &str> = value
-            .text
-            .split(';')
+        let reported: BTreeMap<&str, &str> = loads
+            .ill()
+            .flat_map(|text| text.split(';'))
             .map(|entry| entry.split_once('=').unwrap_or((entry, "a sensor says so")))
             .map(|(device, why)| (device.trim(), why.trim()))
             .collect();
@@ -38,12 +38,23 @@ impl Observations {
     /// The ids that are ill of what a host sets for an attribute. Empty unless it is a resource
     /// map.
     pub fn ill_of(&self, host: &HostName, attribute: &Attribute, text: &str) -> Option<(IdMap, IllIds)> {
-        if attribute.r#type != Type::RsMap || self.load.get(host)?.named(DEVICES_ILL).is_none() {
+        if attribute.r#type != Type::RsMap || self.load.get(host)?.ill().next().is_none() {
             return None;
         }
         let map = IdMap::parse(text).ok()?;
         let ill = self.ill_ids(host, &attribute.name, &map);
         Some((map, ill)).filter(|(_, ill)| !ill.is_empty())
+    }
+}
+
+impl Loads {
+    /// The lists of ill devices. Names rise, so they stand together.
+    fn ill(&self) -> impl Iterator<Item = &str> {
+        let first = self.0.partition_point(|(name, _)| name.as_str() < DEVICES_ILL);
+        let near = self.0[first..].iter();
+        near.take_while(|(name, _)| name.as_str().starts_with(DEVICES_ILL))
+            .filter(|(name, _)| lists_ill_devices(name.as_str()))
+            .map(|(_, entry)| entry.text.as_str())
     }
 }
 
@@ -68,15 +79,17 @@ mod tests {
         let map = IdMap::parse(map).unwrap();
         let ill = |text: &str| {
             let mut observations = Observations::default();
-            let entry = LoadEntry {
-                text: text.to_owned(),
-                reporter: "h1".into(),
-                sampled: Tick(1),
-            };
-            observations
-                .load
-                .or_default(&"h1".into())
-                .insert(AttributeName::from(DEVICES_ILL), entry);
+            let loads = observations.load.or_default(&"h1".into());
+            // Two lists, and names beside them that are none.
+            let texts = [("", "gpu:d=dead"), ("ness", "gpu:a=x"), (".2", text), ("/", "gpu:b=x")];
+            for (ending, text) in texts {
+                let entry = LoadEntry {
+                    text: text.to_owned(),
+                    reporter: "h1".into(),
+                    sampled: Tick(1),
+                };
+                loads.insert(AttributeName::from(format!("{DEVICES_ILL}{ending}")), entry);
+            }
             let found = observations.ill_ids(&"h1".into(), &"gpu".into(), &map);
             found
                 .into_iter()
@@ -85,10 +98,13 @@ mod tests {
                 .join(", ")
         };
         for (text, expected) in [
-            ("GPU-1=uncorrected ECC errors: 2", "a: uncorrected ECC errors: 2"),
-            ("/dev/nvidia1=hot;gpu:c", "b: hot, c: a sensor says so"),
-            ("GPU-9=hot;c=hot", ""),
-            ("", ""),
+            (
+                "GPU-1=uncorrected ECC errors: 2",
+                "a: uncorrected ECC errors: 2, d: dead",
+            ),
+            ("/dev/nvidia1=hot;gpu:c", "b: hot, c: a sensor says so, d: dead"),
+            ("GPU-9=hot;c=hot", "d: dead"),
+            ("", "d: dead"),
         ] {
             assert_eq!(ill(text), expected, "{text}");
         }

@@ -75,7 +75,8 @@ impl State {
             | Event::TaskMigrationRequested { .. }
             | Event::TaskSuspended { .. }
             | Event::TaskThresholdSuspended { .. }
-            | Event::TaskPreempted { .. } => self.apply_to_task(event),
+            | Event::TaskPreempted { .. }
+            | Event::TaskRebooked { .. } => self.apply_to_task(event),
             Event::SlavePlaced { .. } | Event::SlaveStarted { .. } | Event::SlaveEnded { .. } => {
                 self.apply_to_slave(event);
             }
@@ -86,18 +87,9 @@ impl State {
                 self.last_number = job.unwrap_or(self.last_number);
                 self.last_reservation = reservation.unwrap_or(self.last_reservation);
             }
-            Event::ReservationGranted {
-                id,
-                spec,
-                start,
-                end,
-                granted,
-                pe,
-            } => {
-                self.grant(*id, spec, (*start, *end), granted, pe.as_ref());
+            Event::ReservationGranted { .. } | Event::ReservationChanged { .. } | Event::ReservationEnded { .. } => {
+                self.apply_to_reservation(event);
             }
-            Event::ReservationChanged { id, state } => self.change_reservation(*id, *state),
-            Event::ReservationEnded { id } => self.end_reservation(*id),
             Event::ObjectsChanged(_) => unreachable!("what objects touch is told, so they are stored before"),
             Event::CertificateIssued {
                 host,
@@ -112,6 +104,23 @@ impl State {
             Event::TokenRevoked { hash } => drop(self.tokens.remove(hash)),
             Event::TokenUsed { hash, host: _ } => self.use_token(hash),
             Event::RequestAnswered { id, reply } => self.answer(*id, reply),
+        }
+    }
+
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`apply_event` sorts the events")]
+    fn apply_to_reservation(&mut self, event: &Event) {
+        match event {
+            Event::ReservationGranted {
+                id,
+                spec,
+                start,
+                end,
+                granted,
+                pe,
+            } => self.grant(*id, spec, (*start, *end), granted, pe.as_ref()),
+            Event::ReservationChanged { id, state } => self.change_reservation(*id, *state),
+            Event::ReservationEnded { id } => self.end_reservation(*id),
+            other => unreachable!("{other:?} is not about a reservation"),
         }
     }
 
@@ -184,6 +193,7 @@ impl State {
             Event::TaskSuspended { key, suspended } => self.suspend_task(*key, *suspended),
             Event::TaskThresholdSuspended { key, suspended } => self.suspend_task_by_threshold(*key, *suspended),
             Event::TaskPreempted { key, suspended } => self.preempt_task(*key, *suspended),
+            Event::TaskRebooked { key } => self.rebook_task(*key),
             other => unreachable!("an event that is not about a task: {other:?}"),
         }
     }

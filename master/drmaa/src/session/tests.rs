@@ -4,7 +4,7 @@ use super::*;
 
 /// A session without a reader: the test says what happens.
 fn session() -> Session {
-    let shared = Shared::new("key".to_owned());
+    let shared = SharedSession::new("key".to_owned());
     shared.lock().has_reader = false;
     shared.lock().link = MasterLink::Up;
     Session {
@@ -109,4 +109,15 @@ fn a_contact_string_names_a_session() {
         assert_eq!(errno(key_of(bad)), Some(Errno::InvalidArgument), "{bad}");
     }
     assert_ne!(new_key(), new_key());
+}
+
+#[test]
+fn a_session_whose_stream_is_refused_does_not_begin() {
+    let session = session();
+    session
+        .shared
+        .lost(Some(Diagnostic::new(Code::Overloaded, "99 event clients")));
+    assert_eq!(errno(session.wait_for_link()), Some(Errno::InitFailed));
+    session.shared.found();
+    assert_eq!(session.wait_for_link(), Ok(()));
 }

@@ -40,6 +40,16 @@ impl Indexer {
     }
 }
 
+#[cfg(test)]
+impl Indexer {
+    /// Waits for the thread.
+    pub(super) fn wait(&self) {
+        while self.is_running.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}
+
 /// Makes the indexes that are missing.
 pub(super) fn make_missing(place: &FilePlace) -> io::Result<()> {
     for rotated in place.rotated()? {
@@ -68,7 +78,12 @@ fn make(place: &FilePlace, rotated: RotatedName) -> io::Result<()> {
     }
     let index = place.index_of(rotated);
     let draft = index.with_extension("index-draft");
-    let mut written = File::create(&draft)?;
+    // One that a crash left goes, and so does a link that somebody put there.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut written = File::create_new(&draft)?;
     written.write_all(&builder.finish(at))?;
     written.sync_all()?;
     fs::rename(draft, index)

@@ -231,6 +231,7 @@ fn a_file_that_is_put_aside_has_an_index_and_its_successor_goes_on() {
     assert_eq!(place.rotated().unwrap().len(), 2);
     assert_eq!(all_lines(&path), lines_of(&all, Classic, EventSeq(0)).0);
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    file.indexer.wait();
     indexing::make_missing(&place).unwrap();
     for rotated in place.rotated().unwrap() {
         let index = fs::read(place.index_of(rotated)).unwrap();

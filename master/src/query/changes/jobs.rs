@@ -152,6 +152,7 @@ fn action(event: &Event) -> Option<(SubmitSeq, ChangeAction, u64)> {
         | Event::TaskConfirmedGone { .. }
         | Event::TaskThresholdSuspended { .. }
         | Event::TaskPreempted { .. }
+        | Event::TaskRebooked { .. }
         | Event::JobFinished { .. }
         | Event::InstanceChanged { .. }
         | Event::NumbersContinued { .. }

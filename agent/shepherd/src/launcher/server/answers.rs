@@ -79,7 +79,7 @@ impl Server {
             let text = format!("{what} came with the document: the launcher may be out of descriptors (ulimit -n)");
             return vec![refused(key, Refusal::of_host(text))];
         };
-        let script_bytes = match attached.first().filter(|_| needs_script).map_or(Ok(0), script::size) {
+        let script_bytes = match attached.last().filter(|_| needs_script).map_or(Ok(0), script::size) {
             Ok(bytes) => bytes,
             Err(refusal) => return vec![refused(key, refusal)],
         };

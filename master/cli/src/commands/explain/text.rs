@@ -83,7 +83,8 @@ fn task_text(task: &TaskRow, is_array: bool, clock: &Clock) -> String {
     )
 }
 
-/// `    not bound to cores on node1: it asks for 3 free cores, and the host has 2`, for each such host.
+/// ` not bound to cores on node1: it asks for 3 free cores, and the host has
+/// 2`, for each such host.
 fn unbound_text(task: &TaskRow) -> String {
     let lines = task.binding.iter().filter_map(|binding| match &binding.outcome {
         BindingOutcome::Bound(_) => None,

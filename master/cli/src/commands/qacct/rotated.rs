@@ -47,9 +47,12 @@ impl AccountingSource {
             return Ok(file);
         }
         let changed = || io::Error::other("accounting files were turned over in this moment: repeat the command");
-        let file = File::open(&self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => changed(),
-            _ => error,
+        let file = File::open(&self.path).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                changed()
+            } else {
+                error
+            }
         })?;
         if FileIdentity::new(&file.metadata()?) == self.identity {
             Ok(file)

@@ -136,9 +136,8 @@ pub(super) fn shell(room: &Path, own: &Path) -> Result<PathBuf, Fail> {
 pub(super) fn run(line: &str) -> Outcome {
     let room = std::env::var_os(ROOM).map(PathBuf::from).filter(|room| room.is_dir());
     let make = std::env::var(MAKE).unwrap_or_default();
-    let is_make = !make.is_empty() && line.split_whitespace().any(|word| word == make);
     // On a host of a slave task there is no such directory: what that task starts is its own.
-    let Some(room) = room.filter(|_| !is_make) else {
+    let Some(room) = room.filter(|_| !starts_make(line, &make)) else {
         return in_place(shell_command(line), "here", line);
     };
     if let Ok(options) = fs::read_to_string(room.join(OPTIONS)) {
@@ -164,6 +163,14 @@ pub(super) fn run(line: &str) -> Outcome {
     in_place(task, &host, line)
 }
 
+/// Whether a line starts a make, wherever it stands: such a line must not hold a slot that the
+/// lines of that make wait for.
+fn starts_make(line: &str, make: &str) -> bool {
+    let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || "_-.".contains(next));
+    let mut places = line.match_indices(make);
+    !make.is_empty() && places.any(|(at, _)| is_end(&line[at + make.len()..]))
+}
+
 fn shell_command(line: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", line]);
@@ -178,8 +185,8 @@ fn in_place(mut command: Command, place: &str, line: &str) -> Outcome {
     Err(not_started(command.get_program(), &error))
 }
 
-/// The options that a line asks for by `SGE_RREQ="-l lic=1" command`, and the line. The shell of the
-/// line sets the variable too, as everywhere else.
+/// The options that a line asks for by `SGE_RREQ="-l lic=1" command`, and the line. The shell of
+/// the line sets the variable too, as everywhere else.
 fn wishes(line: &str) -> (Vec<&str>, &str) {
     let Some(rest) = line.trim_start().strip_prefix("SGE_RREQ=") else {
         return (Vec::new(), line);
@@ -247,6 +254,20 @@ mod tests {
         assert_eq!((&*first.host, &*second.host), ("-", "n1"));
         drop(first);
         assert_eq!(take_slot(room.path()).unwrap().host, "-");
+    }
+
+    #[test]
+    fn a_line_that_starts_a_make_is_known_wherever_the_make_stands() {
+        for (line, expected) in [
+            ("/usr/bin/make -C sub", true),
+            ("(cd sub; /usr/bin/make)", true),
+            ("x=$(/usr/bin/make -s name); echo $x", true),
+            ("/usr/bin/makeinfo x.texi", false),
+            ("cc -c make.c", false),
+        ] {
+            assert_eq!(starts_make(line, "/usr/bin/make"), expected, "{line}");
+        }
+        assert!(!starts_make("cc", ""));
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub const VARIABLE: &str = "GRIDWRIGHT_QRSH_ESCAPE";
 
 /// What typed bytes become.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum TypedInput {
     /// They are for the job.
     Bytes(Vec<u8>),
     /// The person leaves. The bytes before it are for the job.
@@ -46,9 +46,9 @@ impl Escape {
     }
 
     /// Takes typed bytes in.
-    pub fn take(&mut self, bytes: &[u8]) -> Typed {
+    pub fn take(&mut self, bytes: &[u8]) -> TypedInput {
         let Some(escape) = self.character else {
-            return Typed::Bytes(bytes.to_vec());
+            return TypedInput::Bytes(bytes.to_vec());
         };
         let mut passed = Vec::with_capacity(bytes.len() + 1);
         for &byte in bytes {
@@ -57,7 +57,7 @@ impl Escape {
                     self.state = LineState::Escaped;
                     continue;
                 }
-                LineState::Escaped if byte == b'.' => return Typed::Leave(passed),
+                LineState::Escaped if byte == b'.' => return TypedInput::Leave(passed),
                 LineState::Escaped if byte != escape => passed.push(escape),
                 LineState::Escaped | LineState::Beginning | LineState::Within => {}
             }
@@ -67,7 +67,7 @@ impl Escape {
                 _ => LineState::Within,
             };
         }
-        Typed::Bytes(passed)
+        TypedInput::Bytes(passed)
     }
 }
 
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn the_escape_counts_at_the_beginning_of_a_line_and_can_be_switched_off() {
-        let check = |setting: Option<&str>, typed: &str, expected: Typed| {
+        let check = |setting: Option<&str>, typed: &str, expected: TypedInput| {
             let mut whole = Escape::new(setting);
             assert_eq!(whole.take(typed.as_bytes()), expected, "{typed:?}");
         };
-        let bytes = |text: &str| Typed::Bytes(text.as_bytes().to_vec());
-        let leave = |text: &str| Typed::Leave(text.as_bytes().to_vec());
+        let bytes = |text: &str| TypedInput::Bytes(text.as_bytes().to_vec());
+        let leave = |text: &str| TypedInput::Leave(text.as_bytes().to_vec());
         check(None, "~.", leave(""));
         check(None, "ls\r~.", leave("ls\r"));
         check(None, "ls ~.\r", bytes("ls ~.\r"));
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn the_escape_is_found_in_bytes_that_come_one_by_one() {
         let mut escape = Escape::new(None);
-        assert_eq!(escape.take(b"\r"), Typed::Bytes(b"\r".to_vec()));
-        assert_eq!(escape.take(b"~"), Typed::Bytes(Vec::new()));
-        assert_eq!(escape.take(b"."), Typed::Leave(Vec::new()));
+        assert_eq!(escape.take(b"\r"), TypedInput::Bytes(b"\r".to_vec()));
+        assert_eq!(escape.take(b"~"), TypedInput::Bytes(Vec::new()));
+        assert_eq!(escape.take(b"."), TypedInput::Leave(Vec::new()));
     }
 }

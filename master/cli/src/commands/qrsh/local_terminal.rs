@@ -1,5 +1,5 @@
-//! The terminal of the person who calls `qrsh`: raw while the job has a terminal of its own, and as it
-//! was afterwards.
+//! The terminal of the person who calls `qrsh`: raw while the job has a terminal of its own, and as
+//! it was afterwards.
 
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use proto::launch::terminal::WindowSize;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 /// What a thread says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintReport {
     /// The stream.
     pub stream: Stream,
     /// Bytes that are off this process.
@@ -21,7 +21,7 @@ pub struct Printed {
 pub struct Printer {
     output: blocking::Sender<Vec<u8>>,
     error: blocking::Sender<Vec<u8>>,
-    printed: mpsc::UnboundedReceiver<Printed>,
+    printed: mpsc::UnboundedReceiver<PrintReport>,
     unwritten: u64,
 }
 
@@ -58,7 +58,7 @@ impl Printer {
     }
 
     /// Waits for the next bytes to be written.
-    pub async fn next(&mut self) -> Printed {
+    pub async fn next(&mut self) -> PrintReport {
         match self.printed.recv().await {
             Some(printed) => {
                 self.unwritten -= printed.count;
@@ -72,13 +72,13 @@ impl Printer {
 fn spawn<W: Write + 'static>(
     stream: Stream,
     file: fn() -> W,
-    told: mpsc::UnboundedSender<Printed>,
+    told: mpsc::UnboundedSender<PrintReport>,
 ) -> blocking::Sender<Vec<u8>> {
     let (sender, pieces) = blocking::channel::<Vec<u8>>();
     std::thread::spawn(move || {
         let mut file = file();
         for bytes in pieces {
-            let printed = Printed {
+            let printed = PrintReport {
                 stream,
                 count: bytes.len() as u64,
                 is_read: file.write_all(&bytes).and_then(|()| file.flush()).is_ok(),

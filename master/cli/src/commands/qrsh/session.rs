@@ -1,7 +1,7 @@
 //! An interactive job from its submission to its end: what `qrsh` and `qlogin` do.
 
 use super::options::SessionCommand;
-use super::specification::{SessionRequest, read_line, request, specification, with_own_exit};
+use super::specification::{SessionRequest, read_line, request, specification, verified, with_own_exit};
 use super::talk::{self, TalkEnd, TalkRequest};
 use crate::cell_address::CellAddress;
 use crate::client::Client;
@@ -44,6 +44,7 @@ pub fn run(command: SessionCommand, words: Vec<String>) -> Outcome {
         output::data(&build::verification(&spec, &Clock::local()));
         return Ok(exit::OK);
     }
+    let spec = verified(command, &address, &request, spec)?;
     let session = spec.session.as_deref().cloned().unwrap_or_default();
     let is_verbose = command.is_always_verbose() || command_line.has("-verbose");
     let mut client = Client::connect(&address, command.name())?;

@@ -11,6 +11,7 @@ use crate::job::environment;
 use crate::job::request::JobRequest;
 use crate::job::script;
 use crate::job::sources::{self, Source};
+use crate::job::verifiers;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{HostPath, JobSpec, Program, SessionSpec};
 use proto::text;
@@ -92,9 +93,10 @@ fn script(command_line: &CommandLine) -> Result<Option<Vec<u8>>, Fail> {
         return Ok(None);
     };
     std::fs::read(text::to_os(path)).map(Some).map_err(|error| {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "No such file or directory".to_owned(),
-            _ => error.to_string(),
+        let reason = if error.kind() == io::ErrorKind::NotFound {
+            "No such file or directory".to_owned()
+        } else {
+            error.to_string()
         };
         let what = format!("error: error opening {path}: {reason}");
         Fail::new(exit::FAILED, Diagnostic::new(Code::SystemRefused, what))
@@ -136,6 +138,17 @@ pub fn specification(
     spec.use_shell = command_line.has("-noshell").then_some(false);
     spec.session = Some(Box::new(session));
     Ok(spec)
+}
+
+/// Passes the job through the verifiers of the user.
+pub fn verified(
+    command: SessionCommand,
+    address: &CellAddress,
+    request: &JobRequest,
+    spec: JobSpec,
+) -> Result<JobSpec, Fail> {
+    let scripts = request.verifiers.as_deref().unwrap_or_default();
+    verifiers::verify(command.name(), scripts, address.dir(), spec).map_err(|refusal| Fail::new(exit::FAILED, refusal))
 }
 
 /// The value of `-pty`.

@@ -1,9 +1,9 @@
 //! The streams of a slave task or an interactive job from here to its end: over the agent of this
 //! host, and over its next life if it is started again.
 
-use super::escape::{self, Escape, Typed};
+use super::escape::{self, Escape, TypedInput};
 use super::local_terminal::{RawTerminal, window_size};
-use super::printer::{Printed, Printer};
+use super::printer::{PrintReport, Printer};
 use crate::cell_address::CellAddress;
 use crate::interrupt::Interrupt;
 use proto::diagnostic::{Code, Diagnostic};
@@ -326,8 +326,8 @@ impl Talk {
         };
         match self.escape.as_mut().map(|escape| escape.take(&bytes)) {
             None => self.input.push(&bytes),
-            Some(Typed::Bytes(bytes)) => self.input.push(&bytes),
-            Some(Typed::Leave(_)) => return Err(Break::Ended(TalkEnd::Left)),
+            Some(TypedInput::Bytes(bytes)) => self.input.push(&bytes),
+            Some(TypedInput::Leave(_)) => return Err(Break::Ended(TalkEnd::Left)),
         }
         Ok(())
     }
@@ -351,8 +351,8 @@ impl Talk {
 
     /// Lets further output come in the place of what is written. A slave task goes on when nobody
     /// reads its output.
-    async fn confirm(&mut self, printed: Printed, to: &mut Sender) -> Result<(), Break> {
-        let Printed { stream, count, is_read } = printed;
+    async fn confirm(&mut self, printed: PrintReport, to: &mut Sender) -> Result<(), Break> {
+        let PrintReport { stream, count, is_read } = printed;
         if !is_read && self.is_session() && stream == Stream::Output {
             return Err(Break::Ended(TalkEnd::ReaderGone));
         }

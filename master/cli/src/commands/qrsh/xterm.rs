@@ -2,7 +2,7 @@
 
 use super::options::{QSH, SessionCommand};
 use super::session::{InteractiveJob, Placing, interrupted_early, submitted};
-use super::specification::{SessionRequest, connected, read_line, request, with_own_exit};
+use super::specification::{SessionRequest, connected, read_line, request, verified, with_own_exit};
 use crate::args::CommandLine;
 use crate::cell_address::CellAddress;
 use crate::client::Client;
@@ -53,6 +53,7 @@ pub fn run(words: Vec<String>) -> Outcome {
         output::data(&build::verification(&spec, &Clock::local()));
         return Ok(exit::OK);
     }
+    let spec = verified(SessionCommand::Qsh, &address, &request, spec)?;
     let interrupt = Interrupt::hold()?;
     let reply = client
         .change_unless(Command::Submit(Box::new(spec)), &interrupt)?
@@ -80,7 +81,8 @@ pub fn run(words: Vec<String>) -> Outcome {
     }
 }
 
-/// `-display`, else the caller's `DISPLAY`. A display of this machine's own means nothing elsewhere.
+/// `-display`, else the caller's `DISPLAY`. A display of this machine's own means nothing
+/// elsewhere.
 fn display(command_line: &CommandLine) -> Result<String, Fail> {
     let given = command_line.value("-display").map(str::to_owned);
     let display = given

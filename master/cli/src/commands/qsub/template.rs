@@ -10,6 +10,7 @@ use crate::job::options::QSUB;
 use crate::job::request::JobRequest;
 use crate::job::script;
 use crate::job::sources::{self, Origin, Source};
+use crate::job::verifiers;
 use proto::diagnostic::{Code, Diagnostic};
 use proto::job::{ContextChange, HostPath, JobSpec, MailEvents, Program, Validation};
 use proto::request::TaskRange;
@@ -105,7 +106,9 @@ impl JobTemplate {
         let args = self.args.clone();
         self.set_attributes(&mut request);
         request.map_directory(address)?;
-        Ok(build::specification(&request, program, args))
+        let scripts = request.verifiers.take().unwrap_or_default();
+        let spec = build::specification(&request, program, args);
+        verifiers::verify("drmaa", &scripts, address.dir(), spec).map_err(|refusal| Fail::new(exit::FAILED, refusal))
     }
 
     fn program(&self, binary: bool) -> Result<Program, Fail> {

@@ -77,16 +77,6 @@ const OF_RESERVATIONS: &[OptionText] = &[
         .default("now.")
         .example("`-a 12240800`."),
     text(
-        O::Verifier,
-        "`[script:]PATH` names a program that sees the job before it is submitted, and accepts, \
-         changes or rejects it; jsv(5) tells how. It runs as the user, here, once. Of several, the \
-         last one sees the job first: those of the command line, then of the script, of \
-         `.sge_request` of the working directory and of the home directory, and of `sge_request` \
-         of the cell. A verifier that takes more than 10 s, or `SGE_JSV_TIMEOUT` seconds, is ended \
-         and asked once more; then the job is refused.",
-    )
-    .example("`-jsv /opt/site/check.sh`."),
-    text(
         O::Resources,
         "The list is `NAME=VALUE`, several with commas; names are those of `qconf -sc`.",
     ),
@@ -104,6 +94,16 @@ const OF_RESERVATIONS: &[OptionText] = &[
 ];
 
 const OF_JOBS: &[OptionText] = &[
+    text(
+        O::Verifier,
+        "`[script:]PATH` names a program that sees the job before it is submitted, and accepts, \
+         changes or rejects it; jsv(5) tells how. It runs as the user, here, once. Of several, the \
+         last one sees the job first: those of the command line, then of the script, of \
+         `.sge_request` of the working directory and of the home directory, and of `sge_request` \
+         of the cell. A verifier that takes more than 10 s, or `SGE_JSV_TIMEOUT` seconds, is ended \
+         and asked once more; then the job is refused.",
+    )
+    .example("`-jsv /opt/site/check.sh`."),
     text(
         O::StartTime,
         "The form is `[[CC]YY]MMDDhhmm[.SS]`. The job waits at least until then.",
@@ -128,7 +128,7 @@ const OF_JOBS: &[OptionText] = &[
          the fourth column of PE_HOSTFILE. Cores that a job has, no other bound job gets. A job that cannot be bound \
          runs unbound: `gridwright explain` says why.",
     )
-    .default("`set`; jobs are not bound.")
+    .default("jobs are not bound.")
     .example("`-binding linear:2`."),
     text(
         O::Occasion,
@@ -211,6 +211,13 @@ const OF_JOBS: &[OptionText] = &[
         "A path or `HOST:PATH`, or several. A directory gets the usual name.",
     )
     .default("`NAME.oJOB`, with `.TASK` for array tasks, in the working directory."),
+    text(
+        O::When,
+        "With `now`, running tasks give back what the job no longer asks for: consumables that other jobs may \
+         have at once. They cannot take more, and limits that were set when they started stay. With \
+         `on_reschedule`, requests hold for tasks that start later.",
+    )
+    .default("`on_reschedule`."),
     text(O::OverrideTickets, "A whole number. Operators and managers set it."),
     text(O::Project, "`qconf -sprjl` lists the names.").default("the default project of the user, user(5)."),
     text(O::Priority, "From -1023 to 1024; users may only lower it.").default("0."),

@@ -480,6 +480,17 @@ pub const TABLE: &[JobOptionRow] = {
         row(O::Verify, flag("-verify", "do not submit, just verify"), BOTH, Once),
         row(O::ExportAll, flag("-V", "export all environment variables"), BOTH, Once),
         row(
+            O::When,
+            with(
+                "-when",
+                One,
+                "now|on_reschedule",
+                "from when on changed requests hold: now, running tasks give back consumables",
+            ),
+            QALTER_ALONE,
+            Last,
+        ),
+        row(
             O::Validation,
             with(
                 "-w",

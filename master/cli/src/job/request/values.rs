@@ -28,6 +28,15 @@ impl JobRequest {
         }
     }
 
+    /// Whether `-when` means the running tasks too.
+    pub(super) fn is_now(&self, name: &str, value: &str) -> Result<bool, Fail> {
+        match value {
+            "now" => Ok(true),
+            "on_reschedule" => Ok(false),
+            _ => Err(self.invalid(name, value).fix("write now or on_reschedule")),
+        }
+    }
+
     /// The states that `-sync` names: `y` and `n` as in 8.1.9, or letters of states.
     pub(super) fn awaited_state(&self, name: &str, value: &str) -> Result<AwaitedState, Fail> {
         match value.to_ascii_lowercase().as_str() {

@@ -42,7 +42,7 @@ pub const FINALIZE: PageTexts = PageTexts {
          put back at any time. `gridwright doctor --cell` shows the version.",
         "Finalize the cell when every host runs the new release and nobody wants to go back. The command \
          refuses while an agent of the older release is connected, and names its host. There is no way back \
-         but the backup: restore it, and start the restored cell with the programs of the older release.",
+         but the backup: restore it with the programs of the older release.",
         "A new cell has the newest version.",
     ],
     examples: &[

@@ -1,11 +1,12 @@
 //! `qalter`, `qhold`, `qrls`: changes of jobs that are there already.
 //!
 //! What changes concerns tasks that start later: a task on a host goes on as it was started, and
-//! keeps what was booked for it.
+//! keeps what was booked for it, unless it is to give something back (`rebook`).
 
 mod allowed;
 mod fields;
 mod holds;
+mod rebook;
 
 use crate::decide::jobs::bulk_commands::{self, BulkAction};
 use crate::decide::jobs::dependency;
@@ -166,16 +167,11 @@ fn alter_spec(
         before_dependencies,
     } = altered;
     let vain = submit::vain_reservation(turn.state(), &spec).filter(|_| changes.reserve == Some(true));
-    if spec == *job.spec && changes.validation.is_none() {
+    if spec == *job.spec && changes.validation.is_none() && !changes.for_running {
         return Ok(done(texts).into_iter().chain(vain).collect());
     }
     check_access(turn.state(), &job.spec, &spec).map_err(one)?;
-    if job.active > 0 && spec.reservation != job.spec.reservation {
-        let refusal = Diagnostic::new(Code::WrongState, format!("job {number} can't modify running jobs")).at("-ar");
-        return Err(one(
-            refusal.fix("it keeps the slots that it has; change a job that waits")
-        ));
-    }
+    keeps_reservation(job, &spec).map_err(one)?;
     checks::check_spec(turn.state(), &spec)?;
     checks::check_growth(turn.state(), turn.site().users, &job.spec, &spec).map_err(one)?;
     if changes.validation == Some(Validation::Poke) && (job.active > 0 || job.spec.holds.any()) {
@@ -188,6 +184,7 @@ fn alter_spec(
     let job = &turn.state().jobs[&seq];
     let predecessors = waits(turn, job, &spec, changes).map_err(one)?;
     let advice = advice_of(turn, changes, &predecessors);
+    let rebooked = rebook::tasks(turn.state(), job, &spec, changes).map_err(one)?;
     let asks_anew = spec.requests != job.spec.requests;
     let about_dependencies = dependency_texts(turn, number, changes, &predecessors);
     texts.splice(before_dependencies..before_dependencies, about_dependencies);
@@ -200,6 +197,7 @@ fn alter_spec(
         waits_for,
         array_waits_for,
     });
+    texts.extend(rebook::record(turn, number, rebooked));
     Ok(done(texts)
         .into_iter()
         .chain(vain)
@@ -207,6 +205,16 @@ fn alter_spec(
         .chain(advice)
         .chain(never)
         .collect())
+}
+
+/// Refuses another advance reservation for a job that runs.
+fn keeps_reservation(job: &Job, spec: &JobSpec) -> Result<(), Diagnostic> {
+    if job.active == 0 || spec.reservation == job.spec.reservation {
+        return Ok(());
+    }
+    let what = format!("job {} can't modify running jobs", job.number);
+    let refusal = Diagnostic::new(Code::WrongState, what).at("-ar");
+    Err(refusal.fix("it keeps the slots that it has; change a job that waits"))
 }
 
 /// The warnings of a submission, as far as they are about what changes.

@@ -1,5 +1,5 @@
-//! `gridwright finalize`: the cell may use the features of a later version, and older releases can no
-//! longer open it.
+//! `gridwright finalize`: the cell may use the features of a later version, and older releases can
+//! no longer open it.
 
 use crate::decide::{Caller, Turn};
 use crate::event::Event;

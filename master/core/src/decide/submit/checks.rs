@@ -6,6 +6,7 @@ use crate::config::Configuration;
 use crate::config::pattern::QueuePattern;
 use crate::decide::Caller;
 use crate::effect::UserLimits;
+use crate::event::feature_of_job;
 use crate::matching::Demand;
 use crate::sched::expected_ms;
 use crate::state::State;
@@ -49,6 +50,12 @@ pub(in crate::decide) fn check(state: &State, caller: &Caller, spec: &JobSpec) -
 /// A request for no cores. `qalter` may make one of it, as in 8.1.9.
 fn check_binding(spec: &JobSpec) -> Result<(), Diagnostic> {
     let request = spec.requests.binding.as_ref();
+    if request.is_some_and(|request| !request.strategy.is_bearable()) {
+        let why = "a list names a core twice, or more cores than any host has";
+        return Err(rejected("binding parameter not consistent with strategy")
+            .at("-binding")
+            .why(why));
+    }
     if request.is_none_or(|request| !request.strategy.is_empty()) {
         return Ok(());
     }
@@ -65,6 +72,9 @@ fn check_binding(spec: &JobSpec) -> Result<(), Diagnostic> {
 /// With what stands against it.
 pub(in crate::decide) fn check_spec(state: &State, spec: &JobSpec) -> Result<(), Vec<Diagnostic>> {
     let one = |refusal| vec![refusal];
+    feature_of_job(spec)
+        .map_or(Ok(()), |feature| feature.must_be_open(state.version))
+        .map_err(one)?;
     check_job_name(&spec.name).map_err(one)?;
     spec.account.as_deref().map_or(Ok(()), check_account).map_err(one)?;
     if !(-1023..=1024).contains(&spec.priority) {

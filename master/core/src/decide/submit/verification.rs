@@ -1,8 +1,8 @@
 //! The verifier of the cell (`jsv_url`): a submission waits here while it looks at the jobs.
 //!
 //! The shell runs the verifier ([`Effect::Verify`]) and answers with [`Input::Verified`] for each
-//! job, in bounded time. What waits is not in the log: a client whose master ends repeats its request.
-//! What the verifier decided is in the log as the job that came of it, so that replay runs none.
+//! job, in bounded time. What waits is not in the log: a client whose master ends repeats its
+//! request. The log has the job that came of it, so that replay runs no verifier.
 //!
 //! [`Input::Verified`]: crate::effect::Input::Verified
 

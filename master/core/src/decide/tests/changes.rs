@@ -1,4 +1,5 @@
 mod many;
+mod rebooking;
 
 use super::cell::{owner, resources, selection, texts};
 use super::*;

@@ -195,6 +195,7 @@ impl TestCluster {
                 | Effect::Shutdown
                 | Effect::Alarm(_)
                 | Effect::Warn(_)
+                | Effect::Verify(_)
                 | Effect::Note(_) => {}
             }
         }

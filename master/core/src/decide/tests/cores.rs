@@ -6,6 +6,7 @@ use super::cell::{job, texts};
 use crate::effect::{ConnectionId, Input};
 use crate::state::State;
 use proto::binding::{BindingInstance, BindingObstacle, BindingOutcome, BindingRequest, Topology};
+use proto::cell_version::CellVersion;
 use proto::id::Epoch;
 use proto::job::{JobChanges, JobSpec, Requests};
 use proto::load::LoadReport;
@@ -180,6 +181,7 @@ fn a_task_is_not_bound_where_the_agent_is_of_an_older_version() {
         wall_ms: cell.now.wall.0,
         takes_tickets: true,
         binds_cores: false,
+        cell_version: CellVersion::NEWEST,
         boot_ms: 0,
         marks: Vec::new(),
     };

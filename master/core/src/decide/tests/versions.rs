@@ -1,4 +1,5 @@
-//! Cells of an older version: what they refuse, how they become newer, and which agents they let in.
+//! Cells of an older version: what they refuse, how they become newer, and which agents they let
+//! in.
 
 use super::cell::Cell;
 use crate::decide::{CellParts, Turn};

@@ -9,7 +9,7 @@ use crate::sched::model::concerned::advance_of;
 impl Model {
     /// Whether an event gives back something that the whole cluster shares.
     pub(crate) fn gives_back_shared(&self, event: &Event) -> bool {
-        if let Event::TaskEnded { key, .. } = event {
+        if let Event::TaskEnded { key, .. } | Event::TaskRebooked { key } = event {
             let booking = self.state.ledger.booking(*key);
             return booking.is_some_and(|booking| self.is_shared(booking));
         }

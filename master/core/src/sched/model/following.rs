@@ -57,6 +57,7 @@ impl Model {
                 self.planned_within.remove(id);
                 self.ahead.outdate_ends(&self.state);
             }
+            Event::TaskRebooked { .. } => self.ahead.outdate_ends(&self.state),
             // What it asks for, or which hosts it avoids, is another.
             Event::JobAltered { seq, .. } => self.forget(*seq),
             Event::TaskUnconfirmed { key, .. } | Event::TaskConfirmedGone { key, .. } => self.forget(key.seq),
@@ -125,10 +126,10 @@ impl Model {
         }
     }
 
-    /// The slots that an event frees, or may.
+    /// The slots that an event frees, or may, or in which it frees something.
     fn granted_of(&self, event: &Event) -> Vec<GrantedSlots> {
         match (event, advance_of(event)) {
-            (Event::TaskEnded { key, .. }, _) => self
+            (Event::TaskEnded { key, .. } | Event::TaskRebooked { key }, _) => self
                 .state
                 .placed(*key)
                 .map_or_else(Vec::new, |(_, _, placement)| placement.granted.clone()),

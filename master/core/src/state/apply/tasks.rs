@@ -131,6 +131,29 @@ impl State {
         placement.was_suspended |= suspended;
     }
 
+    /// Books a task anew, by what its job asks for now.
+    pub(super) fn rebook_task(&mut self, key: TaskKey) {
+        let placement = self.placement_mut(key).clone();
+        let grant = Grant {
+            slots: &placement.granted,
+            pe: placement.pe.as_ref(),
+            maps: &placement.maps,
+            binding: &placement.binding,
+        };
+        let spec = self.jobs[&key.seq].spec.clone();
+        let booking = self
+            .index
+            .commons
+            .booking(&self.config, &spec, grant, placement.placed_tick);
+        if self.ledger.booking(key).is_some() {
+            return self.ledger.book(&self.config, key, booking);
+        }
+        let ledgers = self.reservations.values_mut();
+        let mut ledgers = ledgers.map(|reservation| &mut reservation.ledger);
+        let within = ledgers.find(|ledger| ledger.booking(key).is_some());
+        within.expect("a placed task is booked").hold(key, booking);
+    }
+
     /// Charges an attempt that ends. What its slave tasks used was charged when they ended, though
     /// its record may sum it up.
     pub(super) fn charge_task(

@@ -1,8 +1,8 @@
 //! What `qalter` may change where the cell has a job submission verifier (`jsv_allowed_mod`).
 //!
 //! A verifier does not see changes of jobs that are there already, so all those are refused that
-//! the cell does not name. The names are those of the parameters of verifiers. A change of holds alone
-//! is what `qhold` and `qrls` do, which are not concerned.
+//! the cell does not name. The names are those of the parameters of verifiers. A change of holds
+//! alone is what `qhold` and `qrls` do, which are not concerned.
 
 use crate::decide::submit::verification::verifier;
 use crate::state::State;
@@ -51,13 +51,16 @@ fn covers(allowed: &str, name: &str) -> bool {
 
 /// The parameters that a change is about, in the order in which verifiers are told of them.
 fn names(changes: &JobChanges) -> Vec<&'static str> {
-    let is_changed = |(_, is_changed): &&(&str, fn(&JobChanges) -> bool)| is_changed(changes);
+    let is_changed = |(_, is_changed): &&(&str, IsChanged)| is_changed(changes);
     PARAMETERS.iter().filter(is_changed).map(|(name, _)| *name).collect()
 }
 
+/// Whether a change is about a parameter.
+type IsChanged = fn(&JobChanges) -> bool;
+
 /// Each parameter, and whether a change is about it. Where the directory is on other hosts changes
 /// with `cwd`.
-const PARAMETERS: &[(&str, fn(&JobChanges) -> bool)] = &[
+const PARAMETERS: &[(&str, IsChanged)] = &[
     ("CMDARGS", |it| it.args.is_some()),
     ("a", |it| it.start_after.is_some()),
     ("ac", |it| !it.context.is_empty()),
@@ -86,6 +89,7 @@ const PARAMETERS: &[(&str, fn(&JobChanges) -> bool)] = &[
     ("P", |it| it.project.is_some()),
     ("p", |it| it.priority.is_some()),
     ("tc", |it| it.task_concurrency.is_some()),
+    ("binding", |it| it.binding.is_some()),
     ("pe_name", |it| it.pe.is_some()),
     ("pe_min", |it| it.pe.is_some()),
     ("par", |it| it.allocation_rule.is_some()),
@@ -111,7 +115,8 @@ mod tests {
     fn every_change_has_a_parameter() {
         let written = serde_json::to_value(JobChanges::default()).unwrap();
         let fields = written.as_object().unwrap().len();
-        // `directory_on` goes with `directory`, and `pe` has two.
-        assert_eq!(PARAMETERS.len(), fields - 1 + 1);
+        // `directory_on` goes with `directory`, `for_running` with the changes beside it; `pe` has
+        // two, and `binding` is not written while it is empty.
+        assert_eq!(PARAMETERS.len(), fields - 2 + 2);
     }
 }
