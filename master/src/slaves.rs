@@ -446,6 +446,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_user_sends_is_never_taken_for_the_tasks_own() {
+        let slaves = slaves();
+        let key = TaskKey { pe_task: 0, ..KEY };
+        let route = Route {
+            user: Some(UserName::from("ann")),
+            ..Route::of_slave("h2".into(), "h1".into(), None)
+        };
+        slaves.inner().routes.insert(key, route);
+        let _streams = ["h1", "h2"].map(|host| slaves.enter(&host.into()));
+        let is_passed_on = |user: Option<&str>, part: SlaveMessage| {
+            let user = user.map(UserName::from);
+            let (to, _) = slaves.route(&"h2".into(), &mut Message { key, user, part });
+            to.is_some()
+        };
+        for part in [data(Stream::Output), SlaveMessage::Present, SlaveMessage::TaskAlive] {
+            assert!(is_passed_on(None, part.clone()), "{part:?} of the task");
+            for user in ["bob", "ann"] {
+                assert!(!is_passed_on(Some(user), part.clone()), "{part:?} of {user}");
+            }
+        }
+    }
+
+    #[test]
     fn a_command_that_comes_late_is_told_the_end() {
         let slaves = slaves();
         let (_, mut told) = slaves.enter(&"h1".into());
