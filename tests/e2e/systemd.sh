@@ -49,6 +49,8 @@ came_back() { [ "$(main_pid "$1")" != "$2" ] && [ "$(main_pid "$1")" != 0 ] && i
 check_verify() {
     local said
     said=$(inside node1 systemd-analyze verify "${daemons[@]/%/.service}" gridwright-jobs.service gridwright.slice 2>&1) || fail "verify: $said"
+    # Before version 254 systemd does not know the line, and goes on without it.
+    said=$(printf '%s' "$said" | grep -v "Unknown key 'DelegateSubgroup' in section \[Service\], ignoring" || true)
     [ -z "$said" ] || fail "systemd-analyze verify says: $said"
     say "systemd-analyze verify is silent"
 }
