@@ -45,7 +45,7 @@ struct LoadQuestion {
 }
 
 impl LoadQuestion {
-    /// Reads the words behind the name. `None` for others than those of the usage.
+    /// Reads the words behind the name. `None` means that the usage does not have them.
     fn parse(words: &[String]) -> Option<Self> {
         let mut question = Self::default();
         let mut words = words.iter();

@@ -233,7 +233,7 @@ const MAJOR: u8 = 4;
 const MINOR: u8 = 5;
 
 /// The program that denies what the rules say (`bpf_cgroup_dev_ctx` of linux/bpf.h): three numbers
-/// of 32 bits, the first of which has the kind in its lower and the access in its upper half.
+/// of 32 bits. The first has the kind in its lower half and the access in its upper half.
 fn program(rules: &[DeviceRule]) -> Vec<BpfInstruction> {
     let mut program = vec![
         BpfInstruction::load(KIND, QUESTION, 0),

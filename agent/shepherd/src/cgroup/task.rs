@@ -139,7 +139,7 @@ impl TaskGroup {
     pub fn confine(&self, processors: &str) {
         let is_second = |directory: &&GroupDirectory| directory.has("cpuset.cpus.effective");
         if let Some(directory) = self.all().find(is_second) {
-            // The kernel refuses processors that are not those of the group above.
+            // The kernel refuses processors that the group above does not have.
             let _ = directory.write("cpuset.cpus", processors);
         }
     }
@@ -254,7 +254,7 @@ impl TaskGroup {
     }
 
     /// Those of some processes that are in another group. A user's own service manager moves
-    /// processes to its scopes, whoever their parent is.
+    /// processes to its scopes, also those of other parents.
     pub fn outside<'a>(&self, processes: &'a [ProcessStat]) -> Vec<&'a ProcessStat> {
         let pids = self.all().next().and_then(|directory| directory.read("cgroup.procs"));
         let pids = pids.unwrap_or_default();
